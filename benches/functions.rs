@@ -2,11 +2,12 @@
 //! llguidance in turns: `cargo measure functions`.
 //!
 //! `--functions N` (default 400), `--rounds N` (default 9), `--calls N` (default 400): so many functions are
-//! called, one text each, with each engine's mask and commit timed at every token. The functions have 10 to 20 parameters each, made
-//! from fixed words by a fixed seed: strings, numbers, choices, lists and objects. Domino gets the list as
-//! OpenAI's API has it and reads it in the spelling of Hermes; llguidance gets the same calls as a grammar in
-//! its Lark, written beforehand. Each round begins with the vocabulary and nothing else. The vocabulary is
-//! the shared one of 131k tokens, and the allocator that of the program `domino`, for both; without `DOMINO_SHARED` there is nothing to measure, and it fails.
+//! called, one text each, with each engine's mask and commit timed at every token. The functions have 10 to
+//! 20 parameters each, made from fixed words by a fixed seed: strings, numbers, choices, lists and objects.
+//! Domino gets the list as OpenAI's API has it and reads it in the spelling of Hermes; llguidance gets the
+//! same calls as a grammar in its Lark, written beforehand. Each round begins with the vocabulary and nothing
+//! else. The vocabulary is the shared one of 131k tokens, and the allocator that of the program `domino`, for
+//! both; without `DOMINO_SHARED` there is nothing to measure, and it fails.
 
 use std::{
     env,

@@ -2,7 +2,8 @@
 //!
 //! The text is the source of this program, cut to 10,000, 100,000 and 1,000,000 bytes, or to `--bytes N`.
 //! `--vocabulary NAME` is a folder of `data/tokenizers` in `DOMINO_SHARED` (default `tekken-131k`), `--rounds
-//! N` how often each is done (default 5); times are medians of wall time, with tables of the vocabulary empty.
+//! N` how often each is done (default 5); times are medians of wall time, with tables of the vocabulary
+//! empty.
 //!
 //! The table tells: reading the grammar and compiling it; the mask before any text; the mask behind the
 //! opening quote, which is of all parts of the text; and the mean and the slowest of mask and step along 50

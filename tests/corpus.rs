@@ -88,7 +88,8 @@ fn the_engine_decides_every_example_as_said() {
     check_examples::<Engine>();
 }
 
-/// Along every example, the bytes that may follow are those of the oracle, and the text may end where it says.
+/// Along every example, the bytes that may follow are those of the oracle, and the text may end where it
+/// says.
 #[cfg(feature = "oracle")]
 #[test]
 fn the_engine_agrees_with_the_oracle_at_every_byte() {

@@ -1,8 +1,8 @@
 //! The pages that users read: widths, and that what they show can be done. Links are in `tests/pages`.
 //!
-//! A block of shell commands says what becomes of it in the line before it: `<!-- run -->` is run here, in order and in
-//! one folder for each page; `<!-- command: NAME -->` by `.ci/run`; `<!-- not run: REASON -->` by nobody, and then its
-//! commands and flags must exist. Blocks of Rust are doctests.
+//! A block of shell commands says what becomes of it in the line before it: `<!-- run -->` is run here, in
+//! order and in one folder for each page; `<!-- command: NAME -->` by `.ci/run`; `<!-- not run: REASON -->`
+//! by nobody, and then its commands and flags must exist. Blocks of Rust are doctests.
 
 use std::{
     collections::BTreeSet,
@@ -224,7 +224,8 @@ fn commands_that_are_not_run_exist() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Runs the blocks of a page that are to be run, in a folder of their own with the models and the program at hand.
+/// Runs the blocks of a page that are to be run, in a folder of their own with the models and the program at
+/// hand.
 #[cfg(unix)]
 fn run_page(page: &Path) -> usize {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Grammars that others published in Lark and in XGrammar's EBNF, with texts, as the engine and the oracle
-//! decide them. Each says where it is from; grammars and texts are rewritten or shortened. Structural tags of all
-//! kinds with texts and single mutations of these, as XGrammar decides them.
+//! decide them. Each says where it is from; grammars and texts are rewritten or shortened. Structural tags of
+//! all kinds with texts and single mutations of these, as XGrammar decides them.
 //!
 //! Left out is what means something else here on purpose: token ids and special tokens, rules with a number
 //! as their parameter, `max_tokens`, and that `1.0` is no integer of a schema.
@@ -111,8 +111,8 @@ fn short_texts(letters: [&str; 3]) -> Vec<String> {
     texts
 }
 
-/// What comes after the first of `stops` in `text`, and which it is: the one that is complete first, of several
-/// the last.
+/// What comes after the first of `stops` in `text`, and which it is: the one that is complete first, of
+/// several the last.
 fn first<'t>(text: &'t str, stops: &[&str]) -> Option<(usize, &'t str)> {
     (1..=text.len()).filter(|&end| text.is_char_boundary(end)).find_map(|end| {
         let stop = stops.iter().rposition(|stop| text[..end].ends_with(stop))?;

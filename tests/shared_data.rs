@@ -98,7 +98,8 @@ fn check_json_suite<D: Decider>() {
             (_, Err(_)) => false,
             (Expect::Accept, _) => true,
             (Expect::Reject, _) => false,
-            // The grammar of the RFC has no numbers too large and no surrogates too lonely, and no byte order mark.
+            // The grammar of the RFC has no numbers too large and no surrogates too lonely, and no byte order
+            // mark.
             (Expect::Either, Ok(text)) => !text.starts_with('\u{FEFF}'),
         };
         if accepted != want {

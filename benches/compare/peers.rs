@@ -6,8 +6,8 @@ pub(crate) const MEASURED: &str = "as measured 2026-11-20 elsewhere, on another 
 /// The grammars of the columns.
 pub(crate) const GRAMMARS: [&str; 5] = ["json_basic", "gsm8k", "xml_person", "rpg_template", "c_simple"];
 
-/// One engine on the five grammars, with 32k tokens: a warm mask and one on first visit in us, compiling in ms;
-/// `None` where it was not told.
+/// One engine on the five grammars, with 32k tokens: a warm mask and one on first visit in us, compiling in
+/// ms; `None` where it was not told.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) cells: [(f64, Option<f64>, Option<f64>); 5],

@@ -2,8 +2,8 @@
 //!
 //!     cargo experiment batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
 //!
-//! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
-//! checked on the way. With `--speculate` each size takes its turn without and with drafts.
+//! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts
+//! is checked on the way. With `--speculate` each size takes its turn without and with drafts.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,5 @@
-//! How long candle's own products take, on the matrices of the shapes that `domino bench-model --random` knows.
+//! How long candle's own products take, on the matrices of the shapes that `domino bench-model --random`
+//! knows.
 //!
 //!     cargo experiment candle_products -- 110m q8_0 [REPEATS]
 //!

@@ -2,9 +2,10 @@
 //!
 //!     cargo experiment cuda_smoke --features cuda -- [DEVICE] [PRECISION] [MODEL]
 //!
-//! DEVICE is `cuda` (default), `cuda:INDEX` or `cpu`, with which the program itself can be tried on any machine.
-//! PRECISION is f32 (default), f16 or bf16. MODEL is the shipped one unless named. Exit code 1 if logits differ
-//! by more than rounding explains, or, in f32, a text written with masks and draws on the device is another.
+//! DEVICE is `cuda` (default), `cuda:INDEX` or `cpu`, with which the program itself can be tried on any
+//! machine. PRECISION is f32 (default), f16 or bf16. MODEL is the shipped one unless named. Exit code 1 if
+//! logits differ by more than rounding explains, or, in f32, a text written with masks and draws on the
+//! device is another.
 
 use std::{error::Error, path::PathBuf, process::ExitCode, time::Instant};
 

@@ -1,5 +1,5 @@
-//! How far do quantised weights, or keys and values, move the distribution of the next token, in Domino and in
-//! llama.cpp?
+//! How far do quantised weights, or keys and values, move the distribution of the next token, in Domino and
+//! in llama.cpp?
 //!
 //!     cargo experiment quality -- small-f32.gguf small-q8_0.gguf tokens.txt [q8_0.rows]
 //!     cargo experiment quality -- models/domino-small models/domino-small tokens.txt --kv q8_0

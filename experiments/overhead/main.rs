@@ -2,10 +2,11 @@
 //!
 //!     cargo experiment overhead -- [--texts N] [--repeats N] [--model DIR]
 //!
-//! For each grammar, texts are generated under it first. Then each is gone through again, several times, in three
-//! ways that are interleaved: the model's pass and a draw (unconstrained); with a question about the draw, and a mask
-//! only where it is refused (opportunistic); with a mask before every draw (always). Whatever is drawn, the next
-//! token is the text's own, so all three make the same passes over the same tokens.
+//! For each grammar, texts are generated under it first. Then each is gone through again, several times, in
+//! three ways that are interleaved: the model's pass and a draw (unconstrained); with a question about the
+//! draw, and a mask only where it is refused (opportunistic); with a mask before every draw (always).
+//! Whatever is drawn, the next token is the text's own, so all three make the same passes over the same
+//! tokens.
 
 #[path = "../prompts.rs"]
 mod prompts;

@@ -1,7 +1,7 @@
 //! Greedy lexing beside llguidance's: `cargo experiment greedy --features peers -- --cases 2000`.
 //!
-//! Random grammars of random terminals; along random texts the bytes that both engines let follow are compared, and
-//! whether the text may end.
+//! Random grammars of random terminals; along random texts the bytes that both engines let follow are
+//! compared, and whether the text may end.
 
 use std::sync::Arc;
 
@@ -102,9 +102,9 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A grammar of three rules over five terminals, with something to ignore in half of them, and `!` at the end:
-/// behind the last lexeme llguidance ignores nothing, and we do. What is ignored is no text of a terminal: of
-/// such a text llguidance takes only that it is ignored, and we take both.
+/// A grammar of three rules over five terminals, with something to ignore in half of them, and `!` at the
+/// end: behind the last lexeme llguidance ignores nothing, and we do. What is ignored is no text of a
+/// terminal: of such a text llguidance takes only that it is ignored, and we take both.
 fn grammar(random: &mut Random) -> String {
     const TERMINALS: [&str; 12] = [
         "\"a\"",

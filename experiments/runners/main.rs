@@ -2,11 +2,11 @@
 //!
 //!     cargo experiment runners --features peers -- [--model DIR | --random 110m] [--json]
 //!
-//! Both load one Hugging Face folder. First their logits are compared: if they differ by more than rounding explains,
-//! there is nothing to measure. Then both run n new tokens after the same context, taking turns within a round, and
-//! give the logits of the last one, which is all that Candle's Llama gives; what ours takes for the logits of all,
-//! which verification needs, stands beside. Candle's Mistral has no tied embeddings; where there is no sliding window
-//! its Llama is the same model, and that is what runs here.
+//! Both load one Hugging Face folder. First their logits are compared: if they differ by more than rounding
+//! explains, there is nothing to measure. Then both run n new tokens after the same context, taking turns
+//! within a round, and give the logits of the last one, which is all that Candle's Llama gives; what ours
+//! takes for the logits of all, which verification needs, stands beside. Candle's Mistral has no tied
+//! embeddings; where there is no sliding window its Llama is the same model, and that is what runs here.
 
 use std::{
     path::{Path, PathBuf},
@@ -154,7 +154,8 @@ fn write_random(shape: &str, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Largest difference of the rows that both give, relative to the largest logit. `own` then holds the context.
+/// Largest difference of the rows that both give, relative to the largest logit. `own` then holds the
+/// context.
 fn distance(own: &mut CandleModel, peer: &Peer, before: &[TokenId], new: &[TokenId]) -> anyhow::Result<f32> {
     let (mut difference, mut largest) = (0.0_f32, 0.0_f32);
     let mut compare = |row: Option<&[f32]>, expected: &[f32]| -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! Files with trees that were changed, with a seal that fits or not, and vocabularies as they are kept: refused, or
-//! taken without harm.
+//! Files with trees that were changed, with a seal that fits or not, and vocabularies as they are kept:
+//! refused, or taken without harm.
 
 use std::sync::OnceLock;
 
@@ -107,7 +107,8 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// A vocabulary's payload with some changes is refused, or is that of another vocabulary, which can also be built.
+/// A vocabulary's payload with some changes is refused, or is that of another vocabulary, which can also be
+/// built.
 fn check_vocabulary(bytes: &mut Bytes<'_>) {
     let payload = edited(&walk::vocabulary().stored(), bytes);
     let Ok(read) = Vocabulary::from_stored(&payload) else { return };

@@ -1,5 +1,5 @@
-//! Traces of operations on constraints, held against the oracle and against constraints that came straight to the
-//! same place.
+//! Traces of operations on constraints, held against the oracle and against constraints that came straight to
+//! the same place.
 
 mod world;
 
@@ -310,7 +310,8 @@ impl Trace<'_> {
         assert!(complete || !traveller.is_ended(self.world));
     }
 
-    /// Every traveller is where one is that came straight there, and, if `anew`, one of the same grammar compiled anew.
+    /// Every traveller is where one is that came straight there, and, if `anew`, one of the same grammar
+    /// compiled anew.
     fn finish(&mut self, anew: bool) {
         let compiler = self.world.roomy_compiler();
         let again = || compiler.compile(&self.world.language.grammar).expect("compiled with tighter budgets");

@@ -140,8 +140,8 @@ pub fn assert_same(mask: &TokenSet, exact: &TokenSet, vocabulary: &Vocabulary, t
     }
 }
 
-/// Compiles `grammar` and walks along its masks, guided by `seed`; `see` is shown every text with whether it is
-/// complete.
+/// Compiles `grammar` and walks along its masks, guided by `seed`; `see` is shown every text with whether it
+/// is complete.
 pub fn walk(grammar: &Grammar, seed: &[u8], mut see: impl FnMut(&[u8], bool)) {
     let oracle = Oracle::within(grammar, ORACLE_SYMBOLS).ok();
     let mut limits = limits();
@@ -153,7 +153,8 @@ pub fn walk(grammar: &Grammar, seed: &[u8], mut see: impl FnMut(&[u8], bool)) {
     let Some(compiled) = compile(&compiler, grammar, oracle.as_ref()) else { return };
     let mut walk =
         Walk { choices: Choices::new(seed), session: oracle.as_ref().map(Oracle::session), text: Vec::new() };
-    // The first walk meets everything for the first time, the second one meets what the first has left behind.
+    // The first walk meets everything for the first time, the second one meets what the first has left
+    // behind.
     for _ in 0..2 {
         let mut constraint = compiled.constraint();
         walk.restart();

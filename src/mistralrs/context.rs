@@ -1,8 +1,8 @@
 //! Where a request's text is, told from the contexts that the engine shows.
 //!
-//! A context is the prompt and the tokens after it, but what the engine's prefix cache holds is left out of the first one.
-//! So the prompt's length is known only from the second context on, which is the whole prompt and one token: until then
-//! nothing has been generated.
+//! A context is the prompt and the tokens after it, but what the engine's prefix cache holds is left out of
+//! the first one. So the prompt's length is known only from the second context on, which is the whole prompt
+//! and one token: until then nothing has been generated.
 
 use super::error::RequestError;
 use crate::{

@@ -24,7 +24,8 @@ pub enum RequestError {
          (`with_no_prefix_cache(true)`), and a processor belongs to one request"
     )]
     OutOfStep,
-    /// The text is not complete, yet no token can follow: the vocabulary lacks tokens for bytes that the grammar needs.
+    /// The text is not complete, yet no token can follow: the vocabulary lacks tokens for bytes that the
+    /// grammar needs.
     #[error("no token of the vocabulary can follow: it lacks tokens for bytes that the grammar needs")]
     NothingAllowed,
     /// The model's logits cannot be drawn from.

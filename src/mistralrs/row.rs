@@ -42,8 +42,8 @@ pub(super) fn mask(row: &mut [f32], allowed: &TokenSet) -> Result<(), DrawError>
     if possible { Ok(()) } else { Err(DrawError::Impossible) }
 }
 
-/// For a row of `size` numbers, one from which only `token` can be drawn, however it is sampled. It ends with the token:
-/// what the engine does with a row takes as long as the row.
+/// For a row of `size` numbers, one from which only `token` can be drawn, however it is sampled. It ends with
+/// the token: what the engine does with a row takes as long as the row.
 pub(super) fn only(token: TokenId, size: usize) -> mistralrs_candle::Result<Tensor> {
     if token.index() >= size {
         mistralrs_candle::bail!("token {token} is not among the model's {size}");

@@ -159,10 +159,11 @@ impl EngineRunner {
         &self.tokenizer
     }
 
-    /// Generates a text after `prompt`, under `constraint` if there is one, with drafts by `guesses` if it was loaded for
-    /// speculation. Tokens are drawn as domino's own decoder draws them (sampling, seed, positions). Of the options,
-    /// penalties, [`close`](DecodeOptions::close) and [`logprobs`](DecodeOptions::logprobs) are not heeded. `progress` sees the
-    /// tokens as they come, and says whether to go on.
+    /// Generates a text after `prompt`, under `constraint` if there is one, with drafts by `guesses` if it
+    /// was loaded for speculation. Tokens are drawn as domino's own decoder draws them (sampling, seed,
+    /// positions). Of the options, penalties, [`close`](DecodeOptions::close) and
+    /// [`logprobs`](DecodeOptions::logprobs) are not heeded. `progress` sees the tokens as they come, and
+    /// says whether to go on.
     ///
     /// # Errors
     /// If the engine or the constraint fails.

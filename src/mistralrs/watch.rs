@@ -30,14 +30,15 @@ struct Seen {
 }
 
 impl RequestWatch {
-    /// What went wrong, if anything: the text was ended then, and is a beginning of a text of the grammar, no more.
+    /// What went wrong, if anything: the text was ended then, and is a beginning of a text of the grammar, no
+    /// more.
     #[must_use]
     pub fn error(&self) -> Option<RequestError> {
         self.seen().error.clone()
     }
 
-    /// What the request cost so far, as far as its processor can tell: tokens, masks and their time, and with speculation
-    /// passes, drafted and accepted tokens and the time of drafting.
+    /// What the request cost so far, as far as its processor can tell: tokens, masks and their time, and with
+    /// speculation passes, drafted and accepted tokens and the time of drafting.
     #[must_use]
     pub fn stats(&self) -> DecodeStats {
         self.seen().stats
@@ -66,8 +67,8 @@ impl RequestWatch {
         self.seen().tokens.clone()
     }
 
-    /// Has the processor drawn end of text? Only where it draws itself. An error, a cancellation and a full context end the
-    /// text as well, but are not drawn.
+    /// Has the processor drawn end of text? Only where it draws itself. An error, a cancellation and a full
+    /// context end the text as well, but are not drawn.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.seen().ended

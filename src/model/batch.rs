@@ -33,12 +33,12 @@ pub trait BatchModel: Send {
     /// Length of a row of logits.
     fn vocabulary_size(&self) -> usize;
 
-    /// Appends tokens to several sequences, any number to each, in one pass; returns for each input its rows, bit
-    /// for bit those of a pass of its own.
+    /// Appends tokens to several sequences, any number to each, in one pass; returns for each input its rows,
+    /// bit for bit those of a pass of its own.
     ///
     /// # Errors
-    /// If there is no such sequence, or one is named twice, or as [`Model::forward`] for any of them; all caches
-    /// are then as before.
+    /// If there is no such sequence, or one is named twice, or as [`Model::forward`] for any of them; all
+    /// caches are then as before.
     fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error>;
 
     /// Forgets all tokens of a sequence from `position` on, in constant time.

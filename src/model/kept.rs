@@ -11,8 +11,9 @@ pub trait KeptRows: Send {
     fn rows(&self) -> usize;
 
     /// The token of the largest logit among the `allowed` tokens of row `index`, of equals the one with the
-    /// lowest id. `None` if there is none to draw: no token is allowed, all allowed ones are at minus infinity,
-    /// or any logit is NaN or plus infinity. Entries past the allowed set's size (padding) do not count.
+    /// lowest id. `None` if there is none to draw: no token is allowed, all allowed ones are at minus
+    /// infinity, or any logit is NaN or plus infinity. Entries past the allowed set's size (padding) do not
+    /// count.
     ///
     /// # Errors
     /// If there is no such row, or the device fails.
@@ -24,9 +25,9 @@ pub trait KeptRows: Send {
     /// If there is no such row, or the device fails.
     fn row(&self, index: usize) -> Result<Vec<f32>, Self::Error>;
 
-    /// A copy of row `index` of which the logits of the `allowed` tokens count: the others are as they are, or
-    /// minus infinity if no logit is NaN or plus infinity. Where few tokens are allowed, few numbers need be
-    /// copied. Default: the whole [row](Self::row).
+    /// A copy of row `index` of which the logits of the `allowed` tokens count: the others are as they are,
+    /// or minus infinity if no logit is NaN or plus infinity. Where few tokens are allowed, few numbers need
+    /// be copied. Default: the whole [row](Self::row).
     ///
     /// # Errors
     /// If there is no such row, or the device fails.

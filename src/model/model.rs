@@ -15,9 +15,10 @@ pub enum Rows<'a> {
     Last,
     /// One for every token given.
     All,
-    /// Those of the last tokens, one for each of the sets (at most as many as there are tokens): of each row the logits
-    /// of its set's tokens. What the others are is not said, but they are below plus infinity. A model need not compute
-    /// them: where few tokens may follow that is most of its output product, which in small models is most of the pass.
+    /// Those of the last tokens, one for each of the sets (at most as many as there are tokens): of each row
+    /// the logits of its set's tokens. What the others are is not said, but they are below plus infinity. A
+    /// model need not compute them: where few tokens may follow that is most of its output product, which in
+    /// small models is most of the pass.
     Among(&'a [TokenSet]),
 }
 
@@ -142,12 +143,13 @@ pub trait Model: Send {
     /// pass fails; the cache is then as before.
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, Self::Error>;
 
-    /// Begins the pass that [`forward`](Self::forward) makes, and leaves its rows where they are computed, perhaps
-    /// before they are done: what is done until they are asked about costs the device no time. `None`, and no pass is
-    /// made, for a model without such a place, as by default.
+    /// Begins the pass that [`forward`](Self::forward) makes, and leaves its rows where they are computed,
+    /// perhaps before they are done: what is done until they are asked about costs the device no time.
+    /// `None`, and no pass is made, for a model without such a place, as by default.
     ///
     /// # Errors
-    /// Those of [`forward`](Self::forward). What fails later is told by the rows; the cache holds the tokens then.
+    /// Those of [`forward`](Self::forward). What fails later is told by the rows; the cache holds the tokens
+    /// then.
     fn begin(
         &mut self,
         tokens: &[TokenId],

@@ -101,8 +101,8 @@ fn same(one: &Generation, other: &Generation) {
         [stats.prompt_tokens, stats.tokens, stats.draws, stats.interventions, stats.masks]
     };
     assert_eq!(counts(one), counts(other));
-    // A pass gives one token beside those accepted, or none where the last accepted ends the text: by a stop string, or
-    // because nothing can follow, so that no end is drawn.
+    // A pass gives one token beside those accepted, or none where the last accepted ends the text: by a stop
+    // string, or because nothing can follow, so that no end is drawn.
     let given = |generation: &Generation| generation.stats.passes + generation.stats.accepted;
     let unused = usize::from(
         one.stats.accepted > 0 && one.finish != Finish::Length && one.stats.draws == one.stats.tokens,
@@ -345,7 +345,8 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(*error.kind(), BuildErrorKind::NoSequences);
 }
 
-/// All that happens while these run with drafts, in order, but for times; passes are shared by so many threads.
+/// All that happens while these run with drafts, in order, but for times; passes are shared by so many
+/// threads.
 fn happenings(requests: &[Request], places: usize, threads: usize) -> Vec<String> {
     let told = |event: BatchEvent| match event {
         BatchEvent::Token { sequence, step } => format!("{sequence:?} {step:?}"),

@@ -1,5 +1,5 @@
-//! Decoding with a model whose rows stay where they are computed: what is written is what it writes with rows that
-//! come back.
+//! Decoding with a model whose rows stay where they are computed: what is written is what it writes with rows
+//! that come back.
 #![cfg(feature = "candle")]
 
 use std::sync::{Arc, Mutex};

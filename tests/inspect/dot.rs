@@ -47,7 +47,8 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// Reads a whole text; panics where it is not of the language, or where an edge leads to a node that was not made.
+/// Reads a whole text; panics where it is not of the language, or where an edge leads to a node that was not
+/// made.
 pub(super) fn read(text: &str) -> Graph {
     let words = words(text);
     let [Word::Id(kind), Word::Id(_), Word::Sign("{"), body @ .., Word::Sign("}")] = &words[..] else {

@@ -161,7 +161,8 @@ fn the_texts_of_warnings_show_what_they_say() {
     }
 }
 
-/// Rules with neighbours that share blanks, as these grammars were published; those of the program and the shared ones.
+/// Rules with neighbours that share blanks, as these grammars were published; those of the program and the
+/// shared ones.
 const NOTES: [(&str, &[&str]); 5] = [
     ("grammars/c.gbnf", &["declaration"]),
     ("grammars/gsm8k.gbnf", &["object"]),

@@ -38,8 +38,8 @@ pub(super) static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| 
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime")
 });
 
-/// Held by tests that compare texts of a stock engine, which mixes up requests of equal length that run at once, and by
-/// those that use the shared speculative engine, one of which waits for it to fall idle.
+/// Held by tests that compare texts of a stock engine, which mixes up requests of equal length that run at
+/// once, and by those that use the shared speculative engine, one of which waits for it to fall idle.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -169,8 +169,8 @@ pub(super) async fn answers(mut receiver: Receiver<Response>) -> Vec<Answer> {
     }
 }
 
-/// Is the text in the language (`Some(true)`), or can it become one that is (`Some(false)`)? The engine takes white space
-/// off the beginning of a text.
+/// Is the text in the language (`Some(true)`), or can it become one that is (`Some(false)`)? The engine takes
+/// white space off the beginning of a text.
 pub(super) fn complete(grammar: &CompiledGrammar, text: &str) -> Option<bool> {
     ["", " ", "\n", "  "].iter().find_map(|lost| {
         let mut constraint = grammar.constraint();

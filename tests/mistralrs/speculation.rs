@@ -1,6 +1,8 @@
-//! Speculation in mistral.rs: the texts are those of the same engine without drafts, and those of the stock engine.
+//! Speculation in mistral.rs: the texts are those of the same engine without drafts, and those of the stock
+//! engine.
 //!
-//! `DOMINO_MISTRALRS=300 cargo test --release --features mistralrs,oracle mistralrs::speculation` looks longer.
+//! `DOMINO_MISTRALRS=300 cargo test --release --features mistralrs,oracle mistralrs::speculation` looks
+//! longer.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -118,8 +120,9 @@ async fn stock(prompt: &str, params: SamplingParams, processor: GrammarLogitsPro
     answer
 }
 
-/// Rows of a pass over several tokens can differ in their last bits from those of passes over one, so a draw between two
-/// tokens that are as good as equally likely can fall otherwise: on this model in less than one text of a hundred.
+/// Rows of a pass over several tokens can differ in their last bits from those of passes over one, so a draw
+/// between two tokens that are as good as equally likely can fall otherwise: on this model in less than one
+/// text of a hundred.
 fn few(flips: usize, cases: usize) -> bool {
     flips <= 1 + cases / 100
 }
@@ -210,8 +213,8 @@ fn lengths_and_stop_strings_hold_within_drafts() {
             let what = SpeculativeRequest::new(grammar.constraint()).guesses(&guesses);
             let (watch, mut receiver) = attach(PROMPTS[0], params, what, stream).await;
             let mut received = Answer { text: String::new(), finish: String::new() };
-            // All that comes. Upstream goes on once more with a text that ends in its prompt's step, as it does in a stock
-            // engine.
+            // All that comes. Upstream goes on once more with a text that ends in its prompt's step, as it
+            // does in a stock engine.
             while let Some(response) = receiver.recv().await {
                 let (text, finish) = match response {
                     Response::CompletionDone(done) => {
@@ -405,7 +408,8 @@ fn what_cannot_be_loaded_is_told() {
     assert!(matches!(told(paged.err().expect("no pages")), LoadError::Unsupported(_)));
 }
 
-/// An engine hangs in a processor that does not return: that is noticed, and it goes on when the processor does.
+/// An engine hangs in a processor that does not return: that is noticed, and it goes on when the processor
+/// does.
 #[test]
 fn an_engine_that_hangs_is_noticed() {
     const SILENCE: Duration = Duration::from_millis(300);

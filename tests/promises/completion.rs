@@ -1,5 +1,5 @@
-//! The shortest completion: nothing shorter completes the text, by the oracle, and of equally short texts none has
-//! fewer tokens.
+//! The shortest completion: nothing shorter completes the text, by the oracle, and of equally short texts
+//! none has fewer tokens.
 
 use domino::{
     Budget, Compiler, Grammar, Limits, Lookahead, StepErrorKind, Syntax, Vocabulary, oracle::Session,

@@ -1,4 +1,5 @@
-//! Masks made ahead are those made when asked for; making them keeps to its budgets, and comes to the same each time.
+//! Masks made ahead are those made when asked for; making them keeps to its budgets, and comes to the same
+//! each time.
 
 use domino::{
     CompiledGrammar, Compiler, Exploration, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -91,7 +92,8 @@ proptest! {
         // Tables of terminals are made ahead as well, on another core.
         let kept = |of: &CompiledGrammar| (of.memory().own(), states_and_masks(of));
         prop_assert_eq!((first, kept(&one)), (second, kept(&other)));
-        // A state is 20 units at least. Beside the masks there is a number for each state, less than the state takes.
+        // A state is 20 units at least. Beside the masks there is a number for each state, less than the
+        // state takes.
         prop_assert!(first.states <= limits.exploration / 20);
         prop_assert!(one.memory().masks <= limits.mask_bytes / 2 + one.memory().states);
         if limits.mask_bytes == 0 || limits.exploration == 0 {

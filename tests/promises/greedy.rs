@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use super::generate::config;
 
-/// Bytes of a text, and of a completion: no shortest one has more than three for each of four terminals and of what
-/// stands between them.
+/// Bytes of a text, and of a completion: no shortest one has more than three for each of four terminals and
+/// of what stands between them.
 const LONGEST: usize = 8;
 const LONGEST_COMPLETION: usize = 24;
 

@@ -1,5 +1,5 @@
-//! Promise 4, lossless speculation: whatever a proposer says, a speculative run has the tokens, the end and the errors of
-//! the plain run; and asking before masking changes nothing either.
+//! Promise 4, lossless speculation: whatever a proposer says, a speculative run has the tokens, the end and
+//! the errors of the plain run; and asking before masking changes nothing either.
 
 use domino::{
     Constraint, Lookahead, TokenId,
@@ -192,7 +192,8 @@ fn check(
         other.masking = masking;
         let (mut got, mut expected) = (run(&world, constraint, &other, None).0, plain.clone());
         if [masking, options.masking].contains(&Masking::Ahead) && constraint.is_some() {
-            // It does not count them, and of a row without hope and a mask without tokens it sees the mask first.
+            // It does not count them, and of a row without hope and a mask without tokens it sees the mask
+            // first.
             (got.interventions, expected.interventions) = (0, 0);
             if got.error.is_some() && expected.error.is_some() {
                 got.error.clone_from(&expected.error);
@@ -287,7 +288,7 @@ fn the_truth_is_accepted() {
     let length = DraftLength::up_to(4, 0.5).unwrap();
     let found = decode(Some(Drafter::new(Box::new(Oracle(plain.tokens.clone())), length)));
     assert_eq!(found.tokens, plain.tokens);
-    // The prompt's pass gives one token, and four more give four and the one after, but for the last, after which nothing
-    // can follow.
+    // The prompt's pass gives one token, and four more give four and the one after, but for the last, after
+    // which nothing can follow.
     assert_eq!((found.stats.passes, found.stats.drafted, found.stats.accepted), (5, 16, 16));
 }

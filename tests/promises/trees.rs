@@ -1,5 +1,5 @@
-//! Lazy trees, trees grown ahead and trees from a file make the same masks, and growing twice makes the same bytes. What
-//! is damaged or was made for something else is refused, and does no harm.
+//! Lazy trees, trees grown ahead and trees from a file make the same masks, and growing twice makes the same
+//! bytes. What is damaged or was made for something else is refused, and does no harm.
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -28,7 +28,8 @@ fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<V
     let cached = || compiler.clone().cache(CacheFolder::new(folder.path()));
     let first = compile(&cached());
     first.grow_trees();
-    // Where there is room for all of them; where there is not, the order in which states are grown tells which there are.
+    // Where there is room for all of them; where there is not, the order in which states are grown tells
+    // which there are.
     let all = tree_bytes == Limits::default().tree_bytes;
     if all {
         assert!(first.artefact() == artefact, "growing twice is not the same");

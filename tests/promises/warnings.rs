@@ -10,7 +10,8 @@ use domino::{
     inspect::{StateSizes, Warning},
 };
 
-/// What the states cost along 64 repetitions; `None` where one of them is out of budget, as a bad grammar may be.
+/// What the states cost along 64 repetitions; `None` where one of them is out of budget, as a bad grammar may
+/// be.
 fn costs(world: &World, warning: &Warning) -> Option<Vec<StateSizes>> {
     let mut limits = Limits::default();
     limits.step_work = 50_000;

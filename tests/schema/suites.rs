@@ -1,6 +1,7 @@
 //! Suites of schemas with instances, decided by the engine byte by byte.
 //!
-//! Used by the program `schema_suites` of `experiments/schema`, which prints the counts, and by the tests, which fail when they drop.
+//! Used by the program `schema_suites` of `experiments/schema`, which prints the counts, and by the tests,
+//! which fail when they drop.
 
 use std::{
     collections::BTreeMap,

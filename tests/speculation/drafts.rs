@@ -186,7 +186,8 @@ fn where_nothing_is_told_of_guesses_they_never_rest() {
 
 #[test]
 fn guesses_end_where_no_draft_can_gain_any_more() {
-    // The second token of two is worth less than it costs, whatever follows: it is not even asked for a third.
+    // The second token of two is worth less than it costs, whatever follows: it is not even asked for a
+    // third.
     let (proposer, mut drafter) = asked(0.6, true);
     assert_eq!(lengths(&mut drafter, 1, None), [1]);
     assert_eq!(proposer.lock().unwrap().times, 2);
@@ -324,8 +325,8 @@ fn sites_leave_no_trace() {
     assert_eq!(constraint.steps(), 0);
 }
 
-/// With the model's own probabilities known, a coupled guess is the draw nearly always; one that only takes the likeliest
-/// is not.
+/// With the model's own probabilities known, a coupled guess is the draw nearly always; one that only takes
+/// the likeliest is not.
 #[test]
 fn coupling() {
     let grammar = compiled(r#"root ::= [a-h]"#);

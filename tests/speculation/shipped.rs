@@ -1,5 +1,5 @@
-//! The shipped model with and without drafts. Its rows have the same bits in whichever pass, so there are no ties to
-//! explain: the tokens are the same, all of them.
+//! The shipped model with and without drafts. Its rows have the same bits in whichever pass, so there are no
+//! ties to explain: the tokens are the same, all of them.
 //!
 //! `DOMINO_SPECULATION=300 cargo test --release speculation::shipped` looks longer.
 
@@ -158,7 +158,8 @@ fn with_shipped_prior(name: &str, length: DraftLength) -> Decoder<CandleModel> {
     decoder
 }
 
-/// They are for this model, these grammars and these contexts; who changes one of these makes the priors again.
+/// They are for this model, these grammars and these contexts; who changes one of these makes the priors
+/// again.
 #[test]
 fn shipped_priors_fit() {
     let folder = repository().join("models/domino-small");

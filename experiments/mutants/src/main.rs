@@ -1,6 +1,8 @@
-//! Mutation testing of the engine: mutants drawn by a fixed seed, all built at once, each run against the tests.
+//! Mutation testing of the engine: mutants drawn by a fixed seed, all built at once, each run against the
+//! tests.
 //!
-//! A mutant that no test notices survives; each survivor is to be killed by a test, or explained. See `RECORD.md`.
+//! A mutant that no test notices survives; each survivor is to be killed by a test, or explained. See
+//! `RECORD.md`.
 
 mod points;
 mod reach;
@@ -22,7 +24,8 @@ use reach::Batch;
 use serde_json::{Value, json};
 use trial::{Build, Fate, Programs, Trial};
 
-/// Draws mutants of the engine, builds them all at once in a copy of the repository, and runs the tests with each.
+/// Draws mutants of the engine, builds them all at once in a copy of the repository, and runs the tests with
+/// each.
 ///
 /// Results are appended to a file as they come; a run that was stopped goes on where it was.
 #[derive(Parser)]

@@ -12,8 +12,8 @@ use domino::{
 
 use super::super::{bytes::Bytes, walk};
 
-/// Grammars that have gone wrong before, here or in other engines: ambiguity, nullable parts, recursion on both sides,
-/// terminals that overlap or reach past each other.
+/// Grammars that have gone wrong before, here or in other engines: ambiguity, nullable parts, recursion on
+/// both sides, terminals that overlap or reach past each other.
 const GRAMMARS: [&str; 20] = [
     r#"root ::= root root root | root root | "a""#,
     r#"root ::= "a"* "b"* ("a" | "b")*"#,
@@ -124,7 +124,8 @@ impl World {
         self.roomy_compiler().limits(self.limits.clone())
     }
 
-    /// The compiler with default budgets. It folds the same rules: how far a bounded lookahead reaches depends on that.
+    /// The compiler with default budgets. It folds the same rules: how far a bounded lookahead reaches
+    /// depends on that.
     pub(super) fn roomy_compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.fold_states = self.limits.fold_states;

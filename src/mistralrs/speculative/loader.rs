@@ -29,8 +29,8 @@ const MOST: usize = 64;
 /// How long the test run may take, unless said otherwise.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
-/// Loads what another loader of text models loads (safetensors, GGUF, with quantisation in place), and makes mistral.rs
-/// verify several tokens in one pass: drafts come from domino, by place in the grammar.
+/// Loads what another loader of text models loads (safetensors, GGUF, with quantisation in place), and makes
+/// mistral.rs verify several tokens in one pass: drafts come from domino, by place in the grammar.
 ///
 /// ```no_run
 /// # async fn f(target: Box<dyn mistralrs_core::Loader>, request: &mut mistralrs_core::NormalRequest)
@@ -52,12 +52,13 @@ const TEST_LIMIT: Duration = Duration::from_secs(120);
 /// ```
 ///
 /// # Limits
-/// Models of text with an ordinary cache: no PagedAttention, no sliding window shorter than the context, no recurrent
-/// layers. The engine must be built without prefix cache, and every request [attached](Speculation::attach): the engine
-/// itself would draw the likeliest token always, and mix up the caches of requests that run at once. It serves one request at a
-/// time, in the order of their attachment. Each pass is over the tokens of its draft and one more, and drafts are as long as
-/// pays by what passes were seen to take; a text that cannot be guessed costs what it costs without, and the time of the
-/// stand-in for a draft model, which upstream asks once a pass at least.
+/// Models of text with an ordinary cache: no PagedAttention, no sliding window shorter than the context, no
+/// recurrent layers. The engine must be built without prefix cache, and every request
+/// [attached](Speculation::attach): the engine itself would draw the likeliest token always, and mix up the
+/// caches of requests that run at once. It serves one request at a time, in the order of their attachment.
+/// Each pass is over the tokens of its draft and one more, and drafts are as long as pays by what passes were
+/// seen to take; a text that cannot be guessed costs what it costs without, and the time of the stand-in for
+/// a draft model, which upstream asks once a pass at least.
 ///
 /// Loading makes a test run of a few tokens: where upstream's pipeline would hang, that is an error.
 pub struct GrammarSpeculativeLoader {
@@ -74,8 +75,8 @@ impl GrammarSpeculativeLoader {
         Self::build(target, GAMMA, DraftLength::Auto)
     }
 
-    /// With passes of up to `gamma` tokens, from 2 to 64: others are taken as the nearest of these. Drafts are as long as
-    /// there are guesses, whether it pays or not.
+    /// With passes of up to `gamma` tokens, from 2 to 64: others are taken as the nearest of these. Drafts
+    /// are as long as there are guesses, whether it pays or not.
     #[must_use]
     pub fn with_gamma(target: Box<dyn Loader>, gamma: usize) -> Self {
         let gamma = gamma.clamp(2, MOST);

@@ -1,8 +1,8 @@
-//! A model that says nothing, with the target's tokens: upstream's speculative pipeline needs a draft model, and the real
-//! drafts come from the processor that stands in for its sampling.
+//! A model that says nothing, with the target's tokens: upstream's speculative pipeline needs a draft model,
+//! and the real drafts come from the processor that stands in for its sampling.
 //!
-//! One layer, all zero, with a hidden size of one; only its cache must have the shape of the target's first layer,
-//! since upstream allocates caches once for both.
+//! One layer, all zero, with a hidden size of one; only its cache must have the shape of the target's first
+//! layer, since upstream allocates caches once for both.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,8 @@ use tokio::sync::Mutex;
 
 use super::error::LoadError;
 
-/// Numbers of its hidden state. With one, the product with the vocabulary, most of its pass, is a loop over the tokens.
+/// Numbers of its hidden state. With one, the product with the vocabulary, most of its pass, is a loop over
+/// the tokens.
 const HIDDEN: usize = 1;
 
 /// What it must have in common with the target.

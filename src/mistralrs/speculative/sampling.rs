@@ -7,8 +7,8 @@ use crate::decode::{Sampling, SamplingError};
 /// Temperatures below are greedy, as upstream has it.
 const COLD: f64 = 1e-7;
 
-/// The sampling that the engine would do; by `params` it takes the likeliest token afterwards, of the one there is, and in
-/// the cheapest way. Penalties stay: the engine applies them before any processor.
+/// The sampling that the engine would do; by `params` it takes the likeliest token afterwards, of the one
+/// there is, and in the cheapest way. Penalties stay: the engine applies them before any processor.
 ///
 /// # Errors
 /// If a number is impossible; `params` is unchanged then.
@@ -40,8 +40,8 @@ fn read(params: &SamplingParams) -> Result<Sampling, SamplingError> {
     Ok(sampling)
 }
 
-/// Does the engine change logits by the tokens before them? It does not know the tokens of a draft, so that only rows
-/// without one are right.
+/// Does the engine change logits by the tokens before them? It does not know the tokens of a draft, so that
+/// only rows without one are right.
 pub(super) fn penalises(params: &SamplingParams) -> bool {
     let is = |penalty: Option<f32>, none: f32| penalty.is_some_and(|penalty| penalty != none);
     is(params.frequency_penalty, 0.0)

@@ -24,7 +24,8 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// Attaches requests to the engine of a [`GrammarSpeculativeLoader`](super::GrammarSpeculativeLoader). Cloning shares it.
+/// Attaches requests to the engine of a [`GrammarSpeculativeLoader`](super::GrammarSpeculativeLoader).
+/// Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Speculation {
     gamma: usize,
@@ -70,8 +71,8 @@ impl SpeculativeRequest {
         Self { guesses: Some(guesses.clone()), ..self }
     }
 
-    /// Key of the random numbers: the same gives the same text again, with or without drafts, and the one that
-    /// domino's own runner writes. Default: another one for each request.
+    /// Key of the random numbers: the same gives the same text again, with or without drafts, and the one
+    /// that domino's own runner writes. Default: another one for each request.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }
@@ -120,11 +121,12 @@ impl Speculation {
         Ok(self.loaded()?.tokenizer)
     }
 
-    /// Waits for the engine's turn, and gives the request its processor. The turn ends when the engine is done with the
-    /// request, so send it without delay; requests that were not attached must not be sent to such an engine.
+    /// Waits for the engine's turn, and gives the request its processor. The turn ends when the engine is
+    /// done with the request, so send it without delay; requests that were not attached must not be sent to
+    /// such an engine.
     ///
-    /// The sampling (temperature, top-k, top-p, min-p) goes over to the processor, which draws by seed and position.
-    /// Penalties stay with the engine, and keep the request from being drafted for.
+    /// The sampling (temperature, top-k, top-p, min-p) goes over to the processor, which draws by seed and
+    /// position. Penalties stay with the engine, and keep the request from being drafted for.
     ///
     /// # Errors
     /// If the request wants what such an engine cannot do. It is unchanged then.
@@ -160,15 +162,15 @@ impl Speculation {
         Ok(watch)
     }
 
-    /// How long the request that has the engine's turn has given no sign of life, which it does for each token: the time of
-    /// a pass. `None` while nobody has the turn.
+    /// How long the request that has the engine's turn has given no sign of life, which it does for each
+    /// token: the time of a pass. `None` while nobody has the turn.
     #[must_use]
     pub fn silence(&self) -> Option<Duration> {
         self.turns.silence()
     }
 
-    /// Waits until there has been [silence](Self::silence) for so long: the engine hangs then, or the pass over a prompt
-    /// takes longer. For `tokio::select!` beside the wait for an answer.
+    /// Waits until there has been [silence](Self::silence) for so long: the engine hangs then, or the pass
+    /// over a prompt takes longer. For `tokio::select!` beside the wait for an answer.
     pub async fn hung(&self, limit: Duration) {
         const LEAST: Duration = Duration::from_millis(10);
         loop {

@@ -1,9 +1,10 @@
 //! Whose turn it is: a speculative engine serves one request at a time.
 //!
-//! Upstream steps sequences of equal length one after the other on one cache, and from the second such step on without
-//! putting each one's own cache back: with two of them in it at once, an engine with speculation writes wrong texts
-//! (mistralrs-core 0.8.1, `SpeculativePipeline::step`: the fallback for several sequences passes `CacheInstruction::Nothing`
-//! on to each). Its steps are for one sequence at a time anyway, so turns cost no throughput.
+//! Upstream steps sequences of equal length one after the other on one cache, and from the second such step
+//! on without putting each one's own cache back: with two of them in it at once, an engine with speculation
+//! writes wrong texts (mistralrs-core 0.8.1, `SpeculativePipeline::step`: the fallback for several sequences
+//! passes `CacheInstruction::Nothing` on to each). Its steps are for one sequence at a time anyway, so turns
+//! cost no throughput.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

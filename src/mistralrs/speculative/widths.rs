@@ -1,8 +1,9 @@
 //! How many rows the next pass has.
 //!
-//! Upstream's pipeline has a fixed number. So there is a pipeline for each width, all of the same two models, and they
-//! change places in the engine's mutex between two steps. A processor, which runs within a step, queues for the mutex that
-//! the engine holds, ahead of the engine's next step; its turn comes on the engine's thread when the step ends.
+//! Upstream's pipeline has a fixed number. So there is a pipeline for each width, all of the same two models,
+//! and they change places in the engine's mutex between two steps. A processor, which runs within a step,
+//! queues for the mutex that the engine holds, ahead of the engine's next step; its turn comes on the
+//! engine's thread when the step ends.
 
 use std::{
     fmt,
@@ -40,7 +41,8 @@ impl<P: Send + 'static> Widths<P> {
         std::iter::successors(Some(1), next).collect()
     }
 
-    /// Of an engine that has the first of `pipelines`, and of the others, all with their widths and narrowest first.
+    /// Of an engine that has the first of `pipelines`, and of the others, all with their widths and narrowest
+    /// first.
     pub(super) fn new(engine: &Arc<tokio::sync::Mutex<P>>, first: usize, others: Vec<(usize, P)>) -> Self {
         let others = others.into_iter().map(|(width, pipeline)| (width, Some(pipeline)));
         let all = std::iter::once((first, None)).chain(others).collect();
@@ -48,8 +50,8 @@ impl<P: Send + 'static> Widths<P> {
         Self { inner: Arc::new(Inner { engine: Arc::downgrade(engine), pipelines }) }
     }
 
-    /// Gives the next step at least `rows` rows, if there are pipelines so wide. To be called within a step, or while there
-    /// is none; what is called last before a step counts.
+    /// Gives the next step at least `rows` rows, if there are pipelines so wide. To be called within a step,
+    /// or while there is none; what is called last before a step counts.
     pub(super) fn set(&self, rows: usize) {
         let Some(engine) = self.inner.engine.upgrade() else { return };
         let lock = Box::pin(tokio::task::unconstrained(engine.lock_owned()));
@@ -72,8 +74,8 @@ impl<P> Pipelines<P> {
 
 type Lock<P> = Pin<Box<dyn Future<Output = OwnedMutexGuard<P>> + Send>>;
 
-/// A change that waits for the mutex. It is woken where the mutex is released, and made there and then: were it left to
-/// another thread, the engine would spin until that runs.
+/// A change that waits for the mutex. It is woken where the mutex is released, and made there and then: were
+/// it left to another thread, the engine would spin until that runs.
 struct Change<P> {
     inner: Arc<Inner<P>>,
     rows: usize,

@@ -1,7 +1,8 @@
 //! Asks the processor for memory before it is needed.
 //!
-//! Its own foresight ends with each page of 4 KB, which is what the numbers of a chunk of a panel take: without this, the first
-//! rows that a chunk is multiplied with wait for it, and while the others are computed nothing comes.
+//! Its own foresight ends with each page of 4 KB, which is what the numbers of a chunk of a panel take:
+//! without this, the first rows that a chunk is multiplied with wait for it, and while the others are
+//! computed nothing comes.
 
 #[cfg(target_arch = "x86_64")]
 use pulp::core_arch::x86::Sse;
@@ -36,7 +37,8 @@ impl Ahead {
         let _ = (self, bytes, line * LINE);
     }
 
-    /// The same for a line that will be read later, to the second cache: the first has no room beside rows of inputs.
+    /// The same for a line that will be read later, to the second cache: the first has no room beside rows of
+    /// inputs.
     #[inline(always)]
     pub(super) fn ask_far(self, bytes: &[u8], line: usize) {
         #[cfg(target_arch = "x86_64")]

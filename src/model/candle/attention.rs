@@ -4,8 +4,8 @@
 //! cache; a row's output so far is scaled down where a tile raises its largest score.
 //!
 //! Invariant: what a query gets depends on it and on the keys it sees alone, summed in the order of their
-//! positions, and tiles start at the same positions for all: so not on what shares the pass, nor on the number
-//! of threads.
+//! positions, and tiles start at the same positions for all: so not on what shares the pass, nor on the
+//! number of threads.
 
 use std::ops::Range;
 
@@ -39,8 +39,8 @@ pub(super) struct Attention {
 
 impl Attention {
     /// Of `queries` (`[heads, n, head_dim]`) to `keys` and `values` from position 0 on: rows `[n, heads *
-    /// head_dim]`. Neighbouring heads share a key head. Makes `n * heads` rows of products with as many keys as
-    /// they see.
+    /// head_dim]`. Neighbouring heads share a key head. Makes `n * heads` rows of products with as many keys
+    /// as they see.
     pub(super) fn apply(self, queries: &Tensor, keys: &KvBlocks, values: &KvBlocks) -> Result<Tensor> {
         queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
     }
@@ -336,8 +336,8 @@ fn add_range<S: Simd>(simd: S, out: &mut [f32], scores: &[f32], values: &[f32], 
     add_weighted::<S, 1>(simd, out, [&scores[range]], values);
 }
 
-/// The inner products of `R` queries with the keys of some blocks of a tile, to the places of these keys in each
-/// query's `TILE` of `scores`. Each is one sum from the first number on.
+/// The inner products of `R` queries with the keys of some blocks of a tile, to the places of these keys in
+/// each query's `TILE` of `scores`. Each is one sum from the first number on.
 #[inline(always)]
 fn score<S: Simd, const V: usize, const R: usize>(
     simd: S,

@@ -1,7 +1,7 @@
 //! Passes over several sequences with one set of weights.
 //!
-//! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets has the
-//! same bits whatever shares its passes and however its tokens were split.
+//! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets
+//! has the same bits whatever shares its passes and however its tokens were split.
 
 use std::num::NonZeroUsize;
 
@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-/// A model with caches of several sequences, which share its passes: products are made for the rows of all at once,
-/// attention for each over its own cache. See [`CandleModel`](super::CandleModel).
+/// A model with caches of several sequences, which share its passes: products are made for the rows of all at
+/// once, attention for each over its own cache. See [`CandleModel`](super::CandleModel).
 #[derive(Debug)]
 pub struct CandleBatch {
     transformer: Transformer,
@@ -34,8 +34,8 @@ pub struct CandleBatch {
 }
 
 impl CandleBatch {
-    /// Loads as [`CandleModel::load`](super::CandleModel::load) does, with room for so many sequences. Each takes
-    /// the memory of a cache of the whole context.
+    /// Loads as [`CandleModel::load`](super::CandleModel::load) does, with room for so many sequences. Each
+    /// takes the memory of a cache of the whole context.
     ///
     /// # Errors
     /// Those of [`CandleModel::load`](super::CandleModel::load).

@@ -63,7 +63,8 @@ impl<'a> Keys<'a> {
 /// What a file says about its model, and whether queries and keys are to be put in order.
 ///
 /// # Errors
-/// If a key is missing or not what it should be, or asks for an unknown architecture or an unsupported variation.
+/// If a key is missing or not what it should be, or asks for an unknown architecture or an unsupported
+/// variation.
 pub(super) fn parse(gguf: &Gguf) -> Result<(Config, bool), ModelError> {
     let architecture = gguf.get("general.architecture").and_then(Value::as_str);
     let architecture = architecture.ok_or_else(|| invalid("there is no general.architecture"))?;

@@ -40,8 +40,8 @@ impl CpuCache {
         self.context
     }
 
-    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns those
-    /// of all positions.
+    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
+    /// those of all positions.
     ///
     /// # Errors
     /// If the shapes do not fit or there is no such layer.

@@ -7,8 +7,8 @@ const ROUND: f32 = 12_582_912.0;
 /// The natural logarithm of 2 in two parts; the first has so few bits that its products here are exact.
 const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
 
-/// `e` to the power of `x`, with a relative error below 3e-7; outside of -87 to 88 that of the nearer end. Every
-/// step is one operation, so it is the same bits on every machine.
+/// `e` to the power of `x`, with a relative error below 3e-7; outside of -87 to 88 that of the nearer end.
+/// Every step is one operation, so it is the same bits on every machine.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);

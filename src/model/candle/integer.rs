@@ -1,9 +1,9 @@
 //! The product of packed quantised weights with a few rows, in whole numbers.
 //!
-//! A row is rounded to eight bits in groups of 32 inputs with a scale each, as llama.cpp rounds it; products of
-//! quants and rounded inputs are summed exactly, group by group, and each sum is multiplied by the two scales.
-//! Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in the pass. A
-//! weight is read from memory and unpacked once for all rows of a block.
+//! A row is rounded to eight bits in groups of 32 inputs with a scale each, as llama.cpp rounds it; products
+//! of quants and rounded inputs are summed exactly, group by group, and each sum is multiplied by the two
+//! scales. Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in
+//! the pass. A weight is read from memory and unpacked once for all rows of a block.
 //!
 //! For processors that have AVX-512 with VNNI, AVX-VNNI or AVX2: the same bits on all of them. Others unpack
 //! weights to floats ([`kernel`](super::kernel)).
@@ -238,8 +238,8 @@ pub(super) struct Stored<'a> {
     pub(super) is_cached: bool,
 }
 
-/// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a
-/// multiple of [`GROUP`] inputs.
+/// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format,
+/// and of a multiple of [`GROUP`] inputs.
 pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     match rows.instructions {
         #[cfg(target_arch = "x86_64")]

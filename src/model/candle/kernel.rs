@@ -1,8 +1,8 @@
 //! The product of packed weights with a few rows.
 //!
-//! Invariant: an output number is the sum over the inputs in their order, one fused multiplication and addition
-//! after the other where the processor has it, whatever else is in the pass. A weight is read from memory and
-//! unpacked once for all rows of a pass; sums stay in registers over a chunk of inputs.
+//! Invariant: an output number is the sum over the inputs in their order, one fused multiplication and
+//! addition after the other where the processor has it, whatever else is in the pass. A weight is read from
+//! memory and unpacked once for all rows of a pass; sums stay in registers over a chunk of inputs.
 
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 

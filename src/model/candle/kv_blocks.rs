@@ -2,7 +2,8 @@
 //!
 //! A block of keys has the same number of all its positions next to each other, `[head_dim][KEYS]`: so the
 //! scores of 16 keys are one chain of multiply-adds in a vector, and no sum over a vector's lanes is needed.
-//! A block of values has a row for each position, `[KEYS][head_dim]`. The factors of groups follow, `[group][KEYS]`.
+//! A block of values has a row for each position, `[KEYS][head_dim]`. The factors of groups follow,
+//! `[group][KEYS]`.
 //!
 //! Invariant: what is stored of a position depends on its own numbers alone, and is written once.
 

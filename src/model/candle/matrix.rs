@@ -216,7 +216,8 @@ impl Matrix {
         self.parts.len() == 1
     }
 
-    /// Products of some panels of a matrix of [one part](Self::is_of_one_part) with a row each: tiles of 16, in order.
+    /// Products of some panels of a matrix of [one part](Self::is_of_one_part) with a row each: tiles of 16,
+    /// in order.
     pub(super) fn panels(&self, wanted: &[Wanted<'_>]) -> Vec<f32> {
         let Some(part) = self.parts.first() else { return Vec::new() };
         let rows: Vec<Rows> = wanted.iter().map(|wanted| self.arrange(wanted.row, 1)).collect();
@@ -250,7 +251,8 @@ impl Matrix {
         out
     }
 
-    /// Writes the products with rows of inputs, one after the other, to the rows of outputs given, one for each.
+    /// Writes the products with rows of inputs, one after the other, to the rows of outputs given, one for
+    /// each.
     pub(super) fn product_in(&self, x: &[f32], mut rest: Vec<&mut [f32]>) {
         let count = rest.len();
         if count == 0 {

@@ -66,9 +66,9 @@ pub fn available_memory() -> Option<u64> {
     Some(can_be_had(system.available_memory(), container)).filter(|&free| free > 0)
 }
 
-/// What is available in the whole system, but no more than a container's limit leaves above what its programs hold.
-/// What its files take in the page cache is given back when it is asked for, so it does not count, as it does not in the
-/// system.
+/// What is available in the whole system, but no more than a container's limit leaves above what its programs
+/// hold. What its files take in the page cache is given back when it is asked for, so it does not count, as
+/// it does not in the system.
 fn can_be_had(system: u64, container: Option<(u64, u64)>) -> u64 {
     container.map_or(system, |(limit, held)| limit.saturating_sub(held).min(system))
 }

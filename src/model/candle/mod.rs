@@ -83,7 +83,8 @@ pub struct LoadOptions {
     /// Tokens to make room for. Default: as many as the model was made for, at most 4096. The cache is
     /// allocated at once; see [`CandleModel::estimate`].
     pub context: Option<usize>,
-    /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
+    /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is
+    /// read.
     pub memory_limit: Option<u64>,
     /// Multiply quantised weights with inputs as they are. Default: where the processor has any of
     /// [`Instructions`], inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which
@@ -124,11 +125,12 @@ impl CandleModel {
         Ok(Self { batch: loaded(path.as_ref(), NonZeroUsize::MIN, options)? })
     }
 
-    /// A model of random weights, the same each time, to measure what passes cost. Takes some seconds for each
-    /// GB.
+    /// A model of random weights, the same each time, to measure what passes cost. Takes some seconds for
+    /// each GB.
     ///
     /// # Errors
-    /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be had.
+    /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be
+    /// had.
     pub fn random(model: &RandomModel, options: &LoadOptions) -> Result<Self, ModelError> {
         Ok(Self { batch: random_loaded(model, NonZeroUsize::MIN, options)? })
     }

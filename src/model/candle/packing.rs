@@ -1,14 +1,14 @@
 //! Rows as stored -> panels of 16 rows, in which the numbers that are needed together lie together.
 //!
 //! Invariant: unpacked, a number is bit for bit what its format says it is in `f32`. In a panel the 16
-//! numbers of one input are neighbours, so that unpacking is the same work for 16 outputs at once. Narrow numbers
-//! lie in planes of 16 words of 32 bits, one for each row. A quantised panel holds, per block, the 16 factors of
-//! each kind; then per chunk the 16 small scales of each kind and group, and the quants in planes: the low four
-//! bits, eight inputs a word, the first in the lowest bits, and the bits above them.
+//! numbers of one input are neighbours, so that unpacking is the same work for 16 outputs at once. Narrow
+//! numbers lie in planes of 16 words of 32 bits, one for each row. A quantised panel holds, per block, the 16
+//! factors of each kind; then per chunk the 16 small scales of each kind and group, and the quants in planes:
+//! the low four bits, eight inputs a word, the first in the lowest bits, and the bits above them.
 //!
-//! Of eight inputs, those of even and those of odd number can be had as the four bytes of a word each, by one shift
-//! and one mask of a plane, as products of whole numbers take them: [`integer`](super::integer). Whole bytes and the
-//! bits above the low four lie in that order.
+//! Of eight inputs, those of even and those of odd number can be had as the four bytes of a word each, by one
+//! shift and one mask of a plane, as products of whole numbers take them: [`integer`](super::integer). Whole
+//! bytes and the bits above the low four lie in that order.
 
 use pulp::{Simd, bytemuck::pod_read_unaligned};
 
@@ -96,8 +96,8 @@ fn byte_of(input: usize) -> usize {
     input % 8 / 2
 }
 
-/// Where in a word, counted in things of `high` bits, the bits above the low four of an input are: in the byte in which
-/// its low bits will be, those of the first word lowest.
+/// Where in a word, counted in things of `high` bits, the bits above the low four of an input are: in the
+/// byte in which its low bits will be, those of the first word lowest.
 fn high_place(high: u32, input: usize) -> usize {
     8 / high.max(1) as usize * byte_of(input) + byte_word(input)
 }
@@ -322,8 +322,8 @@ pub(super) fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
 /// Halves, as 16 bits each, as floats.
 #[inline(always)]
 fn half<S: Simd>(simd: S, bits: S::u32s) -> S::f32s {
-    // Exponent and fraction moved over and the bias mended, which is not right for subnormal numbers, infinity
-    // and what is no number. No step has subnormal floats, which are slow.
+    // Exponent and fraction moved over and the bias mended, which is not right for subnormal numbers,
+    // infinity and what is no number. No step has subnormal floats, which are slow.
     const LEAST: u32 = (127 - 14) << 23;
     let magnitude = simd.and_u32s(bits, simd.splat_u32s(0x7fff));
     let moved = simd.wrapping_dyn_shl_u32s(magnitude, simd.splat_u32s(13));

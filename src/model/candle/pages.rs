@@ -1,8 +1,9 @@
 //! Memory for packed weights: zeros at first, in large pages where the system gives them.
 //!
-//! A pass reads every weight once. With pages of 4 KB, the processor looks up an address every 64 lines and its own
-//! prefetching starts anew; in pages of 2 MB, passes over one token took half the time where the weights were 4 bits.
-//! Systems that do not give large pages by themselves give them to those who ask (`madvise`), which is done here.
+//! A pass reads every weight once. With pages of 4 KB, the processor looks up an address every 64 lines and
+//! its own prefetching starts anew; in pages of 2 MB, passes over one token took half the time where the
+//! weights were 4 bits. Systems that do not give large pages by themselves give them to those who ask
+//! (`madvise`), which is done here.
 //!
 //! Invariant: the bytes past the length are zeros.
 
@@ -11,8 +12,8 @@ use pulp::bytemuck;
 
 /// A large page, in bytes.
 const LARGE_PAGE: usize = 2 << 20;
-/// Bytes from which on memory is mapped, which starts it on a page: a vector may start in the middle of a line of the
-/// cache.
+/// Bytes from which on memory is mapped, which starts it on a page: a vector may start in the middle of a
+/// line of the cache.
 const MAPPED: usize = 1 << 14;
 
 /// Growing memory for panels of floats or bytes.

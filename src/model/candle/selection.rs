@@ -1,7 +1,7 @@
 //! The product of a matrix with rows of which only some outputs are wanted.
 //!
-//! Invariant: an output that is wanted has the bits it has in the whole product. Where few tokens may follow, the whole
-//! product would read all of the output matrix for logits that nobody looks at.
+//! Invariant: an output that is wanted has the bits it has in the whole product. Where few tokens may follow,
+//! the whole product would read all of the output matrix for logits that nobody looks at.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use super::{
 };
 use crate::vocab::{Contents, TokenSet};
 
-/// A row is computed by itself if at most one in so many panels is wanted of it. Rows of which more is wanted are
-/// computed together and whole: they share what is read.
+/// A row is computed by itself if at most one in so many panels is wanted of it. Rows of which more is wanted
+/// are computed together and whole: they share what is read.
 const FEW: usize = 4;
 /// Rows for which memory is kept though few are wanted now: about as many as a pass over a draft has.
 const SPARE: usize = 32;
 
-/// Rows of `matrix` times the rows `x`, one after the other; of each the outputs in its set (all if `None`) are
-/// computed, others may be minus infinity. They are written to the beginning of `out`, whatever is in it, which is made
-/// longer if need be.
+/// Rows of `matrix` times the rows `x`, one after the other; of each the outputs in its set (all if `None`)
+/// are computed, others may be minus infinity. They are written to the beginning of `out`, whatever is in it,
+/// which is made longer if need be.
 pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mut out: Vec<f32>) -> Vec<f32> {
     let (inputs, outputs) = (matrix.inputs(), matrix.outputs());
     let panels = outputs.div_ceil(PANEL);

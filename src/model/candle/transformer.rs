@@ -196,13 +196,13 @@ impl Transformer {
         &self.config
     }
 
-    /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and returns
-    /// the rows of logits that are wanted, part after part. Does not commit.
+    /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and
+    /// returns the rows of logits that are wanted, part after part. Does not commit.
     ///
     /// The rows are made at the beginning of `memory`, whatever is in it.
     ///
-    /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and attention
-    /// sees one cache.
+    /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and
+    /// attention sees one cache.
     ///
     /// # Errors
     /// If the tensor library fails, also when a cache is too short.
@@ -229,8 +229,8 @@ impl Transformer {
         Ok(selection::product(output, &hidden, &sets, memory))
     }
 
-    /// `x` (`[n, hidden]`) plus what layer `index` attends to; in the last layer only the rows whose logits are
-    /// wanted, or nothing if none are: of the others keys and values are all that later passes need.
+    /// `x` (`[n, hidden]`) plus what layer `index` attends to; in the last layer only the rows whose logits
+    /// are wanted, or nothing if none are: of the others keys and values are all that later passes need.
     fn attention(
         &self,
         layer: &Layer,
@@ -255,8 +255,8 @@ impl Transformer {
         kept.map(|kept| layer.attention_out.apply_plus(&joined(attended)?, &kept)).transpose()
     }
 
-    /// What the last `count` of the rows of queries, keys and values of one part attend to in its cache, where
-    /// keys and values of all are written; nothing if they are none.
+    /// What the last `count` of the rows of queries, keys and values of one part attend to in its cache,
+    /// where keys and values of all are written; nothing if they are none.
     fn attend(
         &self,
         layer: &Layer,

@@ -70,8 +70,8 @@ const BLOCK_ROWS: usize = 64;
 /// Calls `each` with the bytes of rows `0..rows` of `row_bytes`, some at a time and always a multiple of
 /// `together` rows, that lie in `file` from `start` on.
 ///
-/// Files are read, not memory-mapped: each weight is rearranged once anyway, and a file that changes while it is
-/// read can then give a wrong number or an error, but no undefined behaviour.
+/// Files are read, not memory-mapped: each weight is rearranged once anyway, and a file that changes while it
+/// is read can then give a wrong number or an error, but no undefined behaviour.
 ///
 /// # Errors
 /// If the file cannot be read or ends too early: `tensor` is then named.

@@ -116,8 +116,8 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What a row's sum of products starts from, so that it becomes that of the quants less the one that stands for zero.
-/// `first`: the first input of the group that shares the scale.
+/// What a row's sum of products starts from, so that it becomes that of the quants less the one that stands
+/// for zero. `first`: the first input of the group that shares the scale.
 #[inline(always)]
 pub(super) fn start<T: Source>(sums: [i32; 2], first: usize) -> i32 {
     match T::ZERO {

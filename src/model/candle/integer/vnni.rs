@@ -1,7 +1,7 @@
 //! Products in whole numbers with AVX-512 VNNI: sixteen outputs at a time, four inputs an instruction.
 //!
-//! The instruction multiplies four bytes without a sign, of the weights, by four bytes with one, of a row, and
-//! adds the four products to a sum of 32 bits: at most 32 * 255 * 127, so nothing overflows.
+//! The instruction multiplies four bytes without a sign, of the weights, by four bytes with one, of a row,
+//! and adds the four products to a sum of 32 bits: at most 32 * 255 * 127, so nothing overflows.
 
 use std::arch::x86_64::*;
 
@@ -96,8 +96,9 @@ pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, t
     if !is_available() {
         return;
     }
-    // SAFETY: all that `multiply_here` demands of its caller is a processor with the features it is compiled for; these
-    // were just asked for. It is safe code otherwise. Tested by `whole_numbers_make_the_product` in `matrix.rs`.
+    // SAFETY: all that `multiply_here` demands of its caller is a processor with the features it is compiled
+    // for; these were just asked for. It is safe code otherwise. Tested by `whole_numbers_make_the_product`
+    // in `matrix.rs`.
     #[expect(unsafe_code, reason = "a function for some processors only")]
     unsafe {
         multiply_here(format, panels, rows, tiles);
@@ -186,14 +187,15 @@ fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
     }
 }
 
-/// The weights of a group of inputs, and the scale and the offset of each of its `N` parts that have their own.
+/// The weights of a group of inputs, and the scale and the offset of each of its `N` parts that have their
+/// own.
 struct Unpacked<const N: usize> {
     weights: [__m512i; VECTORS],
     affine: [(__m512, __m512); N],
 }
 
-/// The first of some panels of `size` bytes with all rows, a block of rows at a time; its weights are unpacked
-/// once.
+/// The first of some panels of `size` bytes with all rows, a block of rows at a time; its weights are
+/// unpacked once.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn unpacked_panel<T: Source, const N: usize>(

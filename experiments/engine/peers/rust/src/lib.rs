@@ -32,8 +32,8 @@ struct Walk {
     digests: Vec<(usize, u64, u8)>,
 }
 
-/// Measures the engine that the two functions make: tables of a vocabulary, and with those the compiled grammar of a text,
-/// with the nanoseconds it took.
+/// Measures the engine that the two functions make: tables of a vocabulary, and with those the compiled
+/// grammar of a text, with the nanoseconds it took.
 pub fn run<V, E: Engine>(
     version: &str,
     tables: impl FnOnce(&Tokens) -> V,

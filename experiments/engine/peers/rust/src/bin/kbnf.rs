@@ -1,7 +1,8 @@
 //! kbnf as an engine of the comparison.
 //!
-//! kbnf ends a text as soon as it can, so its grammars end in a mark that only the end of text spells. Tokens that are
-//! a beginning of that mark are taken out of masks that allow the end of text, where no such token can follow.
+//! kbnf ends a text as soon as it can, so its grammars end in a mark that only the end of text spells. Tokens
+//! that are a beginning of that mark are taken out of masks that allow the end of text, where no such token
+//! can follow.
 
 use ahash::AHashMap;
 use kbnf::{Engine as Kbnf, EngineLike, Token, Vocabulary};

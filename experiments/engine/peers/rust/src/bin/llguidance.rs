@@ -1,5 +1,5 @@
-//! llguidance as an engine of the comparison, used as the main package's `benches/compare` uses it: one parser for
-//! a grammar, for each text a copy of it that shares the lexer's tables, and no forcing of tokens.
+//! llguidance as an engine of the comparison, used as the main package's `benches/compare` uses it: one
+//! parser for a grammar, for each text a copy of it that shares the lexer's tables, and no forcing of tokens.
 
 use std::sync::Arc;
 
