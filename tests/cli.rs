@@ -34,7 +34,7 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
     run(program().args(arguments).current_dir(folder), stdin)
 }
 
-/// The program, which must know nothing of the user's settings and cache.
+/// The program, without the user's settings and cache.
 pub(crate) fn program() -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_domino"));
     for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
@@ -44,13 +44,13 @@ pub(crate) fn program() -> Command {
     program
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(crate) fn run(program: &mut Command, stdin: &[u8]) -> Run {
     let mut child =
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // The program may end without reading it all.
+    // The program may end before it has read all of its input, so a failed write is no failure.
     let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -233,7 +233,7 @@ fn batch_answers_every_line() {
     assert!(answers[5]["error"].as_str().unwrap().contains("nothing"));
 }
 
-/// One grammar, many texts: compiled once, so this takes no time.
+/// Many texts of one grammar, which is compiled once, so this is quick.
 #[test]
 fn batch_decides_the_json_test_suite() {
     let Some(file) = shared("data/json/jsontestsuite.jsonl") else { return };

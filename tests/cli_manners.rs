@@ -1,4 +1,4 @@
-//! How the program behaves at a shell: exit codes, pipes, disks, numbers, and what it reads.
+//! Manners of the program at a shell: exit codes, pipes, disks, numbers, and its input.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -15,11 +15,11 @@ use crate::{
 };
 
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
-/// Reads a text in so many ways that a budget ends.
+/// A grammar so ambiguous that a budget runs out on any text.
 const COSTLY: &str = "root ::= x x x | x x | \"a\"\nx ::= root | \"(\" root \")\"\n";
-/// A budget that ends soon, by time.
+/// A time budget that runs out soon.
 const SHORT: [&str; 2] = ["--max-step-seconds", "0.05"];
-/// A budget that ends soon, on every machine at the same place.
+/// A memory budget that runs out soon, on every machine at the same place.
 const SMALL: [&str; 2] = ["--max-memory", "4"];
 
 fn costly(folder: &Path) -> &'static str {
@@ -128,7 +128,7 @@ fn numbers_below_zero_are_values() {
     }
 }
 
-/// Reads one line of what the program writes, and goes away.
+/// Reads one line of the program's output, then closes the pipe.
 fn head(arguments: &[&str], stdin: Stdio) -> (Option<i32>, String) {
     let mut child =
         program().args(arguments).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -206,7 +206,7 @@ fn a_full_disk_is_named() {
     assert!(link.is_symlink() && std::fs::read(&file).unwrap().len() > 100);
 }
 
-/// The program with an open standard input, and what it answers while nobody closes that.
+/// Starts the program and returns its answer while its standard input stays open.
 fn answer_to(arguments: &[&str], text: &[u8]) -> (Child, String) {
     let mut child = program().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(text).unwrap();
@@ -286,7 +286,7 @@ fn lines_of_json_may_begin_with_a_byte_order_mark() {
     assert_eq!((&answer["id"], &answer["text"]), (&json!(7), &json!("ab")), "{answer}");
 }
 
-/// A model whose vocabulary lacks a letter, so that a step fails where only that letter can follow.
+/// Writes a model whose vocabulary lacks a letter, so that a step fails where only that letter can follow.
 fn write_model_without(folder: &Path, letter: &str) {
     write_model(folder);
     let file = folder.join("tokenizer.json");

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::cli::domino;
 
-/// A file with this ending.
+/// Writes a file with this ending.
 fn file_of(text: &str, ending: &str) -> tempfile::NamedTempFile {
     let file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
     file
 }
 
-/// Does `check` take the text, with these flags?
+/// True if `check` accepts the text, with these flags.
 fn takes(file: &tempfile::NamedTempFile, flag: &str, flags: &[&str], text: &str) -> bool {
     let run =
         domino(&[&["check", flag, file.path().to_str().unwrap(), "-"], flags].concat(), text.as_bytes());

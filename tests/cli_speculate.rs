@@ -129,7 +129,7 @@ fn a_proposer_that_does_nothing_is_refused() {
     }
 }
 
-/// A model of the same form and tokenizer with other weights.
+/// Writes a model of the same form and tokenizer with other weights.
 fn write_other_model(folder: &Path) {
     write_model(folder);
     let path = folder.join("model.safetensors");

@@ -1,5 +1,5 @@
-//! Languages by name in regular expressions and in GBNF: a corpus of texts, random texts held against obvious
-//! matchers, which notations have them, and what is said of mistakes.
+//! Named languages in regular expressions and in GBNF: a corpus of texts, random texts held against obvious
+//! matchers, the notations that have them, and messages about mistakes.
 
 use domino::{Grammar, Limits, Syntax};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::decider::{Decider, Engine};
 struct Case {
     name: String,
     regex: String,
-    /// The same in GBNF, where that can say it.
+    /// An equivalent grammar in GBNF, where there is one.
     gbnf: Option<String>,
     accepted: Vec<String>,
     refused: Vec<String>,
@@ -58,7 +58,7 @@ fn the_oracle_decides_the_corpus() {
     check::<domino::oracle::Oracle>();
 }
 
-/// Deciders of a regular expression and of a GBNF that are to mean the same.
+/// Deciders of a regular expression and of a GBNF that should mean the same.
 fn both(regex: &str, gbnf: &str) -> [Engine; 2] {
     [Engine::of(&read(Syntax::Regex, regex)), Engine::of(&read(Syntax::Gbnf, &format!("root ::= {gbnf}")))]
 }
@@ -68,7 +68,7 @@ fn literals(texts: &[String]) -> String {
     texts.iter().map(|text| format!("{text:?}, ")).collect()
 }
 
-/// All that can be made of some elements in their order, at least one, with a delimiter between.
+/// All texts made of some elements in their order, at least one, with a delimiter between.
 fn subsequences(elements: &[String], delimiter: &str) -> Vec<String> {
     (1..1_usize << elements.len())
         .map(|chosen| {
@@ -148,7 +148,7 @@ proptest! {
         }
     }
 
-    /// Elements and delimiters that may be parts of each other.
+    /// Delimited subsequences against a list of all; elements and delimiters may be parts of each other.
     #[test]
     fn subsequences_are_those_that_can_be_listed(
         elements in proptest::collection::vec("[ab]{0,2}", 1..6),

@@ -21,7 +21,7 @@ const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
 const JSON: &str = "Content-Type: application/json\r\n";
 const PERSON: &str = "A JSON file describing a person: ";
 
-/// A server that ends with the test.
+/// A server that is stopped when the test ends.
 struct Server {
     child: Child,
     address: String,
@@ -75,7 +75,7 @@ impl Server {
         self.post("/v1/completions", &completion(more))
     }
 
-    /// The texts of a request that must succeed.
+    /// The texts of a request, which must succeed.
     fn texts(&self, more: &Value) -> Vec<String> {
         let answer = self.complete(more);
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -135,7 +135,7 @@ impl Answer {
         data.iter().map(|data| serde_json::from_str(data).unwrap()).collect()
     }
 
-    /// The error of a refusal.
+    /// The error object of a refusal.
     fn error(&self) -> Value {
         let error = self.json()["error"].clone();
         assert!(error["message"].is_string() && error["type"].is_string(), "{}", self.body);
@@ -153,7 +153,7 @@ fn streamed(events: &[Value], choices: usize) -> Vec<String> {
     texts
 }
 
-/// Is the text in the language, or the beginning of a text that is?
+/// Checks that the text is in the language, or is a prefix of a text in it.
 fn check(flags: &[&str], text: &str, whole: bool) -> Run {
     let prefix: &[&str] = if whole { &[] } else { &["--prefix"] };
     domino(&[&["check"], flags, prefix, &["-"]].concat(), text.as_bytes())
@@ -349,7 +349,7 @@ fn keys_are_asked_for() {
     }
 }
 
-/// Prompts of the same length, which mistral.rs would put into one batch.
+/// Prompts of equal length, which mistral.rs would put into one batch.
 #[test]
 fn texts_that_are_asked_for_at_once_are_as_alone() {
     let server = Server::start(&[]);
@@ -414,7 +414,7 @@ fn texts_are_the_same_with_speculation() {
     assert_eq!(plain.texts(&json!({})), speculative.texts(&json!({})));
 }
 
-/// What mistral.rs does on the CPU: weights quantised while loading, and GGUF files.
+/// Quantised models as mistral.rs has them on the CPU: weights quantised while loading, and GGUF files.
 #[test]
 fn quantised_models() {
     let gguf = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/gguf/llama_q8_0.gguf");
@@ -432,7 +432,7 @@ fn quantised_models() {
     assert!(run.stderr.contains("Unigram"), "{}", run.stderr);
 }
 
-/// No pass is over in a millisecond, so to this server its engine hangs.
+/// A server whose limit is a millisecond: no pass is that short, so the engine counts as stalled.
 #[test]
 fn an_engine_that_makes_no_token_is_told_and_the_server_goes_on() {
     let mut server = Server::start(&["--stall-timeout", "0.001"]);
@@ -462,7 +462,7 @@ fn an_engine_that_makes_no_token_is_told_and_the_server_goes_on() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// A text that does not end before its last token: none of the model's tokens has more than two such letters.
+/// A request whose text ends at its last token: no token of the model has more than two of its letters.
 fn endless() -> Value {
     let grammar = json!({ "type": "regex", "value": "[qz]{3000,}" });
     json!({ "grammar": grammar, "max_tokens": 1500, "stream": true, "temperature": 1 })

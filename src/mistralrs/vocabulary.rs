@@ -1,4 +1,4 @@
-//! An engine's own tokens.
+//! Reads the tokens of an engine.
 
 use mistralrs_core::Pipeline;
 

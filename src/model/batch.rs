@@ -10,7 +10,7 @@ use crate::ids::TokenId;
 pub struct BatchInput<'a> {
     /// Number of the sequence, below [`BatchModel::sequences`].
     pub sequence: usize,
-    /// Its new tokens, at least one.
+    /// New tokens of the sequence, at least one.
     pub tokens: &'a [TokenId],
     /// Rows of logits that are wanted.
     pub rows: Rows<'a>,

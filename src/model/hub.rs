@@ -346,7 +346,8 @@ impl HubModel {
         let files = match &self.file {
             Some(file) => format!("get {} and name it with --model", parts(file).join(" and ")),
             None => format!(
-                "put {CONFIG}, {TOKENIZER} and {SINGLE} (or {INDEX} and its shards) of {} in a folder and name it with --model",
+                "put {CONFIG}, {TOKENIZER} and {SINGLE} (or {INDEX} and its shards) of {} in a folder and \
+                 name it with --model",
                 self.id
             ),
         };

@@ -165,9 +165,9 @@ pub trait Model: Send {
     /// If `position` is past the end of the cache.
     fn truncate(&mut self, position: usize) -> Result<(), Self::Error>;
 
-    /// The same model as a batch of `sequences`, each with a cache of its own; they share passes. The first
-    /// sequence has the cache of the model itself. `None`, the default, if the model can have only one cache;
-    /// [`InTurns`](super::InTurns) then makes a batch of it.
+    /// Makes a batch of `sequences` of the same model, each with a cache of its own; they share passes. The
+    /// first sequence has the cache of the model itself. `None`, the default, if the model can have only one
+    /// cache; [`InTurns`](super::InTurns) then makes a batch of it.
     ///
     /// # Errors
     /// If the caches cannot be made.

@@ -8,7 +8,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// Text number i of a row has the seed of the row and i more.
+/// Seeds of several texts: text number i has the seed of the row plus i.
 #[test]
 fn samples_of_a_row_have_seeds_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,7 +27,7 @@ fn batch(places: usize) -> Batch {
     BatchDecoder::new(OneByOne::new(vec![model(6); places]), vocabulary()).unwrap()
 }
 
-/// A sequence to be.
+/// Settings of a sequence to be run.
 #[derive(Debug, Clone)]
 struct Request {
     prompt: Vec<TokenId>,
@@ -36,7 +36,7 @@ struct Request {
     drafts: bool,
 }
 
-/// Says what was said, and sometimes what cannot be.
+/// A drafter that repeats earlier text, and sometimes guesses impossible tokens.
 fn drafter(prompt: &[TokenId]) -> Drafter {
     let unknown = prompt.len().is_multiple_of(3).then(|| Box::new(Unknown) as Box<dyn Propose>);
     let lookup: Box<dyn Propose> = Box::new(Lookup::default());
@@ -74,7 +74,7 @@ impl Request {
     }
 }
 
-/// Runs all sequences to their ends; what became of each, after its tokens came one by one.
+/// Runs all sequences to their ends, and adds their generations; tokens must come one by one.
 fn drain(batch: &mut Batch, ended: &mut BTreeMap<SequenceId, Generation>) {
     let mut tokens: BTreeMap<SequenceId, Vec<TokenId>> = BTreeMap::new();
     while !batch.is_empty() {
@@ -92,7 +92,7 @@ fn drain(batch: &mut Batch, ended: &mut BTreeMap<SequenceId, Generation>) {
     }
 }
 
-/// All but what depends on time.
+/// Compares all results that do not depend on time.
 fn same(one: &Generation, other: &Generation) {
     assert_eq!((&one.tokens, &one.text, one.finish), (&other.tokens, &other.text, other.finish));
     assert_eq!((&one.logprobs, &one.completion), (&other.logprobs, &other.completion));
@@ -139,7 +139,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever shares its passes, however many places there are, and whenever it joins.
+    /// Independence of what shares passes, of the number of places, and of the time of joining.
     #[test]
     fn each_is_what_it_is_alone(requests in requests(), later in requests(), places in 1..5_usize, steps in 0..9) {
         let mut batch = batch(places);
@@ -345,8 +345,7 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(*error.kind(), BuildErrorKind::NoSequences);
 }
 
-/// All that happens while these run with drafts, in order, but for times; passes are shared by so many
-/// threads.
+/// Events of a batch with drafts, in order and without times; passes are shared by `threads` threads.
 fn happenings(requests: &[Request], places: usize, threads: usize) -> Vec<String> {
     let told = |event: BatchEvent| match event {
         BatchEvent::Token { sequence, step } => format!("{sequence:?} {step:?}"),
@@ -377,7 +376,7 @@ proptest! {
     }
 }
 
-/// Notes who asked.
+/// A proposer that records which sequence asked.
 #[derive(Debug, Default)]
 struct Register {
     asked: Vec<TokenId>,
@@ -427,7 +426,7 @@ fn who_shares_a_proposer_asks_it_in_turn() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Where clocks decide how long drafts are, who shares them, and how many threads there are.
+    /// Independence of drafts whose length depends on clocks, of sharing, and of the number of threads.
     #[test]
     fn drafts_as_long_as_pays_change_nothing(requests in requests(), places in 1..6_usize, threads in 1..5_usize) {
         let mut batch = batch(places);
@@ -455,7 +454,7 @@ proptest! {
     }
 }
 
-/// Notes whether it is a thread of a pool that asks.
+/// A proposer that records whether a pool's thread asks.
 #[derive(Debug, Clone, Default)]
 struct Askers(Arc<Mutex<Vec<bool>>>);
 

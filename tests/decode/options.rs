@@ -39,8 +39,8 @@ fn penalties() -> impl Strategy<Value = Penalties> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// With penalties too, a run is the same whenever masks are made, and each of its tokens is the draw from
-    /// its penalised row by itself: what judging a draft row by row will do.
+    /// With penalties, too, a run is the same whenever masks are made, and each of its tokens is the draw
+    /// from its penalised row by itself. Verification of drafts relies on this.
     #[test]
     fn penalised_rows_can_be_judged_one_by_one(
         penalties in penalties(), sampling in 0..samplings().len(), grammar in 0..3_usize, seed: u64

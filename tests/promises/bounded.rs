@@ -1,5 +1,5 @@
-//! Promise 6, bounded: with budgets of any size, every call ends in its answer or in the error of a
-//! budget; an error moves nothing; and budgets that are only for speed never end in an error.
+//! Promise 6, bounded: with budgets of any size, every call ends in its answer or in the error of a budget;
+//! an error leaves the session where it was; and budgets that are only for speed never end in an error.
 //!
 //! Grammars and texts made to hurt are in `tests/hostile`.
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::generate::{Case, World, case, config};
 
-/// Budgets that end in errors or are for speed, each with its chance to be tiny.
+/// Budgets of all kinds, each of which may be tiny.
 fn tiny_limits() -> impl Strategy<Value = Limits> {
     let size = || prop_oneof![3 => Just(None), 1 => (0..60_usize).prop_map(Some)];
     prop::array::uniform8(size()).prop_map(|sizes| {
@@ -43,7 +43,7 @@ fn fast_or_slow() -> impl Strategy<Value = Limits> {
     })
 }
 
-/// The answer of a call, or `None` if a budget was used up.
+/// The answer of a call, or `None` if a budget was exhausted.
 fn within<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     match answer {
         Ok(answer) => Some(answer),
@@ -54,7 +54,7 @@ fn within<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     }
 }
 
-/// Walks along the oracle's masks, back one step where a budget is used up.
+/// Walks along the oracle's masks, back one step where a budget is exhausted.
 fn walk(case: &Case, world: &World, mut constraint: Constraint) {
     let mut steps: Vec<Vec<u8>> = Vec::new();
     for &choice in &case.choices {

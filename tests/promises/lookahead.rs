@@ -1,6 +1,6 @@
-//! What a finite lookahead means: a token is in the mask for `k` if and only if the least number of terminals
-//! that it begins past the first one it touches, over all ways to read it, is at most `k`. Which parts of a
-//! grammar are terminals changes nothing where `k` is unbounded.
+//! Meaning of a finite lookahead: a token is in the mask for `k` if and only if it begins at most `k`
+//! terminals past the first one it touches, in the reading with the fewest. With unbounded `k`, the choice of
+//! terminals changes nothing.
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, TokenSet,
@@ -122,8 +122,8 @@ fn least(grammar: &Grammar, terminals: Terminals, text: &str, token: &str) -> Op
     })
 }
 
-/// Counts as the paper has them (3.4), in its listing 7 and in a small grammar, and what is left of them
-/// where regular parts are folded.
+/// Counts of the paper (3.4), in its listing 7 and in a small grammar, and the counts that are left where
+/// regular parts are folded.
 #[test]
 fn counts_of_the_paper() {
     let rpg = crate::corpus::grammar("rpg");

@@ -1,5 +1,5 @@
 //! Strings with a pattern and a bound on their length mean the same whether characters are counted beside the
-//! pattern's automaton or by its states: to the oracle, and to the engine.
+//! pattern's automaton or by its states, to the oracle and to the engine.
 
 use domino::{
     Compiler, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -19,7 +19,7 @@ fn schema(pattern: &str, more: &str) -> Option<Grammar> {
     Grammar::parse(Syntax::JsonSchema, &schema, &Limits::default()).ok()
 }
 
-/// Of a grammar of such strings the one in which they are counted.
+/// The variant of a grammar of such strings in which their characters are counted.
 fn measured(grammar: &Grammar, min: u32, max: u32) -> Option<Grammar> {
     let made = |leaf: &Pattern| match leaf.kind() {
         PatternKind::Automaton(automaton) => Pattern::measured(automaton, min, max),

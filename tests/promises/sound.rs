@@ -1,5 +1,5 @@
-//! Promise 1, sound: whatever is generated, at any lookahead, is the beginning of a sentence, and a
-//! sentence when it ends by end of text. And what the mask refuses is refused by all other calls.
+//! Promise 1, sound: at any lookahead, each generated text is a prefix of a sentence, and a sentence when it
+//! ends by end of text. Tokens outside of the mask are refused by all other calls.
 
 use domino::{Lookahead, StepErrorKind, TokenId};
 use proptest::prelude::*;

@@ -87,7 +87,7 @@ fn vocabulary() -> Vocabulary {
     builder.end_of_text(TokenId::new(256)).build().unwrap()
 }
 
-/// Free text, and perhaps a call after it.
+/// Free text, optionally with a call after it.
 const TAGS: &str = r#"{"type": "structural_tag", "format": {"type": "sequence", "elements": [
     {"type": "any_text"},
     {"type": "optional", "content": {"type": "tag", "begin": {"type": "token", "token": "<|call|>"},
@@ -165,7 +165,7 @@ fn what_the_vocabulary_lacks_is_said() {
     assert_eq!(error(&bytes).kind(), &CompileErrorKind::SpecialsAmongBytes);
 }
 
-/// Lark has them too, as llguidance writes them.
+/// Special tokens in Lark, in llguidance's notation.
 #[test]
 fn lark_names_special_tokens() {
     let text = "start: <|call|> /[a-z]+/ <|done|>?\n";

@@ -1,5 +1,5 @@
 //! Lazy trees, trees grown ahead and trees from a file make the same masks, and growing twice makes the same
-//! bytes. What is damaged or was made for something else is refused, and does no harm.
+//! bytes. Damaged trees and trees of another grammar are refused, without harm.
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::generate::{Case, World, case, config};
 
-/// The grammar with trees that come about in every way there is.
+/// Compiles the grammar with trees from every source.
 fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<Vec<CompiledGrammar>> {
     let mut limits = Limits::default();
     limits.tree_bytes = tree_bytes;
@@ -86,7 +86,7 @@ proptest! {
         walk(&case, lookahead, tree_bytes);
     }
 
-    /// Any bit flipped, any cut: refused, and masks are as without it.
+    /// A file with any bit flipped or cut anywhere is refused, and masks are as without it.
     #[test]
     fn damage_is_noticed(case in case(1), at in any::<prop::sample::Index>(), bit in 0..8_u32, cut in any::<bool>()) {
         let world = case.build();
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(other.constraint().mask().unwrap().clone(), exact);
     }
 
-    /// Trees of one grammar are not taken for another's, unless the two are the same once they are lowered.
+    /// Trees of one grammar are refused for another, unless both are equal after lowering.
     #[test]
     fn foreign_trees_are_refused(one in case(1), two in case(1)) {
         let (one, two) = (one.build(), two.build());
@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// The same cache folder for two vocabularies with the same strings under other ids: neither gets the other's
+/// One cache folder for two vocabularies with the same strings under other ids: neither gets the other's
 /// trees, nor trees made of the other's tables.
 #[test]
 fn trees_and_tables_of_another_vocabulary_are_not_taken() {

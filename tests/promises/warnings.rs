@@ -1,4 +1,4 @@
-//! Warnings about random grammars are true: their texts can follow, and cost what is said.
+//! Warnings about random grammars are true: their texts can follow, and cost as claimed.
 
 use std::iter;
 
@@ -10,8 +10,7 @@ use domino::{
     inspect::{StateSizes, Warning},
 };
 
-/// What the states cost along 64 repetitions; `None` where one of them is out of budget, as a bad grammar may
-/// be.
+/// Sizes of states along 64 repetitions; `None` if one of them exhausts a budget, as a bad grammar may.
 fn costs(world: &World, warning: &Warning) -> Option<Vec<StateSizes>> {
     let mut limits = Limits::default();
     limits.step_work = 50_000;

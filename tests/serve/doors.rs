@@ -1,4 +1,5 @@
-//! What is closed: addresses, fields, pages of other sites, bodies and heads that are too large or never end.
+//! Closed doors: addresses, fields, pages of other sites, and bodies and heads that are too large or never
+//! end.
 
 use std::{
     io::{Read, Write},
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, JSON, Server, completion};
 
-/// What is answered to `text`, which is sent as it is.
+/// Sends `text` as it is; returns the answer.
 fn raw(server: &Server, text: &str) -> Answer {
     let mut stream = connect(server);
     stream.write_all(text.as_bytes()).unwrap();
@@ -33,7 +34,8 @@ fn refusal(answer: &Answer) -> (u16, String) {
     (answer.status, answer.error()["code"].as_str().unwrap().to_owned())
 }
 
-/// Each of them took requests once, `unload` the one that ended the service for good.
+/// Addresses of the engine are closed, except the list of models. Each took requests once, and `unload` ended
+/// the service.
 #[test]
 fn of_the_engines_addresses_only_the_list_of_models_is_left() {
     let server = Server::start(&[]);
@@ -190,8 +192,7 @@ fn pages_of_other_sites_are_refused_on_loopback() {
     }
 }
 
-/// Sends `drop` now and then, or nothing if it is empty, until the server has had enough, and reads what it
-/// says.
+/// Sends `drop` now and then, or nothing if it is empty, until the server closes; returns its answer.
 fn dripped(server: &Server, begin: &str, drop: &str) -> String {
     let mut stream = connect(server);
     stream.write_all(begin.as_bytes()).unwrap();

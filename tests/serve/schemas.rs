@@ -23,7 +23,7 @@ fn format(schema: &Value, strict: Value) -> Value {
     json!({ "response_format": { "type": "json_schema", "json_schema": asked }, "max_tokens": 120 })
 }
 
-/// A body that asks for it by `grammar`, with these fields more.
+/// A body that asks for an instance of `schema` by `grammar`, with `more` fields.
 fn grammar(schema: &Value, more: &Value) -> Value {
     let mut grammar = json!({ "type": "json_schema", "value": schema });
     grammar.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -1,4 +1,4 @@
-//! `check` says in the schema's words what is wrong with a text, beside the character that cannot follow.
+//! Explanations by `check`, in the schema's words, beside the character that cannot follow.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ const SCHEMA: &str = r##"{
     "$defs": {"city": {"type": "string", "minLength": 1}}
 }"##;
 
-/// Members with what is said of them, their values, and the keyword that says it.
+/// Members with their conditions, their values, and the keyword that is broken.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("age", "`130` is over the maximum 120", "130", "#/properties/age/maximum"),
     ("age", "`-1` is under the minimum 0", "-1", "#/properties/age/minimum"),

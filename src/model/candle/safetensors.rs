@@ -157,7 +157,8 @@ impl Shard {
         let header_length = u64::from_le_bytes(prefix);
         if header_length > SAFETENSORS_HEADER_BYTES.min(length.saturating_sub(8)) {
             return Err(damaged(format!(
-                "not a safetensors file, or cut short: a header of {header_length} bytes in a file of {length}"
+                "not a safetensors file, or cut short: a header of {header_length} bytes in a file of \
+                 {length}"
             )));
         }
         let mut header = Vec::new();
