@@ -1,4 +1,4 @@
-//! Texts a second when several are generated at once: 1, 2, 4 and 8, interleaved, the same prompts and seeds.
+//! Throughput of several texts at once: 1, 2, 4 and 8, interleaved, with the same prompts and seeds.
 //!
 //!     cargo experiment batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
 //!
@@ -31,16 +31,16 @@ struct Args {
     /// The model's folder or file.
     #[arg(long, default_value = "models/domino-small")]
     model: PathBuf,
-    /// Where the tokenizer is, if not with the model.
+    /// Place of the tokenizer, if it is not with the model.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
-    /// How often all texts are generated at each size; the median is told.
+    /// Number of times that all texts are generated at each size; medians are printed.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Most tokens of a text.
     #[arg(long, default_value_t = 128)]
     tokens: usize,
-    /// How many are generated at once, in turn.
+    /// Numbers of texts at once, measured in turn.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8")]
     at_once: Vec<NonZeroUsize>,
     /// Leave the grammars out.
@@ -51,7 +51,7 @@ struct Args {
     speculate: bool,
 }
 
-/// What is to be written.
+/// A text to be generated.
 struct Request {
     prompt: Vec<TokenId>,
     grammar: Option<CompiledGrammar>,
@@ -67,11 +67,11 @@ struct Round {
     texts: Vec<Vec<TokenId>>,
 }
 
-/// Rounds of one kind.
+/// The rounds of one size and way of drafting.
 struct Cell {
     size: NonZeroUsize,
     drafts: bool,
-    /// By time, once all were made.
+    /// Rounds, sorted by time once all were made.
     rounds: Vec<Round>,
 }
 
@@ -150,7 +150,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Generates all texts, never more than `size` at once.
+/// Generates all texts, at most `size` at once.
 fn round(
     decoder: &mut BatchDecoder<CandleBatch>,
     requests: &[Request],

@@ -1,4 +1,4 @@
-//! Does a card compute what the CPU computes, and does drawing there change nothing?
+//! A smoke test: a card computes what the CPU computes, and drawing there changes nothing.
 //!
 //!     cargo experiment cuda_smoke --features cuda -- [DEVICE] [PRECISION] [MODEL]
 //!
@@ -108,7 +108,7 @@ fn write_on_cpu(
     Ok(tokens.split_off(1))
 }
 
-/// The pass is only begun; the mask is made while the device works; the draw is made there if it can be.
+/// Draws on the device: the pass is only begun, and the mask is made while the device works.
 fn write_on_device(
     model: &mut TensorModel,
     sampler: &Sampler,

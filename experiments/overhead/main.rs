@@ -1,4 +1,4 @@
-//! What the constraint costs: the same tokens fed to the same model, with and without looking at a grammar.
+//! Overhead of a constraint: the same tokens fed to the same model, with and without a grammar.
 //!
 //!     cargo experiment overhead -- [--texts N] [--repeats N] [--model DIR]
 //!
@@ -42,7 +42,7 @@ struct Args {
     /// Texts of each grammar.
     #[arg(long, default_value_t = 20)]
     texts: u64,
-    /// How often each text is gone through in each way.
+    /// Number of times that each text is replayed in each way.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
     /// Most tokens of a text.
@@ -50,7 +50,7 @@ struct Args {
     tokens: usize,
 }
 
-/// Whether and when the grammar is asked.
+/// Ways of asking the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unconstrained,
@@ -60,20 +60,20 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::Unconstrained, Way::Opportunistic, Way::Always];
 
-/// A text to go through.
+/// A text to be replayed.
 struct Text {
     prompt: Vec<TokenId>,
     tokens: Vec<TokenId>,
     seed: u64,
 }
 
-/// What one grammar's texts took.
+/// Times of one grammar's texts.
 #[derive(Default)]
 struct Taken {
-    /// By way: all of it, and what there is only with a constraint: looking at it, and drawing again.
+    /// Whole times by way, and times that only a constraint takes: looking at it, and drawing again.
     all: [Duration; 3],
     added: [Duration; 3],
-    /// For each time a text was gone through, what the ways took to what the first did.
+    /// Times of each way relative to the first, for each replay of a text.
     ratios: [Vec<f64>; 3],
     tokens: usize,
     refused: usize,
@@ -176,7 +176,7 @@ fn measure(
     Ok(taken)
 }
 
-/// One text gone through in one way.
+/// One replay of a text in one way.
 struct Walk<'a> {
     way: Way,
     possible: &'a TokenSet,
@@ -185,7 +185,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Draws from a row as the decoder does. What is drawn is thrown away.
+    /// Draws from a row as the decoder does. The draw is thrown away.
     fn judge(
         &mut self,
         row: &[f32],

@@ -1,4 +1,4 @@
-//! How long does a pass take in this runner, beside `candle-transformers`' Llama on the same checkpoint?
+//! Times of passes in this runner, beside `candle-transformers`' Llama on the same checkpoint.
 //!
 //!     cargo experiment runners --features peers -- [--model DIR | --random 110m] [--json]
 //!
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 const COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Largest difference of logits allowed, relative to the largest: sums in another order.
 const TOLERANCE: f32 = 1e-4;
-/// Who runs a pass, and for which rows.
+/// Runners of a pass, with the rows that they give.
 const WAYS: [&str; 3] = ["candle-transformers, last row", "domino, last row", "domino, all rows"];
 
 /// Measures passes of this runner and of candle-transformers.
@@ -46,7 +46,7 @@ struct Args {
     /// Tokens in the cache before each pass.
     #[arg(long, default_value_t = 128)]
     context: usize,
-    /// How often each pass is measured.
+    /// Number of times that each pass is measured.
     #[arg(long, default_value_t = 15)]
     repeats: usize,
     /// Print one object instead of a table.
@@ -154,8 +154,7 @@ fn write_random(shape: &str, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Largest difference of the rows that both give, relative to the largest logit. `own` then holds the
-/// context.
+/// Largest difference of the rows that both give, relative to the largest logit. Leaves the context in `own`.
 fn distance(own: &mut CandleModel, peer: &Peer, before: &[TokenId], new: &[TokenId]) -> anyhow::Result<f32> {
     let (mut difference, mut largest) = (0.0_f32, 0.0_f32);
     let mut compare = |row: Option<&[f32]>, expected: &[f32]| -> anyhow::Result<()> {

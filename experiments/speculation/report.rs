@@ -1,4 +1,4 @@
-//! What was measured, as a table and as JSON.
+//! Results of the measurements, as a table and as JSON.
 
 use domino::proposer::Pass;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
-//! `tokenizer.json` files: read or refused, and what is read is a sound vocabulary.
+//! Files `tokenizer.json`: read or refused, and what is read is a sound vocabulary.
 
 use domino::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
-/// Vocabularies with more ids are not looked through: one id can make 2^24 of them.
+/// Most ids of a vocabulary that is looked through: one id can make 2^24 of them.
 const MOST_IDS: usize = 1 << 12;
 
-/// Fails if a tokenizer file is treated wrongly.
+/// Fails if a tokenizer file is mishandled.
 pub fn check(data: &[u8]) {
     let Ok(json) = std::str::from_utf8(data) else { return };
     match Vocabulary::from_tokenizer_json(json) {

@@ -158,7 +158,7 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
-/// Holds us against the judge on pairs of one schema, and counts them. A schema that is refused has none.
+/// Holds us against the judge on pairs of one schema, and counts them. A refused schema has none.
 fn compare(
     schema: &Value,
     mut instances: Vec<Value>,
