@@ -1,10 +1,10 @@
 """Word problems of one and two steps with small numbers, sums, and GSM8K's own steps made into problems.
 
-A problem is told by sentences, each picked from a list of forms (`math_forms`). Some forms are held out, and so is
-one calculation of ten (by a hash of `x op y`, in this order). Training uses neither; a held-out problem has at
-least one held-out form, and all of its calculations are held out. Training has three stages: the second has
-more forms and larger numbers than the first, and half of the numbers of the third are from a range too wide
-to know by heart, so that which of them never come cannot be learnt either.
+A problem is told by sentences, each picked from a list of forms (`math_forms`). Some forms are held out, and
+so is one calculation of ten (by a hash of `x op y`, in this order). Training uses neither; a held-out problem
+has at least one held-out form, and all of its calculations are held out. Training has three stages: the
+second has more forms and larger numbers than the first, and half of the numbers of the third are from a range
+too wide to know by heart, so that which of them never come cannot be learnt either.
 """
 import math
 import re

@@ -1,4 +1,5 @@
-"""XML persons, the small formats (arithmetic, CSV, date-times, e-mails, SQL, calls), and pieces of real documents."""
+"""XML persons, the small formats (arithmetic, CSV, date-times, e-mails, SQL, calls), and pieces of real
+documents."""
 import json
 import re
 import xml.etree.ElementTree as ET
