@@ -27,7 +27,8 @@ fn main() {
         found.expect("every byte is a token").0
     };
     println!(
-        "tokens: resident MB of the process | MB shared by sessions: parser sets, states, trees, masks | us a token"
+        "tokens: resident MB of the process | MB shared by sessions: parser sets, states, trees, masks \
+         | us a token"
     );
 
     let json = Grammar::parse(Syntax::Gbnf, include_str!("../grammars/json.gbnf"), &Limits::default());

@@ -209,7 +209,8 @@ fn run(case: &Case) {
     println!(
         "{}",
         json!({
-            "compile_ms": ms(compile_time), "explore_ms": ms(explore), "compile_kb": compile_kb, "worst_ms": cost.worst.map(ms),
+            "compile_ms": ms(compile_time), "explore_ms": ms(explore), "compile_kb": compile_kb,
+            "worst_ms": cost.worst.map(ms),
             "peak_kb": status("VmHWM").saturating_sub(before), "ended": cost.ended.join(" | "),
         })
     );
@@ -234,7 +235,8 @@ fn main() -> ExitCode {
         ),
     }
     println!(
-        "{:<36} {:>9} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8}  steps or why none followed: bytes | longest tokens | random tokens | longest tokens, explored",
+        "{:<36} {:>9} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8}  steps or why none followed: bytes \
+         | longest tokens | random tokens | longest tokens, explored",
         "case", "compile ms", "MB", "explore ms", "mask ms", "allows ms", "advance ms", "peak MB"
     );
     for case in cases.iter().filter(|case| arguments.iter().all(|filter| case.name.contains(filter.as_str())))

@@ -178,8 +178,8 @@ fn main() -> ExitCode {
         }
         firsts.sort_unstable();
         println!(
-            "{name}: {} grammars, first mask median {:.2} ms, at most {:.2} ms; slowest mask {:.2} ms, step {:.2} ms; \
-             {slow_masks} masks over 20 ms",
+            "{name}: {} grammars, first mask median {:.2} ms, at most {:.2} ms; slowest mask {:.2} ms, \
+             step {:.2} ms; {slow_masks} masks over 20 ms",
             firsts.len(),
             ms(firsts[firsts.len() / 2]),
             ms(firsts[firsts.len() - 1]),

@@ -265,7 +265,8 @@ fn deep_grammars_and_texts_are_only_rows() {
     let regex = "(".repeat(100_000);
     let rows = [
         json!({ "id": 1, "syntax": "gbnf", "grammar": deep, "text": "a" }),
-        json!({ "id": 2, "syntax": "gbnf", "grammar": "root ::= \"[\" root \"]\" | \"\"", "text": long, "prefix": true }),
+        json!({ "id": 2, "syntax": "gbnf", "grammar": "root ::= \"[\" root \"]\" | \"\"", "text": long,
+            "prefix": true }),
         json!({ "id": 3, "syntax": "regex", "grammar": regex, "text": "a" }),
         json!({ "id": 4, "syntax": "regex", "grammar": "a", "text": "a" }),
     ];

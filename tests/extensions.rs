@@ -101,7 +101,10 @@ proptest! {
     }
 
     #[test]
-    fn substrings_are_contained(text in "[ab é]{1,12}", others in proptest::collection::vec("[ab éB]{0,4}", 1..12)) {
+    fn substrings_are_contained(
+        text in "[ab é]{1,12}",
+        others in proptest::collection::vec("[ab éB]{0,4}", 1..12),
+    ) {
         for mut engine in both(&format!("(?P<SUBSTRING_OF>{text})"), &format!("SUBSTRING_OF({text:?})")) {
             for other in &others {
                 prop_assert_eq!(engine.accepts(other.as_bytes()), text.contains(other), "{:?}", other);
@@ -141,7 +144,8 @@ proptest! {
         let drawn = picked.join(&delimiter);
         for mut engine in both(&regex, &gbnf) {
             for text in others.iter().chain([&drawn]) {
-                let expected = text.split(&delimiter).all(|part| elements.iter().any(|element| element == part));
+                let expected =
+                    text.split(&delimiter).all(|part| elements.iter().any(|element| element == part));
                 prop_assert_eq!(engine.accepts(text.as_bytes()), expected, "{:?}", text);
             }
             prop_assert!(engine.accepts(drawn.as_bytes()));

@@ -109,7 +109,8 @@ fn by_domino_check(texts: &[Text]) -> Vec<bool> {
         .enumerate()
         .map(|(id, text)| {
             let grammar = grammar_text(text.task);
-            let row = json!({"id": id, "syntax": "gbnf", "grammar": grammar, "text": text.bytes, "prefix": !text.finished});
+            let row = json!({"id": id, "syntax": "gbnf", "grammar": grammar, "text": text.bytes,
+                "prefix": !text.finished});
             format!("{row}\n")
         })
         .collect();

@@ -150,7 +150,9 @@ proptest! {
         let mut added: Vec<Value> =
             added.map(|(content, id)| json!({"id": id, "content": content, "special": false})).collect();
         added.push(json!({"id": 200, "content": "</s>", "special": true}));
-        let file = json!({"added_tokens": added, "decoder": decoder, "model": {"type": "BPE", "vocab": vocab}});
+        let file = json!({
+            "added_tokens": added, "decoder": decoder, "model": {"type": "BPE", "vocab": vocab},
+        });
         check(&file.to_string());
     }
 }

@@ -146,9 +146,11 @@ impl Outcome {
     pub(crate) fn to_json(&self) -> Value {
         let spread = |spread: Option<Spread>| spread.map_or(Value::Null, Spread::to_json);
         json!({
-            "engine": self.name, "masks": self.masks, "wrong_masks": self.wrong, "rejected_texts": self.rejected,
+            "engine": self.name, "masks": self.masks, "wrong_masks": self.wrong,
+            "rejected_texts": self.rejected,
             "complaint": self.complaint, "mask_us": spread(self.warm), "mask_first_us": spread(self.first),
-            "commit_us": spread(self.commit), "allows_us": spread(self.allows), "compile_us": spread(self.compile),
+            "commit_us": spread(self.commit), "allows_us": spread(self.allows),
+            "compile_us": spread(self.compile),
             "text_to_mask_us": spread(self.text_to_mask),
         })
     }

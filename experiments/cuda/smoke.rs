@@ -41,7 +41,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let distance = distance(&mut cpu, &mut device)?;
     let tolerance = TOLERANCES.iter().find(|(own, _)| *own == precision).map_or(0.0, |(_, most)| *most);
     println!(
-        "logits on {placement} in {precision}: differ by {distance:.2e} of the largest, allowed {tolerance:.0e}"
+        "logits on {placement} in {precision}: differ by {distance:.2e} of the largest, \
+         allowed {tolerance:.0e}"
     );
     let mut fine = distance <= tolerance;
 

@@ -87,7 +87,8 @@ fn main() -> anyhow::Result<()> {
     let tokenizer = Tokenizer::from_tokenizer_file(&args.model)?;
     let mut model = CandleModel::load(&args.model, &LoadOptions::default())?;
     println!(
-        "| grammar | tokens | refused | ms a token | opportunistic adds | always adds | whole: opportunistic | always |"
+        "| grammar | tokens | refused | ms a token | opportunistic adds | always adds \
+         | whole: opportunistic | always |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for name in &args.grammars {
@@ -236,7 +237,8 @@ impl Taken {
         let [_, asking, masking] = self.added.map(|time| 1e6 * time.as_secs_f64() / tokens);
         let share = |micros: f64| 1e-4 * micros * tokens / free;
         println!(
-            "| {name} | {} | {:.1} % | {:.3} | {asking:.2} us, {:.2} % | {masking:.2} us, {:.2} % | {:+.2} % | {:+.2} % |",
+            "| {name} | {} | {:.1} % | {:.3} | {asking:.2} us, {:.2} % | {masking:.2} us, {:.2} % \
+             | {:+.2} % | {:+.2} % |",
             self.tokens / repeats,
             100.0 * self.refused as f64 / tokens,
             1e3 * free / tokens,

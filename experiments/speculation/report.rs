@@ -44,7 +44,8 @@ impl Row {
     pub(crate) fn print(&self, head: bool) {
         if head {
             println!(
-                "| grammar | unconstrained, tokens/s | plain | speculative | with prompt | over plain | tokens/pass | acceptance | same |"
+                "| grammar | unconstrained, tokens/s | plain | speculative | with prompt | over plain \
+                 | tokens/pass | acceptance | same |"
             );
             println!("|---|---|---|---|---|---|---|---|---|");
         }

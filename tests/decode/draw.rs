@@ -75,7 +75,8 @@ proptest! {
         (row, mask) in rows(), seed: u64, k in 1_usize..20, p in 0.01..1.0_f64, min in 0.0..1.0_f64
     ) {
         let sampler = |sampling| Sampler::new(sampling, seed);
-        let mut order: Vec<TokenId> = mask.iter().filter(|token| row[token.index()] > f32::NEG_INFINITY).collect();
+        let mut order: Vec<TokenId> =
+            mask.iter().filter(|token| row[token.index()] > f32::NEG_INFINITY).collect();
         prop_assume!(!order.is_empty());
         order.sort_by(|a, b| row[b.index()].partial_cmp(&row[a.index()]).unwrap().then(a.cmp(b)));
         let rank = |token: TokenId| order.iter().position(|&other| other == token);

@@ -287,7 +287,8 @@ fn regular() -> Vec<Case> {
         spaced("spaces in any number", "root ::= (\" \"{1,3} x?)* \"b\"\nx ::= \" \" | \"(\" root \")\""),
         spaced(
             "spaces of many kinds",
-            "root ::= (a | b | c | d)* (\"(\" root \")\")?\na ::= \" \"+ \"a\"?\nb ::= \" \"{2,}\nc ::= [ ]{3} c?\nd ::= \" \" d \"d\"?",
+            "root ::= (a | b | c | d)* (\"(\" root \")\")?\na ::= \" \"+ \"a\"?\nb ::= \" \"{2,}\n\
+             c ::= [ ]{3} c?\nd ::= \" \" d \"d\"?",
         ),
     ];
     let mut nested = String::new();

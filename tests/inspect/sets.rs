@@ -22,7 +22,8 @@ fn sets(constraint: &Constraint) -> Vec<SetView> {
 #[test]
 fn sets_agree_with_threads() {
     let constraint = after(
-        r#"root ::= list "." | "(" root ")"   list ::= list "," item | item   item ::= [a-z]+ | "<" root ">""#,
+        r#"root ::= list "." | "(" root ")"   list ::= list "," item | item
+            item ::= [a-z]+ | "<" root ">""#,
         "(ab",
     );
     let (sizes, threads) = (constraint.state_sizes(), constraint.threads());

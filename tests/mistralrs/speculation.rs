@@ -162,8 +162,8 @@ fn texts_are_the_same_with_and_without() {
         }
     });
     println!(
-        "{cases} cases: {} differ with drafts, {} from the stock engine; {accepted} of {drafted} accepted, {tokens} \
-         tokens in {passes} passes",
+        "{cases} cases: {} differ with drafts, {} from the stock engine; {accepted} of {drafted} accepted, \
+         {tokens} tokens in {passes} passes",
         flips.len(),
         stock_flips.len()
     );

@@ -106,7 +106,8 @@ proptest! {
         if world.compile(Lookahead::Unbounded).is_none() {
             return Ok(());
         }
-        let compiled = Compiler::new(world.vocabulary.clone()).limits(limits).compile(&world.grammar).unwrap();
+        let compiled =
+            Compiler::new(world.vocabulary.clone()).limits(limits).compile(&world.grammar).unwrap();
         let (mut constraint, mut text) = (compiled.constraint(), Vec::new());
         for &choice in &case.choices {
             let mask = world.oracle.mask(&text, &world.vocabulary);

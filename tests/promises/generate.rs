@@ -461,12 +461,11 @@ impl World {
         self.compile_with(self.compiler().lookahead(lookahead))
     }
 
-    /// A compiler for this world's vocabulary, with budgets that are never exhausted: other promises are
-    /// about right answers, however slow; promise 6 is about budgets.
+    /// A compiler for this world's vocabulary, with much work for a step: only promise 6 is about budgets.
     pub(super) fn compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.step_work *= 100;
-        // But for completions, of which some random grammars have millions: minutes of search.
+        // Some random grammars have millions of completions, which would take minutes of search.
         limits.completion_visits /= 4;
         Compiler::new(self.vocabulary.clone()).limits(limits)
     }
@@ -541,7 +540,8 @@ fn cases_are_worth_their_time() {
         }
     }
     eprintln!(
-        "of {CASES} cases {sentences} have sentences, {long} go five steps, {ended} end; of {steps} steps {telling} are telling"
+        "of {CASES} cases {sentences} have sentences, {long} go five steps, {ended} end; \
+         of {steps} steps {telling} are telling"
     );
     assert!(sentences > CASES * 7 / 10 && sentences < CASES, "{sentences} have sentences");
     assert!(long > CASES / 3, "{long} go five steps");

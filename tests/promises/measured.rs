@@ -56,7 +56,8 @@ proptest! {
         let (Some(by_states), Some(beside)) = (by_states, beside) else { return Ok(()) };
         let ids = tokens.iter().zip(257..);
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
-        let builder = ids.fold(builder, |builder, (token, id)| builder.token(TokenId::new(id), token.as_str()));
+        let builder =
+            ids.fold(builder, |builder, (token, id)| builder.token(TokenId::new(id), token.as_str()));
         let vocabulary = builder.build().unwrap();
         let lookahead = lookahead.map_or(Lookahead::Unbounded, Lookahead::Terminals);
         let compile = |grammar: &Grammar| {

@@ -88,7 +88,12 @@ proptest! {
 
     /// A file with any bit flipped or cut anywhere is refused, and masks are as without it.
     #[test]
-    fn damage_is_noticed(case in case(1), at in any::<prop::sample::Index>(), bit in 0..8_u32, cut in any::<bool>()) {
+    fn damage_is_noticed(
+        case in case(1),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u32,
+        cut in any::<bool>(),
+    ) {
         let world = case.build();
         let Some(grown) = world.compile(Lookahead::Unbounded) else { return Ok(()) };
         let mut artefact = grown.artefact();

@@ -49,7 +49,10 @@ proptest! {
                 prop_assert!(work(48, 64) > work(16, 32) || threads, "{:?}: {}", case.rules, warning);
             } else {
                 let most = costs.iter().map(|sizes| sizes.threads).max();
-                prop_assert!(most >= Some(2) && most >= Some(warning.threads), "{:?}: {}", case.rules, warning);
+                prop_assert!(
+                    most >= Some(2) && most >= Some(warning.threads),
+                    "{:?}: {}", case.rules, warning
+                );
             }
         }
     }

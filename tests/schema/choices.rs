@@ -131,7 +131,10 @@ fn a_chain_of_conditions() {
 /// Alternatives told apart by a tag that need not be present.
 #[test]
 fn alternatives_with_tags_that_may_be_missing() {
-    let kinds = |at: usize| json!({ "properties": { "type": { "enum": [format!("t{at}")] }, "size": { "enum": [1] } } });
+    let kinds = |at: usize| {
+        let tag = format!("t{at}");
+        json!({ "properties": { "type": { "enum": [tag] }, "size": { "enum": [1] } } })
+    };
     let inner: Vec<Value> = (0..40).map(kinds).collect();
     let other = json!({ "properties": { "type": { "not": { "enum": ["t0", "t1", "t2"] } } } });
     let base = json!({ "required": ["type"], "properties": { "type": { "not": { "enum": ["t9"] } } } });

@@ -335,7 +335,8 @@ fn remarks_are_not_warned_of() {
         "deprecated": true,
         "x-go-type": "T", "X-Order": 1, "example": 1, "discriminator": {"propertyName": "a"}, "xml": {},
         "externalDocs": {"url": "u"}, "markdownDescription": "m", "enumDescriptions": [], "_comment": "c",
-        "meta:license": [], "@type": "T", "//": "c", "name": "n", "version": "1", "self": {"format": "f"}, "links": [],
+        "meta:license": [], "@type": "T", "//": "c", "name": "n", "version": "1", "self": {"format": "f"},
+        "links": [],
         "javaType": "T",
         "properties": {"minItem": {"default": 1, "enum": [{"minItem": 2}]}, "name": {"const": {"typo": 1}}},
         "definitions": {"typo": {"title": "t"}}

@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn tests_and_constants_are_left_alone() {
-        let text = "const A: u32 = 1 + 1; const fn f() -> u32 { 1 + 1 } #[cfg(test)] mod tests { fn f() -> u32 { 1 + 1 } }";
+        let text = "const A: u32 = 1 + 1; const fn f() -> u32 { 1 + 1 } \
+                    #[cfg(test)] mod tests { fn f() -> u32 { 1 + 1 } }";
         assert!(points_of("f.rs", text).unwrap().is_empty());
     }
 }

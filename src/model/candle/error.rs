@@ -188,8 +188,8 @@ impl std::fmt::Display for ModelErrorKind {
             Self::Memory { needed, limit } => {
                 write!(
                     f,
-                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter context \
-                     needs less",
+                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter \
+                     context needs less",
                     needed.div_ceil(1_000_000),
                     limit / 1_000_000
                 )
