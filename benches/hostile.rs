@@ -126,7 +126,7 @@ impl Cost {
                 return;
             }
             let Some(token) = constraint.mask().ok().and_then(&mut next) else { break };
-            // Without a mask at hand.
+            // A clone without a mask answers `allows` by itself.
             let mut other = constraint.clone();
             if self.step(2, || other.advance(token)).is_none() {
                 return;

@@ -297,7 +297,7 @@ fn mask_shows_tokens_and_threads() {
     let run = domino(&[&arguments[..], &["{\"a\":", "-k", "0"]].concat(), b"");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("tokens may follow") && run.stdout.contains("threads"), "{}", run.stdout);
-    // Which terminals are counted is told once, where nothing else says it.
+    // A note says once which terminals count, unless flags do.
     assert_eq!(run.stderr.matches("folded terminals").count(), 1, "{}", run.stderr);
     for more in [
         &["-k", "0", "--terminals", "folded"][..],

@@ -115,7 +115,7 @@ fn a_killed_run_goes_on_without_a_row_lost_or_twice() {
     let keys: HashSet<&String> = parts.iter().map(|(run, _)| run).collect();
     assert_eq!((keys.len(), parts.len()), (runs, runs));
     assert_eq!(parts, rows(&folder.join("whole")));
-    // Once more: nothing is left to do.
+    // A further run has nothing left to do.
     let text = std::fs::read(folder.join("parts/rows.jsonl")).unwrap();
     assert_eq!(experiment(folder, &["d.toml", "--out", "parts"]).code, Some(0));
     assert_eq!(std::fs::read(folder.join("parts/rows.jsonl")).unwrap(), text);

@@ -59,7 +59,7 @@ fn the_text_is_that_of_generate() {
             assert!((difference - kept).abs() < 1e-6);
         }
     }
-    // Without a grammar nothing is refused.
+    // No choice is refused without a grammar.
     let free = object(folder.path(), "explain", &["-n", "5"]);
     assert_eq!((&free["log_kept"], &free["interventions"]), (&Value::Null, &0.into()));
     assert_eq!(free["tokens"][0]["pieces"], Value::Array(Vec::new()));

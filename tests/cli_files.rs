@@ -174,7 +174,7 @@ fn files_of_another_kind_are_recognised() {
         let (error, advice) = (told["error"].as_str().unwrap(), told["hint"].as_str().unwrap());
         assert!(error.contains(&format!("looks like {looks}")) && advice.contains(hint), "{name}: {told}");
     }
-    // What is of its notation has the notation's own error, and what is right has none.
+    // A file in its own notation has that notation's error, or none if it is right.
     let (code, said) = check("a.gbnf", "root ::= \"a", "");
     assert!(code == Some(2) && !said.contains("looks like"), "{said}");
     let (code, said) = check("a.json", "{\"type\": \"text\"}", "");

@@ -113,7 +113,7 @@ fn a_cut_text_says_so() {
     let object = last_line(&run);
     assert_eq!((&object["finish"], &object["complete"]), (&json!("length"), &json!(false)));
     assert!(generate(folder.path(), &["--regex", "[ab]{9}", "-n", "5"]).stderr.contains("cut"));
-    // Without a grammar anything goes.
+    // Any text may come without a grammar.
     assert_eq!(generate(folder.path(), &["-n", "7", "--json"]).code, Some(3));
 }
 
@@ -371,7 +371,7 @@ fn interrupted() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(stderr.contains("interrupted") && stderr.contains("tokens/s"), "{stderr}");
-    // With --finish, which was given, it is complete nevertheless.
+    // The text is completed nevertheless, because of --finish.
     assert_eq!((first.len() + rest.len(), stderr.contains("more bytes")), (100_000, true), "{stderr}");
 }
 

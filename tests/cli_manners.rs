@@ -155,7 +155,7 @@ fn a_closed_pipe_ends_quietly() {
         assert!(matches!(code, Some(0 | 141)), "{arguments:?}: {code:?}");
         assert_eq!(errors, "", "{arguments:?}");
     }
-    // Closed before a word was written.
+    // The pipe is closed before a word was written.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let out = program().arg("grammars").stdout(writer).stderr(Stdio::piped()).output().unwrap();
@@ -193,7 +193,7 @@ fn a_full_disk_is_named() {
     let errors = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1));
     assert!(errors.contains("cannot write to standard output: "), "{errors}");
-    // For `check`, 1 would say that the text is not in the language.
+    // Exit code 1 would say that the text is not in the language.
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let check = ["check", "-r", "", "-"];
     assert_eq!(program().args(check).stdin(Stdio::null()).stdout(full).status().unwrap().code(), Some(4));
@@ -234,7 +234,7 @@ fn what_is_read_is_bounded() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Without end, until nobody reads any more.
+    // Input goes on until nobody reads any more.
     while begun.elapsed() < Duration::from_secs(60) && stdin.write_all(&[b'y'; 4096]).is_ok() {}
     drop(stdin);
     let mut errors = String::new();
@@ -322,7 +322,7 @@ fn a_step_that_fails_keeps_the_text() {
     let error = object["error"].as_str().unwrap();
     assert!(error.contains("no token of the vocabulary can follow"), "{error}");
     assert!(error.contains("5 bytes of text were made") && error.contains("in the grammar: "), "{error}");
-    // For people: the text, then what went wrong, and nobody interrupted.
+    // People see the text, then the error, and no word of an interruption.
     let shown = generate(&[]);
     assert_eq!((shown.code, shown.stdout.as_str()), (Some(1), text));
     assert!(shown.stderr.contains("error: ") && shown.stderr.contains("[failed; "), "{}", shown.stderr);

@@ -227,7 +227,7 @@ fn rules_keep_their_names() {
 fn large_texts_end_in_an_error() {
     let text: String =
         (0..40_000_u32).map(|at| char::from(b'a' + u8::try_from(at * at % 23).unwrap())).collect();
-    // Alone it is an automaton as it is; a part of an expression is bounded by the states of a terminal.
+    // A whole expression is an automaton as it is; as a part it is bounded by the states of a terminal.
     let alone = Engine::of(&read(Syntax::Regex, &format!("(?P<SUBSTRING_OF>{text})")));
     let marked = read(Syntax::Gbnf, &format!("root ::= \"<\" SUBSTRING_OF(\"{text}\") \">\""));
     for (mut engine, before, after) in [(alone, "", ""), (Engine::of(&marked), "<", ">")] {

@@ -102,7 +102,7 @@ fn a_token_crosses_the_end_of_the_prompt() {
     let compiled = Compiler::new(vocabulary).compile(&after).unwrap();
     let mask: Vec<u32> = compiled.constraint().mask().unwrap().iter().map(TokenId::raw).collect();
     assert_eq!(mask, [1, 2]);
-    // Said of whole texts, so not of their ends.
+    // Unique keys are a fact about whole texts, so there is no grammar of their ends.
     let open = Grammar::parse(Syntax::JsonSchema, r#"{"type": "object"}"#, &Limits::default()).unwrap();
     assert_eq!(open.after(b" ").is_none(), open.distinct_keys().is_some());
 }

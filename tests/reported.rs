@@ -42,7 +42,7 @@ fn is_answered(case: &Case, run: &Run) -> bool {
     let accepted = run.code == Some(0);
     let refused = run.code == Some(1) && run.stdout.contains("not in the language");
     let told = words(&case.id).iter().all(|word| run.stderr.contains(word));
-    // What stays refused is refused by its name.
+    // A refused input must be refused by its name.
     let refused_by_name = case.id == "look-in-repeat" && !accepted && told;
     match case.want.as_str() {
         "accept" if case.id == "look-in-repeat" => accepted || refused_by_name,

@@ -50,7 +50,7 @@ impl Server {
     fn open(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        // By version 1.0 no body comes in chunks.
+        // HTTP 1.0 has no chunked bodies.
         let length = body.len();
         write!(stream, "{method} {path} HTTP/1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
             .unwrap();
@@ -231,7 +231,7 @@ fn chats_and_several_texts() {
         assert_eq!(streamed(&server.post("/v1/chat/completions", &chat).events(), 1), [*text], "{index}");
     }
 
-    // Without a grammar, as mistral.rs has it.
+    // Requests without a grammar are answered as by mistral.rs.
     let plain = server.texts(&json!({ "n": 2 }));
     assert_eq!((plain.len(), plain[0] == plain[1]), (2, true), "{plain:?}");
     let events = server.complete(&json!({ "stream": true })).events();
@@ -387,7 +387,7 @@ fn texts_are_the_same_with_speculation() {
         }
     }
     assert!(0 < accepted && accepted <= drafted, "{accepted} of {drafted}");
-    // Of a schema, of which nothing is known before.
+    // The schema is new to the server.
     let schema = json!({ "enum": ["a person of this town", "a person of that other town"] });
     let grammar = json!({ "type": "json_schema", "value": schema, "escapes": "minimal" });
     let body = json!({ "grammar": grammar, "max_tokens": 32 });
@@ -514,7 +514,7 @@ fn requests_that_run_too_long_at_the_end_are_left() {
     stream.read_exact(&mut some).unwrap();
     server.signal("-TERM");
     let mut rest = Vec::new();
-    // Cut by a reset, or by an end.
+    // The stream is cut by a reset or by an end.
     let _ = stream.read_to_end(&mut rest);
     let rest = String::from_utf8_lossy(&rest);
     // An end may still come in the stream, as a problem of texts that were cut.

@@ -25,7 +25,7 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
         return Some(file);
     }
     assert!(!must, "{} is not there, and DOMINO_SHARED says that it is", file.display());
-    // Not by `eprintln!`: the test harness would swallow that of a test that passes.
+    // The test harness would swallow `eprintln!` of a test that passes.
     let message =
         format!("SKIPPED: {} is not there (set DOMINO_SHARED to the folder with the data)\n", file.display());
     io::stderr().write_all(message.as_bytes()).expect("standard error");

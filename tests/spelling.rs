@@ -62,7 +62,7 @@ fn check(json: &str) -> usize {
         }
     }
     assert!(spelt.keys().all(|id| names.contains_key(id)));
-    // Which byte it is, of those that the crate shows alike.
+    // Characters tell apart bytes that the crate shows alike by themselves.
     let beyond = ['\u{800}', '\u{fff}', '\u{d7ff}', '\u{e000}', '\u{10000}', '\u{3ffff}', '\u{10ffff}'];
     for c in ('\u{80}'..'\u{800}').chain(beyond) {
         let bytes = c.to_string().into_bytes();

@@ -54,7 +54,7 @@ fn the_logits_are_those_of_our_own_kernels() {
     for path in fixtures() {
         let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
         let mut tensors = TensorModel::load(&path, &gguf::exact(), Placement::CPU).unwrap();
-        // With every mask of attention: many at once, some after others, one by one.
+        // All masks of attention: many tokens at once, some after others, one by one.
         for size in [40, 7, 1] {
             own.truncate(0).unwrap();
             tensors.truncate(0).unwrap();

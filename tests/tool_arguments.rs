@@ -171,7 +171,7 @@ fn schemas_of_all_arguments() {
         accepts_of(&function.grammar, &call)
     };
     for none in [json!({ "type": "object" }), json!({})] {
-        // As in other spellings: nothing is said of arguments, so any may come.
+        // A function without a schema of arguments takes any, as in other spellings.
         let function = Function::with(&none);
         assert!(takes(&function, &[]) && takes(&function, &[("x", "1"), ("y", "z")]), "{none}");
     }

@@ -87,7 +87,7 @@ fn what_the_key_is_of() {
     another(false);
     write("tokenizer.json", &BYTE_LEVEL.replace("<think>", "<thunk>"));
     another(true);
-    // Elsewhere, and as a file by itself, as at first.
+    // The same file in another place, and by itself, is found as at first.
     let alone = folder.path().join("alone.json");
     fs::write(&alone, BYTE_LEVEL).unwrap();
     assert_same(&cached(&alone, &cache), &built(&alone));

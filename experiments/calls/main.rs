@@ -166,7 +166,7 @@ impl Bench {
         if begins(&tokens) {
             return Ok(tokens);
         }
-        // After a line feed there is none.
+        // No space comes after a line feed.
         let line = self.tokenizer.encode(&format!("\n{text}"), false)?;
         let start = (0..line.len()).find(|&start| begins(&line[start..])).context("no tokens of the text")?;
         Ok(line[start..].to_vec())

@@ -186,7 +186,7 @@ fn measure(own: &mut CandleModel, peer: &mut Peer, new: &[TokenId], repeats: usi
         for (count, times) in COUNTS.into_iter().zip(&mut times) {
             let tokens = &new[..count];
             let input = input(&raw(tokens))?;
-            // Who begins takes turns too.
+            // The first runner changes from round to round.
             for turn in 0..WAYS.len() {
                 let way = (turn + round) % WAYS.len();
                 let begun = Instant::now();

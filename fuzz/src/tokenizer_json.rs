@@ -34,7 +34,7 @@ fn check_vocabulary(vocabulary: &Vocabulary) {
     }
     let again = builder.build().expect("built once");
     assert_eq!(&again, vocabulary);
-    // Where all bytes may follow, all tokens may, and end of text.
+    // A grammar of all bytes allows all tokens, and end of text.
     let grammar = Grammar::parse(Syntax::Regex, "(?s-u:.)*", &Limits::default()).expect("a grammar");
     let compiled = Compiler::new(again).compile(&grammar).expect("it is not empty");
     let mut constraint = compiled.constraint();

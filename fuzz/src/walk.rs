@@ -105,7 +105,7 @@ pub fn compile(compiler: &Compiler, grammar: &Grammar, oracle: Option<&Oracle>) 
                 // The vocabulary has no special token but the end.
                 CompileErrorKind::NoSpecialToken(..) | CompileErrorKind::EndsText(_)
                     if !grammar.specials().is_empty() => {}
-                // Nor one for an image; and beside classes of tokens no byte may be that which marks them.
+                // It has none for an image, and beside token classes the byte that marks them is forbidden.
                 CompileErrorKind::NoSpecialToken(name, _) if name == "IMAGE" => {}
                 CompileErrorKind::SpecialsAmongBytes => {}
                 kind => panic!("{kind:?}: {error}"),

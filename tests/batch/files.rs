@@ -99,7 +99,7 @@ fn two_rows_with_one_id_are_told() {
             run.stderr
         );
         assert!(!out.exists(), "nothing was begun");
-        // From a pipe they are found on the way: the later row is told, and the others are made.
+        // Faults in a pipe are found on the way: the later row is reported, and the others are made.
         let [out, model] = [&out, folder.path()].map(|path| path.to_str().unwrap());
         let usual = ["generate", "-m", model, "-r", "[a-z]{6}", "--batch", "-"];
         let run = domino(&[&usual[..], &["--out", out]].concat(), lines(&all).as_bytes());

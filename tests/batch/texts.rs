@@ -63,7 +63,7 @@ fn values_are_parsed_where_a_text_is_json() {
         (json!({"regex": "7"}), None),
         (json!({"regex": "true"}), None),
         (json!({"regex": r"\[1"}), None),
-        // Cut, it is no value yet.
+        // A text that was cut is no value yet.
         (json!({"schema": {"const": "a long text"}, "max_tokens": 2}), None),
         (
             json!({"schema": {"const": "a long text"}, "max_tokens": 2, "finish": true}),

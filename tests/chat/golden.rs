@@ -53,7 +53,7 @@ fn texts_are_those_of_transformers() {
         if ours.as_deref().ok() != theirs {
             wrong.push(format!("{}: {ours:?}\n    {theirs:?}", case["name"]));
         }
-        // What the template itself refuses is told in its own words.
+        // A refusal by the template itself is reported in its own words.
         if let (Err(error), Some(said)) = (&ours, case.get("error").and_then(Value::as_str))
             && error.kind() == ChatErrorKind::Refused
         {

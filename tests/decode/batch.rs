@@ -282,7 +282,7 @@ fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was(
     let sentence = compile("root ::= [a-z]{30} \"!\"");
     let mut request =
         Request { prompt: prompt(), constraint: Some(sentence.clone()), options: options(), drafts: false };
-    // Where a limit would have the text completed, cancelling does not.
+    // Cancelling does not complete the text, as reaching a limit would.
     for close in [false, true] {
         request.options.close = close;
         let mut batch = batch(2);
@@ -313,7 +313,7 @@ fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was(
             assert_eq!((generation.finish, generation.tokens.as_slice()), (Finish::Length, tokens));
             assert_eq!((generation.text, generation.completion), (vocabulary().concat(tokens), None));
         }
-        // Who is left takes a free place and is not concerned.
+        // The remaining request takes a free place and is not affected.
         let mut ended = BTreeMap::new();
         drain(&mut batch, &mut ended);
         assert_eq!(ended.len(), 1);
@@ -477,7 +477,7 @@ fn who_shares_no_proposer_is_asked_by_the_threads_of_passes() {
             batch.add_with_drafter(&prompt(), Some(shipped("json")), &options(), drafter).unwrap();
         }
         drain(&mut batch, &mut BTreeMap::new());
-        // Where there is but one thread, whoever makes the step asks.
+        // A pool of one thread gives no task to others, so the stepping thread asks.
         let pooled = cfg!(feature = "threads") && !shared && rayon::current_num_threads() > 1;
         let askers = askers.0.lock().unwrap();
         assert!(!askers.is_empty() && askers.iter().all(|asker| *asker == pooled), "{shared}: {askers:?}");

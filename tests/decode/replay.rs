@@ -51,8 +51,8 @@ fn a_replay_sees_what_the_run_saw() {
             for (index, (found, &token)) in found.iter().zip(&tokens).enumerate() {
                 if let Some(logprobs) = generation.logprobs.get(index) {
                     assert_eq!(&found.logprobs, logprobs);
-                    // With cuts the masked draw may be another token than an allowed choice of the model's
-                    // own.
+                    // Cuts may make the masked draw another token, although the model's own choice is
+                    // allowed.
                     assert_eq!(found.own != token, intervened[index], "{name} {sampling:?} {index}");
                 }
                 let mask = constraint.mask().unwrap();

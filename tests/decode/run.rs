@@ -298,7 +298,7 @@ fn a_broken_model_is_an_error_that_says_where() {
             .unwrap();
         let mut steps = decoder.steps(&prompt());
         let error = steps.by_ref().find_map(Result::err).unwrap();
-        // What came before it stands, and there is nothing after it.
+        // Earlier tokens stand, and nothing follows.
         assert_eq!((steps.tokens().len(), steps.finish()), (3, None));
         assert!(steps.next().is_none());
         error.kind().clone()

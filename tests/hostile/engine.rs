@@ -480,7 +480,7 @@ fn every_budget_can_be_used_up() {
             }
         }
     }
-    // What is only for speed.
+    // Budgets that are only for speed cause no error.
     let mut limits = Limits::default();
     (limits.tree_bytes, limits.mask_bytes, limits.fold_states) = (0, 0, 0);
     assert_eq!(reached(limits), None);
@@ -504,7 +504,7 @@ fn budgets_are_for_a_session() {
             constraint.mask().unwrap_or_else(|error| panic!("{session}: {error}"));
         }
     }
-    // And one that needs more than there is ends in the error, as often as it is tried.
+    // A session that needs more than its budget ends in the error, as often as it is tried.
     let mut constraint = compiled.constraint();
     let mut read = 0;
     let limit = loop {
@@ -517,7 +517,7 @@ fn budgets_are_for_a_session() {
     assert!(matches!(limit.kind(), StepErrorKind::Limit(_)));
     assert!(read >= 100, "{read}");
     assert!(constraint.advance_bytes(b"((").is_err());
-    // Whoever moves to new memory takes along what fits of the way back.
+    // A move to new memory keeps as much of the history as fits.
     let far = constraint.rollback(read).unwrap_err();
     let StepErrorKind::HistoryForgotten(known) = *far.kind() else { panic!("{far}") };
     assert!(known > 0, "{far}");

@@ -151,7 +151,7 @@ fn what_is_not_supported_is_refused_by_name() {
 
     for (number, name) in [(10_u32, "Q2_K"), (16, "IQ2_XXS"), (999, "999")] {
         let mut bytes = whole();
-        // After the name: two dimensions and their sizes.
+        // The name is followed by the number of dimensions, two, and their sizes.
         let at = after(&bytes, "blk.0.ffn_up.weight") + 4 + 16;
         assert_eq!(bytes[at..at + 4], [2, 0, 0, 0]);
         bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());

@@ -135,7 +135,7 @@ fn an_error_ends_the_text_and_stays() {
     let digit = ENGINE.tokenizer.encode("7", false).expect("a token").pop().expect("a token");
     let meddler = move |logits: &Tensor, _: &[u32]| {
         let mut row = vec![f32::NEG_INFINITY; logits.elem_count()];
-        // Once: after the error the end is all there is, which this does not change.
+        // It meddles once: after the error only the end is left, which this does not change.
         if logits.to_vec1::<f32>()?.iter().filter(|logit| **logit > f32::NEG_INFINITY).count() > 1 {
             row[digit.index()] = 1.0;
             return Tensor::new(row, logits.device());

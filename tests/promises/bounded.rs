@@ -13,7 +13,7 @@ fn tiny_limits() -> impl Strategy<Value = Limits> {
     let size = || prop_oneof![3 => Just(None), 1 => (0..60_usize).prop_map(Some)];
     prop::array::uniform8(size()).prop_map(|sizes| {
         let mut limits = Limits::default();
-        // With what a tiny one is counted in.
+        // Budgets, each with the unit of its tiny values.
         let all = [
             (&mut limits.dfa_states, 1),
             (&mut limits.nfa_bytes, 1),

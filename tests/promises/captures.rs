@@ -306,7 +306,7 @@ fn check(rules: &Rules, text: &[u8]) -> Result<bool, TestCaseError> {
     for &(rule, start, end) in distinct.iter().take(12) {
         prop_assert!(is_part(&grammar, text, rule, start..end.unwrap()), "{rule} {start}..{end:?}");
     }
-    // What is said early stays so.
+    // Captures reported early do not change later.
     for end in 0..=text.len() {
         let early = captures.so_far(&text[..end]).unwrap();
         let mut later = found.iter();

@@ -84,7 +84,7 @@ pub(super) fn compare(world: &World, constraint: &mut domino::Constraint, text: 
     let completion = match constraint.shortest_completion() {
         Ok(completion) => completion,
         Err(error) => {
-            // Only where there are very many ways to look at.
+            // Only a search with very many paths may exhaust its budget.
             assert!(matches!(brute, Brute::AtLeast(_)), "{error}");
             let StepErrorKind::Limit(limit) = error.kind() else { panic!("{error}") };
             assert_eq!(limit.budget(), Budget::CompletionVisits);

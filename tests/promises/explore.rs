@@ -49,7 +49,7 @@ proptest! {
         let world = case.build();
         let Some((compiled, _)) = explored(&world, Lookahead::Unbounded, &limits) else { return Ok(()) };
         walk(&case, &world, &compiled, |text| world.oracle.mask(text, &world.vocabulary));
-        // Again, in a machine that has met texts.
+        // The second exploration is of a machine that has met texts.
         compiled.explore();
         walk(&case, &world, &compiled, |text| world.oracle.mask(text, &world.vocabulary));
     }

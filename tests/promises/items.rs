@@ -257,7 +257,7 @@ fn compare(
         let mut other = constraint.clone();
         assert_eq!(other.allows(token).unwrap(), wanted.contains(token), "{context} after {here}: {word:?}");
         assert_eq!(other.advance(token).is_ok(), wanted.contains(token), "{context} after {here}: {word:?}");
-        // As many bytes as can follow, and no more.
+        // `advance_bytes` takes as many bytes as can follow, and no more.
         let word = std::str::from_utf8(word).unwrap();
         let follows = |end: &usize| {
             let longer = here.clone() + &word[..*end];
@@ -471,7 +471,7 @@ fn walk_endless(item: &Value, choices: &[u16]) {
         let is_whole =
             |token: &TokenId| std::str::from_utf8(vocabulary.bytes(*token).unwrap_or(b"\xff")).is_ok();
         let tokens: Vec<TokenId> = mask.iter().filter(is_whole).collect();
-        // What closes, opens and goes on, and what is in the schema: rather than strings that are new.
+        // The walk prefers tokens that close, open and go on, and those of the schema, to new strings.
         let likely = |token: &TokenId| {
             let bytes = vocabulary.bytes(*token).unwrap_or_default();
             token.raw() > 256 || b"{}[],:\"k1at".contains(&bytes[0])
@@ -568,7 +568,7 @@ fn keys_run_out_before_the_comma() {
     let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
     let text = format!("{{{}", members.join(","));
     assert_eq!(follow(&mut session(&object), &text, 2), ["}"]);
-    // And where more members must be there than there are keys, nothing may.
+    // If more members are required than there are keys, no object is possible.
     let mut more = object.clone();
     more["minProperties"] = json!(257);
     let compiled = options()

@@ -16,7 +16,7 @@ const SCHEMAS: [&str; 13] = [
     r#"{"type": "object", "properties": {"b": {"type": "object"}}, "maxProperties": 3}"#,
     r#"{"type": "object", "patternProperties": {"^a*$": {"enum": [1, "a"]}}, "additionalProperties": false}"#,
     r#"{"type": "object", "propertyNames": {"enum": ["a", "b", "ab"]}, "minProperties": 2}"#,
-    // From here on keys may run out.
+    // The sets of keys below may run out.
     r#"{"type": "object", "propertyNames": {"pattern": "^(a|é|ab|ba|b{2,})$"}}"#,
     r#"{"type": "object", "propertyNames": {"pattern": "^([abé]|bb+a)$"}, "properties": {"a": true}}"#,
     r#"{"type": "object", "propertyNames": {"maxLength": 2, "pattern": "^a*(b\")?$"}}"#,
@@ -105,7 +105,7 @@ fn walk_text(
         let Some(bytes) = vocabulary.bytes(token).filter(|_| !constraint.is_ended()) else { break };
         text.extend_from_slice(bytes);
     }
-    // What was known of keys goes back with the text.
+    // Rollback restores what was known of keys.
     for mask in masks.iter().rev() {
         constraint.rollback(1).unwrap();
         assert_eq!(constraint.mask().unwrap(), mask);
@@ -168,7 +168,7 @@ fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary
             "{token} after {}",
             shown()
         );
-        // What a token's bytes can follow by is no matter of how many come at once.
+        // The bytes of a refused token go as far one by one as at once.
         let Some(bytes) = vocabulary.bytes(token).filter(|_| !mask.contains(token)) else { continue };
         let mut one_by_one = constraint.clone();
         let singly =

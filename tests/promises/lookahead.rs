@@ -41,7 +41,7 @@ fn walk(case: &Case, terminals: Terminals) {
             masks.iter_mut().zip(0..).filter(|(_, k)| further <= *k).for_each(|(mask, _)| mask.insert(token));
         }
         for ((constraint, mask), k) in constraints.iter_mut().zip(&masks).zip(0..) {
-            // On a clone that has no mask to look at.
+            // A clone without a mask answers `allows` by itself.
             let mut asked = constraint.clone();
             for token in (0..exact.size() + 2).map(|token| TokenId::from_index(token).unwrap()) {
                 let allows = asked.allows(token).unwrap();
@@ -141,7 +141,7 @@ fn counts_of_the_paper() {
         assert_eq!(least(&rpg, Terminals::Written, inside, token), written, "{token}");
         assert_eq!(least(&rpg, Terminals::Folded, inside, token), folded, "{token}");
     }
-    // Where a terminal is over, the next one is the first that a token touches.
+    // After a terminal that is over, the next one is the first that a token touches.
     let text = r#"root ::= "(" name ")" root?   name ::= [a-z]+"#;
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
     for (text, token, k) in [

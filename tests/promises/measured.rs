@@ -52,7 +52,7 @@ proptest! {
         let max = min + more;
         let by_states = schema(pattern, &format!(r#", "minLength": {min}, "maxLength": {max}"#));
         let beside = measured(&schema(pattern, "").unwrap(), min, max);
-        // Without such a string there is the empty array, and no string to count.
+        // If no string is possible, there is only the empty array, and nothing to count.
         let (Some(by_states), Some(beside)) = (by_states, beside) else { return Ok(()) };
         let ids = tokens.iter().zip(257..);
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
@@ -87,7 +87,7 @@ proptest! {
             same.advance(token).unwrap();
             text.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());
         }
-        // What it is filed under does not depend on what was met before.
+        // Keys of contexts do not depend on history, so those of a fresh session are equal.
         let mut fresh = compile(&beside).constraint();
         prop_assert_eq!(fresh.advance_bytes(&text).unwrap(), text.len());
         prop_assert_eq!(fresh.context(), session.context());

@@ -96,7 +96,7 @@ fn characters() -> Vec<char> {
             .iter()
             .flat_map(|start| bytes().into_iter().map(|b| [&start[..], &[b]].concat()))
             .collect();
-        // What is a whole character, or not the beginning of one, does not grow.
+        // Whole characters, and bytes that begin none, are not extended.
         strings.retain(|string| match std::str::from_utf8(string) {
             Ok(text) => {
                 all.extend(text.chars());

@@ -153,7 +153,7 @@ fn masks_of_random_schemas_are_the_oracles() {
                 left.push(kind);
             }
         }
-        // Else schemas that have no texts would be most of what is drawn.
+        // Schemas without texts must not be most of the cases.
         assert!(left.len() < SCHEMAS, "{left:?}");
     }
     println!("{masks} masks of {walked} schemas; {} left out", left.len());

@@ -30,7 +30,7 @@ fn walk(case: &Case, lookahead: Lookahead) {
             }
         }
         let refused = TokenId::from_index(usize::from(choice) % (mask.size() + 3)).unwrap();
-        // What only a larger lookahead allows can be advanced all the same.
+        // Tokens that only a larger lookahead allows can be advanced by all the same.
         if !mask.contains(refused) && !world.oracle.mask(&text, &world.vocabulary).contains(refused) {
             let error = constraint.advance(refused).unwrap_err();
             assert_eq!(error.kind(), &StepErrorKind::Refused(refused));

@@ -108,7 +108,7 @@ fn a_special_token_stands_for_itself() {
     let token = |raw: u32| TokenId::new(raw);
     let mask = constraint.mask().unwrap().clone();
     assert!(mask.contains(CALL) && mask.contains(token(257)) && !mask.contains(DONE));
-    // What no text has is no text's beginning.
+    // The byte 0xFF is in no text, so it begins none.
     assert!(!mask.contains(token(0xFF)));
     // Its name is text.
     for raw in [257, 258, 259] {

@@ -108,7 +108,7 @@ proptest! {
             beside.advance(token).unwrap();
             text.extend_from_slice(one.vocabulary.bytes(token).unwrap_or_default());
         }
-        // What it is filed under does not depend on what was met before.
+        // Keys of contexts do not depend on history, so those of a fresh session are equal.
         let Some(fresh) = one.compile(lookahead) else { unreachable!("it compiled before") };
         let mut fresh = fresh.constraint();
         prop_assert_eq!(fresh.advance_bytes(&text).unwrap(), text.len());

@@ -28,8 +28,8 @@ fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<V
     let cached = || compiler.clone().cache(CacheFolder::new(folder.path()));
     let first = compile(&cached());
     first.grow_trees();
-    // Where there is room for all of them; where there is not, the order in which states are grown tells
-    // which there are.
+    // Trees are equal if there is room for all of them. Otherwise the order in which states are grown decides
+    // which are made.
     let all = tree_bytes == Limits::default().tree_bytes;
     if all {
         assert!(first.artefact() == artefact, "growing twice is not the same");

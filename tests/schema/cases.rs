@@ -73,7 +73,7 @@ fn characters_may_be_escaped() {
     let plain = r#"{"é/": "\"/"}"#;
     let escaped = r#"{"\u00E9\/": "\u0022\/"}"#;
     check(&generating().with_escapes(Escapes::All), schema, &[plain, escaped], &[r#"{"e/": "\"/"}"#]);
-    // What is written has as few escapes as JSON allows.
+    // Generated texts have as few escapes as JSON allows.
     for minimal in [generating(), generating().with_escapes(Escapes::Minimal)] {
         check(&minimal, schema, &[plain], &[escaped, r#"{"\u00e9/": "\"/"}"#, r#"{"é/": "\u0022/"}"#]);
     }
@@ -120,7 +120,7 @@ fn closed_objects() {
     check(&closed, r#"{"type": "object", "required": ["a"]}"#, &[r#"{"a":1,"x":1}"#], &["{}"]);
     let unique = r#"{"type": "array", "uniqueItems": true, "items": {"type": "object", "properties": {}}}"#;
     check(&closed, unique, &["[]", "[{}]"], &["[{},{}]"]);
-    // Elsewhere they are open.
+    // The objects of this option are open.
     check(&generating(), r#"{"type": "object", "properties": {}}"#, &["{}", r#"{"x":1}"#], &[]);
 }
 

@@ -116,7 +116,7 @@ fn the_table_has_every_keyword_in_every_draft() {
             let told = if has(drafts, draft) {
                 rows.any(|row| !row.valid.is_empty() && !row.invalid.is_empty())
             } else {
-                // What another draft forbids is free here, or the schema is refused.
+                // A value that another draft forbids is allowed here, or the schema is refused.
                 rows.any(|row| !row.valid.is_empty() || row.refused.is_some())
             };
             missing.extend((!told).then(|| format!("{keyword} in {name}")));

@@ -206,7 +206,7 @@ fn all_that_is_refused_is_named() {
     assert!(told(&lenient, &inexact).contains(&(pattern, KeywordStatus::Relaxed)));
     assert!(super::report::report(&lenient, &inexact).error.is_none());
     assert!(SchemaOptions::default().report("{", &Limits::default()).is_err());
-    // What is lost with another keyword is not called enforced.
+    // A keyword that is ignored along with another one is not called enforced.
     for (schema, pointer, text) in [
         (
             json!({"patternProperties": {look_behind: {}}, "additionalProperties": false}),

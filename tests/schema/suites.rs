@@ -81,7 +81,7 @@ impl Decider {
         let limits = Limits::default();
         let grammar = match self.options.parse(&case.schema, &limits) {
             Ok(schema) => schema.grammar,
-            // Without a valid value, refusing the schema is refusing all texts.
+            // If no value is valid, refusing the schema equals refusing all texts.
             Err(error) if *error.kind() == SchemaErrorKind::NoInstance => {
                 let valid = case.tests.iter().enumerate().filter(|(_, (_, valid))| *valid);
                 let valid: Vec<usize> = valid.map(|(index, _)| index).collect();

@@ -153,7 +153,7 @@ fn pages_of_other_sites_are_refused_on_loopback() {
     {
         let answer = get(&format!("Host: {host}\r\n"));
         assert_eq!(refusal(&answer), (403, "forbidden_host".to_owned()), "{host}");
-        // Before all else: also where no key is asked for, and where nothing is.
+        // The check of the host comes first, also for paths without a key and for unknown ones.
         for path in ["/health", "/", "/nothing"] {
             assert_eq!(
                 server.send("GET", path, &format!("Host: {host}\r\n"), "").status,
@@ -241,7 +241,7 @@ fn bodies_without_a_length_are_bounded() {
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let answer = raw(&server, &format!("{head}{}{}0\r\n\r\n", chunk(one), chunk(other)));
     assert_eq!(answer.status, 200, "{}", answer.body);
-    // Without an end: the answer comes as soon as there is a byte too many.
+    // The body has no end: the answer comes as soon as there is a byte too many.
     let large = format!("{head}{}", chunk(&" ".repeat(1024)).repeat(8) + &chunk(" "));
     assert_eq!(refusal(&raw(&server, &large)), (413, "body_too_large".to_owned()));
 }

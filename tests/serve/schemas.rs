@@ -49,7 +49,7 @@ fn texts_are_instances_of_their_schema() {
             body["seed"] = seed.into();
             let text = server.texts(&body).remove(0);
             assert_eq!(check(&flags, &text, true).code, Some(0), "{body}: {text}");
-            // In the order of the schema.
+            // Members come in the order of the schema.
             let instance: Value = serde_json::from_str(&text).unwrap();
             assert!(instance.as_object().unwrap().keys().eq(["name", "age"]), "{text}");
             body["stream"] = true.into();

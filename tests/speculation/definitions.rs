@@ -97,7 +97,7 @@ fn records_that_go_on_are_one_run() {
     };
     let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
     run();
-    // As if it had been begun another day, and stopped.
+    // The header now says that the run began another day, and stopped.
     let header = read("header.json");
     let begun =
         serde_json::from_str::<serde_json::Value>(&header).unwrap()["begun"].as_str().unwrap().to_owned();

@@ -141,7 +141,7 @@ fn check_rollback(steps: &[(usize, Vec<u32>)], constrained: bool) {
         let allowed = |id: u32| allowed.is_none_or(|allowed| allowed.contains(TokenId::new(id)));
         let row = row.iter().copied().zip(0..28).filter(|&(_, id)| allowed(id));
         let (logit, id) = row.max_by(best)?;
-        // Whoever has read something else has other logits, nearly always.
+        // A model that has read another text nearly always has other logits.
         Some(Drawn { token: TokenId::new(id), margin: f64::from(logit.abs()) })
     };
     let grammar = compiled(LISTS);

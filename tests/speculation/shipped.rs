@@ -106,7 +106,7 @@ fn templates_of_schemas_are_drafted() {
     let model = CandleModel::load(&folder, &LoadOptions::default()).unwrap();
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build().unwrap();
     let prompt = tokenizer.encode(PROMPTS[0], true).unwrap();
-    // Of `--escapes all`, where hardly a byte is forced, and of a grammar in which nearly all bytes are.
+    // Two extremes: `--escapes all` forces hardly a byte, compact white space nearly all of them.
     for options in [SchemaOptions::default(), SchemaOptions::default().with_white_space(WhiteSpace::Compact)]
     {
         let schema = options.parse(SCHEMA, &Limits::default()).unwrap();

@@ -126,7 +126,7 @@ fn faults_are_told_to_people_and_in_batches() {
     assert!(by_name.contains("at /city (#/$defs/city/minLength)"), "{by_name}");
     let twice = told("{\"name\": \"ab\", \"name\": \"ab\", \"city\": \"x\"}", &[]);
     assert!(twice.contains("the key `name` comes twice"), "{twice}");
-    // What is fine by the schema is not called wrong: here the order, and then white space.
+    // Texts that the schema allows are not called wrong: here the order differs, and then white space.
     let text = "{\"city\": \"x\", \"name\": \"ab\"}";
     assert!(told(text, &["--order", "schema"]).contains("cannot follow"));
     assert!(!told(text, &["--order", "schema"]).contains("by the schema"));

@@ -67,7 +67,7 @@ fn short_help_has_the_flags_that_most_runs_need() {
         for flag in &flags {
             assert!(all.contains(flag), "{command}: {flag} is in -h alone");
         }
-        // Where something is left out, it is said where that is told.
+        // Short help that leaves flags out says where all of them are.
         let pointer = ["domino", &command, "--help"].into_iter().filter(|word| !word.is_empty());
         let pointer = pointer.collect::<Vec<_>>().join(" ");
         let said = short.contains(&format!("All flags, in sections: {pointer}\n"));

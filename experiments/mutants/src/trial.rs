@@ -107,7 +107,7 @@ impl Trial<'_> {
                 }
             }
         });
-        // For what waits and does not work.
+        // A limit by the clock, for tests that wait without work.
         let most = self.most * 10 + Duration::from_secs(60);
         let fate = loop {
             match lines.recv_timeout(most.saturating_sub(started.elapsed())) {

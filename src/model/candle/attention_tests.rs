@@ -28,7 +28,7 @@ fn stored(side: Side, format: KvFormat, rows: &Tensor) -> KvBlocks {
     let (heads, positions, size) = rows.dims3().unwrap();
     let room = positions + 20;
     let mut blocks = KvBlocks::new(side, format, [heads, room, size]).unwrap();
-    // What lies past them must not matter.
+    // Values past the end must not matter, so they are NaN.
     blocks.write(&Tensor::full(f32::NAN, (heads, room, size), &Device::Cpu).unwrap(), 0).unwrap();
     blocks.write(rows, 0).unwrap();
     blocks

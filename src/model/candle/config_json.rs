@@ -336,7 +336,7 @@ mod tests {
         config["sliding_window"] = json!(5);
         assert_eq!(windows(&config), [None, None]);
         config["use_sliding_window"] = json!(true);
-        // By default only layers from 28 on.
+        // The default is a window in layers from 28 on, which this model does not have.
         assert_eq!(windows(&config), [None, None]);
         config["max_window_layers"] = json!(1);
         assert_eq!(windows(&config), [None, Some(5)]);

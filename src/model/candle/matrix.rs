@@ -315,7 +315,7 @@ mod tests {
     fn filled(inputs: usize, outputs: usize) -> (Matrix, Vec<f32>) {
         let weights = numbers(inputs * outputs, 1);
         let mut matrix = Matrix::new(inputs);
-        // In two pushes, the first of which fills no whole panels.
+        // Rows come in two pushes, the first of which does not end with a panel.
         let (first, rest) = weights.split_at(outputs / 3 * inputs);
         for part in [first, rest] {
             matrix.push(Format::F32, &part.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
@@ -439,7 +439,7 @@ mod tests {
             weights.extend(dequantised(kind, &blocks, 21, inputs));
             matrix.push(format, &blocks);
         }
-        // Once without threads, once with.
+        // One row is computed without threads, twenty rows with them.
         for count in [1, 20] {
             let x = numbers(inputs * count, 6);
             let rounded = match matrix.instructions {

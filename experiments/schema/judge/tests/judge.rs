@@ -179,7 +179,7 @@ fn compare(
             return Ok(());
         }
     };
-    // What can be had in one spelling of numbers can be in the other.
+    // A schema that compiles in one spelling of numbers compiles in the other.
     let plain = ours.as_ref().map(|_| Schema::new(&plain::plainly(), &schema.to_string()).expect("a schema"));
     let mut likely = Vec::new();
     named(schema, &mut likely);

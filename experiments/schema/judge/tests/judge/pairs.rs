@@ -86,7 +86,7 @@ pub fn pairs(judge: &Validator, instances: &[Value], changes: &[Change]) -> Vec<
         });
         invalid.extend(found);
     }
-    // What is valid whatever changes says little.
+    // Instances that no change makes invalid say little.
     valid.truncate(invalid.len().max(1));
     let valid = valid.into_iter().map(|instance| (instance, true));
     valid.chain(invalid.into_iter().map(|instance| (instance, false))).collect()

@@ -42,7 +42,7 @@ pub(crate) fn plain(instance: &Value) -> String {
 
 /// The instance with numbers that are not plain, if it has any.
 pub(crate) fn odd(instance: &Value) -> Vec<String> {
-    // Of three digits and more: a price has two.
+    // Three more digits, since a price has two.
     let with_zeros = |number: &Number| {
         let text = shortest(number);
         format!("{text}{}000", if text.contains('.') { "" } else { "." })
