@@ -127,7 +127,7 @@ def one(address, number, most, results):
 
 
 def judge(program, texts):
-    """What `domino check` refuses. Texts that were cut must be beginnings."""
+    """Texts that `domino check` refuses. Texts that were cut must be prefixes."""
     shipped = json.loads(subprocess.run([program, "grammars", "--json"], capture_output=True, check=True).stdout)
     sources = {
         row["name"]: subprocess.run([program, "grammars", row["name"]], capture_output=True, check=True, text=True).stdout

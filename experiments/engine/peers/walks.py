@@ -13,7 +13,7 @@ NS = time.perf_counter_ns
 
 
 def token_bytes(tokenizer):
-    """What each id of a `tokenizer.json` spells; None for special tokens and ids without a token."""
+    """Bytes of each id of a `tokenizer.json`; None for special tokens and ids without a token."""
     model, added = tokenizer["model"], tokenizer.get("added_tokens", [])
     size = 1 + max([*model["vocab"].values(), *(token["id"] for token in added)])
     spelt = [None] * size
