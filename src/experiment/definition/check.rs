@@ -15,7 +15,7 @@ use crate::{
     decode::{Sampling, StopStrings},
     experiment::{
         error::ExperimentError,
-        methods::{MethodName, Refinement},
+        methods::{MethodName, Refinement, Refinements},
         row::K,
     },
     proposer::DraftLength,
@@ -66,6 +66,8 @@ pub(super) fn resolve(
         thresholds: raw.threshold.unwrap_or_else(|| vec![THRESHOLD]),
         temperatures: raw.temperatures.unwrap_or_else(|| vec![1.0]),
         seeds: raw.seeds.map_or_else(|| vec![0], |seeds| seeds.0),
+        chat: raw.chat,
+        system: raw.system,
         max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
         warm_ups,
         warm_up_prompts: apart.way(),
@@ -242,6 +244,7 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
             .with_hint("give it some warm-ups, or leave it out"));
     }
     greedy_warm_ups(source, definition)?;
+    idle_parts(source, definition)?;
     if StopStrings::new(definition.stop.iter().map(String::as_str)).is_err() {
         return Err(
             source.wrong("`stop` has an empty text, which would end every text before its first token")
@@ -296,6 +299,29 @@ fn greedy_warm_ups(source: Source<'_>, definition: &Definition) -> Result<(), Ex
             .with_hint(
                 "give it more prompts, or warm_up_prompts = [\"..\"]; \"measured\" measures it, with a mark",
             )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a text of the system that no template takes, and a refinement that changes nothing.
+fn idle_parts(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+    if definition.system.is_some() && !definition.chat {
+        return Err(source
+            .wrong("`system` is for chat templates, and prompts are not put into one")
+            .with_hint("add chat = true, or leave `system` out"));
+    }
+    let idle = |method: &&MethodName| match method {
+        MethodName::Paper(refinements) => {
+            let lengths_pay = refinements.has(Refinement::Adaptive);
+            let but_lengths = *refinements == Refinements::but(Refinement::Adaptive);
+            refinements.has(Refinement::Effort) && !lengths_pay && !but_lengths
+        }
+        _ => false,
+    };
+    match definition.methods.iter().find(idle) {
+        Some(method) => Err(source
+            .wrong(format!("{method}: `effort` decides nothing where drafts have a fixed length"))
+            .with_hint("add `adaptive` to it, or leave `effort` out")),
         None => Ok(()),
     }
 }

@@ -65,7 +65,7 @@ fn noted(rest: &str) -> (Vec<Row>, Vec<String>) {
     let mut load = |_| {
         let Loaded { model, vocabulary, tokenizer, .. } = loaded();
         let model = Noting { model, prompts: Arc::clone(&prompts) };
-        Ok(Loaded { model, vocabulary, tokenizer, priors: None })
+        Ok(Loaded { model, vocabulary, tokenizer, priors: None, template: None })
     };
     run(&Plan::new(definition, None), &mut records, &mut load, &mut watch).unwrap();
     drop(records);
