@@ -3,7 +3,8 @@
     python experiments/tasks/make.py ../shared/data > experiments/tasks/few_shot.jsonl
 
 and `five_shot.jsonl`, the same with five examples, and with questions of their own for texts that drafts learn from
-(`gsm8k_learnt`, `ner_learnt`):
+(`gsm8k_learnt`, `ner_learnt`). There answers stand on a line of their own: behind a blank many tokenizers would not
+begin one, so that a prompt which ends with a blank leads a model astray.
 
     python experiments/tasks/make.py ../shared/data --five > experiments/tasks/five_shot.jsonl
 
@@ -45,10 +46,11 @@ def sentence(row):
     return ("Sentence: " + " ".join(row["tokens"]), {"entities": entities}) if short else None
 
 
-def write(task, shown, asked, answer):
-    before = "".join(f"{question}\nA: {json.dumps(said, ensure_ascii=False)}\n\n" for question, said in shown)
+def write(task, shown, asked, answer, mark="A: "):
+    told = [(question, json.dumps(said, ensure_ascii=False)) for question, said in shown]
+    before = "".join(f"{question}\n{mark}{said}\n\n" for question, said in told)
     for question, said in asked:
-        line = {"task": task, "prompt": f"{before}{question}\nA: ", "answer": said[answer]}
+        line = {"task": task, "prompt": f"{before}{question}\n{mark}", "answer": said[answer]}
         print(json.dumps(line, ensure_ascii=False))
 
 
@@ -63,12 +65,12 @@ def main(data):
 def five(data):
     train = list(filter(None, map(problem, rows(f"{data}/gsm8k/train.jsonl"))))[:FIVE]
     test = list(filter(None, map(problem, rows(f"{data}/gsm8k/test_first400.jsonl"))))
-    write("gsm8k", train, test[:QUESTIONS], "answer")
-    write("gsm8k_learnt", train, test[QUESTIONS:QUESTIONS + LEARNT], "answer")
+    write("gsm8k", train, test[:QUESTIONS], "answer", "A:\n")
+    write("gsm8k_learnt", train, test[QUESTIONS:QUESTIONS + LEARNT], "answer", "A:\n")
     sentences = list(filter(None, map(sentence, rows(f"{data}/ner/wikigold.jsonl"))))
     asked = sentences[FIVE:]
-    write("ner", sentences[:FIVE], asked[:SENTENCES], "entities")
-    write("ner_learnt", sentences[:FIVE], asked[SENTENCES:SENTENCES + LEARNT], "entities")
+    write("ner", sentences[:FIVE], asked[:SENTENCES], "entities", "A:\n")
+    write("ner_learnt", sentences[:FIVE], asked[SENTENCES:SENTENCES + LEARNT], "entities", "A:\n")
 
 
 (five if "--five" in sys.argv[2:] else main)(sys.argv[1])
