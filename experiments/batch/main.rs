@@ -57,7 +57,7 @@ struct Args {
     without: Vec<Without>,
 }
 
-/// What is left out of how drafts are cut.
+/// A part of the cutting of drafts, or nothing, to be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Without {
     /// Nothing.
@@ -98,9 +98,9 @@ struct Round {
 struct Cell {
     size: NonZeroUsize,
     drafts: bool,
-    /// What is left out, if that is the question of this cell.
+    /// The part that is left out, if that is the question of this cell.
     without: Option<Without>,
-    /// One after the other.
+    /// Rounds in the order in which they were made.
     rounds: Vec<Round>,
 }
 
@@ -111,8 +111,8 @@ impl Cell {
         rounds[rounds.len() / 2]
     }
 
-    /// How many times as long as another cell's its rounds took, round by round: the median, the least and
-    /// the most.
+    /// Compares the times of its rounds with another cell's, round by round: the median of the ratios, the
+    /// least and the most.
     fn beside(&self, other: &Self) -> [f64; 3] {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let mut times: Vec<f64> = pairs.map(|(own, other)| own.seconds / other.seconds).collect();

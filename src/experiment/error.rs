@@ -103,7 +103,7 @@ pub enum ExperimentError {
     Template {
         /// The model's name in the definition.
         model: String,
-        /// Why not.
+        /// The reason.
         source: ChatError,
     },
     /// A method of another engine, in a program that has none.

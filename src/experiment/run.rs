@@ -33,7 +33,7 @@ pub struct Loaded<M> {
     pub tokenizer: Tokenizer,
     /// The folder of priors that come with the model.
     pub priors: Option<PathBuf>,
-    /// Its chat template, if it has one; needed where prompts are put into it.
+    /// The model's chat template, if it has one; needed where prompts are put into it.
     pub template: Option<ChatTemplate>,
 }
 
@@ -150,16 +150,12 @@ pub fn run_with<M: Model + 'static>(
             load(Part::Model(of_model[0].model))?;
         let name = &plan.definition().models[of_model[0].model];
         measure_passes(plan, records, name, &mut model, watch)?;
+        let (definition, template) = (plan.definition(), template.as_ref());
+        let (tokenizer, vocabulary) = (&tokenizer, &vocabulary);
+        let writer = PromptWriter { definition, model: name, template, tokenizer, vocabulary };
         let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
             let task = &plan.definition().tasks[of_task[0].task];
-            let writer = PromptWriter {
-                definition: plan.definition(),
-                model: name,
-                template: template.as_ref(),
-                tokenizer: &tokenizer,
-                vocabulary: &vocabulary,
-            };
             let (prompts, warm_up_prompts) = writer.of_task(task)?;
             let mut bench = Bench {
                 plan,
@@ -167,8 +163,8 @@ pub fn run_with<M: Model + 'static>(
                 task,
                 warm_up_prompts: if warm_up_prompts.is_empty() { prompts.clone() } else { warm_up_prompts },
                 prompts,
-                tokenizer: &tokenizer,
-                grammars: Grammars::new(task, &vocabulary)?,
+                tokenizer,
+                grammars: Grammars::new(task, vocabulary)?,
                 priors: HashMap::new(),
                 shipped: priors.clone(),
                 others,

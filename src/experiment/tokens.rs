@@ -13,7 +13,7 @@ use crate::{
 /// Maker of the tokens of a definition's prompts, for one model.
 pub(super) struct PromptWriter<'a> {
     pub(super) definition: &'a Definition,
-    /// What the definition calls the model.
+    /// Name of the model in the definition.
     pub(super) model: &'a str,
     pub(super) template: Option<&'a ChatTemplate>,
     pub(super) tokenizer: &'a Tokenizer,

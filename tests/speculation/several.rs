@@ -53,7 +53,7 @@ fn several_definitions_are_run_by_one_command() {
     assert_eq!(rows(&folder.join("all/two")), rows(&folder.join("alone")));
 }
 
-/// What is wrong with one of several definitions is said before the first is run.
+/// A mistake in one of several definitions is told before the first is run.
 #[test]
 fn several_definitions_are_read_before_the_first_is_run() {
     let folder = folder();

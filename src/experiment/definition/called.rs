@@ -16,7 +16,7 @@ use crate::{
 pub struct Functions {
     /// The list, as OpenAI's API has it.
     pub list: String,
-    /// How calls are written.
+    /// Spelling of the calls.
     pub spelling: Spelling,
 }
 

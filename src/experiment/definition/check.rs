@@ -1,6 +1,6 @@
 //! Resolves a definition, and finds contradictions in it.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use super::{
     DEFAULT_MODEL, Definition,
@@ -44,9 +44,7 @@ pub(super) fn resolve(
     if quick && raw.quick.is_none() {
         return Err(without_quick(source));
     }
-    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
-    let programs: Vec<Program> = raw.programs.into_iter().map(program).collect();
-    check_programs(source, &programs, &raw.methods)?;
+    let programs = programs(source, raw.programs, &raw.methods)?;
     let methods = methods(source, &raw.methods, &programs)?;
     let warm_ups = raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]);
     let learnt = warm_ups.iter().max().filter(|_| methods.iter().any(MethodName::warms_up));
@@ -110,6 +108,18 @@ fn without_quick(source: Source<'_>) -> ExperimentError {
 
 fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {
     DraftSource { model, quantize, kv }
+}
+
+/// Reads the programs, and refuses those that cannot be methods.
+fn programs(
+    source: Source<'_>,
+    raw: BTreeMap<String, RawProgram>,
+    methods: &[String],
+) -> Result<Vec<Program>, ExperimentError> {
+    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
+    let programs: Vec<Program> = raw.into_iter().map(program).collect();
+    check_programs(source, &programs, methods)?;
+    Ok(programs)
 }
 
 /// Refuses programs that cannot be methods, or are none.

@@ -65,7 +65,7 @@ pub struct Definition {
     pub seeds: Vec<u64>,
     /// Are prompts put into the model's chat template, as what a user says? Otherwise they stay as they are.
     pub chat: bool,
-    /// What the system says there, before the user.
+    /// Text that the system says there, before the user.
     pub system: Option<String>,
     /// Most tokens of a text.
     pub max_tokens: usize,

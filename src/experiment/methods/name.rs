@@ -99,7 +99,7 @@ pub enum Refinement {
     Forced,
     /// Drafts as long as pays, in place of `s`.
     Adaptive,
-    /// Where drafts are as long as pays, the time that guessing and learning take is weighed too.
+    /// The time that guessing and learning take is weighed too, where drafts are as long as pays.
     Effort,
     /// Masks are made before the pass, which computes no rows that do not count.
     Rows,

@@ -114,7 +114,7 @@ impl Worth<'_> {
         Cut { gains: self.gains(plain, drafts, &best), kept: best }
     }
 
-    /// As [`cut`](Self::cut), each draft as if it were the only one in the pass.
+    /// Cuts each draft as if it were the only one in the pass; otherwise as [`cut`](Self::cut).
     pub(crate) fn cut_apart(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
         let alone = drafts.iter().map(|draft| self.cut(plain, &[draft]));
         let (kept, gains) = alone.map(|cut| (cut.kept[0], cut.gains[0])).unzip();

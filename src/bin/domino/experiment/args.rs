@@ -81,7 +81,7 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Several {
     pub(crate) runs: Vec<Run>,
-    /// Where their folders and the tables of all go.
+    /// The folder of their folders and of the tables of all.
     pub(crate) out: Option<PathBuf>,
     pub(crate) json: bool,
 }

@@ -356,7 +356,7 @@ fn failed(error: ExperimentError) -> anyhow::Error {
 
 /// A bar on standard error.
 struct Shown {
-    /// What stands before all that it says.
+    /// Text that stands before all that it says.
     label: String,
     bar: Option<progress::Steps>,
 }

@@ -21,7 +21,7 @@ use crate::{
 /// The file with the tables of all, and the one that each folder of records has.
 const TABLES: &str = "tables.md";
 
-/// How one of the definitions went.
+/// Outcome of one of the definitions.
 struct Part {
     name: String,
     runs: usize,
@@ -96,7 +96,7 @@ impl Part {
         }
     }
 
-    /// How far it came, in words.
+    /// Says how far it came, in words.
     fn state(&self) -> String {
         match &self.made {
             Ok(Made { ended: Ended::Complete, rows, .. }) => format!("{rows} runs, all of them"),

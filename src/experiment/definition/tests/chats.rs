@@ -86,7 +86,7 @@ fn what_does_not_go_together_is_refused() {
     }
 }
 
-/// What guessing takes is heeded where lengths are such as pay, and nowhere else.
+/// The time of guesses is weighed where lengths are such as pay, and nowhere else.
 #[test]
 fn effort_is_a_part_of_lengths_that_pay() {
     let methods = |method: &str| {
