@@ -1,4 +1,4 @@
-//! Prompts as tokens: as they are, or in a model's chat template.
+//! PromptTokens as tokens: as they are, or in a model's chat template.
 
 use super::{
     definition::{Definition, Task},
@@ -21,12 +21,12 @@ pub(super) struct PromptWriter<'a> {
 }
 
 /// Tokens of several prompts.
-type Prompts = Vec<Vec<TokenId>>;
+type PromptTokens = Vec<Vec<TokenId>>;
 
 impl PromptWriter<'_> {
     /// The tokens of a grammar's prompts, and of those that its warm-ups go on from.
-    pub(super) fn of_task(&self, task: &Task) -> Result<(Prompts, Prompts), ExperimentError> {
-        let tokens = |texts: Vec<&str>| -> Result<Prompts, ExperimentError> {
+    pub(super) fn of_task(&self, task: &Task) -> Result<(PromptTokens, PromptTokens), ExperimentError> {
+        let tokens = |texts: Vec<&str>| -> Result<PromptTokens, ExperimentError> {
             texts.into_iter().map(|text| self.tokens(text, task)).collect()
         };
         let measured = tokens(task.prompts.iter().map(|prompt| prompt.text.as_str()).collect())?;
@@ -74,7 +74,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tools.json"), FUNCTIONS).unwrap();
         let text = format!(
-            "name = \"c\"\nmethods = [\"ours\"]\nprompts = [\"A?\", \"B?\"]\nwarm_up_prompts = [\"W?\"]\n{lines}"
+            "name = \"c\"\nmethods = [\"ours\"]\nprompts = [\"A?\", \"B?\"]\n\
+             warm_up_prompts = [\"W?\"]\n{lines}"
         );
         let shipped = |name: &str| (name == "digits").then_some("root ::= [0-9]+");
         let definition = Definition::parse(&text, "", folder.path(), false, &shipped).unwrap();

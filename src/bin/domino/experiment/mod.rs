@@ -74,14 +74,14 @@ pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<E
 }
 
 /// Runs that were made, with those that were there before.
-struct Made {
+struct RunsMade {
     folder: PathBuf,
     rows: usize,
     ended: Ended,
     lines: Vec<Line>,
 }
 
-impl Made {
+impl RunsMade {
     fn exit(&self) -> Exit {
         match self.ended {
             Ended::Complete => Exit::Success,
@@ -97,7 +97,7 @@ impl Run {
     }
 
     /// Makes the runs that are not there yet, and adds all up. `label` begins what is shown of progress.
-    fn make(&self, definition: Definition, label: &str, cache: &CacheFolder) -> anyhow::Result<Made> {
+    fn make(&self, definition: Definition, label: &str, cache: &CacheFolder) -> anyhow::Result<RunsMade> {
         let models = self.models(&definition)?;
         let draft = definition.draft_model.as_ref().map(|draft| self.draft(draft)).transpose()?;
         let other = definition.mistralrs_model.as_ref().map(|name| self.locate(name)).transpose()?;
@@ -153,7 +153,7 @@ impl Run {
                 plan.runs()
             );
         }
-        Ok(Made { folder, rows: rows.len(), ended, lines })
+        Ok(RunsMade { folder, rows: rows.len(), ended, lines })
     }
 
     /// Finds the paths of the models.

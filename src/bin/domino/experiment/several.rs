@@ -12,7 +12,7 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use super::{Made, args::Several, failed};
+use super::{RunsMade, args::Several, failed};
 use crate::{
     failure::{BadInput, Exit, note},
     interrupt, stdout,
@@ -22,10 +22,10 @@ use crate::{
 const TABLES: &str = "tables.md";
 
 /// Outcome of one of the definitions.
-struct Part {
+struct OneOfSeveral {
     name: String,
     runs: usize,
-    made: anyhow::Result<Made>,
+    made: anyhow::Result<RunsMade>,
 }
 
 impl Several {
@@ -38,7 +38,7 @@ impl Several {
             run.models(definition)?;
         }
         interrupt::watch();
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<OneOfSeveral> = Vec::new();
         let all = definitions.len();
         for (number, (run, definition)) in (1..).zip(self.runs.iter().zip(definitions)) {
             let (name, runs) = (definition.name.clone(), definition.runs());
@@ -46,13 +46,13 @@ impl Several {
             let begun = Instant::now();
             let made = run.make(definition, &label, cache);
             match &made {
-                Ok(Made { ended: Ended::Complete, .. }) => {
+                Ok(RunsMade { ended: Ended::Complete, .. }) => {
                     note!("{label}done in {:.0} s", begun.elapsed().as_secs_f64());
                 }
                 Ok(_) => {}
                 Err(error) => note!("{label}failed: {error:#}"),
             }
-            parts.push(Part { name, runs, made });
+            parts.push(OneOfSeveral { name, runs, made });
             self.keep_tables(&parts)?;
             if interrupt::pressed() {
                 break;
@@ -63,15 +63,15 @@ impl Several {
     }
 
     /// Writes the tables of those that were run so far, if there is a folder for it.
-    fn keep_tables(&self, parts: &[Part]) -> anyhow::Result<()> {
+    fn keep_tables(&self, parts: &[OneOfSeveral]) -> anyhow::Result<()> {
         let Some(out) = &self.out else { return Ok(()) };
         experiment::write_file(&out.join(TABLES), tables(parts, out).as_bytes()).map_err(failed)
     }
 
-    fn tell(&self, parts: &[Part]) -> anyhow::Result<()> {
+    fn tell(&self, parts: &[OneOfSeveral]) -> anyhow::Result<()> {
         let mut written = stdout::lock();
         if self.json {
-            let parts: Vec<Value> = parts.iter().map(Part::to_json).collect();
+            let parts: Vec<Value> = parts.iter().map(OneOfSeveral::to_json).collect();
             let tables = self.out.as_ref().map(|out| out.join(TABLES).display().to_string());
             writeln!(written, "{}", json!({ "experiments": parts, "tables": tables }))?;
             return Ok(());
@@ -85,10 +85,10 @@ impl Several {
     }
 }
 
-impl Part {
+impl OneOfSeveral {
     fn to_json(&self) -> Value {
         match &self.made {
-            Ok(Made { folder, rows, ended, lines }) => json!({
+            Ok(RunsMade { folder, rows, ended, lines }) => json!({
                 "name": self.name, "folder": folder.display().to_string(), "rows": rows,
                 "planned": self.runs, "complete": *ended == Ended::Complete, "summary": lines,
             }),
@@ -99,8 +99,8 @@ impl Part {
     /// Says how far it came, in words.
     fn state(&self) -> String {
         match &self.made {
-            Ok(Made { ended: Ended::Complete, rows, .. }) => format!("{rows} runs, all of them"),
-            Ok(Made { rows, .. }) => format!("{rows} of {} runs", self.runs),
+            Ok(RunsMade { ended: Ended::Complete, rows, .. }) => format!("{rows} runs, all of them"),
+            Ok(RunsMade { rows, .. }) => format!("{rows} of {} runs", self.runs),
             Err(error) => format!("failed: {}", format!("{error:#}").replace('\n', "; ")),
         }
     }
@@ -118,12 +118,12 @@ fn refuse_same_names(definitions: &[Definition]) -> Result<(), BadInput> {
 }
 
 /// The tables of all, each under its name; links lead from the folder `out`.
-fn tables(parts: &[Part], out: &Path) -> String {
+fn tables(parts: &[OneOfSeveral], out: &Path) -> String {
     let mut text = format!("# {} experiments\n\n", parts.len());
     for part in parts {
         text += &format!("* {}: {}\n", part.name, part.state());
     }
-    for Made { folder, .. } in parts.iter().filter_map(|part| part.made.as_ref().ok()) {
+    for RunsMade { folder, .. } in parts.iter().filter_map(|part| part.made.as_ref().ok()) {
         let own = std::fs::read_to_string(folder.join(TABLES)).unwrap_or_default();
         let place: PathBuf = folder.strip_prefix(out).unwrap_or(folder).to_owned();
         let link = format!("]({}/figures/", place.display());
@@ -138,12 +138,12 @@ fn tables(parts: &[Part], out: &Path) -> String {
 
 /// The exit of all: that of a failure if one failed, with its error; else that of an interruption, if there
 /// was one.
-fn end(parts: Vec<Part>) -> anyhow::Result<Exit> {
+fn end(parts: Vec<OneOfSeveral>) -> anyhow::Result<Exit> {
     let mut exit = Exit::Success;
     let mut failures = Vec::new();
-    for Part { name, made, .. } in parts {
+    for OneOfSeveral { name, made, .. } in parts {
         match made {
-            Ok(Made { ended: Ended::Complete, .. }) => {}
+            Ok(RunsMade { ended: Ended::Complete, .. }) => {}
             Ok(made) => exit = made.exit(),
             Err(error) => failures.push(error.context(format!("{name} failed"))),
         }
