@@ -3,6 +3,8 @@
 use super::*;
 use crate::experiment::plan::Plan;
 
+mod chats;
+
 const WHOLE: &str = r#"
 name = "all"
 about = "Everything there is."
