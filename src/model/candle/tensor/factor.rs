@@ -11,7 +11,7 @@ use candle_core::{
 };
 
 use super::placement::Place;
-use crate::model::candle::{error::ModelError, pages::Pages, weights::Weights};
+use crate::model::candle::{card, error::ModelError, pages::Pages, weights::Weights};
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one kind each, one below the other.
 #[derive(Debug, Clone)]
@@ -72,6 +72,14 @@ impl Factor {
         }
     }
 
+    /// The whole matrix, if it is one part in floats.
+    pub(super) fn floats(&self) -> Option<&Tensor> {
+        match self.parts.as_slice() {
+            [Part::Floats(weights)] => Some(weights),
+            _ => None,
+        }
+    }
+
     /// The weights of some outputs (`[n]`): rows `[n, inputs]` in `precision`. Only of a matrix of one part.
     pub(super) fn rows(&self, outputs: &Tensor, precision: DType) -> Result<Tensor> {
         match self.parts.as_slice() {
@@ -98,6 +106,11 @@ impl Part {
 }
 
 impl Product {
+    /// Weights and bias, if the weights are one matrix in floats.
+    pub(super) fn matrix(&self) -> Option<card::Matrix> {
+        Some(card::Matrix { weights: self.factor.floats()?.clone(), bias: self.bias.clone() })
+    }
+
     /// Rows `[n, inputs]` -> rows `[n, outputs]`.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let product = self.factor.product(x)?;

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
 use crate::model::candle::{
+    card::{CardFault, CardMode, Where},
     error::{ModelError, ModelErrorKind},
     format::Format,
     matrix::Matrix,
@@ -35,16 +36,35 @@ pub struct Placement {
     pub card: Option<usize>,
     /// The numbers.
     pub precision: Precision,
+    /// The kernels of passes over few tokens, on a card.
+    pub mode: CardMode,
+    /// Where the card's kernels are run without a card.
+    emulation: Option<Where>,
 }
 
 impl Placement {
     /// The CPU, in 32 bits.
-    pub const CPU: Self = Self { card: None, precision: Precision::F32 };
+    pub const CPU: Self =
+        Self { card: None, precision: Precision::F32, mode: CardMode::Exact, emulation: None };
 
     /// A card, in 16 bits.
     #[must_use]
     pub fn cuda(index: usize) -> Self {
-        Self { card: Some(index), precision: Precision::Bf16 }
+        Self { card: Some(index), precision: Precision::Bf16, ..Self::CPU }
+    }
+
+    /// The CPU, with the kernels of a card run thread by thread: slow, to test them without a card. A kernel without
+    /// races computes the same whether the threads of a block run in order or `backwards`.
+    #[cfg(feature = "card-host")]
+    #[must_use]
+    pub fn emulated(backwards: bool) -> Self {
+        Self { emulation: Some(Where::Host { backwards }), ..Self::CPU }
+    }
+
+    /// The same device with these kernels.
+    #[must_use]
+    pub fn with_mode(self, mode: CardMode) -> Self {
+        Self { mode, ..self }
     }
 
     /// The same device with these numbers.
@@ -61,18 +81,43 @@ impl Placement {
             Precision::Bf16 => DType::BF16,
         };
         let device = match self.card {
-            Some(index) => Device::new_cuda(index).map_err(|error| {
+            Some(index) => open_card(index).map_err(|error| {
                 let reason = match candle_core::utils::cuda_is_available() {
-                    true => "no such card, or no driver for it",
-                    false => "this build has no CUDA: it takes the feature `cuda`",
+                    true => CardFault::of(&error.to_string()).map_or_else(
+                        || "no such card, or no driver for it".into(),
+                        |fault| fault.to_string(),
+                    ),
+                    false => "this build has no CUDA: it takes the feature `cuda`".into(),
                 };
-                let kind = ModelErrorKind::Device { device: self.to_string(), reason: reason.into() };
+                let kind = ModelErrorKind::Device { device: self.to_string(), reason };
                 ModelError::with_source(kind, error)
             })?,
             None => Device::Cpu,
         };
-        Ok(Place { device, precision, unpacks })
+        let kernels = match (self.mode, self.card, self.emulation) {
+            (CardMode::Blocks, ..) | (_, None, None) => None,
+            (mode, _, Some(on)) => Some((on, mode)),
+            (mode, Some(_), None) => Some((Where::Card, mode)),
+        };
+        // The kernels take no blocks.
+        Ok(Place { device, precision, unpacks: unpacks || kernels.is_some(), kernels })
     }
+}
+
+/// Opens a card with a stream of its own, on which all work of a model is queued in order.
+///
+/// cudarc keeps two events for each tensor, to order streams among each other; making and dropping them is a third
+/// of a short pass. Here there is one stream, so they are turned off before any tensor is made.
+fn open_card(index: usize) -> candle_core::Result<Device> {
+    let device = Device::new_cuda_with_stream(index)?;
+    #[cfg(feature = "cuda")]
+    #[expect(unsafe_code, reason = "the device is new: all its tensors are made and used on its one stream")]
+    // SAFETY: without events nothing orders streams among each other. This context is of this device alone, which
+    // has one stream, and no tensor goes to another device.
+    unsafe {
+        device.as_cuda_device()?.disable_event_tracking();
+    }
+    Ok(device)
 }
 
 impl fmt::Display for Precision {
@@ -130,6 +175,8 @@ pub(super) struct Place {
     pub(super) precision: DType,
     /// Do quantised weights become numbers of the precision? Otherwise they stay in blocks.
     pub(super) unpacks: bool,
+    /// What runs kernels of our own, and which; `None`: all passes are Candle's.
+    pub(super) kernels: Option<(Where, CardMode)>,
 }
 
 /// Numbers unpacked at a time, about: 16 MB.
