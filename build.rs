@@ -1,5 +1,5 @@
-//! Builds the card's kernels: by `nvcc` with the feature `cuda`, and for the host, where tests run them without a
-//! card, with the feature `card-host`. Without either it does nothing.
+//! Builds the card's kernels: by `nvcc` with the feature `cuda`, and for the host, where tests run them
+//! without a card, with the feature `card-host`. Without either it does nothing.
 
 use std::{env, path::Path, path::PathBuf, process::Command};
 
@@ -22,8 +22,8 @@ fn main() {
     }
 }
 
-/// Assembly of the virtual processor of Ampere, which the driver compiles for the card that it finds: any with numbers
-/// of bf16.
+/// Assembly of the virtual processor of Ampere, which the driver compiles for the card that it finds: any
+/// with numbers of bf16.
 fn for_cards(out: &Path) {
     println!("cargo::rerun-if-env-changed=CUDA_HOME");
     println!("cargo::rerun-if-env-changed=CUDA_PATH");

@@ -2,9 +2,9 @@
 
     python3 transformers_passes.py
 
-The shapes, the context and the counts are those of `domino bench-model --random 1b|7b --format bf16`. Prints one object
-of JSON: milliseconds, median and least of 15, from tokens known to logits on the card and a wait. Needs torch with CUDA
-and transformers; takes nothing from the network.
+The shapes, the context and the counts are those of `domino bench-model --random 1b|7b --format bf16`. Prints one
+object of JSON: milliseconds, median and least of 15, from tokens known to logits on the card and a wait. Needs
+torch with CUDA and transformers; takes nothing from the network.
 """
 
 import json

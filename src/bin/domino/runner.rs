@@ -8,7 +8,7 @@ use domino::{
     model::{
         Kept, Logits, Model, Rows,
         candle::{
-            CandleModel, CardMode, Format, KvFormat, LoadOptions, ModelError, Placement, Precision,
+            CandleModel, CardMode, Format, KvFormat, LoadOptions, ModelDescription, ModelError, Placement, Precision,
             RandomModel, TensorModel,
         },
     },
@@ -116,6 +116,18 @@ pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
     }
 }
 
+/// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the weights
+/// once more.
+fn tell_unpacking(path: &Path, place: Placement) {
+    let Ok(model) = ModelDescription::of_model(path) else { return };
+    if let Some(bytes) = place.unpacked(&model) {
+        let (paint, megabytes) = (Paint::for_stderr(), bytes.div_ceil(1_000_000));
+        let precision = place.precision;
+        note!("{} quantised weights become {precision}: {megabytes} MB on the card", paint.cyan("note:"));
+        note!("{} --card blocks keeps them as they are; drafts may change texts then", paint.cyan("hint:"));
+    }
+}
+
 /// A loaded model.
 #[derive(Debug)]
 pub(crate) enum Runner {
@@ -128,6 +140,7 @@ impl Runner {
         match card {
             None => CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))),
             Some(place) => {
+                tell_unpacking(path, place);
                 TensorModel::load(path, options, place).map(|model| Self::Tensors(Box::new(model)))
             }
         }

@@ -91,7 +91,8 @@ fn the_order_of_threads_changes_nothing() {
     }
 }
 
-/// Candle's tensors run what comes before the wanted rows where that is long, and only that decides what they run.
+/// Candle's tensors run what comes before the wanted rows where that is long, and only that decides what they
+/// run.
 #[test]
 fn drafts_on_a_prompt_change_no_bit_of_it() {
     for path in fixtures() {

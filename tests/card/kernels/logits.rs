@@ -8,8 +8,8 @@ use domino::model::{
 use super::{emulated, fixtures, some_tokens};
 use crate::gguf;
 
-/// Largest difference between the rows of two models for the same tokens, given in parts of `size`, relative to the
-/// largest logit.
+/// Largest difference between the rows of two models for the same tokens, given in parts of `size`, relative
+/// to the largest logit.
 fn distance(own: &mut CandleModel, card: &mut TensorModel, size: usize) -> f32 {
     own.truncate(0).unwrap();
     card.truncate(0).unwrap();

@@ -1,4 +1,5 @@
-//! Texts with drafts are the texts without, to the bit of every row: a decoder over the card's kernels in bf16.
+//! Texts with drafts are the texts without, to the bit of every row: a decoder over the card's kernels in
+//! bf16.
 
 use domino::{
     Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,

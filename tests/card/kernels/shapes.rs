@@ -8,8 +8,8 @@ use domino::model::{
 use super::some_tokens;
 use crate::gguf;
 
-/// Hidden size, heads, heads of keys: heads of 16, 32, 64, 128, 256, and of 24 and 80 numbers, which are shared by a
-/// whole warp.
+/// Hidden size, heads, heads of keys: heads of 16, 32, 64, 128, 256, and of 24 and 80 numbers, which are
+/// shared by a whole warp.
 const SHAPES: [[usize; 3]; 8] =
     [[32, 2, 1], [64, 2, 2], [128, 2, 1], [256, 2, 1], [512, 2, 2], [48, 2, 1], [160, 2, 1], [96, 6, 3]];
 

@@ -1,9 +1,10 @@
-//! The kernels on an NVIDIA card: launches on the device's stream, products by cuBLAS, and passes as captured graphs.
+//! The kernels on an NVIDIA card: launches on the device's stream, products by cuBLAS, and passes as captured
+//! graphs.
 //!
-//! A pass of a width is queued kernel by kernel the first time, which loads them; captured as a graph the second time;
-//! and from then on replayed, by one call. Nothing is allocated in a capture, and all that differs between passes lies
-//! in memory that kernels read, so a replay is the same work. Where a capture fails, passes of that width stay as
-//! they were.
+//! A pass of a width is queued kernel by kernel the first time, which loads them; captured as a graph the
+//! second time; and from then on replayed, by one call. Nothing is allocated in a capture, and all that
+//! differs between passes lies in memory that kernels read, so a replay is the same work. Where a capture
+//! fails, passes of that width stay as they were.
 
 use std::{collections::HashMap, ffi::c_void, fmt, sync::Arc};
 
@@ -39,8 +40,8 @@ enum Recording {
 struct Replayed(CudaGraph);
 
 #[expect(unsafe_code, reason = "cudarc's graphs are bare pointers")]
-// SAFETY: graphs may be launched and dropped by any thread that has their context, which cudarc binds at each call;
-// the driver that owns this one is used by one thread at a time.
+// SAFETY: graphs may be launched and dropped by any thread that has their context, which cudarc binds at each
+// call; the driver that owns this one is used by one thread at a time.
 unsafe impl Send for Replayed {}
 
 /// The queue of a card.
@@ -135,8 +136,9 @@ impl Driver for CudaDriver {
         let config =
             LaunchConfig { grid_dim: (x, y, z), block_dim: (launch.threads, 1, 1), shared_mem_bytes: 0 };
         #[expect(unsafe_code, reason = "a kernel trusts its arguments")]
-        // SAFETY: the arguments are as many and of the kinds that the kernel of this name takes, which tests check on
-        // the host; addresses are of tensors that the plan keeps, and grids are no larger than their sizes.
+        // SAFETY: the arguments are as many and of the kinds that the kernel of this name takes, which tests
+        // check on the host; addresses are of tensors that the plan keeps, and grids are no larger than their
+        // sizes.
         unsafe { builder.launch(config) }.map_err(Error::wrap)?;
         Ok(())
     }
@@ -147,8 +149,8 @@ impl Driver for CudaDriver {
         let [weights, x, y] = [weights, x, y].map(pointer);
         let blas = self.device.cublas_handle();
         #[expect(unsafe_code, reason = "cuBLAS trusts its arguments")]
-        // SAFETY: the plan's addresses are of tensors of these sizes, which it keeps; both scalars are read at once.
-        // By columns, as cuBLAS counts, the rows of each matrix are columns: y^T = weights * x^T.
+        // SAFETY: the plan's addresses are of tensors of these sizes, which it keeps; both scalars are read
+        // at once. By columns, as cuBLAS counts, the rows of each matrix are columns: y^T = weights * x^T.
         unsafe {
             cublas::result::gemm_ex(
                 *blas.handle(),
@@ -178,8 +180,8 @@ impl Driver for CudaDriver {
     fn write(&mut self, to: Address, words: &[u32]) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(Error::wrap)?;
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
-        // SAFETY: the address is of a tensor of at least so many words, which the plan keeps. Of memory that is not
-        // page-locked the driver takes a copy before it returns.
+        // SAFETY: the address is of a tensor of at least so many words, which the plan keeps. Of memory that
+        // is not page-locked the driver takes a copy before it returns.
         unsafe { result::memcpy_htod_async(to.0, words, self.stream.cu_stream()) }.map_err(Error::wrap)
     }
 

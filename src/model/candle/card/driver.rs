@@ -42,7 +42,8 @@ pub(super) struct Product {
 
 /// A queue of work on one stream. All is done in the order in which it was asked for.
 pub(super) trait Driver: Send {
-    /// Where the first number of a contiguous tensor of this device lies. It stays there as long as the tensor lives.
+    /// Where the first number of a contiguous tensor of this device lies. It stays there as long as the
+    /// tensor lives.
     ///
     /// # Errors
     /// If the tensor is not contiguous, or on another device.
@@ -54,8 +55,8 @@ pub(super) trait Driver: Send {
     /// If there is no such kernel, or the device fails.
     fn launch(&mut self, launch: &Launch<'_>) -> Result<()>;
 
-    /// Queues a product of the numbers of the driver. A row of it does not depend on other rows, and is the same at
-    /// every place among as many.
+    /// Queues a product of the numbers of the driver. A row of it does not depend on other rows, and is the
+    /// same at every place among as many.
     ///
     /// # Errors
     /// If the device fails.
@@ -73,7 +74,8 @@ pub(super) trait Driver: Send {
     /// If what was queued or the copy fails.
     fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()>;
 
-    /// Queues what `queue` does, which is the same each time for a `width`: a driver may record it and replay that.
+    /// Queues what `queue` does, which is the same each time for a `width`: a driver may record it and replay
+    /// that.
     ///
     /// # Errors
     /// Those of `queue`.

@@ -60,8 +60,8 @@ impl Engine {
 
     /// The engine of a model whose tensors are on `device`. Makes buffers of some MB.
     ///
-    /// # Errors
-    /// If this build has no kernels for the device, the device has no room, or sizes are past those of the kernels.
+    /// # Errors If this build has no kernels for the device, the device has no room, or sizes are past those
+    /// of the kernels.
     pub(in crate::model::candle) fn new(
         place: Where,
         mode: CardMode,
@@ -83,8 +83,8 @@ impl Engine {
         Ok(Self { shared: Arc::new(Mutex::new(shared)), mode, plan })
     }
 
-    /// Runs up to [`ROWS`] tokens, the first of which is at `position`: writes their keys and values to the cache, and
-    /// returns their rows of logits (`[tokens, vocabulary]` in 32 bits). Does not wait.
+    /// Runs up to [`ROWS`] tokens, the first of which is at `position`: writes their keys and values to the
+    /// cache, and returns their rows of logits (`[tokens, vocabulary]` in 32 bits). Does not wait.
     ///
     /// # Errors
     /// If there are more tokens, or the device fails.
@@ -118,9 +118,9 @@ impl fmt::Debug for Engine {
 pub(in crate::model::candle) struct Chooser(Arc<Mutex<Shared>>);
 
 impl Chooser {
-    /// The token with the largest logit of row `index` of `logits` (`[rows, vocabulary]` in 32 bits) among the allowed
-    /// ones, of equals the lowest. `None` if there is none above minus infinity, or a logit up to the set's size is NaN
-    /// or plus infinity. Waits for the row.
+    /// The token with the largest logit of row `index` of `logits` (`[rows, vocabulary]` in 32 bits) among
+    /// the allowed ones, of equals the lowest. `None` if there is none above minus infinity, or a logit up to
+    /// the set's size is NaN or plus infinity. Waits for the row.
     ///
     /// # Errors
     /// If there is no such row, or the device fails.

@@ -1,9 +1,9 @@
 //! What went wrong on a card, from the driver's own names of errors.
 //!
 //! Errors of the driver come through the tensor library as text. Their names, such as
-//! `CUDA_ERROR_OUT_OF_MEMORY`, are part of the driver's interface, so they are looked for there. What matters to
-//! a caller is whether the card can still be used: running out of memory ends one text, a kernel that failed ends
-//! the program's use of the card.
+//! `CUDA_ERROR_OUT_OF_MEMORY`, are part of the driver's interface, so they are looked for there. What matters
+//! to a caller is whether the card can still be used: running out of memory ends one text, a kernel that
+//! failed ends the program's use of the card.
 
 use std::fmt;
 
@@ -56,7 +56,8 @@ const NAMES: [(&str, CardFault); 24] = [
 impl CardFault {
     /// Finds the driver's name of an error in `text`. `None` if it holds none that is known.
     ///
-    /// A name counts only as a whole word, so that `CUDA_ERROR_INVALID_DEVICE_...` is not taken for a missing card.
+    /// A name counts only as a whole word, so that `CUDA_ERROR_INVALID_DEVICE_...` is not taken for a missing
+    /// card.
     pub(in crate::model::candle) fn of(text: &str) -> Option<Self> {
         let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
         words.find_map(|word| NAMES.iter().find(|(name, _)| *name == word).map(|(_, fault)| *fault))
@@ -72,17 +73,19 @@ impl CardFault {
 impl fmt::Display for CardFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Driver => "no driver that fits; nvidia-smi says which one is there, this program needs CUDA 13's",
+            Self::Driver => "no driver that fits; nvidia-smi says which one is there, and CUDA 13's is needed",
             Self::Missing => "there is no card of that number; nvidia-smi lists them",
             Self::Held => "another process holds the card for itself; nvidia-smi lists processes",
             Self::Capability => {
                 "this program has no code for the card's compute capability; build it with CUDA_COMPUTE_CAP"
             }
             Self::Memory => {
-                "the card's memory is full; a shorter --context, fewer numbers (--precision bf16) or a smaller \
-                 model need less"
+                "the card's memory is full; a shorter context, numbers of 16 bits (bf16) or a smaller model \
+                 need less"
             }
-            Self::Dead => "a kernel failed, and nothing on the card can be used any more: start the program again",
+            Self::Dead => {
+                "a kernel failed, and nothing on the card can be used any more: start the program again"
+            }
         })
     }
 }

@@ -74,8 +74,9 @@ impl Driver for HostDriver {
             .collect();
         let (grid, backwards) = (launch.grid, c_int::from(self.backwards));
         #[expect(unsafe_code, reason = "the kernels are C++")]
-        // SAFETY: the arguments are as many and of the kinds that the kernel of this name takes (the tests run all of
-        // them), addresses are of tensors that the plan keeps, and grids are no larger than their sizes.
+        // SAFETY: the arguments are as many and of the kinds that the kernel of this name takes (the tests
+        // run all of them), addresses are of tensors that the plan keeps, and grids are no larger than their
+        // sizes.
         let code = unsafe {
             domino_card_launch(name.as_ptr(), grid.as_ptr(), launch.threads, pointers.as_mut_ptr(), backwards)
         };

@@ -2,16 +2,18 @@
 
 use std::{fmt, str::FromStr};
 
-/// The kernels of passes over few tokens on a card, and so whether a text there depends on what shares a pass.
+/// The kernels of passes over few tokens on a card, and so whether a text there depends on what shares a
+/// pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum CardMode {
     /// Our kernels at one width: a row does not depend on its neighbours, so a text with drafts is the text
-    /// without. Quantised weights become numbers of the precision, which takes two to eight times their memory.
+    /// without. Quantised weights become numbers of the precision, which takes two to eight times their
+    /// memory.
     #[default]
     Exact,
-    /// As `Exact`, but a pass over one token takes a product of its own: some per cent quicker, and texts with
-    /// drafts may be others.
+    /// As `Exact`, but a pass over one token takes a product of its own: some per cent quicker, and texts
+    /// with drafts may be others.
     Fast,
     /// Candle's tensors: quantised weights stay in ggml's blocks. Texts with drafts may be others.
     Blocks,

@@ -1,11 +1,11 @@
 //! The launches of a pass over up to [`WIDTH`] tokens: nine a layer.
 //!
-//! All addresses are settled when a model is loaded, so that the same launches can be replayed as a graph; what a pass
-//! is over lies in a buffer that it reads. The stream between layers, scores and sums have 32 bits; what products take,
-//! keys and values have the numbers of the weights.
+//! All addresses are settled when a model is loaded, so that the same launches can be replayed as a graph;
+//! what a pass is over lies in a buffer that it reads. The stream between layers, scores and sums have 32
+//! bits; what products take, keys and values have the numbers of the weights.
 //!
-//! Invariant: rows are independent. Products are made over the whole width whatever the number of tokens, so a row is
-//! the result of the same sums beside any neighbours.
+//! Invariant: rows are independent. Products are made over the whole width whatever the number of tokens, so
+//! a row is the result of the same sums beside any neighbours.
 
 use candle_core::{DType, Result, Tensor};
 

@@ -1,15 +1,15 @@
 // Attention with keys split over blocks (flash decoding): scores, softmax and sums in 32 bits.
 //
-// A block takes one row, one head and one split of the keys, and leaves its numerators, its largest score and its
-// denominator; `combine` adds the splits up in their order.
+// A block takes one row, one head and one split of the keys, and leaves its numerators, its largest score and
+// its denominator; `combine` adds the splits up in their order.
 #include "card.cuh"
 
 constexpr int WARPS = 4, LARGEST_HEAD = 256, AT_ONCE = 4;
 // A score that no key has.
 constexpr float NEVER = -1e30f;
 
-// LANES lanes share a key, each with EACH of its numbers: eight neighbours if PACKED (head sizes of 8 LANES), otherwise
-// every LANES-th one. A warp looks at 32 / LANES keys at a time.
+// LANES lanes share a key, each with EACH of its numbers: eight neighbours if PACKED (head sizes of 8 LANES),
+// otherwise every LANES-th one. A warp looks at 32 / LANES keys at a time.
 template <typename T, int LANES, int EACH, bool PACKED> struct Lane {
   int lane, size;
 
@@ -25,7 +25,8 @@ template <typename T, int LANES, int EACH, bool PACKED> struct Lane {
   }
 };
 
-// A softmax in the making: the largest score so far, and sums of weights and of weighted values relative to it.
+// A softmax in the making: the largest score so far, and sums of weights and of weighted values relative to
+// it.
 template <int EACH> struct Softmax {
   float largest, sum, values[EACH];
 
@@ -55,8 +56,8 @@ template <int EACH> struct Softmax {
 };
 
 template <typename T, int LANES, int EACH, bool PACKED>
-DEVICE void attention(const Inputs* in, const float* queries, const T* keys, const T* values, float* parts, int heads,
-                      int kv_heads, int size, int context, int window, float scale) {
+DEVICE void attention(const Inputs* in, const float* queries, const T* keys, const T* values, float* parts,
+                      int heads, int kv_heads, int size, int context, int window, float scale) {
   constexpr int GROUPS = 32 / LANES, STEP = WARPS * GROUPS;
   const uint32_t row = blockIdx.x;
   if (row >= in->count) return;
@@ -158,22 +159,23 @@ DEVICE void combine(const Inputs* in, const float* parts, T* out, int size, int 
   }
 }
 
-#define ATTENTION_OF(KIND, NAME, T, LANES, EACH, PACKED)                                                            \
-  KERNEL(128)                                                                                                       \
-  attention_##KIND##_##NAME(const Inputs* in, const float* queries, const T* keys, const T* values, float* parts,    \
-                            int heads, int kv_heads, int size, int context, int window, float scale) {              \
-    attention<T, LANES, EACH, PACKED>(in, queries, keys, values, parts, heads, kv_heads, size, context, window,     \
-                                      scale);                                                                       \
+#define ATTENTION_OF(KIND, NAME, T, LANES, EACH, PACKED) \
+  KERNEL(128) \
+  attention_##KIND##_##NAME(const Inputs* in, const float* queries, const T* keys, const T* values, \
+                            float* parts, int heads, int kv_heads, int size, int context, int window, \
+                            float scale) { \
+    attention<T, LANES, EACH, PACKED>(in, queries, keys, values, parts, heads, kv_heads, size, context, \
+                                      window, scale); \
   }
-#define ATTENTION(NAME, T)                                                                                          \
-  ATTENTION_OF(16, NAME, T, 2, 8, true)                                                                             \
-  ATTENTION_OF(32, NAME, T, 4, 8, true)                                                                             \
-  ATTENTION_OF(64, NAME, T, 8, 8, true)                                                                             \
-  ATTENTION_OF(128, NAME, T, 16, 8, true)                                                                           \
-  ATTENTION_OF(256, NAME, T, 32, 8, true)                                                                           \
-  ATTENTION_OF(any, NAME, T, 32, 8, false)                                                                          \
-  KERNEL(128)                                                                                                       \
-  combine_##NAME(const Inputs* in, const float* parts, T* out, int size, int splits, int window) {                  \
-    combine<T>(in, parts, out, size, splits, window);                                                               \
+#define ATTENTION(NAME, T) \
+  ATTENTION_OF(16, NAME, T, 2, 8, true) \
+  ATTENTION_OF(32, NAME, T, 4, 8, true) \
+  ATTENTION_OF(64, NAME, T, 8, 8, true) \
+  ATTENTION_OF(128, NAME, T, 16, 8, true) \
+  ATTENTION_OF(256, NAME, T, 32, 8, true) \
+  ATTENTION_OF(any, NAME, T, 32, 8, false) \
+  KERNEL(128) \
+  combine_##NAME(const Inputs* in, const float* parts, T* out, int size, int splits, int window) { \
+    combine<T>(in, parts, out, size, splits, window); \
   }
 FOR_NUMBERS(ATTENTION)

@@ -2,8 +2,8 @@
 //
 // Compiled by nvcc for cards, and by any C++ compiler with host/emulator.h, for tests without one.
 //
-// Invariant: a row of a pass does not depend on its neighbours. A block works for one row, splits of keys are by that
-// row's own length, and sums have an order that only sizes decide.
+// Invariant: a row of a pass does not depend on its neighbours. A block works for one row, splits of keys are
+// by that row's own length, and sums have an order that only sizes decide.
 #pragma once
 
 #ifdef __CUDACC__
@@ -34,8 +34,8 @@ template <> DEVICE float narrow<float>(float x) { return x; }
 // Rows of the widest pass.
 constexpr int WIDTH = 16;
 
-// What a pass is over, on the card so that a captured graph reads it anew: how many rows count, then a token and a
-// position for each row. Rows past the count are padding: kernels of rows skip them, products do not.
+// What a pass is over, on the card so that a captured graph reads it anew: how many rows count, then a token
+// and a position for each row. Rows past the count are padding: kernels of rows skip them, products do not.
 struct Inputs {
   uint32_t count;
   uint32_t tokens[WIDTH];

@@ -4,9 +4,9 @@
 // No token can be chosen.
 constexpr uint32_t NONE = 0xffffffffu;
 
-// found[row]: of the tokens whose bits are set the one with the largest logit, of equals the lowest; NONE if there is
-// none above minus infinity, or if any logit of the row is NaN or plus infinity. Rows have `stride` logits, of which
-// `width` count; masks have `words` words of 32 bits. A block for each row.
+// found[row]: of the tokens whose bits are set the one with the largest logit, of equals the lowest; NONE if
+// there is none above minus infinity, or if any logit of the row is NaN or plus infinity. Rows have `stride`
+// logits, of which `width` count; masks have `words` words of 32 bits. A block for each row.
 KERNEL(256)
 choose(const float* logits, const uint32_t* masks, uint32_t* found, int stride, int width, int words) {
   logits += (size_t)blockIdx.x * stride;

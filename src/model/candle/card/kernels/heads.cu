@@ -1,12 +1,13 @@
 // Splits rows of queries, keys and values: biases, norms of heads, rotation, and the write to the cache.
 #include "card.cuh"
 
-// Grid (rows, heads + 2 kv_heads), a block for each head. Queries stay in 32 bits; keys and values go to the row's
-// position in the cache [kv_heads, context, size]. Pairs (i, i + size / 2) are rotated, after the norm if there is one.
+// Grid (rows, heads + 2 kv_heads), a block for each head. Queries stay in 32 bits; keys and values go to the
+// row's position in the cache [kv_heads, context, size]. Pairs (i, i + size / 2) are rotated, after the norm
+// if there is one.
 template <typename T>
-DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float* query_norm, const float* key_norm,
-                  const float* cosines, const float* sines, float* queries, T* keys, T* values, int heads,
-                  int kv_heads, int size, int context, float epsilon) {
+DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float* query_norm,
+                  const float* key_norm, const float* cosines, const float* sines, float* queries, T* keys,
+                  T* values, int heads, int kv_heads, int size, int context, float epsilon) {
   const uint32_t row = blockIdx.x;
   if (row >= in->count) return;
   const int head = blockIdx.y, half = size / 2;
@@ -15,7 +16,9 @@ DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float
   if (bias) bias += (size_t)head * size;
   if (head >= heads + kv_heads) {
     T* to = values + ((size_t)(head - heads - kv_heads) * context + position) * size;
-    for (int i = threadIdx.x; i < size; i += blockDim.x) to[i] = narrow<T>(from[i] + (bias ? wide(bias[i]) : 0.f));
+    for (int i = threadIdx.x; i < size; i += blockDim.x) {
+      to[i] = narrow<T>(from[i] + (bias ? wide(bias[i]) : 0.f));
+    }
     return;
   }
   const float* weight = head < heads ? query_norm : key_norm;
@@ -49,12 +52,12 @@ DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float
   }
 }
 
-#define HEADS(NAME, T)                                                                                                \
-  KERNEL(128)                                                                                                         \
-  heads_##NAME(const Inputs* in, const float* qkv, const T* bias, const float* query_norm, const float* key_norm,      \
-               const float* cosines, const float* sines, float* queries, T* keys, T* values, int count, int kv_count, \
-               int size, int context, float epsilon) {                                                                \
-    heads<T>(in, qkv, bias, query_norm, key_norm, cosines, sines, queries, keys, values, count, kv_count, size,       \
-             context, epsilon);                                                                                       \
+#define HEADS(NAME, T) \
+  KERNEL(128) \
+  heads_##NAME(const Inputs* in, const float* qkv, const T* bias, const float* query_norm, \
+               const float* key_norm, const float* cosines, const float* sines, float* queries, T* keys, \
+               T* values, int count, int kv_count, int size, int context, float epsilon) { \
+    heads<T>(in, qkv, bias, query_norm, key_norm, cosines, sines, queries, keys, values, count, kv_count, \
+             size, context, epsilon); \
   }
 FOR_NUMBERS(HEADS)

@@ -22,8 +22,8 @@ template <typename T> DEVICE void single(const T* weights, const T* x, float* y,
   if (lane == 0) y[output] = sum;
 }
 
-#define SINGLE(NAME, T)                                                                                 \
-  KERNEL(128) single_##NAME(const T* weights, const T* x, float* y, int inputs, int outputs) {          \
-    single<T>(weights, x, y, inputs, outputs);                                                          \
+#define SINGLE(NAME, T) \
+  KERNEL(128) single_##NAME(const T* weights, const T* x, float* y, int inputs, int outputs) { \
+    single<T>(weights, x, y, inputs, outputs); \
   }
 FOR_NUMBERS(SINGLE)

@@ -10,7 +10,8 @@ template <typename T> DEVICE void embed(const Inputs* in, const T* table, float*
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) to[i] = wide(from[i]);
 }
 
-// x[row] += delta[row] + bias, each if there is one; out[row] = x[row] / rms(x[row]) * weight. A block for each row.
+// x[row] += delta[row] + bias, each if there is one; out[row] = x[row] / rms(x[row]) * weight. A block for
+// each row.
 template <typename T>
 DEVICE void norm(const Inputs* in, float* x, const float* delta, const T* bias, const float* weight, T* out,
                  int hidden, float epsilon) {
@@ -49,14 +50,16 @@ DEVICE void gate(const Inputs* in, const float* rows, const T* bias, T* out, int
   out[(size_t)row * size + i] = narrow<T>(g / (1.f + expf(-g)) * u);
 }
 
-#define STREAM(NAME, T)                                                                                              \
-  KERNEL(256) embed_##NAME(const Inputs* in, const T* table, float* x, int hidden) { embed<T>(in, table, x, hidden); } \
-  KERNEL(256)                                                                                                        \
-  norm_##NAME(const Inputs* in, float* x, const float* delta, const T* bias, const float* weight, T* out, int hidden, \
-              float epsilon) {                                                                                       \
-    norm<T>(in, x, delta, bias, weight, out, hidden, epsilon);                                                       \
-  }                                                                                                                  \
-  KERNEL(256) gate_##NAME(const Inputs* in, const float* rows, const T* bias, T* out, int size) {                     \
-    gate<T>(in, rows, bias, out, size);                                                                              \
+#define STREAM(NAME, T) \
+  KERNEL(256) embed_##NAME(const Inputs* in, const T* table, float* x, int hidden) { \
+    embed<T>(in, table, x, hidden); \
+  } \
+  KERNEL(256) \
+  norm_##NAME(const Inputs* in, float* x, const float* delta, const T* bias, const float* weight, T* out, \
+              int hidden, float epsilon) { \
+    norm<T>(in, x, delta, bias, weight, out, hidden, epsilon); \
+  } \
+  KERNEL(256) gate_##NAME(const Inputs* in, const float* rows, const T* bias, T* out, int size) { \
+    gate<T>(in, rows, bias, out, size); \
   }
 FOR_NUMBERS(STREAM)

@@ -118,7 +118,8 @@ template <typename... Arguments> struct Call {
 
 // All blocks of a launch, one after the other.
 template <typename... Arguments>
-bool launch(void (*kernel)(Arguments...), void** arguments, const unsigned* grid, unsigned threads, bool backwards) {
+bool launch(void (*kernel)(Arguments...), void** arguments, const unsigned* grid, unsigned threads,
+            bool backwards) {
   if (threads == 0 || threads > MOST || threads % LANES != 0) return false;
   if (!runner) runner.reset(new Runner());
   Call<Arguments...> call = {kernel, arguments};
@@ -140,7 +141,8 @@ bool launch(void (*kernel)(Arguments...), void** arguments, const unsigned* grid
   return fine;
 }
 
-template <typename T> void product(const T* weights, const T* x, float* y, int rows, int inputs, int outputs) {
+template <typename T>
+void product(const T* weights, const T* x, float* y, int rows, int inputs, int outputs) {
   for (int row = 0; row < rows; row++) {
     for (int output = 0; output < outputs; output++) {
       float sum = 0.f;
@@ -159,35 +161,36 @@ template <typename T> void product(const T* weights, const T* x, float* y, int r
 extern "C" int domino_card_launch(const char* name, const unsigned* grid, unsigned threads, void** arguments,
                                   int backwards) {
   using emulator::launch;
-#define TRY(KERNEL)                                                                         \
-  if (std::strcmp(name, #KERNEL) == 0) {                                                    \
-    return launch(KERNEL, arguments, grid, threads, backwards != 0) ? 0 : 2;                \
+#define TRY(KERNEL) \
+  if (std::strcmp(name, #KERNEL) == 0) { \
+    return launch(KERNEL, arguments, grid, threads, backwards != 0) ? 0 : 2; \
   }
-#define TRY_ALL(NAME, T)                                                                    \
-  TRY(embed_##NAME)                                                                         \
-  TRY(norm_##NAME)                                                                          \
-  TRY(gate_##NAME)                                                                          \
-  TRY(heads_##NAME)                                                                         \
-  TRY(attention_16_##NAME)                                                                  \
-  TRY(attention_32_##NAME)                                                                  \
-  TRY(attention_64_##NAME)                                                                  \
-  TRY(attention_128_##NAME)                                                                 \
-  TRY(attention_256_##NAME)                                                                 \
-  TRY(attention_any_##NAME)                                                                 \
-  TRY(combine_##NAME)                                                                       \
+#define TRY_ALL(NAME, T) \
+  TRY(embed_##NAME) \
+  TRY(norm_##NAME) \
+  TRY(gate_##NAME) \
+  TRY(heads_##NAME) \
+  TRY(attention_16_##NAME) \
+  TRY(attention_32_##NAME) \
+  TRY(attention_64_##NAME) \
+  TRY(attention_128_##NAME) \
+  TRY(attention_256_##NAME) \
+  TRY(attention_any_##NAME) \
+  TRY(combine_##NAME) \
   TRY(single_##NAME)
   FOR_NUMBERS(TRY_ALL)
   TRY(choose)
   return 1;
 }
 
-// Rows [rows, inputs] times weights [outputs, inputs]: [rows, outputs] in 32 bits, summed in order. Stands for cuBLAS.
-extern "C" int domino_card_product(const char* numbers, const void* weights, const void* x, float* y, int rows,
-                                   int inputs, int outputs) {
-#define PRODUCT(NAME, T)                                                                                  \
-  if (std::strcmp(numbers, #NAME) == 0) {                                                                 \
+// Rows [rows, inputs] times weights [outputs, inputs]: [rows, outputs] in 32 bits, summed in order. Stands
+// for cuBLAS.
+extern "C" int domino_card_product(const char* numbers, const void* weights, const void* x, float* y,
+                                   int rows, int inputs, int outputs) {
+#define PRODUCT(NAME, T) \
+  if (std::strcmp(numbers, #NAME) == 0) { \
     emulator::product(static_cast<const T*>(weights), static_cast<const T*>(x), y, rows, inputs, outputs); \
-    return 0;                                                                                             \
+    return 0; \
   }
   FOR_NUMBERS(PRODUCT)
   return 1;

@@ -1,9 +1,10 @@
 // What the kernels need of CUDA, on the host: number formats, the place of a thread, barriers and shuffles.
 //
-// Each thread of a block is a fiber; all fibers of a block run on one thread of the host, one after the other, each
-// until it waits for others. So barriers and shuffles are kept, and a kernel whose threads come to different barriers is
-// found out. What this does not show: races between barriers (blocks can be run with their threads in another order,
-// which finds many), memory that another block writes, and how long anything takes.
+// Each thread of a block is a fiber; all fibers of a block run on one thread of the host, one after the
+// other, each until it waits for others. So barriers and shuffles are kept, and a kernel whose threads come
+// to different barriers is found out. What this does not show: races between barriers (blocks can be run with
+// their threads in another order, which finds many), memory that another block writes, and how long anything
+// takes.
 #pragma once
 
 #include <cmath>

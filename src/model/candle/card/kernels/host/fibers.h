@@ -1,5 +1,5 @@
-// Fibers: functions that give way to others in the middle. A switch of ten instructions where this is known, since
-// the system's own (ucontext) makes a system call each time, a hundred times as long.
+// Fibers: functions that give way to others in the middle. A switch of ten instructions where this is known,
+// since the system's own (ucontext) makes a system call each time, a hundred times as long.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,9 @@ struct Fiber {
   }
 };
 
-inline void switch_fiber(Fiber& from, Fiber& to) { domino_card_switch(&from.stack_pointer, to.stack_pointer); }
+inline void switch_fiber(Fiber& from, Fiber& to) {
+  domino_card_switch(&from.stack_pointer, to.stack_pointer);
+}
 
 #else
 
