@@ -8,8 +8,8 @@ use domino::{
     model::{
         Kept, Logits, Model, Rows,
         candle::{
-            CandleModel, CardMode, Format, KvFormat, LoadOptions, ModelDescription, ModelError, Placement, Precision,
-            RandomModel, TensorModel,
+            CandleModel, CardMode, Format, KvFormat, LoadOptions, ModelDescription, ModelError, Placement,
+            Precision, RandomModel, TensorModel,
         },
     },
 };

@@ -73,7 +73,7 @@ impl CardFault {
 impl fmt::Display for CardFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Driver => "no driver that fits; nvidia-smi says which one is there, and CUDA 13's is needed",
+            Self::Driver => "no driver that fits; nvidia-smi says which one is there, CUDA 13's is needed",
             Self::Missing => "there is no card of that number; nvidia-smi lists them",
             Self::Held => "another process holds the card for itself; nvidia-smi lists processes",
             Self::Capability => {

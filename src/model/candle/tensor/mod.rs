@@ -165,8 +165,8 @@ impl TensorModel {
 
     /// By kernels of our own, but for what comes before the wanted rows where that is long.
     ///
-    /// Which tokens Candle runs, and in which chunks, is decided by those before the wanted rows alone: a draft, whose
-    /// rows are all wanted, changes no bit of the rest.
+    /// Which tokens Candle runs, and in which chunks, is decided by those before the wanted rows alone: a
+    /// draft, whose rows are all wanted, changes no bit of the rest.
     fn run_kernels(
         &mut self,
         engine: &Engine,

@@ -122,7 +122,8 @@ bool launch(void (*kernel)(Arguments...), void** arguments, const unsigned* grid
             bool backwards) {
   if (threads == 0 || threads > MOST || threads % LANES != 0) return false;
   if (!runner) runner.reset(new Runner());
-  Call<Arguments...> call = {kernel, arguments};
+  static thread_local Call<Arguments...> call;
+  call = {kernel, arguments};
   runner->call = Call<Arguments...>::run;
   runner->argument = &call;
   runner->count = (int)threads;
@@ -137,7 +138,6 @@ bool launch(void (*kernel)(Arguments...), void** arguments, const unsigned* grid
       }
     }
   }
-  runner->argument = nullptr;
   return fine;
 }
 
