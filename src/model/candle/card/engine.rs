@@ -97,7 +97,7 @@ impl Engine {
             shared.driver.run(width, &|driver| self.plan.queue(driver, width))?;
         }
         // The next pass writes its rows where these are.
-        self.plan.logits.narrow(0, 0, tokens.len())?.copy()
+        self.plan.logits.narrow(0, 0, tokens.len())?.force_contiguous()
     }
 
     /// What chooses from rows of this engine.
