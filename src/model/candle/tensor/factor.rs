@@ -55,6 +55,9 @@ impl Factor {
             let (own, after) = rest.split_at(alike.len());
             rest = after;
             loaded.push(match alike.first().copied().flatten() {
+                None if place.makes => {
+                    Part::Floats(place.random_matrix(own.iter().map(|(_, rows)| rows).sum(), inputs)?)
+                }
                 None => Part::Floats(place.matrix(&weights.matrix(own, inputs)?)?),
                 Some(kind) => Part::Blocks(blocks(weights, own, inputs, kind, place)?),
             });

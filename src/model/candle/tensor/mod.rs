@@ -68,7 +68,8 @@ impl TensorModel {
         with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options, &place))
     }
 
-    /// A model of random weights, the same as [`CandleModel::random`](super::CandleModel::random) makes.
+    /// A model of random weights, the same as [`CandleModel::random`](super::CandleModel::random) makes. On a
+    /// card weights of floats are made there, in no time, and are others.
     ///
     /// # Errors
     /// Those of [`CandleModel::random`](super::CandleModel::random), and if the device cannot be used.
@@ -77,7 +78,8 @@ impl TensorModel {
         options: &LoadOptions,
         placement: Placement,
     ) -> Result<Self, ModelError> {
-        let place = placement.open(options.exact_products)?;
+        let mut place = placement.open(options.exact_products)?;
+        place.makes = placement.card.is_some();
         Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options, &place)
     }
 

@@ -54,8 +54,8 @@ impl Placement {
         Self { card: Some(index), precision: Precision::Bf16, ..Self::CPU }
     }
 
-    /// The CPU, with the kernels of a card run thread by thread: slow, to test them without a card. A kernel without
-    /// races computes the same whether the threads of a block run in order or `backwards`.
+    /// The CPU, with the kernels of a card run thread by thread: slow, to test them without a card. A kernel
+    /// without races computes the same whether the threads of a block run in order or `backwards`.
     #[cfg(feature = "card-host")]
     #[must_use]
     pub fn emulated(backwards: bool) -> Self {
@@ -74,8 +74,8 @@ impl Placement {
         Self { precision, ..self }
     }
 
-    /// Bytes that a model's quantised weights take here once they are unpacked. `None` if none are: weights of
-    /// floats, the CPU, or [`CardMode::Blocks`].
+    /// Bytes that a model's quantised weights take here once they are unpacked. `None` if none are: weights
+    /// of floats, the CPU, or [`CardMode::Blocks`].
     #[must_use]
     pub fn unpacked(self, model: &ModelDescription) -> Option<u64> {
         if self.mode == CardMode::Blocks || self.card.is_none() && self.emulation.is_none() {
@@ -117,20 +117,20 @@ impl Placement {
             (mode, Some(_), None) => Some((Where::Card, mode)),
         };
         // The kernels take no blocks.
-        Ok(Place { device, precision, unpacks: unpacks || kernels.is_some(), kernels })
+        Ok(Place { device, precision, unpacks: unpacks || kernels.is_some(), kernels, makes: false })
     }
 }
 
 /// Opens a card with a stream of its own, on which all work of a model is queued in order.
 ///
-/// cudarc keeps two events for each tensor, to order streams among each other; making and dropping them is a third
-/// of a short pass. Here there is one stream, so they are turned off before any tensor is made.
+/// cudarc keeps two events for each tensor, to order streams among each other; making and dropping them is a
+/// third of a short pass. Here there is one stream, so they are turned off before any tensor is made.
 fn open_card(index: usize) -> candle_core::Result<Device> {
     let device = Device::new_cuda_with_stream(index)?;
     #[cfg(feature = "cuda")]
     #[expect(unsafe_code, reason = "the device is new: all its tensors are made and used on its one stream")]
-    // SAFETY: without events nothing orders streams among each other. This context is of this device alone, which
-    // has one stream, and no tensor goes to another device.
+    // SAFETY: without events nothing orders streams among each other. This context is of this device alone,
+    // which has one stream, and no tensor goes to another device.
     unsafe {
         device.as_cuda_device()?.disable_event_tracking();
     }
@@ -194,6 +194,8 @@ pub(super) struct Place {
     pub(super) unpacks: bool,
     /// What runs kernels of our own, and which; `None`: all passes are Candle's.
     pub(super) kernels: Option<(Where, CardMode)>,
+    /// Are matrices of floats made here, of random numbers, and not read?
+    pub(super) makes: bool,
 }
 
 /// Numbers unpacked at a time, about: 16 MB.
@@ -213,6 +215,22 @@ impl Place {
     /// A vector here, in 32 bits.
     pub(super) fn vector(&self, values: &[f32]) -> candle_core::Result<Tensor> {
         Tensor::new(values, &self.device)
+    }
+
+    /// A matrix of random numbers, even over -0.05 to 0.05, made here: a card takes no time for it, and a
+    /// computer's processor some seconds for each GB.
+    pub(super) fn random_matrix(&self, outputs: usize, inputs: usize) -> candle_core::Result<Tensor> {
+        let step = (16 * PART / inputs.max(1)).max(1);
+        let mut parts = Vec::new();
+        let mut left = outputs;
+        while left > 0 {
+            let rows = left.min(step);
+            // Devices make them in 32 bits only.
+            parts
+                .push(Tensor::rand(-0.05_f32, 0.05, (rows, inputs), &self.device)?.to_dtype(self.precision)?);
+            left -= rows;
+        }
+        Tensor::cat(&parts, 0)
     }
 
     /// A matrix here, `[outputs, inputs]`. Unpacks it part by part.
@@ -271,6 +289,17 @@ mod tests {
         assert_eq!(card.with_mode(CardMode::Fast).unpacked(&quantised), Some(2 * parameters));
         assert_eq!(card.with_mode(CardMode::Blocks).unpacked(&quantised), None);
         assert_eq!(Placement::CPU.unpacked(&quantised), None);
+    }
+
+    #[test]
+    fn random_matrices_are_small_numbers() {
+        let place = Placement::CPU.with_precision(Precision::Bf16).open(true).unwrap();
+        let matrix = place.random_matrix(70, 3).unwrap();
+        assert_eq!((matrix.dims(), matrix.dtype()), (&[70, 3][..], DType::BF16));
+        let numbers: Vec<f32> =
+            matrix.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+        assert!(numbers.iter().all(|number| number.abs() <= 0.0502));
+        assert!(numbers.iter().any(|number| *number < -0.02) && numbers.iter().any(|number| *number > 0.02));
     }
 
     #[test]
