@@ -27,9 +27,9 @@ use super::driver::{Address, Argument, Driver, Launch, Product};
 /// The kernels, as assembly that the driver compiles for its card.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
 
-/// How far passes of a width are from being replayed.
+/// The stages of a width's passes on the way to being replayed.
 enum Recording {
-    /// They were run once, kernel by kernel.
+    /// Passes were run once, kernel by kernel.
     Warm,
     Graph(Replayed),
     /// The capture failed.

@@ -1,13 +1,13 @@
-//! What runs kernels: a card, or, in tests, the host.
+//! The interface of whatever runs kernels: a card, or, in tests, the host.
 
 use candle_core::{Result, Tensor};
 
-/// Where a number lies, as the kernels are told it.
+/// A number's place in the device's memory, as the kernels are told it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address(pub(super) u64);
 
 impl Address {
-    /// What a kernel takes for "there is none".
+    /// The address that a kernel takes for "there is none".
     pub(super) const NONE: Self = Self(0);
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Product {
 
 /// A queue of work on one stream. All is done in the order in which it was asked for.
 pub(super) trait Driver: Send {
-    /// Where the first number of a contiguous tensor of this device lies. It stays there as long as the
+    /// The place of the first number of a contiguous tensor of this device. It stays the same as long as the
     /// tensor lives.
     ///
     /// # Errors

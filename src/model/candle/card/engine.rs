@@ -18,14 +18,14 @@ use crate::{ids::TokenId, model::candle::config::Config, vocab::TokenSet};
 /// No token, in the kernel `choose`.
 const NONE: u32 = u32::MAX;
 
-/// Where kernels are run.
+/// The device that kernels are run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::model::candle) enum Where {
-    /// On the card that tensors are on.
+    /// The card that tensors are on.
     Card,
     /// Thread by thread on the host; the threads of a block in this order or in the opposite one.
     Host {
-        /// In the opposite one?
+        /// Is it the opposite one?
         backwards: bool,
     },
 }
@@ -39,7 +39,7 @@ pub(in crate::model::candle) struct Engine {
     plan: Plan,
 }
 
-/// What passes and choices share: the queue, and room for masks.
+/// The parts that passes and choices share: the queue, and room for masks.
 struct Shared {
     driver: Box<dyn Driver>,
     masks: Address,
@@ -51,7 +51,7 @@ struct Shared {
 pub(in crate::model::candle) const ROWS: usize = 16;
 
 impl Engine {
-    /// What of `config` the kernels cannot do, in words.
+    /// Says what of `config` the kernels cannot do. `None`: they can do it.
     pub(in crate::model::candle) fn lacks(config: &Config) -> Option<String> {
         (config.head_dim > LARGEST_HEAD).then(|| {
             format!("its heads have {} numbers, and the kernels take {LARGEST_HEAD}", config.head_dim)
@@ -100,7 +100,7 @@ impl Engine {
         self.plan.logits.narrow(0, 0, tokens.len())?.force_contiguous()
     }
 
-    /// What chooses from rows of this engine.
+    /// Makes greedy choices from rows of this engine.
     pub(in crate::model::candle) fn chooser(&self) -> Chooser {
         Chooser(Arc::clone(&self.shared))
     }

@@ -1,4 +1,4 @@
-//! What went wrong on a card, from the driver's own names of errors.
+//! Kinds of failures of a card, from the driver's own names of errors.
 //!
 //! Errors of the driver come through the tensor library as text. Their names, such as
 //! `CUDA_ERROR_OUT_OF_MEMORY`, are part of the driver's interface, so they are looked for there. What matters

@@ -1,4 +1,4 @@
-//! Which kernels make passes over few tokens on a card.
+//! The choice of kernels for passes over few tokens on a card.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +12,7 @@ pub enum CardMode {
     /// memory.
     #[default]
     Exact,
-    /// As `Exact`, but a pass over one token takes a product of its own: some per cent quicker, and texts
+    /// Our kernels too, but a pass over one token takes a product of its own: some per cent quicker, and texts
     /// with drafts may be others.
     Fast,
     /// Candle's tensors: quantised weights stay in ggml's blocks. Texts with drafts may be others.
@@ -43,7 +43,7 @@ impl fmt::Display for CardMode {
 impl FromStr for CardMode {
     type Err = String;
 
-    /// By name.
+    /// Finds a mode by its name.
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|mode| mode.to_string() == name);
         found.ok_or_else(|| format!("{name:?} is none of exact, fast and blocks"))

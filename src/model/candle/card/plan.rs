@@ -51,19 +51,19 @@ struct Layer {
     window: i32,
 }
 
-/// What kernels read and write in turns.
+/// The memory that kernels read and write in turns.
 #[derive(Debug)]
 struct Buffers {
     inputs: Address,
     /// The stream.
     x: Address,
-    /// What a product takes.
+    /// The rows that a product takes.
     hidden: Address,
     qkv: Address,
     queries: Address,
     parts: Address,
     attended: Address,
-    /// What is to be added to the stream.
+    /// The rows that are to be added to the stream.
     delta: Address,
     gate_up: Address,
     activated: Address,
@@ -84,7 +84,7 @@ pub(super) struct Plan {
     buffers: Buffers,
     /// `[WIDTH, vocabulary]` in 32 bits.
     pub(super) logits: Tensor,
-    /// What the addresses are of.
+    /// The tensors that the addresses are of.
     kept: Vec<Tensor>,
 }
 
@@ -132,7 +132,7 @@ impl Plan {
         })
     }
 
-    /// Where [`inputs`] go.
+    /// The address that [`inputs`] are written to.
     pub(super) fn inputs(&self) -> Address {
         self.buffers.inputs
     }

@@ -6,7 +6,7 @@ use candle_core::Tensor;
 #[derive(Debug, Clone)]
 pub(in crate::model::candle) struct Matrix {
     pub(in crate::model::candle) weights: Tensor,
-    /// In the same numbers.
+    /// Vector in the same numbers.
     pub(in crate::model::candle) bias: Option<Tensor>,
 }
 

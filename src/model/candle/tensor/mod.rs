@@ -148,7 +148,7 @@ impl TensorModel {
         }
     }
 
-    /// By Candle's operations: the last `wanted` rows, in parts.
+    /// Runs tokens by Candle's operations, and returns the last `wanted` rows, in parts.
     fn run_tensors(&mut self, tokens: &[u32], wanted: usize) -> Result<Vec<Tensor>, ModelError> {
         let mut parts = Vec::new();
         let mut later = tokens.len();
@@ -165,7 +165,7 @@ impl TensorModel {
         Ok(parts)
     }
 
-    /// By kernels of our own, but for what comes before the wanted rows where that is long.
+    /// Runs tokens by kernels of our own, but for what comes before the wanted rows where that is long.
     ///
     /// Which tokens Candle runs, and in which chunks, is decided by those before the wanted rows alone: a
     /// draft, whose rows are all wanted, changes no bit of the rest.

@@ -39,7 +39,7 @@ pub struct Placement {
     pub precision: Precision,
     /// The kernels of passes over few tokens, on a card.
     pub mode: CardMode,
-    /// Where the card's kernels are run without a card.
+    /// The stand-in for a card, in tests.
     emulation: Option<Where>,
 }
 
@@ -62,7 +62,7 @@ impl Placement {
         Self { emulation: Some(Where::Host { backwards }), ..Self::CPU }
     }
 
-    /// The same device with these kernels.
+    /// Returns the same device with these kernels.
     #[must_use]
     pub fn with_mode(self, mode: CardMode) -> Self {
         Self { mode, ..self }
@@ -192,7 +192,7 @@ pub(super) struct Place {
     pub(super) precision: DType,
     /// Do quantised weights become numbers of the precision? Otherwise they stay in blocks.
     pub(super) unpacks: bool,
-    /// What runs kernels of our own, and which; `None`: all passes are Candle's.
+    /// The device of kernels of our own, and which; `None`: all passes are Candle's.
     pub(super) kernels: Option<(Where, CardMode)>,
     /// Are matrices of floats made here, of random numbers, and not read?
     pub(super) makes: bool,
