@@ -73,7 +73,11 @@ impl CudaDriver {
             other => candle_core::bail!("no kernels for {other:?}"),
         };
         let stream = device.cuda_stream();
-        Ok(Self { device, stream, numbers, functions: HashMap::new(), recordings: HashMap::new() })
+        let mut driver =
+            Self { device, stream, numbers, functions: HashMap::new(), recordings: HashMap::new() };
+        // A card or a driver that cannot take the kernels is found out before there is a text.
+        driver.function("choose")?;
+        Ok(driver)
     }
 
     fn function(&mut self, name: &str) -> Result<CudaFunction> {

@@ -36,7 +36,8 @@ const NAMES: [(&str, CardFault); 24] = [
     ("CUDA_ERROR_DEVICE_UNAVAILABLE", CardFault::Held),
     ("CUDA_ERROR_NO_BINARY_FOR_GPU", CardFault::Capability),
     ("CUDA_ERROR_INVALID_PTX", CardFault::Capability),
-    ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", CardFault::Capability),
+    // The program's assembly is of a newer CUDA than the driver's.
+    ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", CardFault::Driver),
     ("CUDA_ERROR_INVALID_SOURCE", CardFault::Capability),
     ("CUDA_ERROR_OUT_OF_MEMORY", CardFault::Memory),
     ("CUBLAS_STATUS_ALLOC_FAILED", CardFault::Memory),
@@ -104,6 +105,10 @@ mod tests {
             ("DriverError(CUDA_ERROR_INVALID_PTX, \"a PTX JIT\") in fused", Some(CardFault::Capability)),
             ("DriverError(CUDA_ERROR_ILLEGAL_ADDRESS, \"an illegal\")", Some(CardFault::Dead)),
             ("CublasError(CUBLAS_STATUS_ALLOC_FAILED)", Some(CardFault::Memory)),
+            (
+                "DriverError(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, \"the provided PTX\")",
+                Some(CardFault::Driver),
+            ),
             ("CUDA_ERROR_INVALID_DEVICE_FUNCTION", None),
             ("shape mismatch in matmul", None),
             ("", None),

@@ -12,8 +12,8 @@ pub enum CardMode {
     /// memory.
     #[default]
     Exact,
-    /// Our kernels too, but a pass over one token takes a product of its own: some per cent quicker, and texts
-    /// with drafts may be others.
+    /// Our kernels too, but a pass over one token takes a product of its own: some per cent quicker, and
+    /// texts with drafts may be others.
     Fast,
     /// Candle's tensors: quantised weights stay in ggml's blocks. Texts with drafts may be others.
     Blocks,
