@@ -22,7 +22,7 @@ use candle_core::{
     },
 };
 
-use super::driver::{Address, Argument, Driver, Launch, Product};
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
 
 /// The kernels, as assembly that the driver compiles for its card.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
@@ -131,9 +131,9 @@ impl Driver for CudaDriver {
         let mut builder = self.stream.launch_builder(&function);
         for argument in launch.arguments {
             match argument {
-                Argument::Address(address) => builder.arg(&address.0),
-                Argument::Number(number) => builder.arg(number),
-                Argument::Float(number) => builder.arg(number),
+                KernelArgument::Address(address) => builder.arg(&address.0),
+                KernelArgument::Number(number) => builder.arg(number),
+                KernelArgument::Float(number) => builder.arg(number),
             };
         }
         let [x, y, z] = launch.grid;
@@ -147,8 +147,8 @@ impl Driver for CudaDriver {
         Ok(())
     }
 
-    fn product(&mut self, product: Product) -> Result<()> {
-        let Product { weights, x, y, rows, inputs, outputs } = product;
+    fn product(&mut self, product: CardProduct) -> Result<()> {
+        let CardProduct { weights, x, y, rows, inputs, outputs } = product;
         let (one, zero) = (1.0_f32, 0.0_f32);
         let [weights, x, y] = [weights, x, y].map(pointer);
         let blas = self.device.cublas_handle();

@@ -13,7 +13,7 @@ impl Address {
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Argument {
+pub(super) enum KernelArgument {
     Address(Address),
     Number(i32),
     Float(f32),
@@ -26,12 +26,12 @@ pub(super) struct Launch<'a> {
     pub(super) grid: [u32; 3],
     /// A multiple of 32.
     pub(super) threads: u32,
-    pub(super) arguments: &'a [Argument],
+    pub(super) arguments: &'a [KernelArgument],
 }
 
 /// `y[rows, outputs] = x[rows, inputs] * weights[outputs, inputs]^T`, each by rows; `y` has 32 bits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Product {
+pub(super) struct CardProduct {
     pub(super) weights: Address,
     pub(super) x: Address,
     pub(super) y: Address,
@@ -60,7 +60,7 @@ pub(super) trait Driver: Send {
     ///
     /// # Errors
     /// If the device fails.
-    fn product(&mut self, product: Product) -> Result<()>;
+    fn product(&mut self, product: CardProduct) -> Result<()>;
 
     /// Queues a write of words. They may change once this returns.
     ///

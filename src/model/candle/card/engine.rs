@@ -9,8 +9,8 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::{
     CardMode,
-    driver::{Address, Argument, Driver, Launch},
-    plan::{LARGEST_HEAD, Plan, WIDTH, inputs},
+    driver::{Address, Driver, KernelArgument, Launch},
+    plan::{LARGEST_HEAD, PassPlan, WIDTH, inputs},
     weights::ModelWeights,
 };
 use crate::{ids::TokenId, model::candle::config::Config, vocab::TokenSet};
@@ -33,10 +33,10 @@ pub(in crate::model::candle) enum Where {
 /// Passes over up to [`ROWS`] tokens by kernels of our own.
 ///
 /// It shares the cache of keys and values with Candle's tensors, which run prompts.
-pub(in crate::model::candle) struct Engine {
+pub(in crate::model::candle) struct CardEngine {
     shared: Arc<Mutex<Shared>>,
     mode: CardMode,
-    plan: Plan,
+    plan: PassPlan,
 }
 
 /// The parts that passes and choices share: the queue, and room for masks.
@@ -50,7 +50,7 @@ struct Shared {
 /// Most tokens of a pass.
 pub(in crate::model::candle) const ROWS: usize = 16;
 
-impl Engine {
+impl CardEngine {
     /// Says what of `config` the kernels cannot do. `None`: they can do it.
     pub(in crate::model::candle) fn lacks(config: &Config) -> Option<String> {
         (config.head_dim > LARGEST_HEAD).then(|| {
@@ -71,7 +71,7 @@ impl Engine {
     ) -> Result<Self> {
         let device = weights.embedding.device();
         let driver = open(place, device, weights.embedding.dtype())?;
-        let plan = Plan::new(&*driver, config, context, weights)?;
+        let plan = PassPlan::new(&*driver, config, context, weights)?;
         let masks = Tensor::zeros(config.vocabulary.div_ceil(32), DType::U32, device)?;
         let found = Tensor::zeros(1, DType::U32, device)?;
         let shared = Shared {
@@ -101,23 +101,26 @@ impl Engine {
     }
 
     /// Makes greedy choices from rows of this engine.
-    pub(in crate::model::candle) fn chooser(&self) -> Chooser {
-        Chooser(Arc::clone(&self.shared))
+    pub(in crate::model::candle) fn chooser(&self) -> CardChooser {
+        CardChooser(Arc::clone(&self.shared))
     }
 }
 
-impl fmt::Debug for Engine {
+impl fmt::Debug for CardEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tensors = self.plan.tensors();
-        f.debug_struct("Engine").field("mode", &self.mode).field("tensors", &tensors).finish_non_exhaustive()
+        f.debug_struct("CardEngine")
+            .field("mode", &self.mode)
+            .field("tensors", &tensors)
+            .finish_non_exhaustive()
     }
 }
 
 /// Greedy choices from rows where they are.
 #[derive(Clone)]
-pub(in crate::model::candle) struct Chooser(Arc<Mutex<Shared>>);
+pub(in crate::model::candle) struct CardChooser(Arc<Mutex<Shared>>);
 
-impl Chooser {
+impl CardChooser {
     /// The token with the largest logit of row `index` of `logits` (`[rows, vocabulary]` in 32 bits) among
     /// the allowed ones, of equals the lowest. `None` if there is none above minus infinity, or a logit up to
     /// the set's size is NaN or plus infinity. Waits for the row.
@@ -140,12 +143,12 @@ impl Chooser {
         let Shared { driver, masks, found, .. } = &mut *shared;
         driver.write(*masks, &words)?;
         let arguments = [
-            Argument::Address(driver.address(&row)?),
-            Argument::Address(*masks),
-            Argument::Address(*found),
-            Argument::Number(i32::try_from(stride)?),
-            Argument::Number(i32::try_from(width)?),
-            Argument::Number(i32::try_from(words.len())?),
+            KernelArgument::Address(driver.address(&row)?),
+            KernelArgument::Address(*masks),
+            KernelArgument::Address(*found),
+            KernelArgument::Number(i32::try_from(stride)?),
+            KernelArgument::Number(i32::try_from(width)?),
+            KernelArgument::Number(i32::try_from(words.len())?),
         ];
         driver.launch(&Launch { kernel: "choose", grid: [1, 1, 1], threads: 256, arguments: &arguments })?;
         let mut token = [NONE];
@@ -154,9 +157,9 @@ impl Chooser {
     }
 }
 
-impl fmt::Debug for Chooser {
+impl fmt::Debug for CardChooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Chooser")
+        f.write_str("CardChooser")
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use candle_core::{CpuStorage, DType, InplaceOp1, Layout, Result, Tensor};
 
-use super::driver::{Address, Argument, Driver, Launch, Product};
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
 
 #[expect(unsafe_code, reason = "the kernels are C++")]
 unsafe extern "C" {
@@ -67,9 +67,9 @@ impl Driver for HostDriver {
         let mut pointers: Vec<*mut c_void> = arguments
             .iter_mut()
             .map(|argument| match argument {
-                Argument::Address(address) => (&raw mut address.0).cast(),
-                Argument::Number(number) => (&raw mut *number).cast(),
-                Argument::Float(number) => (&raw mut *number).cast(),
+                KernelArgument::Address(address) => (&raw mut address.0).cast(),
+                KernelArgument::Number(number) => (&raw mut *number).cast(),
+                KernelArgument::Float(number) => (&raw mut *number).cast(),
             })
             .collect();
         let (grid, backwards) = (launch.grid, c_int::from(self.backwards));
@@ -87,8 +87,8 @@ impl Driver for HostDriver {
         }
     }
 
-    fn product(&mut self, product: Product) -> Result<()> {
-        let Product { weights, x, y, rows, inputs, outputs } = product;
+    fn product(&mut self, product: CardProduct) -> Result<()> {
+        let CardProduct { weights, x, y, rows, inputs, outputs } = product;
         let [weights, x, y] = [weights, x, y].map(pointer);
         #[expect(unsafe_code, reason = "the kernels are C++")]
         // SAFETY: the plan's addresses are of tensors of these sizes in the numbers of this driver.

@@ -22,7 +22,7 @@ mod mode;
 mod plan;
 mod weights;
 
-pub(super) use engine::{Chooser, Engine, ROWS, Where};
+pub(super) use engine::{CardChooser, CardEngine, ROWS, Where};
 pub use fault::CardFault;
 pub use mode::CardMode;
-pub(super) use weights::{LayerWeights, Matrix, ModelWeights};
+pub(super) use weights::{CardMatrix, LayerWeights, ModelWeights};

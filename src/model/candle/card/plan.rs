@@ -10,8 +10,8 @@
 use candle_core::{DType, Result, Tensor};
 
 use super::{
-    driver::{Address, Argument, Driver, Launch, Product},
-    weights::{LayerWeights, Matrix, ModelWeights},
+    driver::{Address, CardProduct, Driver, KernelArgument, Launch},
+    weights::{CardMatrix, LayerWeights, ModelWeights},
 };
 use crate::model::candle::config::Config;
 
@@ -72,7 +72,7 @@ struct Buffers {
 
 /// The launches of a pass.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PassPlan {
     sizes: Sizes,
     /// The name of the numbers, as kernels have it.
     numbers: &'static str,
@@ -88,7 +88,7 @@ pub(super) struct Plan {
     kept: Vec<Tensor>,
 }
 
-impl Plan {
+impl PassPlan {
     /// Settles all addresses and makes the buffers: some MB.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl Layer {
             }
             None => Ok(Address::NONE),
         };
-        let mut matrix = |Matrix { weights, bias }: &Matrix| {
+        let mut matrix = |CardMatrix { weights, bias }: &CardMatrix| {
             Ok::<_, candle_core::Error>([keep(Some(weights))?, keep(bias.as_ref())?])
         };
         let (qkv, attention_out) = (matrix(&weights.qkv)?, matrix(&weights.attention_out)?);
@@ -269,13 +269,19 @@ impl Buffers {
 
 /// A pass being queued.
 struct Queue<'a> {
-    plan: &'a Plan,
+    plan: &'a PassPlan,
     driver: &'a mut dyn Driver,
     width: u32,
 }
 
 impl Queue<'_> {
-    fn launch(&mut self, kernel: &str, grid: [u32; 3], threads: u32, arguments: &[Argument]) -> Result<()> {
+    fn launch(
+        &mut self,
+        kernel: &str,
+        grid: [u32; 3],
+        threads: u32,
+        arguments: &[KernelArgument],
+    ) -> Result<()> {
         let name = format!("{kernel}_{}", self.plan.numbers);
         self.driver.launch(&Launch { kernel: &name, grid, threads, arguments })
     }
@@ -283,24 +289,24 @@ impl Queue<'_> {
     fn product(&mut self, weights: Address, x: Address, y: Address, sizes: [i32; 2]) -> Result<()> {
         let [inputs, outputs] = sizes;
         if self.width == 1 {
-            use Argument::{Address as At, Number};
+            use KernelArgument::{Address as At, Number};
             let blocks = u32::try_from(outputs)?.div_ceil(4);
             let arguments = [At(weights), At(x), At(y), Number(inputs), Number(outputs)];
             return self.launch("single", [blocks, 1, 1], 128, &arguments);
         }
         let rows = i32::try_from(self.width)?;
-        self.driver.product(Product { weights, x, y, rows, inputs, outputs })
+        self.driver.product(CardProduct { weights, x, y, rows, inputs, outputs })
     }
 
     fn embed(&mut self) -> Result<()> {
-        use Argument::{Address as At, Number};
+        use KernelArgument::{Address as At, Number};
         let Buffers { inputs, x, .. } = self.plan.buffers;
         let arguments = [At(inputs), At(self.plan.embedding), At(x), Number(self.plan.sizes.hidden)];
         self.launch("embed", [self.width, 1, 1], 256, &arguments)
     }
 
     fn norm(&mut self, [delta, bias]: [Address; 2], weight: Address) -> Result<()> {
-        use Argument::{Address as At, Float, Number};
+        use KernelArgument::{Address as At, Float, Number};
         let Buffers { inputs, x, hidden, .. } = self.plan.buffers;
         let Sizes { hidden: size, epsilon, .. } = self.plan.sizes;
         let arguments =
@@ -319,7 +325,7 @@ impl Queue<'_> {
     }
 
     fn heads(&mut self, layer: &Layer) -> Result<()> {
-        use Argument::{Address as At, Float, Number};
+        use KernelArgument::{Address as At, Float, Number};
         let Sizes { heads, kv_heads, head_dim, context, epsilon, .. } = self.plan.sizes;
         let Buffers { inputs, qkv, queries, .. } = self.plan.buffers;
         let arguments = [
@@ -343,7 +349,7 @@ impl Queue<'_> {
     }
 
     fn scores(&mut self, layer: &Layer) -> Result<()> {
-        use Argument::{Address as At, Float, Number};
+        use KernelArgument::{Address as At, Float, Number};
         let Sizes { heads, kv_heads, head_dim, context, .. } = self.plan.sizes;
         let Buffers { inputs, queries, parts, attended, .. } = self.plan.buffers;
         #[expect(clippy::cast_precision_loss, reason = "heads have at most 256 numbers")]
@@ -373,7 +379,7 @@ impl Queue<'_> {
     }
 
     fn feed_forward(&mut self, layer: &Layer) -> Result<()> {
-        use Argument::{Address as At, Number};
+        use KernelArgument::{Address as At, Number};
         let Sizes { hidden, intermediate, .. } = self.plan.sizes;
         let buffers = &self.plan.buffers;
         self.product(layer.gate_up[0], buffers.hidden, buffers.gate_up, [hidden, 2 * intermediate])?;

@@ -4,7 +4,7 @@ use candle_core::Tensor;
 
 /// `[outputs, inputs]` in the numbers of the model, and what is added to its products.
 #[derive(Debug, Clone)]
-pub(in crate::model::candle) struct Matrix {
+pub(in crate::model::candle) struct CardMatrix {
     pub(in crate::model::candle) weights: Tensor,
     /// Vector in the same numbers.
     pub(in crate::model::candle) bias: Option<Tensor>,
@@ -15,14 +15,14 @@ pub(in crate::model::candle) struct Matrix {
 pub(in crate::model::candle) struct LayerWeights {
     pub(in crate::model::candle) attention_norm: Tensor,
     /// Queries, keys, values.
-    pub(in crate::model::candle) qkv: Matrix,
+    pub(in crate::model::candle) qkv: CardMatrix,
     /// Norms of the heads of queries and keys.
     pub(in crate::model::candle) head_norms: Option<[Tensor; 2]>,
-    pub(in crate::model::candle) attention_out: Matrix,
+    pub(in crate::model::candle) attention_out: CardMatrix,
     pub(in crate::model::candle) mlp_norm: Tensor,
     /// Gate, up.
-    pub(in crate::model::candle) gate_up: Matrix,
-    pub(in crate::model::candle) down: Matrix,
+    pub(in crate::model::candle) gate_up: CardMatrix,
+    pub(in crate::model::candle) down: CardMatrix,
     /// `[kv_heads, context, head_dim]`.
     pub(in crate::model::candle) keys: Tensor,
     pub(in crate::model::candle) values: Tensor,

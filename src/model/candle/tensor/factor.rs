@@ -110,8 +110,8 @@ impl Part {
 
 impl Product {
     /// Weights and bias, if the weights are one matrix in floats.
-    pub(super) fn matrix(&self) -> Option<card::Matrix> {
-        Some(card::Matrix { weights: self.factor.floats()?.clone(), bias: self.bias.clone() })
+    pub(super) fn matrix(&self) -> Option<card::CardMatrix> {
+        Some(card::CardMatrix { weights: self.factor.floats()?.clone(), bias: self.bias.clone() })
     }
 
     /// Rows `[n, inputs]` -> rows `[n, outputs]`.

@@ -19,7 +19,7 @@ pub use rows::DeviceRows;
 use self::{placement::Place, transformer::Transformer};
 use super::{
     CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, available_memory,
-    card::{Engine, ROWS},
+    card::{CardEngine, ROWS},
     check_tokens,
     config::Config,
     error::{ModelError, ModelErrorKind},
@@ -45,7 +45,7 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 #[derive(Debug)]
 pub struct TensorModel {
     // Dropped before the tensors that it has addresses of.
-    engine: Option<Engine>,
+    engine: Option<CardEngine>,
     transformer: Transformer,
     cache: KvCache,
 }
@@ -90,7 +90,7 @@ impl TensorModel {
         place: &Place,
     ) -> Result<Self, ModelError> {
         if place.kernels.is_some()
-            && let Some(lack) = Engine::lacks(&config)
+            && let Some(lack) = CardEngine::lacks(&config)
         {
             let reason = format!("{lack}; --card blocks runs such models, with texts that drafts may change");
             return Err(ModelErrorKind::Device { device: "the card".into(), reason }.into());
@@ -112,7 +112,7 @@ impl TensorModel {
         let engine = match place.kernels {
             Some((on, mode)) => transformer
                 .weights(&cache)
-                .map(|weights| Engine::new(on, mode, transformer.config(), context, &weights))
+                .map(|weights| CardEngine::new(on, mode, transformer.config(), context, &weights))
                 .transpose()?,
             None => None,
         };
@@ -171,7 +171,7 @@ impl TensorModel {
     /// draft, whose rows are all wanted, changes no bit of the rest.
     fn run_kernels(
         &mut self,
-        engine: &Engine,
+        engine: &CardEngine,
         tokens: &[u32],
         wanted: usize,
     ) -> Result<DeviceRows, ModelError> {

@@ -6,7 +6,7 @@ use crate::{
     ids::TokenId,
     model::{
         KeptRows, Logits,
-        candle::{card::Chooser, error::ModelError},
+        candle::{card::CardChooser, error::ModelError},
     },
     vocab::TokenSet,
 };
@@ -20,12 +20,12 @@ pub struct DeviceRows {
     /// `[rows, vocabulary]`, in 32 bits.
     logits: Tensor,
     /// What chooses by one kernel.
-    chooser: Option<Chooser>,
+    chooser: Option<CardChooser>,
 }
 
 impl DeviceRows {
     /// The rows of `parts`, one below the other.
-    pub(super) fn new(parts: &[Tensor], chooser: Option<Chooser>) -> Result<Self> {
+    pub(super) fn new(parts: &[Tensor], chooser: Option<CardChooser>) -> Result<Self> {
         let logits = match parts {
             [one] => one.clone(),
             parts => Tensor::cat(parts, 0)?,
