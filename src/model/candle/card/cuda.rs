@@ -31,18 +31,18 @@ const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
 enum Recording {
     /// Passes were run once, kernel by kernel.
     Warm,
-    Graph(Replayed),
+    Graph(CapturedPass),
     /// The capture failed.
     Never,
 }
 
 /// A captured pass.
-struct Replayed(CudaGraph);
+struct CapturedPass(CudaGraph);
 
 #[expect(unsafe_code, reason = "cudarc's graphs are bare pointers")]
 // SAFETY: graphs may be launched and dropped by any thread that has their context, which cudarc binds at each
 // call; the driver that owns this one is used by one thread at a time.
-unsafe impl Send for Replayed {}
+unsafe impl Send for CapturedPass {}
 
 /// The queue of a card.
 pub(super) struct CudaDriver {
@@ -91,7 +91,7 @@ impl CudaDriver {
     }
 
     /// Captures what `queue` does as a graph, without doing it. A capture ends whatever happens.
-    fn capture(&mut self, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<Replayed> {
+    fn capture(&mut self, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<CapturedPass> {
         let stream = Arc::clone(&self.stream);
         stream
             .begin_capture(CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
@@ -101,7 +101,7 @@ impl CudaDriver {
             .end_capture(CUgraphInstantiate_flags_enum::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
         queued?;
         match ended.map_err(Error::wrap)? {
-            Some(graph) => Ok(Replayed(graph)),
+            Some(graph) => Ok(CapturedPass(graph)),
             None => candle_core::bail!("a capture without a graph"),
         }
     }
