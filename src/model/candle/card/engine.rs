@@ -34,13 +34,13 @@ pub(in crate::model::candle) enum Where {
 ///
 /// It shares the cache of keys and values with Candle's tensors, which run prompts.
 pub(in crate::model::candle) struct CardEngine {
-    shared: Arc<Mutex<Common>>,
+    shared: Arc<Mutex<QueueAndRoom>>,
     mode: CardMode,
     plan: PassPlan,
 }
 
 /// The parts that passes and choices share: the queue, and room for masks.
-struct Common {
+struct QueueAndRoom {
     driver: Box<dyn Driver>,
     masks: Address,
     found: Address,
@@ -74,7 +74,7 @@ impl CardEngine {
         let plan = PassPlan::new(&*driver, config, context, weights)?;
         let masks = Tensor::zeros(config.vocabulary.div_ceil(32), DType::U32, device)?;
         let found = Tensor::zeros(1, DType::U32, device)?;
-        let shared = Common {
+        let shared = QueueAndRoom {
             masks: driver.address(&masks)?,
             found: driver.address(&found)?,
             _kept: [masks, found],
@@ -118,7 +118,7 @@ impl fmt::Debug for CardEngine {
 
 /// Greedy choices from rows where they are.
 #[derive(Clone)]
-pub(in crate::model::candle) struct CardChooser(Arc<Mutex<Common>>);
+pub(in crate::model::candle) struct CardChooser(Arc<Mutex<QueueAndRoom>>);
 
 impl CardChooser {
     /// The token with the largest logit of row `index` of `logits` (`[rows, vocabulary]` in 32 bits) among
@@ -140,7 +140,7 @@ impl CardChooser {
         let halves = words.iter().flat_map(|word| halves(*word));
         let words: Vec<u32> = halves.take(width.div_ceil(32)).collect();
         let mut shared = lock(&self.0);
-        let Common { driver, masks, found, .. } = &mut *shared;
+        let QueueAndRoom { driver, masks, found, .. } = &mut *shared;
         driver.write(*masks, &words)?;
         let arguments = [
             KernelArgument::Address(driver.address(&row)?),
@@ -170,7 +170,7 @@ fn halves(word: u64) -> [u32; 2] {
 }
 
 /// A call that panicked has left no half-made state: what is queued is settled before.
-fn lock(shared: &Mutex<Common>) -> MutexGuard<'_, Common> {
+fn lock(shared: &Mutex<QueueAndRoom>) -> MutexGuard<'_, QueueAndRoom> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -22,9 +22,9 @@ pub(super) const LARGEST_HEAD: usize = 256;
 /// Blocks that share the keys of a row and head.
 const SPLITS: u32 = 8;
 
-/// Shape32, as kernels take them.
+/// CardShape, as kernels take them.
 #[derive(Debug, Clone, Copy)]
-struct Shape32 {
+struct CardShape {
     hidden: i32,
     intermediate: i32,
     heads: i32,
@@ -73,7 +73,7 @@ struct Buffers {
 /// The launches of a pass.
 #[derive(Debug)]
 pub(super) struct PassPlan {
-    sizes: Shape32,
+    sizes: CardShape,
     /// The name of the numbers, as kernels have it.
     numbers: &'static str,
     embedding: Address,
@@ -119,7 +119,7 @@ impl PassPlan {
             driver.address(tensor)
         };
         Ok(Self {
-            sizes: Shape32::new(config, context)?,
+            sizes: CardShape::new(config, context)?,
             numbers,
             embedding: keep(&weights.embedding)?,
             output: keep(&weights.output)?,
@@ -159,7 +159,7 @@ impl PassPlan {
             delta = [self.buffers.delta, layer.down[1]];
         }
         queue.norm(delta, self.norm)?;
-        let Shape32 { hidden, vocabulary, .. } = self.sizes;
+        let CardShape { hidden, vocabulary, .. } = self.sizes;
         queue.product(self.output, self.buffers.hidden, self.buffers.logits, [hidden, vocabulary])
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn inputs(tokens: &[u32], position: usize) -> Result<Vec<u32>> {
     Ok(std::iter::once(count).chain(tokens_of_rows).chain(positions).collect())
 }
 
-impl Shape32 {
+impl CardShape {
     fn new(config: &Config, context: usize) -> Result<Self> {
         if config.head_dim > LARGEST_HEAD {
             candle_core::bail!("heads of {} numbers: the kernels take {LARGEST_HEAD}", config.head_dim);
@@ -308,14 +308,14 @@ impl Queue<'_> {
     fn norm(&mut self, [delta, bias]: [Address; 2], weight: Address) -> Result<()> {
         use KernelArgument::{Address as At, Float, Number};
         let Buffers { inputs, x, hidden, .. } = self.plan.buffers;
-        let Shape32 { hidden: size, epsilon, .. } = self.plan.sizes;
+        let CardShape { hidden: size, epsilon, .. } = self.plan.sizes;
         let arguments =
             [At(inputs), At(x), At(delta), At(bias), At(weight), At(hidden), Number(size), Float(epsilon)];
         self.launch("norm", [self.width, 1, 1], 256, &arguments)
     }
 
     fn attention(&mut self, layer: &Layer) -> Result<()> {
-        let Shape32 { hidden, heads, kv_heads, head_dim, .. } = self.plan.sizes;
+        let CardShape { hidden, heads, kv_heads, head_dim, .. } = self.plan.sizes;
         let buffers = &self.plan.buffers;
         let width = (heads + 2 * kv_heads) * head_dim;
         self.product(layer.qkv[0], buffers.hidden, buffers.qkv, [hidden, width])?;
@@ -326,7 +326,7 @@ impl Queue<'_> {
 
     fn heads(&mut self, layer: &Layer) -> Result<()> {
         use KernelArgument::{Address as At, Float, Number};
-        let Shape32 { heads, kv_heads, head_dim, context, epsilon, .. } = self.plan.sizes;
+        let CardShape { heads, kv_heads, head_dim, context, epsilon, .. } = self.plan.sizes;
         let Buffers { inputs, qkv, queries, .. } = self.plan.buffers;
         let arguments = [
             At(inputs),
@@ -350,7 +350,7 @@ impl Queue<'_> {
 
     fn scores(&mut self, layer: &Layer) -> Result<()> {
         use KernelArgument::{Address as At, Float, Number};
-        let Shape32 { heads, kv_heads, head_dim, context, .. } = self.plan.sizes;
+        let CardShape { heads, kv_heads, head_dim, context, .. } = self.plan.sizes;
         let Buffers { inputs, queries, parts, attended, .. } = self.plan.buffers;
         #[expect(clippy::cast_precision_loss, reason = "heads have at most 256 numbers")]
         let scale = 1.0 / (head_dim as f32).sqrt();
@@ -380,7 +380,7 @@ impl Queue<'_> {
 
     fn feed_forward(&mut self, layer: &Layer) -> Result<()> {
         use KernelArgument::{Address as At, Number};
-        let Shape32 { hidden, intermediate, .. } = self.plan.sizes;
+        let CardShape { hidden, intermediate, .. } = self.plan.sizes;
         let buffers = &self.plan.buffers;
         self.product(layer.gate_up[0], buffers.hidden, buffers.gate_up, [hidden, 2 * intermediate])?;
         let arguments = [
