@@ -28,15 +28,15 @@ fn draws_from_kept_rows_are_those_from_rows() {
         for sampling in [Sampling::greedy(), Sampling::default()] {
             let sampler = Sampler::new(sampling, 3);
             for position in 0..20 {
-                // Sets of other sizes than the vocabulary's too: what lies past it does not count.
-                let size = [vocabulary, vocabulary - 1, vocabulary + 40, 33][position % 4];
+                // Smaller sets than the vocabulary too: what lies past them does not count.
+                let size = [vocabulary, vocabulary - 1, 64, 33][position % 4];
                 let mut allowed = TokenSet::empty(size);
                 let share = [1.0, 0.5, 0.02][position % 3];
                 for id in (0..size).filter(|_| random.random_bool(share)) {
                     allowed.insert(TokenId::from_index(id).unwrap());
                 }
                 let row = logits.row(position).unwrap();
-                if allowed.iter().all(|token| token.index() >= row.len()) {
+                if allowed.len() == 0 {
                     allowed.insert(TokenId::new(1));
                 }
                 let expected = sampler.draw(row, &allowed, position).unwrap();

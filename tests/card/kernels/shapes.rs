@@ -2,7 +2,7 @@
 
 use domino::model::{
     Model, Rows,
-    candle::{CandleModel, Format, LoadOptions, Placement, Precision, RandomModel, TensorModel},
+    candle::{CandleModel, Format, LoadOptions, ModelError, Placement, Precision, RandomModel, TensorModel},
 };
 
 use super::some_tokens;
@@ -38,7 +38,7 @@ fn logits_of_any_shape_are_those_of_the_cpus_runner() {
             let tokens = some_tokens(before + 4, 70);
             let (prompt, rest) = tokens.split_at(before);
             let mut rows = Vec::new();
-            for model in [&mut own as &mut dyn Model<Error = _>, &mut card] {
+            for model in [&mut own as &mut dyn Model<Error = ModelError>, &mut card] {
                 model.truncate(0).unwrap();
                 model.forward(prompt, Rows::Last).unwrap();
                 rows.push([
