@@ -36,7 +36,7 @@ fn draws_from_kept_rows_are_those_from_rows() {
                     allowed.insert(TokenId::from_index(id).unwrap());
                 }
                 let row = logits.row(position).unwrap();
-                if allowed.len() == 0 {
+                if allowed.is_empty() {
                     allowed.insert(TokenId::new(1));
                 }
                 let expected = sampler.draw(row, &allowed, position).unwrap();
