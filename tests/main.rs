@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cli")]
 mod batch;
+mod card;
 mod chat;
 #[cfg(feature = "cli")]
 mod cli;
