@@ -173,16 +173,6 @@ impl TokenSet {
     /// Writes the set as a bit for each id into `row`, token `t` as bit `t % 32` of `row[t / 32]`: the masks
     /// that samplers in Python take. What lies past the set is cleared, and tokens past the end of `row` are
     /// left out. One pass over `row`; allocates nothing.
-    ///
-    /// ```
-    /// use domino::{TokenId, vocab::TokenSet};
-    ///
-    /// let mut set = TokenSet::empty(70);
-    /// [0, 33, 69].into_iter().for_each(|token| set.insert(TokenId::new(token)));
-    /// let mut row = [-1; 4];
-    /// set.write_bits32(&mut row);
-    /// assert_eq!(row, [1, 2, 32, 0]);
-    /// ```
     pub fn write_bits32(&self, row: &mut [i32]) {
         match &self.held {
             Held::Listed(tokens) => {
