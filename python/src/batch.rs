@@ -1,6 +1,6 @@
 //! `fill_batch`: the masks of many texts, on all cores and without the interpreter's lock.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use domino::{StepErrorKind, TokenId};
 use pyo3::prelude::*;
@@ -50,8 +50,11 @@ pub(crate) fn fill_batch(
             return jobs.into_iter().map(|job| done(job, cancel.as_ref())).collect();
         }
         // Each by itself, so that a mistake of one row is told of the first one that has it.
-        let all: Vec<Outcome<usize>> =
-            jobs.into_par_iter().map(|job| guarded(|| done(job, cancel.as_ref()))).collect();
+        let all: Vec<Outcome<usize>> = jobs
+            .into_par_iter()
+            .with_min_len(FEW)
+            .map(|job| guarded(|| done(job, cancel.as_ref())))
+            .collect();
         all.into_iter().collect()
     })
 }
@@ -72,25 +75,31 @@ fn jobs(
     as_many("rows", rows.as_ref().map_or(count, Vec::len))?;
     let size = |constraint: &Bound<'_, PyConstraint>| constraint.get().parts.compiled.vocabulary().size();
     let memory = Rows::of(mask, constraints.iter().map(size).max().unwrap_or_default().div_ceil(32))?;
-    let (mut seen, mut taken, mut next) = (HashSet::new(), HashSet::new(), 0);
-    let mut jobs = Vec::with_capacity(count);
+    if has_double(constraints.iter().map(|constraint| constraint.as_ptr().addr()).collect()) {
+        return Err(Failure::Value("a constraint comes twice: fork() it".to_owned()));
+    }
+    let (mut jobs, mut taken, mut next) = (Vec::with_capacity(count), Vec::with_capacity(count), 0);
     for (index, constraint) in constraints.iter().enumerate() {
-        if !seen.insert(constraint.as_ptr()) {
-            return Err(Failure::Value(format!("constraint {index} comes twice: fork() it")));
-        }
         let draft = drafts.as_ref().map_or(Ok(Vec::new()), |drafts| token_ids(&drafts[index]))?;
         let first = rows.as_ref().map_or(next, |rows| rows[index]);
         let mut own = Vec::with_capacity(draft.len() + 1);
         for row in (first..).take(draft.len() + 1) {
-            if !taken.insert(row) {
-                return Err(Failure::Value(format!("row {row} is that of two constraints")));
-            }
             own.push(memory.row(row)?);
+            taken.push(row);
             next = row.saturating_add(1);
         }
         jobs.push(Job { constraint: constraint.clone().unbind(), draft, rows: own });
     }
+    if has_double(taken) {
+        return Err(Failure::Value("a row is that of two constraints".to_owned()));
+    }
     Ok(jobs)
+}
+
+/// Does anything come twice?
+fn has_double<T: Ord>(mut all: Vec<T>) -> bool {
+    all.sort_unstable();
+    all.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 /// Fills the rows of a text. Returns how many drafted tokens may follow.

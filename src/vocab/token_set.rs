@@ -185,10 +185,13 @@ impl TokenSet {
                 }
             }
             Held::Bits(words) => {
-                for (pair, word) in row.chunks_mut(2).zip(words.iter().chain(std::iter::repeat(&0))) {
-                    let [a, b, c, d, high @ ..] = word.to_le_bytes();
-                    let halves = [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes(high)];
-                    pair.copy_from_slice(&halves[..pair.len()]);
+                let whole = row.len() / 2;
+                let (pairs, last) = row.as_chunks_mut::<2>();
+                let (written, past) = pairs.split_at_mut(words.len().min(whole));
+                written.iter_mut().zip(words).for_each(|(pair, &word)| *pair = halves(word));
+                past.fill([0; 2]);
+                for last in last {
+                    *last = words.get(whole).map_or(0, |&word| halves(word)[0]);
                 }
             }
         }
@@ -416,7 +419,7 @@ mod tests {
                 prop_assert_eq!(set.is_subset(&another), expected.is_subset(&other));
                 prop_assert_eq!(another.is_subset(set), other.is_subset(&expected));
                 let shared: BTreeSet<u32> = &expected & &other;
-                let mut row = vec![-1; 75];
+                let mut row = vec![-1; 75 + size % 2];
                 set.write_bits32(&mut row);
                 let is_set = |index: &usize| row[index / 32] >> (index % 32) & 1 == 1;
                 let ids: Vec<usize> = set.iter().map(TokenId::index).collect();
