@@ -100,7 +100,10 @@ class Sources(unittest.TestCase):
             (Grammar.lark("start: A B\nA: /a+/\nB: /b/", greedy=True), "aab"),
             (Grammar.json_schema(json.dumps({"const": 1})), "1"),
             (Grammar.structural_tag(tag), "ab"),
-            (Grammar.tools(tools, choice="required"), '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'),
+            (
+                Grammar.tools(tools, choice="required"),
+                '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>',
+            ),
         ]:
             vocabulary = common.letters()
             special = {257: "<tool_call>", 258: "</tool_call>"}
