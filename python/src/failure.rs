@@ -110,7 +110,7 @@ fn shown(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
             ("CaptureError", format!("{error}\nhint: {}", error.hint()))
         }
         Failure::Limit(limit) => {
-            details.set_item("hint", limit.hint())?;
+            details.set_item("hint", in_python(&limit.hint()))?;
             ("LimitError", format!("{limit}\nhint: {}", limit.hint()))
         }
         Failure::Ended => ("EndedError", "the text has ended: nothing may follow end of text".to_owned()),
@@ -135,7 +135,7 @@ fn shown(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         Failure::Panic(said) => ("InternalError", format!("a mistake of domino, please report it: {said}")),
         Failure::Mask(text) => ("MaskError", text),
     };
-    let raised = errors(py)?.getattr(class)?.call((text,), Some(&details))?;
+    let raised = errors(py)?.getattr(class)?.call((in_python(&text),), Some(&details))?;
     Ok(PyErr::from_value(raised))
 }
 
@@ -165,7 +165,7 @@ fn of_step(details: &Bound<'_, PyDict>, error: &StepError) -> PyResult<&'static 
             "RollbackError"
         }
         StepErrorKind::Limit(limit) => {
-            details.set_item("hint", limit.hint())?;
+            details.set_item("hint", in_python(&limit.hint()))?;
             if let Some(place) = error.place() {
                 details.set_item("bytes", place.bytes)?;
                 details.set_item("rules", place.rules.clone())?;
@@ -174,6 +174,11 @@ fn of_step(details: &Bound<'_, PyDict>, error: &StepError) -> PyResult<&'static 
         }
         _ => "StepError",
     })
+}
+
+/// Names of budgets as Python has them.
+fn in_python(text: &str) -> String {
+    text.replace("`Limits::", "the limit `")
 }
 
 /// The module with the classes of exceptions.
