@@ -1,10 +1,11 @@
 """The same schemas and texts in several engines: which texts does each let a model write?
 
-usage: verdicts.py [DOMINO]
+usage: verdicts.py [DOMINO [LLAMA_CPP]]
 
 A text is taken if each of its tokens, as the tokenizer of models/domino-small cuts it, is in the mask before
 it, and if the text may end behind the last one. DOMINO is the program (default: target/release/domino), which
-is asked by `check --batch`; the other engines are Python packages. One that is not installed is left out.
+is asked by `check --batch`; LLAMA_CPP is the program of llama_cpp.cpp, which makes grammars of schemas, and
+these are read by Domino. The other engines are Python packages. One that is not there is left out.
 """
 import importlib.metadata
 import json
@@ -181,22 +182,39 @@ def verdict(engine, vocabulary, schema, text):
     return ("yes" if engine.complete() else "no"), ""
 
 
-def domino(program, cases, flags):
-    """The verdicts of Domino: one call for all."""
-    rows = [
-        json.dumps({"id": number, "schema": case["schema"], "text": case["text"]})
-        for number, case in enumerate(cases)
-    ]
+def check(program, rows, flags):
+    """Domino's verdicts of rows for `check --batch`, by their ids."""
+    lines = "\n".join(json.dumps(row) for row in rows)
     run = subprocess.run(
-        [program, "check", "--batch", "-", *flags], input="\n".join(rows), text=True, capture_output=True
+        [program, "check", "--batch", "-", *flags], input=lines, text=True, capture_output=True
     )
     answers = {}
     for line in run.stdout.splitlines():
         answer = json.loads(line)
         kind = {True: "yes", False: "no", None: "refused"}[answer["accepted"]]
         answers[answer["id"]] = kind, answer.get("error") or ""
-    assert len(answers) == len(cases), run.stderr
-    return [answers[number] for number in range(len(cases))]
+    assert len(answers) == len(rows), run.stderr
+    return answers
+
+
+def domino(program, cases, flags):
+    rows = [{"id": at, "schema": case["schema"], "text": case["text"]} for at, case in enumerate(cases)]
+    answers = check(program, rows, flags)
+    return [answers[at] for at in range(len(cases))]
+
+
+def llama_cpp(program, converter, cases):
+    """The verdicts of the grammars that llama.cpp makes of the schemas."""
+    answers, rows = {}, []
+    for at, case in enumerate(cases):
+        schema = json.dumps(case["schema"])
+        run = subprocess.run([converter], input=schema, text=True, capture_output=True)
+        if run.returncode == 0:
+            rows.append({"id": at, "grammar": run.stdout, "syntax": "gbnf", "text": case["text"]})
+        else:
+            answers[at] = "refused", " ".join(run.stderr.split())
+    answers |= check(program, rows, [])
+    return [answers[at] for at in range(len(cases))]
 
 
 def main():
@@ -219,6 +237,8 @@ def main():
             continue
         print(f"{name}: {kind.package} {importlib.metadata.version(kind.package)}")
         columns[name] = [verdict(engine, vocabulary, case["schema"], case["text"]) for case in cases]
+    if len(sys.argv) > 2:
+        columns["llama.cpp"] = llama_cpp(program, sys.argv[2], cases)
     print("\n| case | valid | " + " | ".join(columns) + " |")
     print("|---" * (len(columns) + 2) + "|")
     for number, case in enumerate(cases):
