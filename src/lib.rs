@@ -198,6 +198,9 @@ mod pages {
     #[doc = include_str!("../docs/library.md")]
     mod library {}
 
+    #[doc = include_str!("../docs/compare.md")]
+    mod compare {}
+
     #[doc = include_str!("../docs/json-schema.md")]
     mod json_schema {}
 
