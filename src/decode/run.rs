@@ -17,7 +17,7 @@ use super::{
     stop::StopSearch,
 };
 use crate::{
-    constraint::{Completion, Constraint, Patience, StepError},
+    constraint::{Completion, Constraint, Patience, StepError, TextEnd},
     ids::TokenId,
     model::Kept,
     proposer::Drawn,
@@ -30,12 +30,25 @@ use crate::{
 pub enum Finish {
     /// The text is complete: the model ended it, or nothing can follow.
     Stop,
+    /// The text is complete, and nothing but white space could follow; the model was not asked. See
+    /// [`DecodeOptions::trailing_space`].
+    OnlySpace,
     /// A stop string was generated, and the text cut before it. Under a constraint it need not be complete.
     StopString,
     /// The limit of new tokens or the model's context was reached.
     Length,
     /// The caller had the text completed before it ended.
     Closed,
+}
+
+impl Finish {
+    /// Tells why a run ends whose text is where `constraint` is, if it does so whatever the model makes of it.
+    pub(super) fn of_text(constraint: &Constraint) -> Option<Self> {
+        Some(match constraint.end()? {
+            TextEnd::Nothing => Self::Stop,
+            TextEnd::OnlySpace => Self::OnlySpace,
+        })
+    }
 }
 
 /// What a run generated.
@@ -101,7 +114,10 @@ impl Run {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Self {
-        let constraint = constraint.map(|constraint| constraint.patient_unless_told(Patience::whole()));
+        let prepare = |constraint: Constraint| {
+            constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space)
+        };
+        let constraint = constraint.map(prepare);
         let possible = match constraint.as_ref().filter(|constraint| constraint.asks_for_specials()) {
             Some(constraint) => Arc::new(constraint.with_specials(&possible)),
             None => possible,
@@ -174,9 +190,9 @@ impl Run {
 
     fn ending(&mut self, context: usize) -> Option<Finish> {
         if let Some(constraint) = &self.constraint
-            && timed(&mut self.stats.mask_time, || constraint.is_complete() && !constraint.can_go_on())
+            && let Some(finish) = timed(&mut self.stats.mask_time, || Finish::of_text(constraint))
         {
-            return Some(Finish::Stop);
+            return Some(finish);
         }
         let full = self.sequence.len() > context || self.stats.tokens >= self.max_new_tokens;
         full.then_some(Finish::Length)

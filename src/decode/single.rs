@@ -71,7 +71,8 @@ pub(crate) fn write<M: Model>(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Written, DecodeError> {
     let (sampler, most) = (Sampler::new(options.sampling, options.seed), options.max_new_tokens);
-    let mut constraint = constraint.patient_unless_told(Patience::whole());
+    let constraint = constraint.patient_unless_told(Patience::whole());
+    let mut constraint = constraint.trailing_space(options.trailing_space);
     let vocabulary = constraint.vocabulary().clone();
     DecodeError::check_prompt(prompt.len(), model.context())?;
     let mut text = Text::new(prompt, options.stop.search());
@@ -90,8 +91,8 @@ pub(crate) fn write<M: Model>(
         if text.stopped {
             break Finish::StopString;
         }
-        if timed(&mut stats.mask_time, || constraint.is_complete() && !constraint.can_go_on()) {
-            break Finish::Stop;
+        if let Some(finish) = timed(&mut stats.mask_time, || Finish::of_text(&constraint)) {
+            break finish;
         }
         if text.sequence.len() > model.context() || stats.tokens >= most || !go_on() {
             break Finish::Length;

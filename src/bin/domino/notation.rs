@@ -192,6 +192,7 @@ macro_rules! shipped {
 pub(crate) const SHIPPED: &[Shipped] = shipped![
     "json" "rfc8259" "gsm8k" "xml_person" "rpg" "c"
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
+    "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c"
 ];
 
 /// Refuses YAML, which many schemas are kept in and no notation is.

@@ -75,13 +75,17 @@ fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Pr
     }
 }
 
+/// Shipped grammars of the paper begin so. Prompts, rows and tables call them by what is behind it, as the paper
+/// does.
+const OF_PAPER: &str = "paper/";
+
 fn task(
     source: Source<'_>,
     raw: RawTask,
     prompts: Option<&RawPrompts>,
     apart: WarmUpSource<'_>,
 ) -> Result<Task, ExperimentError> {
-    let RawTask { name, file, syntax, also, prompts: own, warm_up_prompts, answer } = raw;
+    let RawTask { mut name, file, syntax, also, prompts: own, warm_up_prompts, answer } = raw;
     let (syntax, grammar) = match (file, syntax) {
         (Some(file), syntax) => {
             let path = source.folder.join(&file);
@@ -92,6 +96,9 @@ fn task(
             let unknown = || source.wrong(format!("there is no grammar {name:?}"));
             let text = source.shipped.text(&name);
             let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, &name)))?;
+            if let Some(short) = name.strip_prefix(OF_PAPER) {
+                name = short.to_owned();
+            }
             (Syntax::Gbnf, text.to_owned())
         }
         (None, Some(_)) => {

@@ -39,7 +39,7 @@ use crate::{
 /// text again.
 ///
 /// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop, stop_string, length, interrupted by Ctrl-C, or error), tokens_per_second,
+/// token_ids, finish (stop, only_space, stop_string, length, interrupted by Ctrl-C, or error), tokens_per_second,
 /// interventions (null with --mask ahead, which does not ask what the model would have chosen by itself),
 /// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
 /// captures, if the grammar has named groups or marks rules, or --capture names some: a list of name, start,
