@@ -191,7 +191,8 @@ impl Program {
         self.lengths.get_or_init(|| Lengths::new(&self.lowered))
     }
 
-    /// Tells which rests of productions are white space. Worked out when it is first asked for, linear in the grammar.
+    /// Tells which rests of productions are white space. Worked out when it is first asked for, linear in
+    /// the grammar.
     pub(super) fn blank_rests(&self) -> &BlankRests {
         self.blank_rests.get_or_init(|| BlankRests::new(&self.lowered))
     }

@@ -47,8 +47,8 @@ pub struct DecodeOptions {
     /// Texts that end a run. Default: none.
     pub stop: StopStrings,
     /// Fate of white space behind a complete text, if there is a constraint; it takes the place of the
-    /// constraint's [own](crate::Constraint::trailing_space). Default: the text ends where only white space can
-    /// follow. [`ConditionalDecoder`](super::ConditionalDecoder) does not ask: there the end is drawn.
+    /// constraint's [own](crate::Constraint::trailing_space). Default: the text ends where only white space
+    /// can follow. [`ConditionalDecoder`](super::ConditionalDecoder) does not ask: there the end is drawn.
     pub trailing_space: TrailingSpace,
     /// Complete a text that was cut (by a limit of length or a stop string) by the shortest text that makes it one
     /// of the constraint's language; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).

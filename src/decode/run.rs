@@ -42,7 +42,8 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// Tells why a run ends whose text is where `constraint` is, if it does so whatever the model makes of it.
+    /// Tells why a run ends whose text is where `constraint` is, if it does so whatever the model makes of
+    /// it.
     pub(super) fn of_text(constraint: &Constraint) -> Option<Self> {
         Some(match constraint.end()? {
             TextEnd::Nothing => Self::Stop,
@@ -105,6 +106,11 @@ pub(super) struct Run {
     completion: Option<Completion>,
 }
 
+/// Prepares a constraint for a run: it stays with its steps, and heeds the options about white space.
+pub(super) fn patient(constraint: Constraint, options: &DecodeOptions) -> Constraint {
+    constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space)
+}
+
 impl Run {
     /// A run from `prompt` on, where `constraint` stands at the beginning of the text.
     pub(super) fn new(
@@ -114,10 +120,7 @@ impl Run {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Self {
-        let prepare = |constraint: Constraint| {
-            constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space)
-        };
-        let constraint = constraint.map(prepare);
+        let constraint = constraint.map(|constraint| patient(constraint, options));
         let possible = match constraint.as_ref().filter(|constraint| constraint.asks_for_specials()) {
             Some(constraint) => Arc::new(constraint.with_specials(&possible)),
             None => possible,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Rests of productions that have been completed, and the places whose rests are yet to be looked at.
-struct Search<'a> {
+struct Tail<'a> {
     cfg: &'a Cfg,
     /// Answers by dot: is the rest of its production of the kind?
     rests: &'a [bool],
@@ -21,7 +21,7 @@ struct Search<'a> {
     open: Vec<(NonterminalId, SetId)>,
 }
 
-impl Search<'_> {
+impl Tail<'_> {
     /// Is the rest after a dot of the kind? A list of parts in any order counts as if it were not.
     fn holds(&self, dot: Dot) -> bool {
         let is_list = || self.cfg.lists().of_symbol(self.cfg.lhs(dot)).is_some();
@@ -35,8 +35,8 @@ impl Search<'_> {
         }
     }
 
-    /// Completes the production of an item whose dot, in `set`, moves over one symbol. Returns whether its rest
-    /// is of the kind.
+    /// Completes the production of an item whose dot, in `set`, moves over one symbol. Returns whether its
+    /// rest is of the kind.
     fn move_on(&mut self, parser: &Parser, set: SetId, (dot, begun): (Dot, Begun)) -> bool {
         if dot.index() >= self.cfg.dot_count() || !self.holds(dot.next()) {
             return false;
@@ -54,9 +54,9 @@ impl Search<'_> {
 }
 
 impl Parser {
-    /// Is every symbol that can follow `set`, or, if one is given, that terminal in it, of a kind? `rests` says
-    /// by dot whether all symbols in the rest of its production are. No is also the answer where a list of
-    /// parts in any order may go on.
+    /// Is every symbol that can follow `set`, or, if one is given, that terminal in it, of a kind? `rests`
+    /// says by dot whether all symbols in the rest of its production are. No is also the answer where a list
+    /// of parts in any order may go on.
     ///
     /// Linear in the items that it looks at, and it ends at the first rest of another kind.
     pub(crate) fn follows_only(
@@ -66,28 +66,28 @@ impl Parser {
         set: SetId,
         after: Option<TerminalId>,
     ) -> bool {
-        let mut search = Search { cfg, rests, seen: HashSet::new(), open: Vec::new() };
+        let mut tail = Tail { cfg, rests, seen: HashSet::new(), open: Vec::new() };
         let core = self.sets().core(set);
         match after {
             Some(terminal) => {
                 let mut waiting = core.waiting_for_terminal(terminal).unwrap_or_default();
-                if !waiting.all(|at| search.move_on(self, set, core.terminal_rule(at))) {
+                if !waiting.all(|at| tail.move_on(self, set, core.terminal_rule(at))) {
                     return false;
                 }
             }
             None => {
                 for &Item { dot, origin } in self.sets().kernel(set) {
-                    if dot.index() >= cfg.dot_count() || !search.holds(dot) {
+                    if dot.index() >= cfg.dot_count() || !tail.holds(dot) {
                         return false;
                     }
-                    search.complete(cfg.lhs(dot), origin);
+                    tail.complete(cfg.lhs(dot), origin);
                 }
             }
         }
-        while let Some((nonterminal, set)) = search.open.pop() {
+        while let Some((nonterminal, set)) = tail.open.pop() {
             let core = self.sets().core(set);
             let mut waiting = core.waiting_for_nonterminal(nonterminal);
-            if !waiting.all(|at| search.move_on(self, set, core.nonterminal_rule(at))) {
+            if !waiting.all(|at| tail.move_on(self, set, core.nonterminal_rule(at))) {
                 return false;
             }
         }

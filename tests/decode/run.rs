@@ -209,8 +209,9 @@ fn a_favoured_text_is_written_without_intervention() {
         let generation = generate(model, Some(&constraint), Sampling::greedy(), 0, masking);
         check(&generation, &constraint);
         assert_eq!(generation.tokens, tokens);
-        assert_eq!((generation.finish, generation.stats.interventions), (Finish::Stop, 0));
-        assert_eq!(generation.stats.draws, tokens.len() + 1);
+        assert_eq!((generation.finish, generation.stats.interventions), (Finish::OnlySpace, 0));
+        // Behind the last brace nothing but white space can follow: the model is not asked.
+        assert_eq!(generation.stats.draws, tokens.len());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where texts end: a complete text ends where nothing but white space can follow it.
+//! Ends of texts: a complete text ends where nothing but white space can follow it.
 
 mod decoders;
 #[cfg(feature = "cli")]

@@ -69,7 +69,8 @@ pub(crate) struct LowLearn {
     /// The first run's seed; each has one of its own.
     #[arg(long, short = 's', value_name = "N", default_value_t = 1_000_000)]
     seed: u64,
-    /// End a complete text of a run where nothing but white space can follow, or not, as `domino generate` does.
+    /// End a complete text of a run where nothing but white space can follow, or not, as `domino generate`
+    /// does.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop, conflicts_with = "text")]
     trailing_space: Trailing,
     /// Learn from texts of the language instead, in these files.

@@ -1,10 +1,10 @@
 //! Decides whether a text is complete and nothing but white space can follow it.
 //!
-//! Decided on what the threads and the boundary of a state may still read: a terminal is blank if every text of
-//! it is white space, by its DFA beside one of white space; a rest of a production is blank if all symbols in
-//! it are, and a nonterminal if all its productions are (a greatest fixed point). That is exact for the
-//! context-free language. What only readers forbid (keys and items that would come twice), and what greedy
-//! lexing forbids, counts as if it could follow, so that no text ends too early.
+//! Decided on what the threads and the boundary of a state may still read: a terminal is blank if every text
+//! of it is white space, by its DFA beside one of white space; a rest of a production is blank if all
+//! symbols in it are, and a nonterminal if all its productions are (a greatest fixed point). That is exact
+//! for the context-free language. What only readers forbid (keys and items that would come twice), and what
+//! greedy lexing forbids, counts as if it could follow, so that no text ends too early.
 
 mod characters;
 mod policy;
@@ -64,8 +64,8 @@ impl Constraint {
         self
     }
 
-    /// Tells why the text must end here, if it must: it is complete, and nothing can follow but perhaps white space
-    /// that is [not wanted](Self::trailing_space).
+    /// Tells why the text must end here, if it must: it is complete, and nothing can follow but perhaps
+    /// white space that is [not wanted](Self::trailing_space).
     pub(crate) fn end(&self) -> Option<TextEnd> {
         if !self.is_complete() {
             None
@@ -81,8 +81,8 @@ impl Constraint {
     /// `White_Space`), or nothing? Then a model that goes on adds nothing to the text: the decoders of this
     /// crate end it here, unless [`TrailingSpace::Keep`] is set.
     ///
-    /// By the grammar, not by tries: exact, but that white space alone must be what its rules allow. What keys
-    /// or items that may not come twice, or greedy lexing, rule out counts as if it could follow.
+    /// By the grammar, not by tries: exact, but that white space alone must be what its rules allow. What
+    /// keys or items that may not come twice, or greedy lexing, rule out counts as if it could follow.
     ///
     /// Makes no mask and takes no step. Of a text that can go on by something else it costs lookups of the
     /// terminals that may come; otherwise it is linear in the places of the grammar that are open, and the

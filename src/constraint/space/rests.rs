@@ -38,8 +38,8 @@ impl BlankRests {
     }
 }
 
-/// Tells of each nonterminal whether every text of it is white space. One that has another spreads to all that
-/// use it.
+/// Tells of each nonterminal whether every text of it is white space. One that has another spreads to all
+/// that use it.
 fn blank_nonterminals(cfg: &Cfg, terminals: &[bool]) -> Vec<bool> {
     let mut users: Vec<Vec<NonterminalId>> = vec![Vec::new(); cfg.nonterminal_count()];
     let mut open: Vec<NonterminalId> = Vec::new();

@@ -75,9 +75,14 @@ fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Pr
     }
 }
 
-/// Shipped grammars of the paper begin so. Prompts, rows and tables call them by what is behind it, as the paper
-/// does.
-const OF_PAPER: &str = "paper/";
+/// Shortens the name of a shipped grammar of the paper: prompts, rows and tables call `paper/json` just
+/// `json`.
+pub(super) fn short_name(name: String) -> String {
+    match name.strip_prefix("paper/") {
+        Some(short) => short.to_owned(),
+        None => name,
+    }
+}
 
 fn task(
     source: Source<'_>,
@@ -96,9 +101,7 @@ fn task(
             let unknown = || source.wrong(format!("there is no grammar {name:?}"));
             let text = source.shipped.text(&name);
             let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, &name)))?;
-            if let Some(short) = name.strip_prefix(OF_PAPER) {
-                name = short.to_owned();
-            }
+            name = short_name(name);
             (Syntax::Gbnf, text.to_owned())
         }
         (None, Some(_)) => {

@@ -206,8 +206,8 @@ impl Variant {
     }
 }
 
-/// The prior that comes with the model in `folder` for a grammar: of that name, or of the paper's of that name,
-/// which a definition may mean.
+/// The prior that comes with the model in `folder` for a grammar: of that name, or of the paper's of that
+/// name, which a definition may mean.
 pub(super) fn shipped_prior(
     folder: Option<&Path>,
     name: &str,

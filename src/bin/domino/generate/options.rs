@@ -68,8 +68,9 @@ pub(crate) struct LowOptions {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) stop: Vec<String>,
     /// End a complete text where nothing but white space can follow it, or let the model go on. stop: the
-    /// text ends there, and the model is not asked (finish is only_space). keep: the model goes on and ends the
-    /// text when it likes, as in the DOMINO paper. Not asked by --sampling conditional, which draws the end.
+    /// text ends there, and the model is not asked (finish is only_space). keep: the model goes on and ends
+    /// the text when it likes, as in the DOMINO paper. Not asked by --sampling conditional, which draws the
+    /// end.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop)]
     pub(super) trailing_space: Trailing,
     /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
