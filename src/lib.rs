@@ -178,7 +178,7 @@ pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
     CompilerMemory, Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError,
-    StepErrorKind, TerminalRun, TextPlace, ThreadView,
+    StepErrorKind, TerminalRun, TextPlace, ThreadView, TrailingSpace,
 };
 pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;

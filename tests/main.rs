@@ -49,6 +49,7 @@ mod decider;
 mod decode;
 #[cfg(feature = "cli")]
 mod docs;
+mod ends;
 mod extensions;
 mod fuzz_replay;
 #[cfg(all(feature = "cli", feature = "oracle"))]

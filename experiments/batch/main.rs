@@ -273,7 +273,7 @@ fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyh
     let prompts = std::fs::read_to_string(root.join("experiments/train/prompts.jsonl"))?;
     let mut requests = Vec::new();
     for name in GRAMMARS {
-        let text = std::fs::read_to_string(root.join("grammars").join(name).with_extension("gbnf"))?;
+        let text = std::fs::read_to_string(root.join("grammars/paper").join(name).with_extension("gbnf"))?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();

@@ -93,7 +93,7 @@ fn head() -> Option<String> {
 
 /// Shipped grammars, from their folder.
 fn shipped(name: &str) -> Option<&'static str> {
-    let text = std::fs::read_to_string(Path::new("grammars").join(name).with_extension("gbnf")).ok()?;
+    let text = std::fs::read_to_string(Path::new("grammars/paper").join(name).with_extension("gbnf")).ok()?;
     Some(Box::leak(text.into_boxed_str()))
 }
 

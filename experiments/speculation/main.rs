@@ -126,7 +126,10 @@ fn measure<M: Model>(args: &Args, protocol: &Protocol, model: M) -> anyhow::Resu
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
     let mut rows = Vec::new();
     for name in &args.grammars {
-        let path = args.root.join("grammars").join(name).with_extension("gbnf");
+        let grammars = args.root.join("grammars");
+        let path = grammars.join("paper").join(name).with_extension("gbnf");
+        let of_program = || grammars.join(name).with_extension("gbnf");
+        let path = if path.is_file() { path } else { of_program() };
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;

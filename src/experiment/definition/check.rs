@@ -9,7 +9,7 @@ use super::{
     raw::{RawDefinition, RawDraft, RawProgram, RawQuick},
     shipped::ShippedGrammars,
     source::Source,
-    tasks::{WarmUpSource, tasks},
+    tasks::{WarmUpSource, short_name, tasks},
 };
 use crate::{
     decode::{Sampling, StopStrings},
@@ -169,6 +169,7 @@ fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> R
         }
     }
     if let Some(names) = quick.grammars {
+        let names: Vec<String> = names.into_iter().map(short_name).collect();
         source.list("quick.grammars", &names, Clone::clone)?;
         for name in &names {
             if !definition.tasks.iter().any(|task| task.name == *name) {

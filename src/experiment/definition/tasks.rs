@@ -76,6 +76,15 @@ fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Pr
     }
 }
 
+/// Shortens the name of a shipped grammar of the paper: prompts, rows and tables call `paper/json` just
+/// `json`.
+pub(super) fn short_name(name: String) -> String {
+    match name.strip_prefix("paper/") {
+        Some(short) => short.to_owned(),
+        None => name,
+    }
+}
+
 /// Builds a task of a definition: its grammar, prompts and answers.
 fn task(
     source: Source<'_>,
@@ -84,7 +93,9 @@ fn task(
     apart: WarmUpSource<'_>,
 ) -> Result<Task, ExperimentError> {
     let (syntax, grammar, functions) = grammar_of(source, &raw)?;
+    let is_shipped = raw.file.is_none() && raw.tools.is_none();
     let RawTask { name, also, prompts: own, warm_up_prompts, answer, .. } = raw;
+    let name = if is_shipped { short_name(name) } else { name };
     let answer = answer_place(source, answer.as_deref(), functions.as_ref(), &name)?;
     let mut prompts = match own.as_ref().or(prompts) {
         Some(prompts) => prompts_of(source, prompts, &name)?,

@@ -27,7 +27,7 @@ use crate::{
     constraint::Constraint,
     decode::{DrawError, Sampler},
     ids::TokenId,
-    mistralrs::{error::RequestError, row, watch::RequestWatch},
+    mistralrs::{error::RequestError, processor::end_of_text, row, watch::RequestWatch},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -271,7 +271,11 @@ impl SpeculativeProcessor {
         // has tokens.
         let token = match &mut state.constraint {
             Some(constraint) => {
-                let allowed = constraint.mask()?;
+                let end = constraint.end().map(|_| end_of_text(&self.model.vocabulary));
+                let allowed = match &end {
+                    Some(end) => end,
+                    None => constraint.mask()?,
+                };
                 masked = begun.elapsed();
                 if allowed.is_empty() {
                     return Err(DrawError::NoneAllowed.into());
