@@ -31,7 +31,7 @@ fn main() {
          | us a token"
     );
 
-    let json = Grammar::parse(Syntax::Gbnf, include_str!("../grammars/json.gbnf"), &Limits::default());
+    let json = Grammar::parse(Syntax::Gbnf, include_str!("../grammars/paper/json.gbnf"), &Limits::default());
     let compiled = compile(&vocabulary, &json.expect("a grammar"));
     let start: Vec<TokenId> = "{\"a\":[".chars().map(|letter| token(&letter.to_string())).collect();
     let record = "{\"name\": \"Ada\", \"born\": 1815, \"notes\": [\"A\", \"G\"], \"alive\": false},\n";

@@ -24,7 +24,7 @@ struct Case {
 
 impl Case {
     fn read(name: &'static str, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> Self {
-        let read = |ending: &str| read(&format!("grammars/{name}.{ending}"));
+        let read = |ending: &str| read(&format!("grammars/paper/{name}.{ending}"));
         let examples: serde_json::Value = serde_json::from_str(&read("examples.json")).expect("examples");
         let accepted = examples["accepted"].as_array().expect("accepted examples").iter();
         let texts: Vec<Vec<TokenId>> = accepted

@@ -115,11 +115,13 @@ fn grammars_are_listed_and_printed() {
     assert_eq!(last_line(&domino(&["grammars", "--json"], b""))["grammars"][0]["name"], "json");
     assert!(domino(&["grammars", "json"], b"").stdout.contains("root   ::="));
     // Every file is listed and can be used.
-    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/grammars")).unwrap();
-    let mut names: Vec<String> = files
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter_map(|name| name.strip_suffix(".gbnf").map(str::to_owned))
-        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
+    let mut names: Vec<String> = Vec::new();
+    for inside in ["", "paper/"] {
+        let files = std::fs::read_dir(folder.join(inside)).unwrap();
+        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.extend(files.filter_map(|name| Some(format!("{inside}{}", name.strip_suffix(".gbnf")?))));
+    }
     names.sort_unstable();
     let list = last_line(&domino(&["grammars", "--json"], b""));
     let mut listed: Vec<&str> =

@@ -14,7 +14,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-const DEFINITION: &str = r#"
+pub(crate) const DEFINITION: &str = r#"
 name = "noise"
 models = ["model"]
 grammars = [{ name = "words", file = "words.gbnf" }]
@@ -33,7 +33,7 @@ seeds = [3]
 const RUNS: usize = 2 * 12 * 4;
 
 /// A folder with the definition and its model.
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("model");
     std::fs::create_dir(&model).unwrap();
@@ -43,7 +43,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn experiment(folder: &Path, arguments: &[&str]) -> Run {
+pub(crate) fn experiment(folder: &Path, arguments: &[&str]) -> Run {
     domino_in(folder, &[&["experiment"], arguments].concat(), b"")
 }
 
@@ -54,7 +54,7 @@ fn started(folder: &Path, arguments: &[&str]) -> Child {
 }
 
 /// The rows of a folder: the key of each run, and its tokens.
-fn rows(folder: &Path) -> Vec<(String, Value)> {
+pub(crate) fn rows(folder: &Path) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(folder.join("rows.jsonl")).unwrap();
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let run = |row: &Value| {

@@ -22,13 +22,15 @@ pub(crate) struct Examples {
 /// The shipped grammars: name, text, examples.
 pub(crate) fn shipped() -> Vec<(String, String, Examples)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
-    let names: BTreeSet<String> = fs::read_dir(&folder)
-        .expect("the folder of grammars")
-        .filter_map(|entry| {
-            Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".gbnf")?.to_owned())
-        })
-        .collect();
-    assert!(names.len() >= 12, "{names:?}");
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for inside in ["", "paper/"] {
+        let files = fs::read_dir(folder.join(inside)).expect("a folder of grammars");
+        names.extend(files.filter_map(|entry| {
+            let file = entry.ok()?.file_name().into_string().ok()?;
+            Some(format!("{inside}{}", file.strip_suffix(".gbnf")?))
+        }));
+    }
+    assert!(names.len() >= 17, "{names:?}");
     let read = |name: String| {
         let text = fs::read_to_string(folder.join(format!("{name}.gbnf"))).expect("a grammar");
         let examples = fs::read(folder.join(format!("{name}.examples.json"))).expect("examples");

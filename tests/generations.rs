@@ -83,7 +83,7 @@ fn generate(count: usize) -> Vec<Text> {
             let made = decoder.generate(&prompt).expect("a text");
             // Every grammar of the paper is of UTF-8 texts, but a cut may fall inside a character.
             let bytes = vocabulary.concat(&made.tokens);
-            let finished = made.finish == Finish::Stop;
+            let finished = matches!(made.finish, Finish::Stop | Finish::OnlySpace);
             let bytes = if finished {
                 String::from_utf8(bytes).expect("UTF-8")
             } else {

@@ -3,6 +3,8 @@
 // --batch: rows in, a line for each of them out.
 #[cfg(feature = "cli")]
 mod batch;
+// Cards, on machines without one: kernels thread by thread.
+mod card;
 // Chat templates: golden prompts, hostile templates, and the program with them.
 mod chat;
 // The program as a shell sees it: output, exit codes, errors.
@@ -74,6 +76,8 @@ mod decode;
 // Commands on pages can be run.
 #[cfg(feature = "cli")]
 mod docs;
+// Ends of texts: only white space can follow.
+mod ends;
 // Named languages in regular expressions and GBNF.
 mod extensions;
 // The fuzz corpus and its regressions.

@@ -137,11 +137,11 @@ fn check_real_json<D: Decider>() {
 
 /// The paper's grammars: our name and the reference's.
 const PAPER: [(&str, &str); 5] = [
-    ("json", "json_basic"),
-    ("gsm8k", "gsm8k"),
-    ("c", "c_simple"),
-    ("xml_person", "xml_person"),
-    ("rpg", "rpg_template"),
+    ("paper/json", "json_basic"),
+    ("paper/gsm8k", "gsm8k"),
+    ("paper/c", "c_simple"),
+    ("paper/xml_person", "xml_person"),
+    ("paper/rpg", "rpg_template"),
 ];
 
 /// The reference texts of a grammar.

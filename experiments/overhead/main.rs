@@ -93,7 +93,9 @@ fn main() -> anyhow::Result<()> {
     println!("|---|---|---|---|---|---|---|---|");
     for name in &args.grammars {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        let path = root.join("grammars").join(name).with_extension("gbnf");
+        let path = root.join("grammars/paper").join(name).with_extension("gbnf");
+        let of_program = || root.join("grammars").join(name).with_extension("gbnf");
+        let path = if path.is_file() { path } else { of_program() };
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, ensure};
 use domino::{
     TokenId,
-    model::{Logits, Model, Rows},
+    model::{Kept, Logits, Model, Rows},
 };
 
 /// Seconds of passes over n tokens, as measured of a larger model.
@@ -69,6 +69,11 @@ impl<M: Model> Model for Paced<M> {
 
     fn vocabulary_size(&self) -> usize {
         self.model.vocabulary_size()
+    }
+
+    fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<M::Error>>, M::Error> {
+        // Only passes that are waited for can take as long as another model's.
+        if self.pace.is_some() { Ok(None) } else { self.model.begin(tokens, rows) }
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, M::Error> {

@@ -33,6 +33,7 @@ impl Row {
             "tokens_per_pass": speculative.tokens_per_pass(),
             "acceptance": ratio(speculative.accepted, speculative.drafted),
             "drafted": speculative.drafted, "accepted": speculative.accepted, "same": same,
+            "runs": speculative.runs, "differing": speculative.runs.saturating_sub(*same),
             "unconstrained": sums(unconstrained), "plain": sums(plain), "speculative": sums(speculative),
             "first_pass_milliseconds": cost.seconds(Pass::whole(1)) * 1e3, "cost": curve,
             "cost_without_whole_rows": narrow,

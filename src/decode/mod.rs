@@ -39,6 +39,9 @@ mod stop;
 mod verification;
 mod wide;
 
+#[cfg(feature = "experiments")]
+#[doc(hidden)]
+pub use batch::BatchPart;
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
 #[cfg(feature = "tokenizers")]

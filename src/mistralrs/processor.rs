@@ -19,7 +19,8 @@ use crate::{
 
 /// Makes a request of any mistral.rs engine write a text of a grammar. All tokens that cannot follow get
 /// probability zero before the engine applies its temperature and cuts and draws. Once the text is complete
-/// and nothing can follow, only end of text is left.
+/// and nothing can follow, only end of text is left; also where only white space can follow, unless the
+/// constraint is to [keep it](Constraint::trailing_space).
 ///
 /// Each request needs its own processor, which tracks its text. With several choices (`n_choices`) each of
 /// them is a text of the grammar, at the cost of reading its tokens again at every step.
@@ -79,7 +80,7 @@ impl GrammarLogitsProcessor {
         let begun = Instant::now();
         place.follow(context)?;
         let length = place.len();
-        let ended = place.constraint().is_ended();
+        let ended = place.constraint().end().is_some();
         let end = ended.then(|| end_of_text(&self.vocabulary));
         let allowed = match &end {
             Some(end) => end,
@@ -108,7 +109,7 @@ impl GrammarLogitsProcessor {
 }
 
 /// The tokens that end a text.
-fn end_of_text(vocabulary: &Vocabulary) -> TokenSet {
+pub(super) fn end_of_text(vocabulary: &Vocabulary) -> TokenSet {
     let mut end = vocabulary.empty_set();
     vocabulary.end_of_text().iter().for_each(|&token| end.insert(token));
     end

@@ -282,7 +282,10 @@ impl EngineRunner {
             }
             (Some(speculation), _) => {
                 let mut what = match under {
-                    Under::Ours(constraint) => SpeculativeRequest::new(constraint.fork()),
+                    Under::Ours(constraint) => {
+                        let constraint = constraint.fork().trailing_space(options.trailing_space);
+                        SpeculativeRequest::new(constraint)
+                    }
                     _ => SpeculativeRequest::unconstrained(),
                 };
                 what = what.draw_by(sampler, prompt.len());
@@ -292,7 +295,8 @@ impl EngineRunner {
                 self.runtime.block_on(speculation.attach(&mut request, what))?
             }
             (None, Under::Ours(constraint)) => {
-                let processor = GrammarLogitsProcessor::new(constraint.fork()).draw_by(sampler, prompt.len());
+                let constraint = constraint.fork().trailing_space(options.trailing_space);
+                let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, prompt.len());
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch

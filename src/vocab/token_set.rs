@@ -170,6 +170,33 @@ impl TokenSet {
         }
     }
 
+    /// Writes the set as a bit for each id into `row`, token `t` as bit `t % 32` of `row[t / 32]`: the masks
+    /// that samplers in Python take. What lies past the set is cleared, and tokens past the end of `row` are
+    /// left out. One pass over `row`; allocates nothing.
+    pub fn write_bits32(&self, row: &mut [i32]) {
+        match &self.held {
+            Held::Listed(tokens) => {
+                row.fill(0);
+                for token in tokens {
+                    let index = token.index();
+                    if let Some(half) = row.get_mut(index / 32) {
+                        *half |= 1 << (index % 32);
+                    }
+                }
+            }
+            Held::Bits(words) => {
+                let whole = row.len() / 2;
+                let (pairs, last) = row.as_chunks_mut::<2>();
+                let (written, past) = pairs.split_at_mut(words.len().min(whole));
+                written.iter_mut().zip(words).for_each(|(pair, &word)| *pair = halves(word));
+                past.fill([0; 2]);
+                for last in last {
+                    *last = words.get(whole).map_or(0, |&word| halves(word)[0]);
+                }
+            }
+        }
+    }
+
     /// Returns the tokens in the form in which they are stored.
     pub(crate) fn contents(&self) -> Contents<'_> {
         match &self.held {
@@ -392,6 +419,11 @@ mod tests {
                 prop_assert_eq!(set.is_subset(&another), expected.is_subset(&other));
                 prop_assert_eq!(another.is_subset(set), other.is_subset(&expected));
                 let shared: BTreeSet<u32> = &expected & &other;
+                let mut row = vec![-1; 75 + size % 2];
+                set.write_bits32(&mut row);
+                let is_set = |index: &usize| row[index / 32] >> (index % 32) & 1 == 1;
+                let ids: Vec<usize> = set.iter().map(TokenId::index).collect();
+                prop_assert_eq!((0..2_400).filter(is_set).collect::<Vec<_>>(), ids);
                 prop_assert_eq!(set.common(&another).collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(another.common(set).collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(bits.common(set).count(), expected.len());

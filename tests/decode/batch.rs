@@ -188,8 +188,12 @@ fn passes_are_shared_and_places_are_taken_again() {
 
 #[test]
 fn what_goes_wrong_in_one_ends_that_one_only() {
-    let good =
-        || Request { prompt: prompt(), constraint: Some(shipped("json")), options: options(), drafts: false };
+    let good = || Request {
+        prompt: prompt(),
+        constraint: Some(shipped("paper/json")),
+        options: options(),
+        drafts: false,
+    };
     let mut batch = batch(3);
     let first = good().add(&mut batch);
     let add = |batch: &mut Batch, prompt: &[TokenId]| batch.add(prompt, None, &options()).unwrap();
@@ -231,12 +235,8 @@ fn a_model_that_breaks_ends_who_it_breaks_for() {
     for fault in [Fault::Pass, Fault::NotANumber] {
         let models = vec![model(6), model(6).fault(6, fault)];
         let mut batch = BatchDecoder::new(OneByOne::new(models), vocabulary()).unwrap();
-        let request = Request {
-            prompt: prompt(),
-            constraint: Some(shipped("json")),
-            options: options(),
-            drafts: false,
-        };
+        let constraint = Some(shipped("paper/json"));
+        let request = Request { prompt: prompt(), constraint, options: options(), drafts: false };
         let (well, ill) = (request.add(&mut batch), request.add(&mut batch));
         let mut seen = Vec::new();
         while !batch.is_empty() {
@@ -261,8 +261,8 @@ fn a_model_that_breaks_ends_who_it_breaks_for() {
 #[test]
 fn sequences_can_be_cancelled() {
     let mut batch = batch(1);
-    let request =
-        Request { prompt: prompt(), constraint: Some(shipped("json")), options: options(), drafts: false };
+    let constraint = Some(shipped("paper/json"));
+    let request = Request { prompt: prompt(), constraint, options: options(), drafts: false };
     let (running, waiting) = (request.add(&mut batch), request.add(&mut batch));
     batch.step();
     batch.step();
@@ -339,7 +339,7 @@ fn what_does_not_belong_together_is_refused() {
     assert!(matches!(error.kind(), BuildErrorKind::VocabularyTooLarge { model: 100, .. }));
     let other = vocabulary().with_end_of_text([TokenId::new(256)]).unwrap();
     let mut batch = BatchDecoder::new(OneByOne::new(vec![model(0)]), other).unwrap();
-    let error = batch.add(&prompt(), Some(shipped("json")), &options()).unwrap_err();
+    let error = batch.add(&prompt(), Some(shipped("paper/json")), &options()).unwrap_err();
     assert_eq!(*error.kind(), BuildErrorKind::OtherVocabulary);
     let error = BatchDecoder::new(OneByOne::<ScriptedModel>::new(Vec::new()), vocabulary()).unwrap_err();
     assert_eq!(*error.kind(), BuildErrorKind::NoSequences);
@@ -411,7 +411,7 @@ fn who_shares_a_proposer_asks_it_in_turn() {
                 let proposer = BestOf::new(vec![Box::new(Arc::clone(&register))]);
                 let drafter = Drafter::new(Box::new(proposer), DraftLength::up_to(3, 0.0).unwrap());
                 assert!(drafter.is_shared());
-                let json = Some(shipped("json"));
+                let json = Some(shipped("paper/json"));
                 batch.add_with_drafter(&prompt, json, &options(), drafter).unwrap();
             }
             drain(&mut batch, &mut BTreeMap::new());
@@ -474,7 +474,7 @@ fn who_shares_no_proposer_is_asked_by_the_threads_of_passes() {
             let own: Box<dyn Propose> = Box::new(askers.clone());
             let proposer = if shared { Box::new(Arc::new(Mutex::new(own))) } else { own };
             let drafter = Drafter::new(proposer, DraftLength::up_to(1, 0.0).unwrap());
-            batch.add_with_drafter(&prompt(), Some(shipped("json")), &options(), drafter).unwrap();
+            batch.add_with_drafter(&prompt(), Some(shipped("paper/json")), &options(), drafter).unwrap();
         }
         drain(&mut batch, &mut BTreeMap::new());
         // A pool of one thread gives no task to others, so the stepping thread asks.

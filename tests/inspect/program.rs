@@ -35,9 +35,9 @@ fn json(grammar: &str, arguments: &[&str]) -> Value {
 
 #[test]
 fn the_summary_has_sizes_and_times() {
-    let text = good(domino(&["inspect", "-g", "json"], b"")).stdout;
+    let text = good(domino(&["inspect", "-g", "paper/json"], b"")).stdout;
     assert!(text.contains("7  rules") && text.contains("ms compiling"), "{text}");
-    let answer = last_line(&good(domino(&["inspect", "-g", "json", "--json"], b"")));
+    let answer = last_line(&good(domino(&["inspect", "-g", "paper/json", "--json"], b"")));
     assert_eq!(answer["sizes"]["rules"], 7);
     assert!(answer["times"]["compiling_ms"].as_f64().unwrap() > 0.0);
 }

@@ -6,6 +6,7 @@ mod draft_model;
 mod drafts;
 mod priors;
 #[cfg(feature = "candle")]
+mod several;
 mod shipped;
 
 use domino::{

@@ -26,7 +26,7 @@ use crate::{
     constraint::Constraint,
     decode::{DrawError, Sampler},
     ids::TokenId,
-    mistralrs::{error::RequestError, row, watch::RequestWatch},
+    mistralrs::{error::RequestError, processor::end_of_text, row, watch::RequestWatch},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -270,7 +270,11 @@ impl SpeculativeProcessor {
         // The mask comes first: most masks are cached, and a draw takes as long as its set has tokens.
         let token = match &mut state.constraint {
             Some(constraint) => {
-                let allowed = constraint.mask()?;
+                let end = constraint.end().map(|_| end_of_text(&self.model.vocabulary));
+                let allowed = match &end {
+                    Some(end) => end,
+                    None => constraint.mask()?,
+                };
                 masked = begun.elapsed();
                 if allowed.is_empty() {
                     return Err(DrawError::NoneAllowed.into());

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::integer::Instructions;
+use super::{card::CardFault, integer::Instructions};
 use crate::{
     gguf::{GgufError, GgufErrorKind},
     ids::TokenId,
@@ -109,6 +109,8 @@ pub enum ModelErrorKind {
         /// The reason in words; the source is the library's error.
         reason: String,
     },
+    /// A card failed while a model was loaded or run; the source has the driver's words.
+    Card(CardFault),
     /// The tensor library failed; see the source.
     Backend,
 }
@@ -156,7 +158,8 @@ impl From<GgufError> for ModelError {
 
 impl From<candle_core::Error> for ModelError {
     fn from(error: candle_core::Error) -> Self {
-        Self::with_source(ModelErrorKind::Backend, error)
+        let fault = CardFault::of(&error.to_string());
+        Self::with_source(fault.map_or(ModelErrorKind::Backend, ModelErrorKind::Card), error)
     }
 }
 
@@ -213,6 +216,7 @@ impl std::fmt::Display for ModelErrorKind {
             Self::NoSuchSequence(sequence) => write!(f, "the batch has no room for a sequence {sequence}"),
             Self::SequenceTwice(sequence) => write!(f, "sequence {sequence} is in one pass twice"),
             Self::Device { device, reason } => write!(f, "{device} cannot be used: {reason}"),
+            Self::Card(fault) => write!(f, "the card failed: {fault}"),
             Self::Backend => write!(f, "the tensor library failed"),
         }
     }

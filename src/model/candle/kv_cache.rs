@@ -48,6 +48,11 @@ impl KvCache {
         self.context
     }
 
+    /// Keys and values of each layer, `[kv_heads, context, head_dim]`.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = [&Tensor; 2]> {
+        self.layers.iter().map(|layer| [&layer.keys, &layer.values])
+    }
+
     /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
     /// views of positions `from .. len + n` of both.
     ///

@@ -8,6 +8,7 @@
 mod ahead;
 mod attention;
 mod batch;
+mod card;
 mod config;
 mod config_gguf;
 mod config_json;
@@ -45,6 +46,7 @@ use std::{num::NonZeroUsize, path::Path};
 use serde_json::Value as Json;
 
 pub use batch::CandleBatch;
+pub use card::{CardFault, CardMode};
 pub use description::{FormatShare, ModelDescription};
 pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
