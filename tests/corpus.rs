@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 use crate::decider::{Decider, Engine};
 
-/// The file `NAME.examples.json` beside `NAME.gbnf`.
+/// The contents of `NAME.examples.json`, beside `NAME.gbnf`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Examples {
     /// Texts of the language.
     pub(crate) accepted: Vec<String>,
-    /// Texts that are not; some are prefixes of texts that are.
+    /// Texts outside of the language; some are prefixes of texts in it.
     rejected: Vec<String>,
-    /// Prefixes of texts of the language; some are texts of it.
+    /// Prefixes of texts of the language; some are themselves texts of it.
     prefixes: Vec<String>,
 }
 
@@ -90,7 +90,8 @@ fn the_engine_decides_every_example_as_said() {
     check_examples::<Engine>();
 }
 
-/// Along every example, the bytes that may follow are those of the oracle, and the text may end where it says.
+/// Bytes that may follow, and whether the text may end, by the engine and by the oracle at every byte of
+/// every example.
 #[cfg(feature = "oracle")]
 #[test]
 fn the_engine_agrees_with_the_oracle_at_every_byte() {

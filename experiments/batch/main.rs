@@ -1,10 +1,10 @@
-//! Texts a second when several are generated at once: 1, 2, 4 and 8, interleaved, the same prompts and seeds.
+//! Throughput of several texts at once: 1, 2, 4 and 8, interleaved, with the same prompts and seeds.
 //!
 //!     cargo experiment batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
 //!         [--without joint,margin]
 //!
-//! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
-//! checked on the way. With `--speculate` each size takes its turn without and with drafts; with
+//! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts
+//! is checked on the way. With `--speculate` each size takes its turn without and with drafts; with
 //! `--without` also with drafts of which a part is left out.
 
 use std::{
@@ -33,16 +33,16 @@ struct Args {
     /// The model's folder or file.
     #[arg(long, default_value = "models/domino-small")]
     model: PathBuf,
-    /// Where the tokenizer is, if not with the model.
+    /// Place of the tokenizer, if it is not with the model.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
-    /// How often all texts are generated at each size; the median is told.
+    /// Number of times that all texts are generated at each size; medians are printed.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Most tokens of a text.
     #[arg(long, default_value_t = 128)]
     tokens: usize,
-    /// How many are generated at once, in turn.
+    /// Numbers of texts at once, measured in turn.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8")]
     at_once: Vec<NonZeroUsize>,
     /// Leave the grammars out.
@@ -78,7 +78,7 @@ impl Without {
     }
 }
 
-/// What is to be written.
+/// A text to be generated.
 struct Request {
     prompt: Vec<TokenId>,
     grammar: Option<CompiledGrammar>,
@@ -94,7 +94,7 @@ struct Round {
     texts: Vec<Vec<TokenId>>,
 }
 
-/// Rounds of one kind.
+/// The rounds of one size and way of drafting.
 struct Cell {
     size: NonZeroUsize,
     drafts: bool,
@@ -221,7 +221,7 @@ fn whole(cells: &[Cell], size: NonZeroUsize, drafts: bool) -> Option<&Cell> {
     cells.iter().find(|cell| (cell.size, cell.drafts, cell.without) == (size, drafts, None))
 }
 
-/// Generates all texts, never more than `size` at once.
+/// Generates all texts, at most `size` at once.
 fn round(
     decoder: &mut BatchDecoder<CandleBatch>,
     requests: &[Request],

@@ -1,4 +1,4 @@
-//! Experiments by definition in a program that has llguidance: `cargo experiment methods --features peers --
+//! Runner of definitions in a program that has llguidance: `cargo experiment methods --features peers --
 //! DEFINITION.toml [--quick] --out DIR`.
 
 use std::{
@@ -97,7 +97,7 @@ fn shipped(name: &str) -> Option<&'static str> {
     Some(Box::leak(text.into_boxed_str()))
 }
 
-/// Says what is done on standard error.
+/// Prints progress on standard error.
 struct Shown;
 
 impl Watch for Shown {
@@ -160,7 +160,7 @@ impl PeerGrammar for Compiled {
     }
 }
 
-/// A text in the making.
+/// A text that is being written.
 struct Text {
     matcher: Matcher,
 }

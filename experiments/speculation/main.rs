@@ -1,5 +1,5 @@
-//! Speculation by the paper's protocol: ten warm-ups, then a fixed prior; unconstrained, constrained and speculative
-//! runs of the same prompts and seeds, interleaved.
+//! Speculation by the paper's protocol: ten warm-ups, then a fixed prior; unconstrained, constrained and
+//! speculative runs of the same prompts and seeds, interleaved.
 
 mod measure;
 mod paced;

@@ -1,4 +1,4 @@
-//! What was measured, as a table and as JSON.
+//! Results of the measurements, as a table and as JSON.
 
 use domino::proposer::Pass;
 use serde_json::{Value, json};
@@ -45,7 +45,8 @@ impl Row {
     pub(crate) fn print(&self, head: bool) {
         if head {
             println!(
-                "| grammar | unconstrained, tokens/s | plain | speculative | with prompt | over plain | tokens/pass | acceptance | same |"
+                "| grammar | unconstrained, tokens/s | plain | speculative | with prompt | over plain \
+                 | tokens/pass | acceptance | same |"
             );
             println!("|---|---|---|---|---|---|---|---|---|");
         }

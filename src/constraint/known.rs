@@ -49,8 +49,8 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Tells whether the next [`mask`](Self::mask) is a lookup. False also where nobody has looked yet, as at the start of
-    /// a text. For callers that hand long work to another thread.
+    /// Tells whether the next [`mask`](Self::mask) is a lookup. False also where nobody has looked yet, as at
+    /// the start of a text. For callers that hand long work to another thread.
     #[must_use]
     pub fn is_mask_known(&self) -> bool {
         self.mask.is_some() || self.raw_mask.is_some() || self.is_ended()

@@ -79,8 +79,8 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vocabulary, StoreError> 
 }
 
 impl Vocabulary {
-    /// Serialises it for a file or another process, sealed with a checksum. One pass, a few milliseconds and 2 MB for
-    /// 131,000 tokens.
+    /// Serialises it for a file or another process, sealed with a checksum. One pass, a few milliseconds and
+    /// 2 MB for 131,000 tokens.
     ///
     /// ```
     /// use domino::{TokenId, Vocabulary};

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/cuda/run");
 
-/// A program folder: the real program, and scripts in place of the experiments'.
+/// A folder with the real program, and scripts in place of the experiments' programs.
 fn folder(smoke: &str, speculation: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_domino"), folder.path().join("domino")).unwrap();
@@ -57,7 +57,7 @@ fn a_dry_run_makes_one_record_of_all_parts() {
     let said = smoke["out"].as_str().unwrap();
     assert!(said.starts_with("a \"quoted\" \\ back\\slash\ttab\nsecond é line\n"), "{said:?}");
     assert!(said.ends_with("cpu f32 models/domino-small"), "{said:?}");
-    // What a machine or a dry run lacks is said, not passed over.
+    // Parts that a machine or a dry run lacks are named, not passed over.
     assert_eq!(part(&lines, "smoke-bf16")["status"], "left out");
     assert_eq!(part(&lines, "transformers")["reason"], "a dry run");
     // The real program's figures are in the record, whole.
@@ -71,7 +71,7 @@ fn a_dry_run_makes_one_record_of_all_parts() {
 #[test]
 fn parts_that_fail_or_take_too_long_are_recorded_and_others_go_on() {
     let folder = folder("echo before >&2; exit 3", "sleep 600");
-    // The second part has what the first leaves of seven seconds; what comes after has no time.
+    // The second part gets the rest of seven seconds; later parts have no time.
     let (output, lines, ..) = dry(folder.path(), "7");
     assert_eq!(output.status.code(), Some(1));
     let smoke = part(&lines, "smoke-f32");

@@ -15,7 +15,7 @@ const END: u32 = 256;
 const BEGIN: u32 = 257;
 const OTHER_END: u32 = 258;
 
-/// All bytes, two special tokens that end a text and one that does not, and some longer tokens.
+/// A vocabulary of all bytes, two special tokens that end a text, one that does not, and some longer tokens.
 pub(crate) fn vocabulary() -> Vocabulary {
     let mut builder = (0..=255_u8)
         .fold(Vocabulary::builder(), |builder, byte| builder.token(TokenId::new(byte.into()), [byte]))
@@ -30,7 +30,7 @@ pub(crate) fn vocabulary() -> Vocabulary {
     builder.build().unwrap()
 }
 
-/// As long as the vocabulary and padded, with a context of 160.
+/// A scripted model whose rows are the vocabulary with padding, and whose context is 160.
 pub(crate) fn model(seed: u64) -> ScriptedModel {
     ScriptedModel::new(vocabulary().size() + 17, 160, seed)
 }
@@ -57,7 +57,7 @@ pub(crate) fn bytes(text: &str) -> impl Iterator<Item = TokenId> {
     text.bytes().map(|byte| TokenId::new(byte.into()))
 }
 
-/// Every way to draw, and whether its tokens may depend on when masks are made (never).
+/// Ways of sampling, each of which must give the same tokens whenever masks are made.
 pub(crate) fn samplings() -> Vec<Sampling> {
     vec![
         Sampling::greedy(),
@@ -89,7 +89,7 @@ fn generate(
     builder.build().unwrap().generate(&prompt()).unwrap()
 }
 
-/// What every run must fulfil.
+/// Checks the properties of every run.
 fn check(generation: &Generation, constraint: &Constraint) {
     let mut constraint = constraint.clone();
     for &token in &generation.tokens {
@@ -299,7 +299,7 @@ fn a_broken_model_is_an_error_that_says_where() {
             .unwrap();
         let mut steps = decoder.steps(&prompt());
         let error = steps.by_ref().find_map(Result::err).unwrap();
-        // What came before it stands, and there is nothing after it.
+        // Earlier tokens stand, and nothing follows.
         assert_eq!((steps.tokens().len(), steps.finish()), (3, None));
         assert!(steps.next().is_none());
         error.kind().clone()

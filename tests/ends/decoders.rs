@@ -1,4 +1,5 @@
-//! The decoders: a text that ends where only white space can follow is the beginning of the one that goes on.
+//! Ends in the decoders: a text that ends where only white space can follow is a prefix of the one that goes
+//! on.
 
 use domino::{
     TrailingSpace,
@@ -9,7 +10,7 @@ use domino::{
 
 use crate::decode::run::{compiled, model, prompt, vocabulary};
 
-/// Grammars whose texts may have white space behind them; every one is long enough for drafts.
+/// Grammars with optional white space at the end of their texts, each long enough for drafts.
 const GRAMMARS: [&str; 4] = [
     "root ::= \"[\" [0-9]{2} (\", \" [0-9]{2}){3} \"]\" [ \\n]*",
     "root ::= \"{\" ws \"\\\"ab\\\": \" (\"true\" | \"null\") ws \"}\" ws   ws ::= ([ \\n] ws)?",
@@ -35,14 +36,14 @@ fn alone(grammar: &str, options: &DecodeOptions, drafter: Option<Drafter>) -> Ge
     decoder.generate(&prompt()).unwrap()
 }
 
-/// Counts that begin at nothing, and repeats, in drafts of a fixed length.
+/// Proposers that begin without counts, and lookups of repeats, in drafts of a fixed length.
 fn drafter(grammar: &str, tokens: usize) -> Drafter {
     let counts = CountProposer::new(Prior::new(&compiled(grammar)), Learning::Text);
     let all: Vec<Box<dyn Propose>> = vec![Box::new(counts), Box::new(Lookup::default())];
     Drafter::new(Box::new(BestOf::new(all)), DraftLength::up_to(tokens, 0.0).unwrap())
 }
 
-/// The tokens of a text up to where only white space can follow, and whether it comes to such a place.
+/// Tokens of the text up to where only white space can follow, and whether it comes to such a place.
 fn beginning(grammar: &str, whole: &Generation) -> (usize, bool) {
     let mut constraint = compiled(grammar).constraint();
     for (at, &token) in whole.tokens.iter().enumerate() {

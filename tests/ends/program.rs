@@ -1,4 +1,4 @@
-//! The program: `--trailing-space`, its key in rows, and what `finish` says.
+//! Ends in the program: `--trailing-space`, its key in rows, and the field `finish`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// The end of a list may have white space behind it, and a model of random weights likes to write some.
+/// A list with optional white space at its end, which a model of random weights likes to write.
 const LIST: [&str; 2] = ["--regex", r"\[[0-9](, [0-9]){3}\][ \n]{0,200}"];
 
 fn run(model: &Path, verb: &str, arguments: &[&str]) -> Run {
@@ -111,7 +111,7 @@ fn what_is_learnt_ends_there_too() {
     assert!(learnt(&[]) < learnt(&["--trailing-space", "keep"]));
 }
 
-/// A long list of few words, of which no prior is known.
+/// A long list of few words, for which there is no prior.
 const WORDS: [&str; 2] = ["--regex", r"(?:alpha|beta|gamma)(?:, (?:alpha|beta|gamma)){40}"];
 
 #[test]
@@ -129,11 +129,11 @@ fn the_first_text_is_learnt_from_as_it_is_written() {
         assert_eq!(plain["drafted"], Value::Null);
         let drafted = with(&["--speculate", "6"]);
         assert_eq!(drafted["token_ids"], plain["token_ids"]);
-        // Of what comes after the words' beginnings much can be known.
+        // After its first letters, much of a word is known.
         let count = |key: &str| drafted[key].as_u64().unwrap();
         assert!(count("accepted") > 20 && count("passes") < plain["passes"].as_u64().unwrap(), "{drafted}");
         assert_eq!(drafted["prior"], Value::Null);
-        // Whether drafts pay hangs on the machine.
+        // Whether drafts pay depends on the machine.
         let usual = with(&[]);
         assert_eq!(usual["token_ids"], plain["token_ids"]);
         assert!(usual["drafted"].is_u64(), "{usual}");

@@ -12,12 +12,12 @@ use crate::decider::byte_vocabulary;
 const SPACES: [u8; 2] = [b' ', b'\n'];
 const OTHERS: [u8; 3] = *b"abx";
 
-/// Bytes of white space behind which another byte is looked for.
+/// Most bytes of white space behind which another byte is looked for.
 const DEPTH: usize = 7;
-/// The same where the engine says that there is one, and it was not found.
+/// Most bytes of white space where the engine says that another byte follows and none was found yet.
 const FAR: usize = 13;
 
-/// Can another byte than white space follow, after at most `depth` bytes of white space?
+/// True if another byte than white space can follow, after at most `depth` bytes of white space.
 fn other_follows(session: &mut Session<'_>, depth: usize) -> bool {
     let mut follows = |byte: u8, then: &dyn Fn(&mut Session<'_>) -> bool| {
         let pushed = session.push(byte);
@@ -82,7 +82,7 @@ fn grammar() -> impl Strategy<Value = String> {
     )
 }
 
-/// Walks through a text of the grammar and compares at each byte. `None` if there are no texts to walk.
+/// Walks through a text of the grammar and compares at each byte; `None` if there are no texts to walk.
 fn compare(text: &str, steps: &[u8]) -> Option<usize> {
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
     let oracle = Oracle::new(&grammar).unwrap();
@@ -144,7 +144,7 @@ fn white_space_is_that_of_unicode() {
     cases(Syntax::Regex, r"yes\s*", &[("ye", false), ("yes", true), ("yes ", true), ("yes\u{3000}", true)]);
     cases(Syntax::Regex, r"yes[\s\x{200b}]*", &[("yes", false), ("yes ", false)]);
     cases(Syntax::Gbnf, "root ::= \"a\" [\\u00A0\\u2003 ]*", &[("a", true), ("a\u{2003}", true)]);
-    // A character that begins as white space does.
+    // The character has its first byte in common with white space.
     cases(Syntax::Gbnf, "root ::= \"a\" [\\u00A1 ]*", &[("a", false)]);
     cases(Syntax::Gbnf, "root ::= \"a\" [\\u2003\\u2013]*", &[("a", false)]);
     cases(Syntax::Regex, r"a[\t\v\f\r\n ]*", &[("a", true), ("a\x0b\x0c", true)]);

@@ -1,12 +1,12 @@
-//! Several definitions by one command of `domino experiment`.
+//! Several definitions in one command of `domino experiment`.
 
 use crate::{
     cli::last_line,
     cli_experiment::{DEFINITION, experiment, folder, rows},
 };
 
-/// Several definitions by one command: each has its records, and all tables are in one file. Killed, it goes
-/// on; where one fails the others are made all the same.
+/// Each of several definitions has its records, and all tables are in one file. A killed command can be
+/// resumed, and if one definition fails the others are made all the same.
 #[test]
 fn several_definitions_are_run_by_one_command() {
     let folder = folder();
@@ -53,7 +53,7 @@ fn several_definitions_are_run_by_one_command() {
     assert_eq!(rows(&folder.join("all/two")), rows(&folder.join("alone")));
 }
 
-/// A mistake in one of several definitions is told before the first is run.
+/// A mistake in one of several definitions is reported before the first is run.
 #[test]
 fn several_definitions_are_read_before_the_first_is_run() {
     let folder = folder();

@@ -117,7 +117,7 @@ pub(super) fn test_items(code: &str) -> Vec<std::ops::Range<usize>> {
         if super::lexer::words(attribute, "test").next().is_none() || attribute.contains("not(test)") {
             continue;
         }
-        // Over further attributes to the end of the item: a `;`, or the brace that closes its first.
+        // Skips further attributes to the end of the item: a `;`, or the brace that closes its first.
         loop {
             let rest = &code[end..];
             let skipped = end + (rest.len() - rest.trim_start().len());

@@ -30,9 +30,9 @@ pub(crate) struct LowDevice {
     precision: Option<Precision>,
     /// The kernels of passes over few tokens on a card.
     ///
-    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. fast: some per
-    /// cent quicker with one token, and drafts may change a text. blocks: Candle's tensors; quantised weights stay as
-    /// they are stored, and drafts may change a text.
+    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. fast:
+    /// some per cent quicker with one token, and drafts may change a text. blocks: Candle's tensors;
+    /// quantised weights stay as they are stored, and drafts may change a text.
     #[arg(long, value_name = "KERNELS")]
     card: Option<CardMode>,
     /// Threads that share the work of a pass on the CPU.
@@ -116,8 +116,8 @@ pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
     }
 }
 
-/// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the weights
-/// once more.
+/// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the
+/// weights once more.
 fn tell_unpacking(path: &Path, place: Placement) {
     let Ok(model) = ModelDescription::of_model(path) else { return };
     if let Some(bytes) = place.unpacked(&model) {

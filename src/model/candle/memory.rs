@@ -1,4 +1,4 @@
-//! How much memory a model takes, and how much there is.
+//! Memory that a model takes, and memory that is available.
 
 use std::num::NonZeroUsize;
 
@@ -12,21 +12,21 @@ use super::{CHUNK, config::Config, kv_blocks::KEYS, kv_format::KvFormat};
 pub struct MemoryEstimate {
     /// Weights, as they are kept.
     pub weights: u64,
-    /// Keys and values of the whole context, for each sequence there is room for, and the rotation tables.
+    /// Keys and values of the whole context for each sequence, and the rotation tables.
     pub cache: u64,
-    /// The most that one pass takes on top, for at most 256 tokens at once.
+    /// The most that one pass over at most 256 tokens takes on top.
     pub pass: u64,
 }
 
 impl MemoryEstimate {
-    /// All together.
+    /// The sum of all.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
     }
 
-    /// The need of a model whose weights take `weights` bytes, with room for `sequences` texts of `context`
-    /// tokens whose keys and values are kept as `kv`.
+    /// Estimates a model whose weights take `weights` bytes, with room for `sequences` texts of `context`
+    /// tokens and keys and values in format `kv`.
     pub(super) fn new(
         config: &Config,
         kv: KvFormat,
@@ -66,9 +66,9 @@ pub fn available_memory() -> Option<u64> {
     Some(can_be_had(system.available_memory(), container)).filter(|&free| free > 0)
 }
 
-/// What is available in the whole system, but no more than a container's limit leaves above what its programs hold.
-/// What its files take in the page cache is given back when it is asked for, so it does not count, as it does not in the
-/// system.
+/// Memory available in the whole system, but no more than the container's limit leaves. Files in the page
+/// cache do not count as used, neither in the container nor in the system: the kernel gives their memory back
+/// when it is asked for.
 fn can_be_had(system: u64, container: Option<(u64, u64)>) -> u64 {
     container.map_or(system, |(limit, held)| limit.saturating_sub(held).min(system))
 }

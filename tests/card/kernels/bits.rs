@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::{emulated, fixtures, some_tokens};
 
-/// The bits of all rows of `tokens`, given in parts of these sizes.
+/// Bits of all rows of `tokens`, given in parts of these sizes.
 fn bits(model: &mut TensorModel, tokens: &[TokenId], sizes: &[usize]) -> Vec<Vec<u32>> {
     model.truncate(0).unwrap();
     let (mut rows, mut rest) = (Vec::new(), tokens);
@@ -59,7 +59,7 @@ fn what_was_refused_leaves_no_trace() {
         model.truncate(0).unwrap();
         let mut rows = Vec::new();
         while rows.len() < tokens.len() {
-            // A draft of which some tokens are those of the text, and the others are taken back.
+            // Some tokens of the draft are those of the text; the others are taken back.
             let at = rows.len();
             let right = random.random_range(1..=(tokens.len() - at).min(16));
             let mut draft = tokens[at..at + right].to_vec();
@@ -75,7 +75,7 @@ fn what_was_refused_leaves_no_trace() {
     }
 }
 
-/// A race shows where threads run in another order, if it is between barriers.
+/// Races between barriers show where threads run in another order.
 #[test]
 fn the_order_of_threads_changes_nothing() {
     for path in fixtures() {
@@ -91,8 +91,7 @@ fn the_order_of_threads_changes_nothing() {
     }
 }
 
-/// Candle's tensors run what comes before the wanted rows where that is long, and only that decides what they
-/// run.
+/// Candle's tensors run the part before the wanted rows if it is long; only its length decides who runs it.
 #[test]
 fn drafts_on_a_prompt_change_no_bit_of_it() {
     for path in fixtures() {

@@ -28,7 +28,7 @@ fn draws_from_kept_rows_are_those_from_rows() {
         for sampling in [Sampling::greedy(), Sampling::default()] {
             let sampler = Sampler::new(sampling, 3);
             for position in 0..20 {
-                // Smaller sets than the vocabulary too: what lies past them does not count.
+                // Sets may be smaller than the vocabulary: tokens past them do not count.
                 let size = [vocabulary, vocabulary - 1, 64, 33][position % 4];
                 let mut allowed = TokenSet::empty(size);
                 let share = [1.0, 0.5, 0.02][position % 3];
@@ -51,7 +51,7 @@ fn draws_from_kept_rows_are_those_from_rows() {
     }
 }
 
-/// A copy of a checkpoint whose last norm has one weight that is no number.
+/// A copy of a checkpoint whose last norm has a weight that is NaN.
 fn with_nan() -> TempDir {
     let (from, to) = (model::fixture("mistral_tied"), TempDir::new().unwrap());
     for entry in fs::read_dir(&from).unwrap() {

@@ -14,7 +14,7 @@ use crate::model;
 /// Texts written by each of two models, each with drafts and without; `DOMINO_CARD_TEXTS` asks for more.
 const TEXTS: u64 = 40;
 
-/// Says the tokens of a text that is known, and now and then another one.
+/// A proposer of a known text's tokens, with a wrong one now and then.
 #[derive(Debug)]
 struct Liar {
     truth: Vec<TokenId>,

@@ -1,7 +1,7 @@
 //! The card's kernels on the CPU, thread by thread, against the CPU's own runner and against themselves.
 //!
-//! What these do not show: captured graphs, cuBLAS (sums of another order stand for it), races between
-//! barriers that two orders of threads do not find, and times.
+//! Not shown here: captured graphs, cuBLAS (sums of another order stand for it), races between barriers that
+//! two orders of threads do not find, and times.
 
 mod bits;
 mod choice;

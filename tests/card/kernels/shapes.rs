@@ -33,7 +33,8 @@ fn logits_of_any_shape_are_those_of_the_cpus_runner() {
         let mut own = CandleModel::random(&random, &options(700, gguf::exact())).unwrap();
         let place = Placement::emulated(false);
         let mut card = TensorModel::random(&random, &options(700, gguf::exact()), place).unwrap();
-        // From one split of the keys to all eight, the last one shorter, at several lengths of the last step.
+        // Splits of the keys from one to all eight, the last one shorter, at several lengths of the last
+        // step.
         for before in [1, 31, 32, 33, 257, 603] {
             let tokens = some_tokens(before + 4, 70);
             let (prompt, rest) = tokens.split_at(before);

@@ -19,7 +19,7 @@ const FEW: usize = 16;
 pub struct DeviceRows {
     /// `[rows, vocabulary]`, in 32 bits.
     logits: Tensor,
-    /// What chooses by one kernel.
+    /// Chooser of tokens by one kernel of the card, if there is one.
     chooser: Option<CardChooser>,
 }
 

@@ -142,7 +142,8 @@ impl Transformer {
         &self.config
     }
 
-    /// All tensors, with those of the cache, as the card's kernels take them; `None` if weights are kept in blocks.
+    /// All tensors, with those of the cache, as the card's kernels take them; `None` if weights are kept in
+    /// blocks.
     pub(super) fn weights(&self, cache: &KvCache) -> Option<ModelWeights> {
         let layers = self.layers.iter().zip(cache.tensors()).map(|(layer, [keys, values])| {
             Some(LayerWeights {
@@ -167,8 +168,8 @@ impl Transformer {
     }
 
     /// Runs `tokens` (at least one, all in the vocabulary) after those in the cache, writes their keys and
-    /// values there, and returns the last `wanted` rows of logits (at least one, at most as many as tokens) in 32 bits.
-    /// Does not commit, and does not wait.
+    /// values there, and returns the last `wanted` rows of logits (at least one, at most as many as tokens)
+    /// in 32 bits. Does not commit, and does not wait.
     ///
     /// # Errors
     /// If the tensor library fails, also when the cache is too short.
