@@ -421,6 +421,9 @@ mod tests {
                 let shared: BTreeSet<u32> = &expected & &other;
                 let mut row = vec![-1; 75 + size % 2];
                 set.write_bits32(&mut row);
+                let mut short = [-1; 9];
+                set.write_bits32(&mut short);
+                prop_assert_eq!(&short[..], &row[..9]);
                 let is_set = |index: &usize| row[index / 32] >> (index % 32) & 1 == 1;
                 let ids: Vec<usize> = set.iter().map(TokenId::index).collect();
                 prop_assert_eq!((0..2_400).filter(is_set).collect::<Vec<_>>(), ids);
