@@ -10,6 +10,7 @@ use crate::{
     constraint::{Held, PyConstraint},
     engine::{guarded, unlocked},
     failure::{Failure, Outcome},
+    parts::Parts,
     rows::{Row, Rows},
     steps::{PyCancel, Watch},
     vocabulary::token_ids,
@@ -132,12 +133,7 @@ fn done(job: Job, cancel: Option<&PyCancel>) -> Outcome<usize> {
 }
 
 /// Goes on by a drafted token, if it may follow.
-fn follows(
-    held: &mut Held,
-    token: TokenId,
-    parts: &crate::compiled::Parts,
-    watch: &Watch<'_>,
-) -> Outcome<bool> {
+fn follows(held: &mut Held, token: TokenId, parts: &Parts, watch: &Watch<'_>) -> Outcome<bool> {
     match held.advance(token, parts, watch) {
         Ok(()) => Ok(true),
         Err(Failure::Step(error)) if matches!(error.kind(), StepErrorKind::Refused(_)) => Ok(false),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 
-/// What all such bytes begin with: what they are, and the version that can read them.
+/// Head of all such bytes: what they are, and the version that can read them.
 const HEAD: &[u8] = concat!("domino_decoding ", env!("CARGO_PKG_VERSION"), " compiled\n").as_bytes();
 /// The beginning that all versions have in common.
 const NAME: &[u8] = b"domino_decoding ";

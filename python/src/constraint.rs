@@ -9,9 +9,9 @@ use pyo3::{
 };
 
 use crate::{
-    compiled::{Parts, PyCompiled},
     engine::{guarded, unlocked},
     failure::{Failure, Outcome},
+    parts::Parts,
     rows::{Row, Rows},
     steps::{PyCancel, Watch, patiently},
     vocabulary::{token_id, token_ids},
@@ -23,11 +23,13 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct PyConstraint {
     pub(crate) parts: Arc<Parts>,
+    /// The `Compiled` that it was made of.
+    compiled: Py<PyAny>,
     held: Mutex<Held>,
     pub(crate) cancel: PyCancel,
 }
 
-/// What a constraint knows of its text.
+/// State of a constraint behind its lock.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub(crate) session: Constraint,
@@ -73,7 +75,7 @@ impl Held {
         patiently(session, spent, &parts.bounds, watch, |session| session.mask().map(|mask| row.write(mask)))
     }
 
-    /// The same place, without the way to it.
+    /// Branches to the same place, without the way to it.
     pub(crate) fn fork(&self) -> Self {
         Self { session: self.session.fork(), steps: Vec::new(), spent: self.spent }
     }
@@ -100,13 +102,9 @@ impl Held {
 
 impl PyConstraint {
     /// A text at its start.
-    pub(crate) fn new(parts: Arc<Parts>) -> Self {
+    pub(crate) fn new(parts: Arc<Parts>, compiled: Py<PyAny>) -> Self {
         let held = Held { session: parts.compiled.constraint(), steps: Vec::new(), spent: 0 };
-        Self::of(parts, held)
-    }
-
-    fn of(parts: Arc<Parts>, held: Held) -> Self {
-        Self { parts, held: Mutex::new(held), cancel: PyCancel::default() }
+        Self { parts, compiled, held: Mutex::new(held), cancel: PyCancel::default() }
     }
 
     /// Does `work` with what it knows.
@@ -241,12 +239,14 @@ impl PyConstraint {
     }
 
     /// Another constraint at the same place, with the same way to it. It has a cancel handle of its own.
-    fn fork(&self) -> Outcome<Self> {
-        self.with(|held| Ok(Self::of(Arc::clone(&self.parts), held.clone())))
+    fn fork(&self, py: Python<'_>) -> Outcome<Self> {
+        let held = self.with(|held| Ok(Mutex::new(held.clone())))?;
+        let (parts, compiled) = (Arc::clone(&self.parts), self.compiled.clone_ref(py));
+        Ok(Self { parts, compiled, held, cancel: PyCancel::default() })
     }
 
-    fn __copy__(&self) -> Outcome<Self> {
-        self.fork()
+    fn __copy__(&self, py: Python<'_>) -> Outcome<Self> {
+        self.fork(py)
     }
 
     /// The only token that may follow, if there is exactly one: it needs no model.
@@ -301,9 +301,9 @@ impl PyConstraint {
         Ok(PyBytes::new(py, &found))
     }
 
-    /// What named groups and rules have matched, and the rules of `names`: tuples of name, first byte, one
-    /// past the last byte, and bytes, by where they begin. Of a text that is not complete, what is decided
-    /// already; with `whole` such a text is a mistake of the caller and has none.
+    /// Finds what named groups and rules have matched, and the rules of `names`: tuples of name, first byte,
+    /// one past the last byte, and bytes, by where they begin. Of a text that is not complete, what is
+    /// decided already; with `whole` such a text is a mistake of the caller and has none.
     #[pyo3(signature = (names=Vec::new(), /, *, whole=false))]
     fn captures<'py>(&self, py: Python<'py>, names: Vec<String>, whole: bool) -> Outcome<Vec<Captured<'py>>> {
         let (found, text) = self.step(py, |held| {
@@ -345,16 +345,16 @@ impl PyConstraint {
         self.with(|held| Ok(held.session.steps()))
     }
 
-    /// What another thread cancels its steps by.
+    /// A handle by which another thread cancels its steps.
     #[getter]
     fn handle(&self) -> PyCancel {
         self.cancel.clone()
     }
 
-    /// What it was made of.
+    /// The `Compiled` that it was made of.
     #[getter]
-    fn compiled(&self) -> PyCompiled {
-        PyCompiled { parts: Arc::clone(&self.parts) }
+    fn compiled(&self, py: Python<'_>) -> Py<PyAny> {
+        self.compiled.clone_ref(py)
     }
 
     fn __reduce__(&self) -> Outcome<()> {

@@ -9,10 +9,11 @@ use domino::{
 use pyo3::prelude::*;
 
 use crate::{
-    compiled::{Parts, PyCompiled},
+    compile::PyCompiled,
     constraint::{PyConstraint, given},
     engine::{guarded, unlocked},
     failure::{Failure, Outcome},
+    parts::Parts,
     prior::{PyPrior, show_text},
     proposers::Forced,
     vocabulary::{token_id, token_ids},

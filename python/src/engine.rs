@@ -13,7 +13,7 @@ use rayon::ThreadPool;
 
 use crate::failure::{Failure, Outcome};
 
-/// How often this process has been forked, counted along the line of its parents.
+/// Number of forks along the line of this process and its parents.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// The threads of a forked process, and the number of forks that they were made after.

@@ -1,4 +1,4 @@
-//! What goes wrong, and the exceptions of `domino_decoding.errors` that say it.
+//! Failures, and the exceptions of `domino_decoding.errors` that say them.
 
 use domino::{
     CaptureError, CompileError, CompileErrorKind, GrammarError, LimitExceeded, StepError, StepErrorKind,
@@ -14,10 +14,10 @@ use pyo3::{
     types::{PyDict, PyModule},
 };
 
-/// What a call into the engine gives.
+/// Result of a call into the engine.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// Why there is nothing; made without the interpreter's lock.
+/// Reasons of failure; made without the interpreter's lock.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Grammar(GrammarError),

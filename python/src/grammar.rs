@@ -6,22 +6,20 @@ use domino::{
     AutomataCache, Grammar, Limits, Syntax,
     grammar::{GrammarWarning, json_schema::Relaxed},
 };
-use pyo3::{
-    prelude::*,
-    types::{PyDict, PyString},
-};
+use pyo3::{prelude::*, types::PyDict};
 use serde_json::{Value, json};
 
 use crate::{
     engine::unlocked,
     failure::{Failure, Outcome},
+    json::json_text,
     schema, tools,
 };
 
-/// What JSON Schemas have in common, for all that this process reads.
+/// Automata that JSON Schemas have in common, for all that this process reads.
 static AUTOMATA: LazyLock<AutomataCache> = LazyLock::new(AutomataCache::new);
 
-/// Those automata, for compilers.
+/// Hands these automata to compilers.
 pub(crate) fn automata() -> &'static AutomataCache {
     &AUTOMATA
 }
@@ -70,21 +68,6 @@ impl Written {
         let grammar = Grammar::parse_by(syntax, &self.text, &schemas, &Limits::default(), &AUTOMATA)?;
         Ok(Read { written: self, grammar, relaxed: Vec::new() })
     }
-}
-
-/// The text of a JSON value: a string as it is, anything else by Python's `json.dumps`.
-///
-/// # Errors
-/// Where `json` cannot write it.
-pub(crate) fn json_text(value: &Bound<'_, PyAny>) -> Outcome<String> {
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(text.to_cow()?.into_owned());
-    }
-    let keywords = PyDict::new(value.py());
-    keywords.set_item("ensure_ascii", false)?;
-    keywords.set_item("allow_nan", false)?;
-    let json = value.py().import("json")?;
-    Ok(json.call_method("dumps", (value,), Some(&keywords))?.extract()?)
 }
 
 /// A grammar: the texts that a model may write. Made by one of its functions, compiled by a `Compiler`.
@@ -182,20 +165,20 @@ impl PyGrammar {
         read(tools.py(), "tools", json_text(tools)?, all)
     }
 
-    /// Its notation: the name of the function that read it.
+    /// The notation: the name of the function that read it.
     #[getter]
     fn notation(&self) -> &str {
         &self.read.written.notation
     }
 
-    /// Its text.
+    /// The text that was read.
     #[getter]
     fn text(&self) -> &str {
         &self.read.written.text
     }
 
-    /// What reads well but may not mean what its author expects: `dict`s of `kind`, `message`, `line`,
-    /// `column`, `span` in bytes, and `hint`.
+    /// Warnings of what reads well but may not mean what its author expects: `dict`s of `kind`, `message`,
+    /// `line`, `column`, `span` in bytes, and `hint`.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.read.grammar.warnings().iter().map(|warning| shown(py, warning)).collect()
@@ -215,8 +198,8 @@ impl PyGrammar {
         self.read.relaxed.iter().map(row).collect()
     }
 
-    /// What becomes of each keyword of a JSON Schema: `dict`s of `pointer`, `keyword`, `status` (`enforced`,
-    /// `annotation`, `unknown`, `relaxed` or `refused`) and `note`. Empty for other notations.
+    /// Reports what becomes of each keyword of a JSON Schema: `dict`s of `pointer`, `keyword`, `status`
+    /// (`enforced`, `annotation`, `unknown`, `relaxed` or `refused`) and `note`. Empty for other notations.
     fn report<'py>(&self, py: Python<'py>) -> Outcome<Vec<Bound<'py, PyDict>>> {
         if self.read.written.notation != "json_schema" {
             return Ok(Vec::new());
@@ -245,7 +228,7 @@ impl PyGrammar {
         Ok((py.get_type::<Self>().getattr("_of_parts")?, parts))
     }
 
-    /// What a pickle calls.
+    /// Reads it again for a pickle.
     #[staticmethod]
     #[pyo3(name = "_of_parts")]
     fn of_parts(py: Python<'_>, notation: &str, text: String, options: &str) -> Outcome<Self> {

@@ -5,14 +5,15 @@
 
 mod batch;
 mod bytes;
-mod compiled;
-mod compiler;
+mod compile;
 mod constraint;
 mod drafts;
 mod engine;
 mod failure;
 mod grammar;
+mod json;
 mod limits;
+mod parts;
 mod prior;
 mod proposers;
 mod rows;
@@ -29,8 +30,7 @@ mod _native {
     #[pymodule_export]
     use crate::{
         batch::fill_batch,
-        compiled::PyCompiled,
-        compiler::PyCompiler,
+        compile::{PyCompiled, PyCompiler},
         constraint::PyConstraint,
         drafts::PyDrafter,
         engine::after_fork,

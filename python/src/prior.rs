@@ -15,9 +15,10 @@ use pyo3::{
 };
 
 use crate::{
-    compiled::{Parts, PyCompiled, write},
+    compile::PyCompiled,
     engine::unlocked,
     failure::{Failure, Outcome},
+    parts::{Parts, write},
     steps::{PyCancel, Watch, patiently},
     vocabulary::token_ids,
 };
@@ -40,7 +41,7 @@ impl PyPrior {
         Self { parts, prior: Mutex::new(prior) }
     }
 
-    /// What it knows. Never waits: whoever has it may be waiting for the interpreter's lock.
+    /// Locks what it knows. Never waits: whoever has it may be waiting for the interpreter's lock.
     ///
     /// # Errors
     /// If another thread has it.
@@ -118,8 +119,8 @@ impl PyPrior {
         })
     }
 
-    /// What it holds: `label`, `observed` tokens, `contexts`, `guesses` made while learning, and the `right`
-    /// ones of them.
+    /// Sums up what it holds: `label`, `observed` tokens, `contexts`, `guesses` made while learning, and the
+    /// `right` ones of them.
     fn summary<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyDict>> {
         let (summary, row) = (self.held()?.summary(), PyDict::new(py));
         row.set_item("label", &summary.label)?;
@@ -130,7 +131,7 @@ impl PyPrior {
         Ok(row)
     }
 
-    /// It as bytes.
+    /// Serialises it.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.held()?.to_bytes()))
     }

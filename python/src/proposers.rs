@@ -16,7 +16,7 @@ pub(crate) struct Forced {
 }
 
 impl Forced {
-    /// How likely the longest token is right.
+    /// Share of longest tokens that are right, about.
     const LONGEST: f64 = 0.9;
 
     /// One for texts of this vocabulary.

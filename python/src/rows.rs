@@ -168,7 +168,7 @@ fn foreign_order() -> u8 {
     if cfg!(target_endian = "little") { b'>' } else { b'<' }
 }
 
-/// What a tensor says of its memory.
+/// Memory of a tensor, as it describes it.
 struct Tensor {
     /// Is it of one of the types that masks may have?
     fits: bool,
@@ -270,7 +270,7 @@ impl PyMask {
         self.memory.as_ptr().expose_provenance()
     }
 
-    /// What numpy shares the memory by.
+    /// Description by which numpy shares the memory.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let interface = PyDict::new(py);

@@ -6,7 +6,10 @@ use domino::grammar::json_schema::{
 use pyo3::{prelude::*, types::PyDict};
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, Outcome};
+use crate::{
+    failure::{Failure, Outcome},
+    json::json_text,
+};
 
 /// The names of options, for messages.
 const NAMES: [&str; 10] = [
@@ -38,7 +41,7 @@ pub(crate) fn options_json(given: Option<&Bound<'_, PyDict>>) -> Outcome<Value> 
                 .cast_into::<PyDict>()
                 .map_err(PyErr::from)?
                 .iter()
-                .map(|(address, text)| Ok((address.extract()?, crate::grammar::json_text(&text)?)))
+                .map(|(address, text)| Ok((address.extract()?, json_text(&text)?)))
                 .collect::<Outcome<_>>()?;
             json!(documents)
         } else if let Ok(flag) = value.extract::<bool>() {

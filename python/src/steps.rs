@@ -21,7 +21,7 @@ const NODES: usize = 3;
 /// Nodes that totals are reckoned for at least, as in `domino::Limits`.
 const LEAST_NODES: usize = 1 << 16;
 
-/// What a step and a text may take.
+/// Bounds of a step and of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     step_pieces: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Those of the limits.
+    /// Derives them from the limits.
     pub(crate) fn new(limits: &Limits, vocabulary: &Vocabulary, step: Option<Duration>) -> Self {
         let nodes = vocabulary.size().saturating_mul(NODES).max(LEAST_NODES);
         let pieces = |units: usize| (units.saturating_mul(nodes) / limits.step_work.max(1)).max(1);
@@ -76,7 +76,7 @@ impl PyCancel {
     }
 }
 
-/// Who may end a step.
+/// Watch over a step, which may end it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watch<'a> {
     pub(crate) cancel: &'a PyCancel,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
 
-/// How functions are called, by the JSON of the keyword arguments.
+/// Reads how functions are called from the JSON of the keyword arguments.
 ///
 /// # Errors
 /// If a value is none of an option.

@@ -98,7 +98,7 @@ impl PyVocabulary {
         unlocked(tokens.py(), || Ok(Self { inner: builder.build()? }))
     }
 
-    /// The same with other tokens that end a text.
+    /// Makes the same vocabulary with other tokens that end a text.
     #[pyo3(signature = (ids, /))]
     fn with_end_of_text(&self, py: Python<'_>, ids: Vec<i64>) -> Outcome<Self> {
         unlocked(py, || ended(self.inner.clone(), Some(ids)))

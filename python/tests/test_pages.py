@@ -48,7 +48,7 @@ class Pages(unittest.TestCase):
         self.run_page("docs/python.md")
 
     def test_the_docstring(self):
-        found = doctest.testmod(domino_decoding)
+        found = doctest.testmod(domino_decoding, verbose=False)
         self.assertGreater(found.attempted, 5)
         self.assertEqual(found.failed, 0)
 

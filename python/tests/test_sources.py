@@ -39,6 +39,26 @@ class Sources(unittest.TestCase):
 
         self.assertEqual(Vocabulary.from_tokenizer(OfTransformers()).fingerprint, of_file.fingerprint)
 
+    @unittest.skipUnless(tokenizers, "LEFT OUT: the package tokenizers is not installed")
+    @unittest.skipUnless(
+        common.shared(), "LEFT OUT: real tokenizers, whose data is not there (DOMINO_SHARED)"
+    )
+    def test_real_tokenizers_are_the_same_by_both_ways(self):
+        seen = 0
+        for path in sorted((common.shared() / "data" / "tokenizers").glob("*/tokenizer.json")):
+            own, of_file = tokenizers.Tokenizer.from_file(str(path)), Vocabulary.from_file(path)
+            made = Vocabulary.from_tokenizer(own, end_of_text=of_file.end_of_text)
+            for token in range(of_file.size):
+                self.assertEqual(made.bytes(token), of_file.bytes(token), path)
+            # The package numbers special tokens without holes, and what it says holds.
+            for number, name in made.special.items():
+                self.assertEqual(own.token_to_id(name), number, path)
+            text = 'He said: "\u00e9\u6f22 \U0001f600"\n\t{}  x'
+            tokens = own.encode(text, add_special_tokens=False).ids
+            self.assertEqual(made.concat(tokens).decode().lstrip(" "), text)
+            seen += 1
+        self.assertGreater(seen, 3)
+
     def test_ranks(self):
         ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
         wanted = Vocabulary.from_tiktoken(ranks, special_tokens={"<|endoftext|>": 257})

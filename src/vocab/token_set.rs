@@ -171,28 +171,22 @@ impl TokenSet {
     }
 
     /// Writes the set as a bit for each id into `row`, token `t` as bit `t % 32` of `row[t / 32]`: the masks
-    /// that samplers in Python take. What lies past the set is cleared, and tokens past the end of `row` are
-    /// left out. One pass over `row`; allocates nothing.
+    /// that samplers in Python take. Clears what lies past the set; leaves out tokens past the end of `row`.
     pub fn write_bits32(&self, row: &mut [i32]) {
         match &self.held {
             Held::Listed(tokens) => {
                 row.fill(0);
-                for token in tokens {
-                    let index = token.index();
-                    if let Some(half) = row.get_mut(index / 32) {
-                        *half |= 1 << (index % 32);
-                    }
+                for index in tokens.iter().copied().map(TokenId::index) {
+                    row.get_mut(index / 32).into_iter().for_each(|half| *half |= 1 << (index % 32));
                 }
             }
             Held::Bits(words) => {
-                let whole = row.len() / 2;
+                row.get_mut(2 * words.len()..).unwrap_or_default().fill(0);
                 let (pairs, last) = row.as_chunks_mut::<2>();
-                let (written, past) = pairs.split_at_mut(words.len().min(whole));
-                written.iter_mut().zip(words).for_each(|(pair, &word)| *pair = halves(word));
-                past.fill([0; 2]);
-                for last in last {
-                    *last = words.get(whole).map_or(0, |&word| halves(word)[0]);
+                if let ([last], Some(&word)) = (last, words.get(pairs.len())) {
+                    *last = halves(word)[0];
                 }
+                pairs.iter_mut().zip(words).for_each(|(pair, &word)| *pair = halves(word));
             }
         }
     }
@@ -333,6 +327,12 @@ fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = TokenId> {
     })
 }
 
+/// Splits a word into its lower and its upper half.
+fn halves(word: u64) -> [i32; 2] {
+    let [low @ .., a, b, c, d] = word.to_le_bytes();
+    [low, [a, b, c, d]].map(i32::from_le_bytes)
+}
+
 /// Sets the bit of a token; tokens past the end are left out.
 fn set_bit(words: &mut [u64], token: TokenId) {
     let index = token.index();
@@ -421,6 +421,9 @@ mod tests {
                 let shared: BTreeSet<u32> = &expected & &other;
                 let mut row = vec![-1; 75 + size % 2];
                 set.write_bits32(&mut row);
+                let mut short = [-1; 9];
+                set.write_bits32(&mut short);
+                prop_assert_eq!(&short[..], &row[..9]);
                 let is_set = |index: &usize| row[index / 32] >> (index % 32) & 1 == 1;
                 let ids: Vec<usize> = set.iter().map(TokenId::index).collect();
                 prop_assert_eq!((0..2_400).filter(is_set).collect::<Vec<_>>(), ids);

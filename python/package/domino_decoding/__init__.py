@@ -23,11 +23,11 @@ from ._native import (
     Compiler,
     Constraint,
     Drafter,
-    Grammar as _Grammar,
+    Grammar,
     Mask,
     Prior,
     RawMask,
-    Vocabulary as _Vocabulary,
+    Vocabulary,
     __version__,
     _after_fork,
     fill_batch,
@@ -39,8 +39,6 @@ from .sources import from_tiktoken as _from_tiktoken
 from .sources import from_tokenizer as _from_tokenizer
 from .sources import from_type as _from_type
 
-Grammar = _Grammar
-Vocabulary = _Vocabulary
 Grammar.from_pydantic = staticmethod(_from_pydantic)  # type: ignore[method-assign,assignment]
 Grammar.from_type = staticmethod(_from_type)  # type: ignore[method-assign,assignment]
 Vocabulary.from_tokenizer = staticmethod(_from_tokenizer)  # type: ignore[method-assign,assignment]
