@@ -7,7 +7,7 @@
 use std::{io::Write, path::Path, process::Stdio};
 
 use domino::{
-    Compiler, Grammar, Limits, Syntax, Vocabulary,
+    Compiler, Grammar, Limits, Syntax, TrailingSpace, Vocabulary,
     decode::{Decoder, Finish, Masking, Sampling},
     model::candle::{CandleModel, LoadOptions},
     oracle::Oracle,
@@ -35,7 +35,8 @@ fn repository() -> &'static Path {
 }
 
 fn grammar_text(task: &str) -> String {
-    std::fs::read_to_string(repository().join(format!("grammars/{task}.gbnf"))).expect("a shipped grammar")
+    std::fs::read_to_string(repository().join(format!("grammars/paper/{task}.gbnf")))
+        .expect("a shipped grammar")
 }
 
 fn prompts(task: &str) -> Vec<String> {
@@ -79,6 +80,8 @@ fn generate(count: usize) -> Vec<Text> {
                 .max_new_tokens(MAX_TOKENS)
                 .build()
                 .expect("a decoder");
+            // The table of the documentation counts texts that the model itself ended.
+            decoder.options_mut().trailing_space = TrailingSpace::Keep;
             let prompt = tokenizer.encode(&prompts[number % prompts.len()], true).expect("tokens");
             let made = decoder.generate(&prompt).expect("a text");
             // Every grammar of the paper is of UTF-8 texts, but a cut may fall inside a character.

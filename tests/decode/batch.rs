@@ -6,7 +6,7 @@ use std::{
 };
 
 use domino::{
-    Constraint, TokenId,
+    Constraint, TokenId, TrailingSpace,
     decode::{
         BatchDecoder, BatchEvent, BuildErrorKind, DecodeErrorKind, DecodeOptions, Decoder, Finish,
         Generation, Masking, Penalties, SequenceId, StopStrings,
@@ -225,7 +225,7 @@ fn what_goes_wrong_in_one_ends_that_one_only() {
 
 fn options() -> DecodeOptions {
     let mut options = DecodeOptions::default();
-    (options.sampling, options.max_new_tokens) = (at(1.0), 20);
+    (options.sampling, options.max_new_tokens, options.trailing_space) = (at(1.0), 20, TrailingSpace::Keep);
     options
 }
 
