@@ -44,9 +44,8 @@ def main():
                     advance(token)
                     taken.append(clock() - begun)
         taken.sort()
-        print(
-            f"mask, row and step, {name}: p50 {taken[len(taken) // 2]} ns, p99 {taken[len(taken) * 99 // 100]} ns"
-        )
+        middle, late = taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+        print(f"mask, row and step, {name}: p50 {middle} ns, p99 {late} ns")
     constraints = []
     for number in range(BATCH):
         text = texts[number % len(texts)]

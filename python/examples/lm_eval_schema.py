@@ -2,7 +2,8 @@
 
 python lm_eval_schema.py --model domino --model_args pretrained=MODEL,regex='(yes|no)' --tasks TASK
 
-Needs the packages lm-eval, transformers and torch. Only `generate_until` is constrained: likelihoods are the model's.
+Needs the packages lm-eval, transformers and torch. Only `generate_until` is constrained: likelihoods are those
+of the model.
 """
 
 from lm_eval.__main__ import cli_evaluate

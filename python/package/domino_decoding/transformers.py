@@ -33,9 +33,10 @@ class GrammarProcessor(LogitsProcessor):
     """Lets a model write only texts of a grammar: of one `Compiled` for all rows of a batch, or of one for
     each.
 
-    One object is for one call of `generate`: it follows the texts by the tokens that were added since its
-    last call. For beam search say `beams=True`: rows then change places, and those that are lost already
-    (with a score of minus infinity) may have left the grammar."""
+    One object is for one call of `generate`, or for another one after `reset`: it follows the texts by
+    the tokens that were added since its last call. For beam search say `beams=True`: rows then change
+    places, and those that are lost already (with a score of minus infinity) may have left the grammar.
+    """
 
     def __init__(self, grammar, *, beams=False):
         self.beams = beams
@@ -43,6 +44,10 @@ class GrammarProcessor(LogitsProcessor):
         for grammar in self.grammars:
             if not isinstance(grammar, (Compiled, Constraint)):
                 raise TypeError(f"{type(grammar).__name__} is neither a Compiled nor a Constraint")
+        self.reset()
+
+    def reset(self):
+        """Forgets all texts, for another call of `generate`."""
         self.start = None
         self.texts = []
 
