@@ -280,7 +280,7 @@ mod tests {
         };
         let floats = model("mistral_tied");
         let mut quantised = floats.clone();
-        quantised.formats[0].format = Format::Q4_K;
+        quantised.formats[0].format = Format::Q4K;
         let parameters = quantised.formats[0].parameters;
         let card = Placement::cuda(0);
         assert_eq!(card.unpacked(&floats), None);
