@@ -11,6 +11,7 @@ use super::{
     choice::possible,
     decoder::{check_constraint, check_size},
     error::{BuildError, BuildErrorKind, DecodeError},
+    logprobs::Logprobs,
     options::DecodeOptions,
     pool::each,
     run::{Finish, Generation, Run, Step},
@@ -223,6 +224,14 @@ impl<B: BatchModel> BatchDecoder<B> {
     pub fn settled_text(&self, sequence: SequenceId) -> Option<&[u8]> {
         let mut all = self.places.iter().flatten().chain(&self.waiting);
         Some(all.find(|found| found.id == sequence)?.run.settled_text())
+    }
+
+    /// How likely a sequence's tokens so far were, if its options ask for that. `None` if it has ended or never
+    /// was.
+    #[must_use]
+    pub fn logprobs(&self, sequence: SequenceId) -> Option<&[Logprobs]> {
+        let mut all = self.places.iter().flatten().chain(&self.waiting);
+        Some(all.find(|found| found.id == sequence)?.run.logprobs())
     }
 
     /// Sequences that have not ended, those that wait included.

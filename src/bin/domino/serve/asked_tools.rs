@@ -6,7 +6,7 @@ use domino::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{fields, problem::Problem, request::Endpoint};
+use super::{endpoint::Endpoint, fields, problem::Problem};
 use crate::{budgets, keywords::Reports};
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
@@ -54,10 +54,9 @@ fn wrong(error: GrammarError) -> Problem {
 }
 
 /// What the answer to this prompt may begin with, where the model may think.
-pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[u32], thinks: bool) -> Reasoning {
+pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[TokenId], thinks: bool) -> Reasoning {
     let tail = &prompt[prompt.len().saturating_sub(LONGEST_OPENING)..];
-    let spelt = |&token: &u32| {
-        let token = TokenId::new(token);
+    let spelt = |&token: &TokenId| {
         let name = || vocabulary.name(token).unwrap_or_default().as_bytes();
         vocabulary.bytes(token).unwrap_or_else(name).to_vec()
     };
@@ -70,7 +69,7 @@ pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[u32], thinks: bool) -
 }
 
 /// The functions that a chat may call, if the server knows how its model writes calls (`spelling`); otherwise
-/// they are left to mistral.rs. What is read leaves the body but for `tools`, which the chat template shows
+/// the chat template alone shows them. What is read leaves the body but for `tools`, which the chat template shows
 /// the model. At most `most` bytes.
 pub(crate) fn read(
     body: &mut Map<String, Value>,
@@ -183,7 +182,10 @@ mod tests {
             words.fold(Vocabulary::builder(), |builder, (word, id)| builder.token(TokenId::new(id), word));
         let builder = builder.special(TokenId::new(4), "<think>");
         let vocabulary = builder.end_of_text(TokenId::new(5)).build().unwrap();
-        let of = |prompt: &[u32], thinks| reasoning(&vocabulary, prompt, thinks);
+        let of = |prompt: &[u32], thinks| {
+            let prompt: Vec<TokenId> = prompt.iter().copied().map(TokenId::new).collect();
+            reasoning(&vocabulary, &prompt, thinks)
+        };
         assert_eq!(of(&[3, 0, 1, 2], true), Reasoning::Open);
         assert_eq!(of(&[3, 4], false), Reasoning::Open);
         assert_eq!(of(&[4, 3], true), Reasoning::Optional);

@@ -11,14 +11,13 @@ use std::{
 use domino::{
     CompiledGrammar, Compiler, Grammar, Memory,
     grammar::json_schema::{Relaxed, SchemaOptions},
-    mistralrs::Guesses,
 };
 use tokio::sync::{Semaphore, watch};
 
 use super::{
     args::SchemaRules,
     asked_grammar::GrammarAsked,
-    guessing::Guessing,
+    engines::guessing::{Guesses, Guessing},
     metrics::Metrics,
     named::{NamedGrammars, Source},
     problem::Problem,

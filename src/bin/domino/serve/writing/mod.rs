@@ -1,0 +1,285 @@
+//! One text of an answer: a task that asks the engine for it and hears it out.
+
+pub(crate) mod chances;
+
+use std::{future::Future, sync::Arc, time::Instant};
+
+use domino::{
+    TokenId,
+    decode::{DecodeOptions, Finish},
+    grammar::tools::calls,
+};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use self::chances::{Chance, Spelt};
+use super::{
+    answer::{GrammarSpent, Spent},
+    engines::{
+        client::Client,
+        engine::{Event, TextOrder, Took, Written},
+    },
+    gate::{Places, Pulse},
+    problem::Problem,
+    registry::Prepared,
+    server::Server,
+    shown::Shown,
+    tool_calls::{Growing, News},
+};
+
+/// News of a text, piece by piece.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// More of the text, and its tokens if they were asked for.
+    Text(String, Vec<Chance>),
+    /// More of an answer that may call functions.
+    News(News),
+    /// The end, and why.
+    End(&'static str, Spent),
+    Failed(Problem),
+}
+
+/// Pieces with the number of their text.
+pub(crate) type Pieces = UnboundedReceiver<(usize, Piece)>;
+
+/// Destination of the pieces of one text.
+#[derive(Debug, Clone)]
+pub(crate) struct Out {
+    index: usize,
+    sender: UnboundedSender<(usize, Piece)>,
+}
+
+impl Out {
+    fn send(&self, piece: Piece) {
+        // A client who has gone is noticed elsewhere.
+        let _ = self.sender.send((self.index, piece));
+    }
+}
+
+/// A prompt, and the most tokens of a text after it.
+#[derive(Debug, Clone)]
+pub(crate) struct PromptOrder {
+    pub(crate) tokens: Arc<[TokenId]>,
+    pub(crate) most: usize,
+    /// Text that the answer begins with.
+    pub(crate) echo: String,
+}
+
+/// Everything that the texts of an answer have in common.
+pub(crate) struct Order {
+    pub(crate) prompts: Vec<PromptOrder>,
+    /// Texts of each prompt.
+    pub(crate) choices: usize,
+    pub(crate) options: DecodeOptions,
+    /// Seed of the first text of a prompt.
+    pub(crate) seed: u64,
+    pub(crate) stops: Vec<String>,
+    /// `None`: any text.
+    pub(crate) grammar: Option<GrammarOrder>,
+    pub(crate) client: Client,
+    /// Number of the request.
+    pub(crate) request: u64,
+    /// Held until the engine has let go of all texts.
+    pub(crate) places: Arc<Places>,
+}
+
+/// A grammar that texts are of.
+pub(crate) struct GrammarOrder {
+    pub(crate) grammar: Prepared,
+    /// Reader of calls of functions, if there may be some.
+    pub(crate) calls: Option<calls::Reader>,
+}
+
+impl Order {
+    /// Texts in all.
+    pub(crate) fn texts(&self) -> usize {
+        self.prompts.len() * self.choices
+    }
+
+    /// One of the texts, for the engine.
+    fn text(&self, prompt: &PromptOrder, choice: usize) -> TextOrder {
+        let mut options = self.options.clone();
+        options.seed = self.seed.wrapping_add(u64::try_from(choice).unwrap_or_default());
+        options.max_new_tokens = prompt.most;
+        let prepared = self.grammar.as_ref().map(|grammar| &grammar.grammar);
+        TextOrder {
+            prompt: Arc::clone(&prompt.tokens),
+            options,
+            grammar: prepared.map(|prepared| prepared.grammar.clone()),
+            guesses: prepared.and_then(|prepared| prepared.guesses.clone()),
+            client: self.client,
+            request: self.request,
+            places: Arc::clone(&self.places),
+        }
+    }
+}
+
+/// Begins to write all texts of an order.
+pub(crate) fn begin(server: &Arc<Server>, order: Order) -> Pieces {
+    let (sender, pieces) = mpsc::unbounded_channel();
+    let order = Arc::new(order);
+    for index in 0..order.texts() {
+        let out = Out { index, sender: sender.clone() };
+        let (server, order) = (Arc::clone(server), Arc::clone(&order));
+        tokio::spawn(async move { write(&server, &order, &out).await });
+    }
+    pieces
+}
+
+/// Waits for the engine, but not for ever.
+pub(crate) async fn patiently<T>(pulse: &Pulse, work: impl Future<Output = T>) -> Result<T, Problem> {
+    let since = Instant::now();
+    tokio::pin!(work);
+    loop {
+        let deadline = pulse.deadline(since);
+        if let Ok(done) = tokio::time::timeout_at(deadline.into(), &mut work).await {
+            return Ok(done);
+        }
+        // It may have moved for another request meanwhile.
+        if pulse.deadline(since) <= Instant::now() {
+            return Err(pulse.stalled());
+        }
+    }
+}
+
+/// Ends of a text.
+enum Over {
+    End(&'static str),
+    Failed(Problem),
+    /// The client has gone.
+    Gone,
+}
+
+async fn write(server: &Server, order: &Order, out: &Out) {
+    let (number, choice) = (out.index / order.choices, out.index % order.choices);
+    let Some(prompt) = order.prompts.get(number) else { return };
+    if !prompt.echo.is_empty() {
+        out.send(Piece::Text(prompt.echo.clone(), Vec::new()));
+    }
+    let mut events = server.engine.begin(order.text(prompt, choice));
+    let mut hearing = Hearing::new(server, order);
+    let over = tokio::select! {
+        biased;
+        () = out.sender.closed() => Over::Gone,
+        over = hearing.hear(&mut events, out) => over,
+    };
+    // The prompt of several texts is counted once.
+    let read = if choice == 0 { prompt.tokens.len() } else { 0 };
+    let spent = hearing.spent(read);
+    count(server, spent);
+    match over {
+        Over::End(finish) => out.send(Piece::End(finish, spent)),
+        Over::Failed(problem) => out.send(Piece::Failed(problem)),
+        Over::Gone => server.metrics.cancelled.add(1),
+    }
+}
+
+/// A text as it is heard.
+struct Hearing<'a> {
+    server: &'a Server,
+    order: &'a Order,
+    count: usize,
+    took: Took,
+    shown: Shown,
+    /// Reader of calls of functions.
+    growing: Option<Growing>,
+    /// Tokens that are yet to be told.
+    chances: Vec<Chance>,
+    /// Characters of the text that have begun.
+    characters: usize,
+}
+
+impl<'a> Hearing<'a> {
+    fn new(server: &'a Server, order: &'a Order) -> Self {
+        Self {
+            server,
+            order,
+            count: 0,
+            took: Took::default(),
+            shown: Shown::new(&order.stops),
+            growing: order.grammar.as_ref().and_then(|grammar| grammar.calls.clone()).map(Growing::new),
+            chances: Vec::new(),
+            characters: 0,
+        }
+    }
+
+    async fn hear(&mut self, events: &mut UnboundedReceiver<Event>, out: &Out) -> Over {
+        loop {
+            match patiently(&self.server.pulse, events.recv()).await {
+                Ok(Some(Event::Token(written))) => {
+                    if let Some(over) = self.token(written, out) {
+                        return over;
+                    }
+                }
+                Ok(Some(Event::End(finish, took))) => {
+                    self.took = took;
+                    let rest = self.shown.finish();
+                    let cut = finish == Finish::Length;
+                    return self.end(rest, if cut { "length" } else { "stop" }, out);
+                }
+                Ok(Some(Event::Failed(problem))) | Err(problem) => return Over::Failed(problem),
+                Ok(None) => return Over::Failed(Problem::engine("the engine ended without an answer")),
+            }
+        }
+    }
+
+    /// Takes a token; gives the end of the text if a stop string is whole.
+    fn token(&mut self, written: Written, out: &Out) -> Option<Over> {
+        self.count += 1;
+        if let Some(logprobs) = &written.logprobs {
+            let spelt = match &self.order.grammar {
+                Some(grammar) => Spelt::Of(&grammar.grammar.grammar),
+                None => Spelt::By(&self.server.model.vocabulary),
+            };
+            self.chances.push(Chance::new(logprobs, &spelt, self.characters));
+        }
+        self.characters += written.bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        let (text, stopped) = self.shown.push(&written.bytes);
+        if stopped {
+            return Some(self.end(text, "stop", out));
+        }
+        self.tell(text, out);
+        None
+    }
+
+    fn tell(&mut self, text: String, out: &Out) {
+        match &mut self.growing {
+            Some(growing) => growing.push(&text).into_iter().for_each(|news| out.send(Piece::News(news))),
+            None if text.is_empty() => {}
+            None => out.send(Piece::Text(text, std::mem::take(&mut self.chances))),
+        }
+    }
+
+    fn end(&mut self, rest: String, finish: &'static str, out: &Out) -> Over {
+        self.tell(rest, out);
+        // Of tokens without text.
+        if !self.chances.is_empty() {
+            out.send(Piece::Text(String::new(), std::mem::take(&mut self.chances)));
+        }
+        let Some(growing) = &mut self.growing else { return Over::End(finish) };
+        growing.finish().into_iter().for_each(|news| out.send(Piece::News(news)));
+        Over::End(if finish == "stop" && growing.calls() { "tool_calls" } else { finish })
+    }
+
+    /// Work of the text; of its prompt, `read` tokens.
+    fn spent(&self, read: usize) -> Spent {
+        let stats = &self.took.stats;
+        let grammar = self.order.grammar.as_ref().map(|_| GrammarSpent {
+            passes: stats.passes,
+            drafted: stats.drafted,
+            accepted: stats.accepted,
+            mask_micros: u64::try_from(stats.mask_time.as_micros()).unwrap_or_default(),
+        });
+        Spent { prompt: read, cached: self.took.cached.min(read), completion: self.count, grammar }
+    }
+}
+
+fn count(server: &Server, spent: Spent) {
+    let metrics = &server.metrics;
+    metrics.prompt_tokens.add(spent.prompt);
+    metrics.completion_tokens.add(spent.completion);
+    if let Some(spent) = spent.grammar {
+        metrics.passes.add(spent.passes);
+        metrics.drafted.add(spent.drafted);
+        metrics.accepted.add(spent.accepted);
+    }
+}
