@@ -4,9 +4,16 @@
 //! Invariant: a run's tokens are those it has alone, whatever shares its passes, and whenever it joins; what
 //! goes wrong in one run ends that one only.
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
+    batching::{
+        admission::Admission,
+        event::{BatchEvent, SequenceId},
+        prefixes::Prefixes,
+        reading::{self, Reader},
+        turns::Turn,
+    },
     calibration::{Place, calibrate},
     choice::possible,
     decoder::{check_constraint, check_size},
@@ -14,7 +21,7 @@ use super::{
     logprobs::Logprobs,
     options::DecodeOptions,
     pool::each,
-    run::{Finish, Generation, Run, Step},
+    run::{Finish, Generation, Run},
     sequence::{Placed, Sequence, Took, drop_drafts},
     verification::{Between, Offer, Ready},
 };
@@ -23,46 +30,14 @@ use crate::{
     constraint::Constraint,
     cores,
     ids::TokenId,
-    model::{BatchInput, BatchModel, Logits},
+    model::{BatchInput, BatchModel, Logits, Rows},
     proposer::{Cut, Drafter, Offered, Pass, PassCost, Speedup, Worth, count},
     vocab::{TokenSet, Vocabulary},
 };
 
-/// Names a sequence of a [`BatchDecoder`]; ascending in the order in which they were added, never used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SequenceId(u64);
-
-/// What happened to one sequence in a step.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BatchEvent {
-    /// It has another token.
-    Token {
-        /// Which sequence.
-        sequence: SequenceId,
-        /// The token.
-        step: Step,
-    },
-    /// It has ended and left its place to another.
-    Finished {
-        /// Which sequence.
-        sequence: SequenceId,
-        /// What it generated. The time of a shared pass counts in full.
-        generation: Generation,
-    },
-    /// It cannot go on, and has left its place. The others are not concerned.
-    Failed {
-        /// Which sequence.
-        sequence: SequenceId,
-        /// Why.
-        error: DecodeError,
-        /// What it generated until then, as if cut by length.
-        generation: Generation,
-    },
-}
-
 /// Generates several texts at once, each with its own constraint and options. As many as the model has room
-/// for share its passes; the others wait for a place, in the order they were added.
+/// for share its passes; the others wait for a place, in the order they were added, or in
+/// [turns](BatchDecoder::add_in_turn).
 pub struct BatchDecoder<B: BatchModel> {
     model: B,
     vocabulary: Vocabulary,
@@ -70,7 +45,7 @@ pub struct BatchDecoder<B: BatchModel> {
     possible: Arc<TokenSet>,
     /// By place in the model.
     places: Vec<Option<Sequence>>,
-    waiting: VecDeque<Sequence>,
+    admission: Admission,
     next: u64,
     passes: usize,
     /// What passes of all together cost.
@@ -96,8 +71,49 @@ impl<B: BatchModel> BatchDecoder<B> {
         check_size(&vocabulary, model.vocabulary_size())?;
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
-        let (waiting, cost, speedup) = (VecDeque::new(), PassCost::default(), Speedup::default());
-        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost, speedup })
+        Ok(Self {
+            model,
+            vocabulary,
+            possible,
+            places,
+            admission: Admission::default(),
+            next: 0,
+            passes: 0,
+            cost: PassCost::default(),
+            speedup: Speedup::default(),
+        })
+    }
+
+    /// Reads at most so many tokens of prompts in a pass that other texts go on in, at least one, and four times
+    /// as many in one that none does: texts which have begun go on beside a long prompt, which can be cancelled
+    /// meanwhile. Default: a prompt is read in one pass.
+    #[must_use]
+    pub fn prompt_chunk(mut self, tokens: usize) -> Self {
+        self.admission.chunk = tokens.max(1);
+        self
+    }
+
+    /// Keeps keys and values of prompts in so many bytes, for the next ones of the same [scope](Turn::scope)
+    /// that begin alike (what was not used for longest goes first), and those of texts that gave their places up. Without effect
+    /// where the model [cannot copy them](BatchModel::copied_block). Default: nothing is kept.
+    #[must_use]
+    pub fn prefix_cache(mut self, bytes: usize) -> Self {
+        self.admission.prefixes = Prefixes::new(bytes);
+        self
+    }
+
+    /// Lets texts in only while they have no more tokens together, those of prompts and those that they may yet
+    /// get included. One that alone may get more is let in by itself. Default: no bound but that of places.
+    #[must_use]
+    pub fn most_tokens(mut self, tokens: usize) -> Self {
+        self.admission.room = tokens;
+        self
+    }
+
+    /// Bytes of keys and values that are kept of prompts.
+    #[must_use]
+    pub fn prefix_bytes(&self) -> usize {
+        self.admission.prefixes.bytes()
     }
 
     /// Adds a sequence that goes on from `prompt`, under `constraint` from its present state on. It joins
@@ -112,7 +128,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Result<SequenceId, BuildError> {
-        self.join(prompt, constraint, options, None)
+        self.add_in_turn(prompt, constraint, options, None, Turn::default())
     }
 
     /// As [`add`](Self::add), speculating with `drafter`. How long drafts are depends on what passes of all
@@ -127,22 +143,29 @@ impl<B: BatchModel> BatchDecoder<B> {
         options: &DecodeOptions,
         drafter: Drafter,
     ) -> Result<SequenceId, BuildError> {
-        self.join(prompt, constraint, options, Some(drafter))
+        self.add_in_turn(prompt, constraint, options, Some(drafter), Turn::default())
     }
 
-    fn join(
+    /// As [`add`](Self::add), speculating where there is a drafter. Where places are too few they go round
+    /// between clients, and between the requests of a client: a text that has one may give it up to another,
+    /// and goes on later where it was.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn add_in_turn(
         &mut self,
         prompt: &[TokenId],
         constraint: Option<Constraint>,
         options: &DecodeOptions,
         drafter: Option<Drafter>,
+        turn: Turn,
     ) -> Result<SequenceId, BuildError> {
         check_constraint(&self.vocabulary, constraint.as_ref())?;
         let id = SequenceId(self.next);
         self.next += 1;
         let possible = Arc::clone(&self.possible);
         let run = Run::new(prompt, self.vocabulary.clone(), possible, constraint, options);
-        self.waiting.push_back(Sequence { id, run, drafter, phase: Between::default() });
+        self.admission.waiting.push(Sequence { id, turn, run, drafter, phase: Between::default() });
         Ok(id)
     }
 
@@ -150,7 +173,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// happened, a token before the end it brings; nothing if there is no sequence left.
     pub fn step(&mut self) -> Vec<BatchEvent> {
         let mut events = Vec::new();
-        self.admit(&mut events);
+        self.empty_places();
+        self.admission.admit(&mut self.model, &mut self.places, &mut events);
         let cut = self.cut_back();
         let places = self.places.iter_mut().enumerate();
         let all: Vec<Placed<Between>> = places
@@ -166,28 +190,56 @@ impl<B: BatchModel> BatchDecoder<B> {
             events.extend(all.into_iter().map(failed));
             return events;
         }
+        let (all, reading, idle) =
+            reading::split(all, self.admission.chunk, |place| self.model.position(place));
+        self.put_back(idle);
         let mut ready = self.prepare(all);
-        let mut passed = self.pass(&ready);
+        let mut passed = self.pass(&ready, &reading);
         if passed.is_err() && drop_drafts(&mut ready) {
-            passed = self.pass(&ready);
+            passed = self.pass(&ready, &reading);
         }
         match passed {
-            Ok((rows, took)) => self.take(ready, rows, took, &mut events),
-            Err(error) if ready.len() == 1 => {
-                let error = DecodeError::model(error);
-                events.extend(ready.pop().map(|one| one.sequence.failed(error)));
+            Ok((rows, took)) => {
+                self.put_back(reading.into_iter().map(|reader| reader.one));
+                self.take(ready, rows, took, &mut events);
             }
             // Somebody's fault: alone, each finds out whether it is his.
-            Err(_) => {
-                for one in ready {
-                    match self.pass(std::slice::from_ref(&one)) {
-                        Ok((rows, took)) => self.take(vec![one], rows, took, &mut events),
-                        Err(error) => events.push(one.sequence.failed(DecodeError::model(error))),
-                    }
-                }
-            }
+            Err(_) => self.pass_alone(ready, reading, &mut events),
         }
         events
+    }
+
+    /// Makes a pass for each of these sequences, after one for all has failed.
+    fn pass_alone(&mut self, ready: Vec<Placed<Ready>>, reading: Vec<Reader>, events: &mut Vec<BatchEvent>) {
+        for reader in reading {
+            match self.pass(&[], std::slice::from_ref(&reader)) {
+                Ok(_) => self.put_back([reader.one]),
+                Err(error) => events.push(reader.one.sequence.failed(DecodeError::model(error))),
+            }
+        }
+        for one in ready {
+            match self.pass(std::slice::from_ref(&one), &[]) {
+                Ok((rows, took)) => self.take(vec![one], rows, took, events),
+                Err(error) => events.push(one.sequence.failed(DecodeError::model(error))),
+            }
+        }
+    }
+
+    /// Lets the model forget what is at places without a sequence. The next one at a place does so too, and is
+    /// told of errors.
+    fn empty_places(&mut self) {
+        for place in (0..self.places.len()).filter(|&place| self.places[place].is_none()) {
+            if self.model.position(place) > 0 {
+                let _ = self.model.truncate(place, 0);
+            }
+        }
+    }
+
+    /// Leaves sequences at their places.
+    fn put_back(&mut self, all: impl IntoIterator<Item = Placed<Between>>) {
+        for Placed { place, sequence } in all {
+            self.places[place] = Some(sequence);
+        }
     }
 
     /// Ends a sequence here, wherever it is, and frees its place. What it generated, as if cut by length and
@@ -212,8 +264,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// Takes a sequence out of its place, or of those that wait.
     fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
         let is_it = |found: &Sequence| found.id == sequence;
-        match self.waiting.iter().position(is_it) {
-            Some(at) => self.waiting.remove(at),
+        match self.admission.waiting.remove(sequence) {
+            Some(found) => Some(found),
             None => self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?.take(),
         }
     }
@@ -222,7 +274,7 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// has ended or never was.
     #[must_use]
     pub fn settled_text(&self, sequence: SequenceId) -> Option<&[u8]> {
-        let mut all = self.places.iter().flatten().chain(&self.waiting);
+        let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
         Some(all.find(|found| found.id == sequence)?.run.settled_text())
     }
 
@@ -230,14 +282,14 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// was.
     #[must_use]
     pub fn logprobs(&self, sequence: SequenceId) -> Option<&[Logprobs]> {
-        let mut all = self.places.iter().flatten().chain(&self.waiting);
+        let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
         Some(all.find(|found| found.id == sequence)?.run.logprobs())
     }
 
     /// Sequences that have not ended, those that wait included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.iter().flatten().count() + self.waiting.len()
+        self.places.iter().flatten().count() + self.admission.waiting.len()
     }
 
     /// Is there no sequence left?
@@ -274,22 +326,6 @@ impl<B: BatchModel> BatchDecoder<B> {
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
-    }
-
-    /// Puts waiting sequences in free places, but for those that end before their first pass.
-    fn admit(&mut self, events: &mut Vec<BatchEvent>) {
-        let context = self.model.context();
-        for place in 0..self.places.len() {
-            while self.places[place].is_none()
-                && let Some(sequence) = self.waiting.pop_front()
-            {
-                let checked = sequence.run.check_prompt(context);
-                match checked.and_then(|()| self.model.truncate(place, 0).map_err(DecodeError::model)) {
-                    Ok(()) => self.places[place] = sequence.unless_ended(context, events),
-                    Err(error) => events.push(sequence.failed(error)),
-                }
-            }
-        }
     }
 
     /// Cuts what the model holds of each sequence back to what its text has of it.
@@ -345,9 +381,10 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// The prepared pass of these sequences.
-    fn pass(&mut self, all: &[Placed<Ready>]) -> Result<(Vec<Logits>, Took), B::Error> {
-        let mut inputs = Vec::with_capacity(all.len());
-        let (mut size, mut regular, mut counts) = (Pass::default(), Pass::default(), true);
+    fn pass(&mut self, all: &[Placed<Ready>], reading: &[Reader]) -> Result<(Vec<Logits>, Took), B::Error> {
+        let mut inputs = Vec::with_capacity(all.len() + reading.len());
+        let (mut size, mut regular) = (Pass::default(), Pass::default());
+        let mut counts = reading.is_empty();
         let mut without = Pass::default();
         for Placed { place, sequence: Sequence { phase: ready, .. } } in all {
             inputs.push(BatchInput { sequence: *place, tokens: ready.tokens(), rows: ready.wanted() });
@@ -356,8 +393,13 @@ impl<B: BatchModel> BatchDecoder<B> {
             without = without + ready.first();
             counts &= ready.counts();
         }
+        for Reader { one: Placed { place, sequence }, seen, count } in reading {
+            let tokens = &sequence.run.sequence()[*seen..][..*count];
+            inputs.push(BatchInput { sequence: *place, tokens, rows: Rows::Among(&[]) });
+        }
         let start = Instant::now();
-        let rows = self.model.forward(&inputs)?;
+        let mut rows = self.model.forward(&inputs)?;
+        rows.truncate(all.len());
         let took = start.elapsed();
         self.passes += 1;
         if counts {
@@ -373,6 +415,10 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// places.
     fn take(&mut self, all: Vec<Placed<Ready>>, rows: Vec<Logits>, took: Took, events: &mut Vec<BatchEvent>) {
         let (context, sequences) = (self.model.context(), all.len());
+        for Placed { place, sequence } in all.iter().filter(|one| one.sequence.phase.has_read_prompt()) {
+            let seen = sequence.run.sequence();
+            self.admission.prefixes.keep(&self.model, *place, seen, sequence.turn.scope);
+        }
         let work: Vec<_> = all.into_iter().zip(rows).collect();
         let taken = each(
             work,

@@ -12,6 +12,9 @@ use crate::clock::Instant;
 pub struct DecodeStats {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
+    /// Tokens of the prompt that were not read, as their keys and values were
+    /// [kept](super::BatchDecoder::prefix_cache) from another one.
+    pub cached_tokens: usize,
     /// Tokens generated, end of text not counted.
     pub tokens: usize,
     /// Forward passes of the model, that over the prompt included.

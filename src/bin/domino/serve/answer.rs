@@ -30,6 +30,8 @@ pub(crate) struct GrammarSpent {
     pub(crate) drafted: usize,
     pub(crate) accepted: usize,
     pub(crate) mask_micros: u64,
+    /// Texts that were closed before their length cut them.
+    pub(crate) closed: usize,
 }
 
 impl Spent {
@@ -41,6 +43,7 @@ impl Spent {
                 drafted: a.drafted + b.drafted,
                 accepted: a.accepted + b.accepted,
                 mask_micros: a.mask_micros + b.mask_micros,
+                closed: a.closed + b.closed,
             }),
             (a, b) => a.or(b),
         };
@@ -67,6 +70,7 @@ impl Spent {
             });
             usage["domino"] = json!({
                 "passes": spent.passes, "drafted": spent.drafted, "accepted": spent.accepted,
+                "closed": spent.closed,
                 "mask_seconds": std::time::Duration::from_micros(spent.mask_micros).as_secs_f64(),
             });
         }
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn usage_adds_up() {
-        let grammar = GrammarSpent { passes: 3, drafted: 5, accepted: 4, mask_micros: 10 };
+        let grammar = GrammarSpent { passes: 3, drafted: 5, accepted: 4, mask_micros: 10, closed: 0 };
         let one = Spent { prompt: 7, cached: 5, completion: 6, grammar: Some(grammar) };
         let again = Spent { prompt: 0, cached: 0, ..one };
         let usage = one.and(again).and(Spent::default()).usage();

@@ -166,8 +166,10 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) ->
         options,
         seed: asked.seed.unwrap_or_else(random),
         stops: asked.drawing.stops,
+        finish: asked.finish.unwrap_or(server.finish),
         grammar,
         client,
+        shared: if server.share_caches { Client::default() } else { client },
         request: REQUESTS.fetch_add(1, Ordering::Relaxed),
         places,
     })

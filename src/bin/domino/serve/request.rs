@@ -40,7 +40,6 @@ pub(crate) struct Asked {
     /// Does the answer list the keywords of its schema?
     pub(crate) schema_report: bool,
     /// Is a text closed that would be cut by its length? `None`: as the server does.
-    #[expect(dead_code, reason = "texts are not closed yet")]
     pub(crate) finish: Option<bool>,
     /// `None`: any.
     pub(crate) seed: Option<u64>,
@@ -74,6 +73,7 @@ impl Asked {
         let tools = asked_tools::read(&mut body, bytes, endpoint, spelling, most_grammar)?;
         fields::of_body(&mut body, endpoint)?;
         let grammar = Reading { bytes, most: most_grammar, schemas }.grammar(&mut body)?;
+        let (grammar, tools) = asked_tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
         let schema_report = flag(&body, "schema_report")?;

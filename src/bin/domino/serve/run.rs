@@ -134,6 +134,8 @@ pub(crate) fn server(
         health: Health::default(),
         visitors: doors.visitors,
         limits,
+        share_caches: command.engine.share_caches,
+        finish: command.engine.finish,
         schemas,
         key: command.api_key.as_ref().map(|key| blake3::hash(key.as_bytes())),
     })

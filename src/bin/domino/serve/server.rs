@@ -58,6 +58,10 @@ pub(crate) struct Server {
     pub(crate) health: Health,
     pub(crate) visitors: Visitors,
     pub(crate) limits: ServerLimits,
+    /// Do all clients share what is kept of prompts and texts?
+    pub(crate) share_caches: bool,
+    /// Are texts closed that would be cut by their length, unless a request says otherwise?
+    pub(crate) finish: bool,
     pub(crate) schemas: Arc<SchemaRules>,
     /// Of the key that clients must send.
     pub(crate) key: Option<blake3::Hash>,
@@ -93,7 +97,7 @@ async fn completions(State(server): State<Arc<Server>>, request: Request) -> Res
 async fn models(State(server): State<Arc<Server>>) -> Response {
     let Served { name, since, .. } = &server.model;
     let model = |id: &str| json!({ "id": id, "object": "model", "created": since, "owned_by": "domino" });
-    Json(json!({ "object": "list", "data": [model(name)] })).into_response()
+    Json(json!({ "object": "list", "data": [model(name), model("default")] })).into_response()
 }
 
 async fn grammars(State(server): State<Arc<Server>>) -> Response {

@@ -65,6 +65,25 @@ pub(crate) struct LowEngine {
     /// the engine domino.
     #[arg(long, value_name = "N")]
     context: Option<NonZeroUsize>,
+    /// Memory for keys and values of the texts that are written, in MiB. Texts past that wait. For the engine
+    /// domino. Default: what they all may take, at most half of what is free.
+    #[arg(long, value_name = "MIB")]
+    kv_memory: Option<NonZeroUsize>,
+    /// Memory for keys and values of the beginnings of prompts, in MiB, which need not be read again; those
+    /// that were not used for longest go first. 0 keeps none. For the engine domino.
+    #[arg(long, value_name = "MIB", default_value = "256")]
+    prefix_cache: usize,
+    /// Share the beginnings of prompts that are kept, and the counts that guesses are made by, between all
+    /// clients.
+    ///
+    /// They are apart for each API key unless this is given: from times, from cached_tokens and from the share
+    /// of right guesses one client could tell what another one wrote.
+    #[arg(long)]
+    share_caches: bool,
+    /// Close a text that would be cut by its length by its shortest completion, within the limit, where a
+    /// request does not say otherwise ("finish": false).
+    #[arg(long)]
+    finish: bool,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ... For the engine mistralrs.
     #[arg(long, value_name = "Q")]
     isq: Option<String>,
@@ -137,6 +156,14 @@ pub(crate) struct EngineArgs {
     pub(crate) speculation: Speculation,
     /// How our own runner loads the model.
     pub(crate) load: LoadOptions,
+    /// Bytes of keys and values of texts.
+    pub(crate) kv_memory: Option<u64>,
+    /// Bytes of keys and values of beginnings of prompts.
+    pub(crate) prefix_cache: usize,
+    /// Do all clients share what is kept of prompts and texts?
+    pub(crate) share_caches: bool,
+    /// Are texts closed that would be cut by their length?
+    pub(crate) finish: bool,
     pub(crate) isq: Option<String>,
     pub(crate) dtype: Option<Dtype>,
     pub(crate) chat_template: Option<PathBuf>,
@@ -177,6 +204,7 @@ impl LowEngine {
             return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
         }
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
+        let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
         let mut load = LoadOptions::default();
         load.quantize = self.quantize;
         load.kv = self.kv.unwrap_or_default();
@@ -187,6 +215,10 @@ impl LowEngine {
             guess: self.grammar_speculate,
             speculation: Speculation { size, proposer, threshold, prior: self.prior },
             load,
+            kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
+            prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
+            share_caches: self.share_caches,
+            finish: self.finish,
             isq: self.isq,
             dtype: self.dtype,
             chat_template: self.chat_template,

@@ -32,9 +32,11 @@ pub(crate) struct TextOrder {
     pub(crate) grammar: Option<CompiledGrammar>,
     /// Guesses for the grammar, if they are made.
     pub(crate) guesses: Option<Guesses>,
+    /// The client, among whom turns are fair.
     pub(crate) client: Client,
+    /// The client with whom counts and prefixes of prompts are shared: the same one, unless all share them.
+    pub(crate) shared: Client,
     /// Number of the request, which its texts have in common.
-    #[expect(dead_code, reason = "turns are not fair yet")]
     pub(crate) request: u64,
     /// Held until the engine has let go of the text.
     pub(crate) places: Arc<Places>,
@@ -46,22 +48,15 @@ pub(crate) enum Event {
     /// Another token.
     Token(Written),
     /// The end: by end of text, or by length.
-    End(Finish, Took),
+    End(Finish, DecodeStats),
     Failed(Problem),
 }
 
 /// A token of a text.
 #[derive(Debug)]
 pub(crate) struct Written {
+    pub(crate) token: TokenId,
     /// Its bytes in the text.
     pub(crate) bytes: Vec<u8>,
     pub(crate) logprobs: Option<Logprobs>,
-}
-
-/// Work that a text took.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Took {
-    pub(crate) stats: DecodeStats,
-    /// Tokens of the prompt that were read before, for another text.
-    pub(crate) cached: usize,
 }

@@ -100,7 +100,7 @@ pub(crate) async fn load(
     let (engine, vocabulary, context): (Arc<dyn Engine>, _, _) = match kind {
         EngineName::Domino => {
             let vocabulary = tokenizer::vocabulary(path, cache)?;
-            let engine = own::load(args, path, &vocabulary, pulse)?;
+            let engine = own::load(args, path, &vocabulary, pulse).await?;
             let context = engine.context();
             (Arc::new(engine), vocabulary, context)
         }

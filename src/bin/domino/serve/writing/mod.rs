@@ -1,22 +1,26 @@
 //! One text of an answer: a task that asks the engine for it and hears it out.
 
 pub(crate) mod chances;
+mod closing;
 
 use std::{future::Future, sync::Arc, time::Instant};
 
 use domino::{
     TokenId,
-    decode::{DecodeOptions, Finish},
+    decode::{DecodeOptions, DecodeStats, Finish},
     grammar::tools::calls,
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use self::chances::{Chance, Spelt};
+use self::{
+    chances::{Chance, Spelt},
+    closing::Closing,
+};
 use super::{
     answer::{GrammarSpent, Spent},
     engines::{
         client::Client,
-        engine::{Event, TextOrder, Took, Written},
+        engine::{Event, TextOrder, Written},
     },
     gate::{Places, Pulse},
     problem::Problem,
@@ -73,9 +77,13 @@ pub(crate) struct Order {
     /// Seed of the first text of a prompt.
     pub(crate) seed: u64,
     pub(crate) stops: Vec<String>,
+    /// Are texts of a grammar closed that would be cut by their length?
+    pub(crate) finish: bool,
     /// `None`: any text.
     pub(crate) grammar: Option<GrammarOrder>,
     pub(crate) client: Client,
+    /// The client with whom caches are shared.
+    pub(crate) shared: Client,
     /// Number of the request.
     pub(crate) request: u64,
     /// Held until the engine has let go of all texts.
@@ -107,6 +115,7 @@ impl Order {
             grammar: prepared.map(|prepared| prepared.grammar.clone()),
             guesses: prepared.and_then(|prepared| prepared.guesses.clone()),
             client: self.client,
+            shared: self.shared,
             request: self.request,
             places: Arc::clone(&self.places),
         }
@@ -157,10 +166,13 @@ async fn write(server: &Server, order: &Order, out: &Out) {
     }
     let mut events = server.engine.begin(order.text(prompt, choice));
     let mut hearing = Hearing::new(server, order);
-    let over = tokio::select! {
-        biased;
-        () = out.sender.closed() => Over::Gone,
-        over = hearing.hear(&mut events, out) => over,
+    let over = match hearing.may_close(prompt.most) {
+        Err(problem) => Over::Failed(problem),
+        Ok(()) => tokio::select! {
+            biased;
+            () = out.sender.closed() => Over::Gone,
+            over = hearing.hear(&mut events, out) => over,
+        },
     };
     // The prompt of several texts is counted once.
     let read = if choice == 0 { prompt.tokens.len() } else { 0 };
@@ -178,10 +190,13 @@ struct Hearing<'a> {
     server: &'a Server,
     order: &'a Order,
     count: usize,
-    took: Took,
+    stats: DecodeStats,
     shown: Shown,
     /// Reader of calls of functions.
     growing: Option<Growing>,
+    /// Keeper of the text's shortest end, if it is to be closed.
+    closing: Option<Closing>,
+    closed: bool,
     /// Tokens that are yet to be told.
     chances: Vec<Chance>,
     /// Characters of the text that have begun.
@@ -194,12 +209,23 @@ impl<'a> Hearing<'a> {
             server,
             order,
             count: 0,
-            took: Took::default(),
+            stats: DecodeStats::default(),
             shown: Shown::new(&order.stops),
             growing: order.grammar.as_ref().and_then(|grammar| grammar.calls.clone()).map(Growing::new),
+            closing: None,
+            closed: false,
             chances: Vec::new(),
             characters: 0,
         }
+    }
+
+    /// Sees to it that a text of so many tokens can be closed, if that is wanted.
+    fn may_close(&mut self, most: usize) -> Result<(), Problem> {
+        if let Some(grammar) = self.order.grammar.as_ref().filter(|_| self.order.finish) {
+            let grammar = &grammar.grammar.grammar;
+            self.closing = Some(tokio::task::block_in_place(|| Closing::new(grammar, most))?);
+        }
+        Ok(())
     }
 
     async fn hear(&mut self, events: &mut UnboundedReceiver<Event>, out: &Out) -> Over {
@@ -210,10 +236,10 @@ impl<'a> Hearing<'a> {
                         return over;
                     }
                 }
-                Ok(Some(Event::End(finish, took))) => {
-                    self.took = took;
+                Ok(Some(Event::End(finish, stats))) => {
+                    self.stats = stats;
                     let rest = self.shown.finish();
-                    let cut = finish == Finish::Length;
+                    let cut = finish == Finish::Length && !self.is_whole();
                     return self.end(rest, if cut { "length" } else { "stop" }, out);
                 }
                 Ok(Some(Event::Failed(problem))) | Err(problem) => return Over::Failed(problem),
@@ -224,6 +250,13 @@ impl<'a> Hearing<'a> {
 
     /// Takes a token; gives the end of the text if a stop string is whole.
     fn token(&mut self, written: Written, out: &Out) -> Option<Over> {
+        if let Some(closing) = &mut self.closing {
+            match tokio::task::block_in_place(|| closing.take(written.token)) {
+                Ok(true) => {}
+                Ok(false) => return Some(self.close(out)),
+                Err(problem) => return Some(Over::Failed(problem)),
+            }
+        }
         self.count += 1;
         if let Some(logprobs) = &written.logprobs {
             let spelt = match &self.order.grammar {
@@ -239,6 +272,28 @@ impl<'a> Hearing<'a> {
         }
         self.tell(text, out);
         None
+    }
+
+    /// Is the text one of the language that was kept within its limit?
+    fn is_whole(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.rest().is_empty())
+    }
+
+    /// Ends the text by its shortest completion.
+    fn close(&mut self, out: &Out) -> Over {
+        let (Some(closing), Some(grammar)) = (self.closing.take(), &self.order.grammar) else {
+            return Over::Failed(Problem::engine("there is nothing that would close the text"));
+        };
+        let rest = closing.rest().iter();
+        let bytes: Vec<u8> =
+            rest.flat_map(|&token| grammar.grammar.grammar.text_of(token)).copied().collect();
+        self.count += closing.rest().len();
+        self.closed = true;
+        let (mut text, stopped) = self.shown.push(&bytes);
+        if !stopped {
+            text += &self.shown.finish();
+        }
+        self.end(text, "stop", out)
     }
 
     fn tell(&mut self, text: String, out: &Out) {
@@ -262,14 +317,15 @@ impl<'a> Hearing<'a> {
 
     /// Work of the text; of its prompt, `read` tokens.
     fn spent(&self, read: usize) -> Spent {
-        let stats = &self.took.stats;
+        let stats = &self.stats;
         let grammar = self.order.grammar.as_ref().map(|_| GrammarSpent {
             passes: stats.passes,
             drafted: stats.drafted,
             accepted: stats.accepted,
             mask_micros: u64::try_from(stats.mask_time.as_micros()).unwrap_or_default(),
+            closed: usize::from(self.closed),
         });
-        Spent { prompt: read, cached: self.took.cached.min(read), completion: self.count, grammar }
+        Spent { prompt: read, cached: stats.cached_tokens.min(read), completion: self.count, grammar }
     }
 }
 

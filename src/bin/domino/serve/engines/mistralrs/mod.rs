@@ -28,7 +28,7 @@ pub(super) use self::load::load;
 use self::recorder::Recorder;
 use super::{
     super::{gate::Pulse, problem::Problem},
-    engine::{Engine, Event, TextOrder, Took, Written},
+    engine::{Engine, Event, TextOrder, Written},
     guessing,
 };
 
@@ -168,7 +168,7 @@ impl MistralEngine {
         events: &UnboundedSender<Event>,
     ) {
         let mut count = 0;
-        let took = || Took { stats: watch.stats(), cached: 0 };
+        let took = || watch.stats();
         loop {
             // Where the engine let go of the request it may have said why.
             let Some(token) = tokens.recv().await else {
@@ -187,7 +187,7 @@ impl MistralEngine {
                 Some(grammar) => grammar.text_of(token),
                 None => self.vocabulary.bytes(token).unwrap_or_default(),
             };
-            say(events, Event::Token(Written { bytes: bytes.to_vec(), logprobs: None }));
+            say(events, Event::Token(Written { token, bytes: bytes.to_vec(), logprobs: None }));
             if count >= text.options.max_new_tokens {
                 return say(events, Event::End(Finish::Length, took()));
             }
@@ -224,7 +224,7 @@ fn say(events: &UnboundedSender<Event>, event: Event) {
 
 /// Guesses of a client in the form of mistral.rs's adapter, which learns over its texts how right they are.
 fn guesses_for(guesses: &guessing::Guesses, text: &TextOrder) -> Guesses {
-    let book = guesses.book(text.client);
+    let book = guesses.book(text.shared);
     let forced = guesses.forced().cloned();
     let made = book.kept.get_or_init(|| {
         let made = Guesses::of_counts(Arc::clone(&book.learner), forced.clone());

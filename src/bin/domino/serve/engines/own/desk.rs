@@ -1,96 +1,33 @@
-//! Our own engine: a thread with a batch decoder, which texts join and leave at any pass.
+//! The engine's thread: orders in, passes for all texts, news out.
 //!
-//! Invariants: the thread ends with its engine, and nothing that a text does ends it; a text that nobody
-//! hears any more is dropped before the next pass.
+//! Invariant: a text that nobody hears any more is dropped before the next pass.
 
 use std::{
     collections::HashMap,
-    path::Path,
+    error::Error,
     sync::{
         Arc,
-        mpsc::{self, Receiver, Sender, TryRecvError},
+        mpsc::{Receiver, TryRecvError},
     },
-    thread,
 };
 
-use anyhow::Context;
 use domino::{
-    CompiledGrammar, Vocabulary,
-    decode::{BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, DecodeOptions, Logprobs, SequenceId},
-    model::{BatchModel, candle::CandleBatch},
+    CompiledGrammar,
+    decode::{BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, Logprobs, SequenceId, Turn},
+    model::BatchModel,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedSender;
 
-use super::{
+use super::super::{
     super::{
         gate::{Places, Pulse},
         problem::Problem,
     },
-    args::{EngineArgs, EngineName},
-    engine::{Engine, Event, TextOrder, Took, Written},
+    engine::{Event, TextOrder, Written},
 };
-use crate::failure::BadInput;
-
-/// The engine's end of its thread.
-pub(super) struct OwnEngine {
-    orders: Sender<(TextOrder, UnboundedSender<Event>)>,
-    context: usize,
-}
-
-/// Loads the model and starts the thread.
-pub(super) fn load(
-    args: &EngineArgs,
-    path: &Path,
-    vocabulary: &Vocabulary,
-    pulse: &Arc<Pulse>,
-) -> anyhow::Result<OwnEngine> {
-    let texts = args.texts(EngineName::Domino);
-    let bad = |error: &dyn std::fmt::Display| BadInput::new(format!("{}: {error}", path.display()));
-    let model = CandleBatch::load(path, texts, &args.load).map_err(|error| bad(&error))?;
-    let context = model.context();
-    let mut decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad(&error))?;
-    if args.guesses(EngineName::Domino).is_some() {
-        decoder.calibrate().map_err(|error| bad(&error))?;
-    }
-    start(decoder, context, Arc::clone(pulse))
-}
-
-/// Starts the thread.
-fn start<B>(decoder: BatchDecoder<B>, context: usize, pulse: Arc<Pulse>) -> anyhow::Result<OwnEngine>
-where
-    B: BatchModel + 'static,
-{
-    let (orders, ordered) = mpsc::channel();
-    let mut desk = Desk { decoder, ordered, running: HashMap::new(), pulse };
-    thread::Builder::new()
-        .name("engine".to_owned())
-        .spawn(move || desk.work())
-        .context("cannot start the thread of the engine")?;
-    Ok(OwnEngine { orders, context })
-}
-
-impl OwnEngine {
-    /// Tokens of a text, its prompt included.
-    pub(super) fn context(&self) -> usize {
-        self.context
-    }
-}
-
-impl Engine for OwnEngine {
-    fn begin(&self, text: TextOrder) -> UnboundedReceiver<Event> {
-        let (sender, events) = unbounded_channel();
-        // Where the thread is gone the sender goes too, which tells whoever hears.
-        let _ = self.orders.send((text, sender));
-        events
-    }
-
-    fn check(&self, _options: &DecodeOptions) -> Result<(), Problem> {
-        Ok(())
-    }
-}
 
 /// Texts in the making, on the engine's thread.
-struct Desk<B: BatchModel> {
+pub(super) struct Desk<B: BatchModel> {
     decoder: BatchDecoder<B>,
     ordered: Receiver<(TextOrder, UnboundedSender<Event>)>,
     running: HashMap<SequenceId, Running>,
@@ -107,8 +44,16 @@ struct Running {
 }
 
 impl<B: BatchModel> Desk<B> {
+    pub(super) fn new(
+        decoder: BatchDecoder<B>,
+        ordered: Receiver<(TextOrder, UnboundedSender<Event>)>,
+        pulse: Arc<Pulse>,
+    ) -> Self {
+        Self { decoder, ordered, running: HashMap::new(), pulse }
+    }
+
     /// Writes texts until there is nobody who could order one.
-    fn work(&mut self) {
+    pub(super) fn work(&mut self) {
         loop {
             if self.running.is_empty() {
                 match self.ordered.recv() {
@@ -130,14 +75,11 @@ impl<B: BatchModel> Desk<B> {
     }
 
     fn add(&mut self, (text, events): (TextOrder, UnboundedSender<Event>)) {
-        let TextOrder { prompt, options, grammar, guesses, client, places, .. } = text;
+        let TextOrder { prompt, options, grammar, guesses, client, shared, request, places } = text;
         let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
-        let added = match guesses {
-            Some(guesses) if constraint.is_some() => {
-                self.decoder.add_with_drafter(&prompt, constraint, &options, guesses.drafter(client))
-            }
-            _ => self.decoder.add(&prompt, constraint, &options),
-        };
+        let drafter = guesses.filter(|_| constraint.is_some()).map(|guesses| guesses.drafter(shared));
+        let turn = Turn { client: client.0, request, scope: shared.0 };
+        let added = self.decoder.add_in_turn(&prompt, constraint, &options, drafter, turn);
         match added {
             Ok(sequence) => {
                 let running = Running { events, grammar, told: 0, _places: places };
@@ -172,14 +114,13 @@ impl<B: BatchModel> Desk<B> {
                         None => self.decoder.vocabulary().bytes(step.token).unwrap_or_default(),
                     };
                     let logprobs = all.and_then(|all| all.get(running.told)).cloned();
-                    let written = Written { bytes: bytes.to_vec(), logprobs };
+                    let written = Written { token: step.token, bytes: bytes.to_vec(), logprobs };
                     running.told += 1;
                     running.tell(Event::Token(written));
                 }
                 BatchEvent::Finished { sequence, generation } => {
                     let Some(running) = self.running.remove(&sequence) else { continue };
-                    let took = Took { stats: generation.stats, cached: 0 };
-                    running.tell(Event::End(generation.finish, took));
+                    running.tell(Event::End(generation.finish, generation.stats));
                 }
                 BatchEvent::Failed { sequence, error, .. } => {
                     let Some(running) = self.running.remove(&sequence) else { continue };
@@ -211,7 +152,7 @@ impl Running {
 /// The problem that a text failed by.
 fn problem(error: &DecodeError) -> Problem {
     let mut message = error.to_string();
-    if let Some(source) = std::error::Error::source(error) {
+    if let Some(source) = error.source() {
         message = format!("{message}: {source}");
     }
     match error.kind() {
