@@ -16,7 +16,7 @@ impl ByteSet {
         self.0[usize::from(byte / 64)] >> (byte % 64) & 1 == 1
     }
 
-    /// How many of its bytes are below `byte`.
+    /// Returns the number of its bytes that are below `byte`.
     pub(crate) fn rank(&self, byte: u8) -> usize {
         let word = usize::from(byte / 64);
         let below = self.0[word] & ((1 << (byte % 64)) - 1);
@@ -32,7 +32,7 @@ impl ByteSet {
         self.0 == [0; 4]
     }
 
-    /// Have the two a byte in common?
+    /// Have the two sets a byte in common?
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(other.0).any(|(word, other)| word & other != 0)
     }

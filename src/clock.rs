@@ -7,7 +7,7 @@ pub(crate) use std::time::Instant;
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 pub(crate) use still::Instant;
 
-/// A clock that stands still, with the calls of [`std::time::Instant`] that are made here.
+/// A clock that stands still, with the methods of [`std::time::Instant`] that the library calls.
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 mod still {
     use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The pipeline, called in order: grammar -> terminals and productions -> a machine for constraints.
+//! The pipeline, called in order: grammar to terminals and productions to a machine for constraints.
 
 mod kept;
 
@@ -19,14 +19,15 @@ use crate::{
     vocab::Vocabulary,
 };
 
-/// Sets of special tokens for which a compiler keeps a vocabulary: those of a model's ways to call tools.
+/// Number of sets of special tokens for which a compiler keeps a vocabulary: those of a model's ways to call
+/// tools.
 const MOST_SPELLED: usize = 8;
 
 /// Tables of vocabularies with tokens spelled out, by those tokens.
 type SpelledTables = HashMap<Vec<(TokenId, String)>, Tables>;
 
-/// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they have in common,
-/// such as the inside of a JSON string, is worked out once. Clones share that.
+/// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they share, such as
+/// the inside of a JSON string, is computed once. Clones share that.
 #[derive(Debug, Clone)]
 pub struct Compiler {
     tables: Tables,
@@ -42,7 +43,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// A compiler with unbounded lookahead and default budgets.
+    /// Creates a compiler with unbounded lookahead and default budgets.
     #[must_use]
     pub fn new(vocabulary: Vocabulary) -> Self {
         let tables = Tables::new(vocabulary, CacheFolder::none());
@@ -72,8 +73,7 @@ impl Compiler {
         self
     }
 
-    /// Lets grammars ask for special tokens that the vocabulary does not have: for texts, where no tokens
-    /// matter.
+    /// Lets grammars ask for special tokens that the vocabulary does not have: for texts without a model.
     #[must_use]
     pub fn any_special(mut self) -> Self {
         self.any_special = true;
@@ -87,8 +87,8 @@ impl Compiler {
         self
     }
 
-    /// Sets how long sessions stay with a step and with a text, where they are not told otherwise by
-    /// [`Constraint::patient`]. Without it a call does one piece of a step.
+    /// Sets how long sessions stay with a step and with a text, unless [`Constraint::patient`] sets it. By
+    /// default a call does one piece of a step.
     #[must_use]
     pub fn patience(mut self, patience: Patience) -> Self {
         self.patience = Some(patience);
@@ -161,7 +161,7 @@ impl Compiler {
 }
 
 impl Compiler {
-    /// The tables of the vocabulary, with what the grammar asks for spelled out.
+    /// Returns the tables of the vocabulary, with the tokens spelled out that the grammar asks for.
     fn tables_for(&self, grammar: &Grammar, asked: &Asked) -> Result<Tables, CompileError> {
         if asked.is_nothing() {
             return Ok(self.tables.clone());
@@ -184,7 +184,7 @@ impl Compiler {
         Ok(tables)
     }
 
-    /// The tables of what the grammar's notation has in common.
+    /// Returns the tables that grammars of this notation share.
     fn common(&self, grammar: &Grammar, tables: &Tables) -> Vec<Arc<TerminalTable>> {
         // One that is over budget is no loss but of time.
         let dfa = |automaton: &Automaton| {
@@ -196,7 +196,7 @@ impl Compiler {
     }
 }
 
-/// Does the grammar mention the byte that [marks](special::MARK) special tokens elsewhere than in those?
+/// Does the grammar mention the byte that [marks](special::MARK) special tokens anywhere else?
 fn asks_for_marks(grammar: &Grammar) -> bool {
     let classes = grammar.classes().map(|class| special::spelled(class.marked()));
     let specials = grammar.specials().iter().map(|name| special::spelled(name));
@@ -215,7 +215,7 @@ pub struct CompiledGrammar {
     grammar_warnings: Arc<[GrammarWarning]>,
 }
 
-/// How far the growing of trees is.
+/// Progress of growing trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TreeProgress {
@@ -226,7 +226,7 @@ pub struct TreeProgress {
 }
 
 impl CompiledGrammar {
-    /// A fresh session at the start of a text. Sessions share what they find out about the grammar.
+    /// Starts a session at the beginning of a text. Sessions share what they compute about the grammar.
     #[must_use]
     pub fn constraint(&self) -> Constraint {
         let constraint = Constraint::new(Arc::clone(&self.program), self.host.clone());
@@ -236,8 +236,8 @@ impl CompiledGrammar {
         }
     }
 
-    /// Memory of what its sessions share. Constant time for each machine, each terminal, and each name in the
-    /// grammar.
+    /// Memory of everything its sessions share. Constant time for each machine, each terminal, and each name
+    /// in the grammar.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let mut memory = self.host.memory(&self.program);
@@ -252,7 +252,7 @@ impl CompiledGrammar {
         &self.grammar_warnings
     }
 
-    /// What its sessions run.
+    /// The program that its sessions run.
     pub(crate) fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -269,15 +269,14 @@ impl CompiledGrammar {
         self.grow_trees_with(|_| {});
     }
 
-    /// As [`grow_trees`](Self::grow_trees); `progress` is called from any thread.
+    /// Grows all trees like [`grow_trees`](Self::grow_trees); `progress` is called from any thread.
     pub fn grow_trees_with(&self, progress: impl Fn(TreeProgress) + Sync) {
         self.program.grown.get_or_init(|| Arc::new(self.grown(&progress)));
     }
 
     /// Grows all trees on a thread of its own (without the feature `threads`: before it returns), for
-    /// instance while a model reads its prompt. Sessions go on meanwhile, and use the trees from the first
-    /// mask on that
-    /// they make after the trees are there.
+    /// instance while a model reads its prompt. Sessions go on meanwhile, and use the trees from their next
+    /// mask on once all are there.
     pub fn grow_trees_in_background(&self) {
         self.in_background(Self::grow_trees);
     }
@@ -316,21 +315,21 @@ impl CompiledGrammar {
         explored
     }
 
-    /// Are all trees there, grown or read?
+    /// Are all trees there, grown or loaded?
     #[must_use]
     pub fn has_trees(&self) -> bool {
         self.program.grown.get().is_some()
     }
 
-    /// All trees as bytes for a file, sealed with a checksum and with what they are for: grammar, vocabulary
-    /// and options. Grows them if they are not there.
+    /// Serialises all trees, sealed with a checksum and with their grammar, vocabulary and options. Grows
+    /// them if they are not there.
     #[must_use]
     pub fn artefact(&self) -> Vec<u8> {
         self.grow_trees();
         seal(Kind::Trees, &self.program.key(), &self.trees_payload())
     }
 
-    /// Takes the trees from an [`artefact`](Self::artefact), if they are not there yet. Linear in its size:
+    /// Loads the trees from an [`artefact`](Self::artefact), if they are not there yet. Linear in its size:
     /// about 1 ms for 2 MB.
     ///
     /// # Errors
@@ -345,6 +344,7 @@ impl CompiledGrammar {
         Ok(())
     }
 
+    /// Loads or grows all trees, and stores grown ones. A greedy grammar has none.
     fn grown(&self, progress: &(dyn Fn(TreeProgress) + Sync)) -> Forest {
         if self.program.lowered.greedy {
             return Forest::new(self.program.limits.tree_bytes);
@@ -367,7 +367,7 @@ impl CompiledGrammar {
         forest
     }
 
-    /// The trees of the cache folder.
+    /// Loads the trees from the cache folder.
     fn cached_trees(&self) -> Option<Forest> {
         let cache = self.tables.cache();
         cache.path()?;
@@ -392,7 +392,7 @@ impl CompiledGrammar {
         &self.program.asked.vocabulary
     }
 
-    /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.
+    /// The text that a token adds: its bytes, or the name of a special token that the grammar asks for.
     #[must_use]
     pub fn text_of(&self, token: TokenId) -> &[u8] {
         self.program.text_of(token)
@@ -416,7 +416,8 @@ mod tests {
     use super::*;
     use crate::grammar::Syntax;
 
-    /// No step of a text builds the index of tokens by characters, which counted strings need.
+    /// Building the index of tokens by characters, which counted strings need, is no part of any step of a
+    /// text.
     #[test]
     fn strings_have_their_index_once_compiled() {
         let schema = r#"{"type": "string", "maxLength": 3}"#;

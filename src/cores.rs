@@ -1,11 +1,11 @@
-//! Work on other cores: the threads of rayon's global pool. Without the feature `threads` there are none,
-//! and the calling thread does it all.
+//! Work on other cores: the threads of rayon's global pool. Without the feature `threads` there are none, and
+//! the calling thread does all the work.
 //!
 //! Invariant: no result depends on the number of threads.
 
 use std::io;
 
-/// Threads that work at once.
+/// Number of threads that work at once.
 pub(crate) fn count() -> usize {
     #[cfg(feature = "threads")]
     return rayon::current_num_threads();
@@ -25,7 +25,7 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync)
     items.into_iter().map(work).collect()
 }
 
-/// The same with each item as a job of its own: for few large ones.
+/// Does `work` for each item like [`map`], each as a job of its own: for few large items.
 pub(crate) fn map_large<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     #[cfg(feature = "threads")]
     {
@@ -36,7 +36,8 @@ pub(crate) fn map_large<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R +
     map(items, work)
 }
 
-/// Does `here` on the calling thread, and `there` on another one meanwhile, or after it where there is none.
+/// Does `here` on the calling thread and `there` on another one meanwhile, or afterwards if there is no
+/// other.
 pub(crate) fn beside<A, B: Send>(here: impl FnOnce() -> A, there: impl Fn() -> B + Sync) -> (A, B) {
     #[cfg(feature = "threads")]
     if count() > 1 {
@@ -50,8 +51,8 @@ pub(crate) fn beside<A, B: Send>(here: impl FnOnce() -> A, there: impl Fn() -> B
     (here(), there())
 }
 
-/// Starts a job on another core, which nobody waits for. Where there is none, the job is dropped undone:
-/// what must be done is no such job.
+/// Starts a job on another core, for which nobody waits. If there is no other core the job is dropped undone,
+/// so it must be dispensable.
 pub(crate) fn start(job: impl FnOnce() + Send + 'static) {
     #[cfg(feature = "threads")]
     if count() > 1 {
@@ -61,11 +62,11 @@ pub(crate) fn start(job: impl FnOnce() + Send + 'static) {
     drop(job);
 }
 
-/// Does `work` on a thread of its own, of this name. Without the feature `threads` it is done before this
+/// Does `work` on a thread of its own with this name. Without the feature `threads` it is done before this
 /// returns.
 ///
 /// # Errors
-/// If the system gives no thread.
+/// If the system provides no thread.
 pub(crate) fn in_background(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     #[cfg(feature = "threads")]
     {

@@ -1,4 +1,4 @@
-//! How many terminals a token begins, by brute force: what finite lookahead is held against.
+//! The oracle of finite lookahead: counts the terminals that a token begins, by brute force.
 //!
 //! Lookahead counts the terminals of the lowered grammar, so these and its productions are taken as given;
 //! how they are read is not. The grammar becomes one over bytes in which every byte of the text and of the
@@ -36,14 +36,14 @@ pub struct FurtherTerminals {
     oracle: Oracle,
 }
 
-/// A text in the making.
+/// A text in progress.
 #[derive(Debug)]
 pub struct FurtherSession<'o> {
     session: Session<'o>,
 }
 
 impl FurtherTerminals {
-    /// The counter of `grammar`. Linear in its productions and in the sizes of its automata.
+    /// Creates the counter of `grammar`. Linear in its productions and in the sizes of its automata.
     ///
     /// # Errors
     /// If the grammar over bytes would have more than 50 million symbols.
@@ -72,7 +72,7 @@ impl FurtherTerminals {
         Ok(Self { oracle: Oracle::new(&grammar)? })
     }
 
-    /// A session at the empty text.
+    /// Starts a session at the empty text.
     #[must_use]
     pub fn session(&self) -> FurtherSession<'_> {
         FurtherSession { session: self.oracle.session() }
@@ -80,15 +80,15 @@ impl FurtherTerminals {
 }
 
 impl FurtherSession<'_> {
-    /// Goes on by text. Returns `false`, and has not moved, if the text would be no viable prefix.
+    /// Appends text. Returns `false`, and has not moved, if the text would be no viable prefix.
     pub fn push(&mut self, text: &[u8]) -> bool {
         let marked: Vec<u8> = text.iter().flat_map(|&byte| [TEXT, byte]).collect();
         self.session.push_all(&marked)
     }
 
-    /// The least number of terminals, over all ways to read `token` (at least one byte) after the text, that
-    /// it begins past the first one it touches; `None` if it cannot follow. The text is the same before and
-    /// after. Exponential in the token's length.
+    /// Returns the least number of terminals that `token` (at least one byte) begins past the first one it
+    /// touches, over all ways to read it after the text; `None` if it cannot follow. Leaves the text as it
+    /// is. Exponential in the token's length.
     #[must_use]
     pub fn further(&mut self, token: &[u8]) -> Option<u32> {
         let mut least = None;
@@ -96,6 +96,7 @@ impl FurtherSession<'_> {
         least
     }
 
+    /// Reads the token from byte `at` on in all ways, with `further` terminals begun so far (depth-first).
     fn read(&mut self, token: &[u8], at: usize, further: u32, least: &mut Option<u32>) {
         if least.is_some_and(|least| least <= further) {
             return;
@@ -146,7 +147,7 @@ impl Build {
         Ok(())
     }
 
-    /// Rule `t`, and for each state two: what may come in the text and later, and what may come in the token.
+    /// Defines rule `t`, and two rules for each state: one for the text and what follows, one for the token.
     fn terminal(&mut self, number: usize, dfa: &TerminalDfa) -> Result<(), LimitExceeded> {
         if let Some((measured, _)) = dfa.measured() {
             let most = Limits::default().dfa_states;
@@ -179,8 +180,8 @@ impl Build {
         Ok(())
     }
 
-    /// The marks, a byte, and the state it leads to, as a rule whose name begins with `prefix`; for all
-    /// bytes.
+    /// Returns, for every byte, the marks, the byte, and the state it leads to, as a rule whose name begins
+    /// with `prefix`.
     fn steps(
         &mut self,
         dfa: &TerminalDfa,

@@ -1,16 +1,17 @@
-//! Compressed sparse rows: numbers by others, such as the states that lead to each, in one array.
+//! Compressed sparse rows: lists of numbers by index, such as the states that lead to each state, in one
+//! array.
 
-/// Numbers by others, all in one array.
+/// Lists of numbers by index, in one array.
 #[derive(Debug)]
 pub(crate) struct Grouped {
     numbers: Vec<u32>,
-    /// Where those of each begin; one more at the end.
+    /// Start of each list, and the end of the last.
     starts: Vec<u32>,
 }
 
 impl Grouped {
-    /// Groups pairs of one of `0..count` and a number; those of each stay in order. Linear; the pairs are
-    /// gone over twice, once from the back.
+    /// Groups pairs of an index below `count` and a number; each list keeps the order of its pairs. Linear;
+    /// iterates over the pairs twice, once backwards.
     pub(crate) fn new<I>(count: usize, pairs: impl Fn() -> I) -> Self
     where
         I: DoubleEndedIterator<Item = (u32, u32)>,
@@ -32,7 +33,7 @@ impl Grouped {
         Self { numbers, starts }
     }
 
-    /// The numbers of one.
+    /// Returns the list of an index.
     pub(crate) fn of(&self, one: u32) -> &[u32] {
         let one = one as usize;
         &self.numbers[self.starts[one] as usize..self.starts[one + 1] as usize]

@@ -9,15 +9,15 @@
 
 use hashbrown::HashTable;
 
-/// An odd number with its bits well mixed.
+/// An odd number with well-mixed bits.
 pub(crate) const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash with a word more taken in.
+/// Mixes a word into a hash.
 pub(crate) fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29)
 }
 
-/// "No transition."
+/// Stands for a missing transition.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A partial DFA as a table; the start is state 0.
@@ -25,14 +25,14 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Table {
     /// Number of symbols.
     pub(crate) width: usize,
-    /// `state * width + symbol` -> state or [`NONE`].
+    /// State after each `state * width + symbol`, or [`NONE`].
     pub(crate) transitions: Vec<u32>,
-    /// Which states accept.
+    /// Does each state accept?
     pub(crate) accepting: Vec<bool>,
 }
 
 impl Table {
-    /// Memory behind it, in bytes.
+    /// Memory on the heap, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.transitions.capacity() * size_of::<u32>() + self.accepting.capacity()
     }
@@ -40,15 +40,18 @@ impl Table {
 
 /// Blocks of a partition of `0..n`, each a range of `order`.
 struct Partition {
+    /// The states, block by block.
     order: Vec<u32>,
+    /// Place of each state in `order`.
     place: Vec<u32>,
     block_of: Vec<u32>,
-    /// Start, end, and how many members are marked (moved to the front).
+    /// Start, end, and number of marked members, which are at the front.
     blocks: Vec<(u32, u32, u32)>,
     touched: Vec<u32>,
 }
 
 impl Partition {
+    /// Partitions the states into accepting ones and others.
     fn new(accepting: &[bool]) -> Self {
         let index = |n: usize| u32::try_from(n).unwrap_or(NONE);
         let mut order: Vec<u32> = (0..index(accepting.len())).collect();
@@ -70,6 +73,7 @@ impl Partition {
         Self { order, place, block_of, blocks, touched: Vec::new() }
     }
 
+    /// Marks a state: moves it to the marked ones at the front of its block.
     fn mark(&mut self, state: u32) {
         let block = self.block_of[state as usize];
         let (start, _, marked) = &mut self.blocks[block as usize];
@@ -87,8 +91,8 @@ impl Partition {
         self.place[other as usize] = at;
     }
 
-    /// Splits the touched blocks into marked and unmarked; calls `split(old, new)` for each real split,
-    /// where `new` is the smaller part.
+    /// Splits the touched blocks into marked and unmarked members; calls `split(old, new)` for each real
+    /// split, where `new` is the smaller part.
     fn split(&mut self, mut on_split: impl FnMut(u32, u32)) {
         while let Some(block) = self.touched.pop() {
             let (start, end, marked) = self.blocks[block as usize];
@@ -113,21 +117,22 @@ impl Partition {
     }
 }
 
-/// The minimal DFA of a trimmed one. Linear if its language is finite, `O(n c log n)` otherwise.
+/// Minimises a trimmed DFA. Linear if its language is finite, `O(n c log n)` otherwise.
 pub(crate) fn minimize(dfa: &Table) -> Table {
     acyclic(dfa).unwrap_or_else(|| hopcroft(dfa))
 }
 
-/// Revuz' algorithm: states in post-order from the start, so that successors are merged before their
-/// predecessors are compared. `None` if there is a cycle.
+/// Minimises by Revuz' algorithm: states in post-order from the start, so that successors are merged before
+/// their predecessors are compared. `None` if there is a cycle.
 fn acyclic(dfa: &Table) -> Option<Table> {
-    /// A state on the way from the start to the one at hand.
+    /// Marks a state on the path from the start to the current one.
     const OPEN: u32 = NONE - 1;
     let width = dfa.width;
     // Number of the merged state, `OPEN`, or `NONE` for one that was not met.
     let mut merged = vec![NONE; dfa.accepting.len()];
     let mut minimal = Table { width, transitions: Vec::new(), accepting: Vec::new() };
     let mut known: HashTable<(u64, u32)> = HashTable::new();
+    // The path of a depth-first search: each state, and the first column that is still to be followed.
     let mut path = vec![(0_usize, 0_usize)];
     merged[0] = OPEN;
     while let Some((state, from)) = path.last_mut() {
@@ -143,6 +148,7 @@ fn acyclic(dfa: &Table) -> Option<Table> {
             path.push((to, 0));
             continue;
         }
+        // All successors have numbers: an equal row with equal acceptance is the same state.
         let (state, start) = (*state, minimal.transitions.len());
         let number = |to: &u32| if *to == NONE { NONE } else { merged[*to as usize] };
         minimal.transitions.extend(row.iter().map(number));
@@ -174,7 +180,7 @@ fn acyclic(dfa: &Table) -> Option<Table> {
     Some(minimal)
 }
 
-/// Gives a state the number 0, and state 0 its number.
+/// Swaps the numbers of a state and of state 0.
 fn swap(dfa: &mut Table, start: u32) {
     let (width, at) = (dfa.width, start as usize);
     dfa.accepting.swap(0, at);
@@ -191,7 +197,7 @@ fn swap(dfa: &mut Table, start: u32) {
     }
 }
 
-/// Hopcroft's algorithm.
+/// Minimises by Hopcroft's algorithm.
 fn hopcroft(dfa: &Table) -> Table {
     let (count, width) = (dfa.accepting.len(), dfa.width);
     // Predecessors by class, in compressed rows: `from[first[class * count + to] ..]`.
@@ -214,7 +220,8 @@ fn hopcroft(dfa: &Table) -> Table {
         }
     }
     let mut partition = Partition::new(&dfa.accepting);
-    // With partial transitions every block must be a splitter once: a missing edge is not the complement of a present one.
+    // With partial transitions every block must be a splitter once: a missing edge is not the complement of a
+    // present one.
     let mut waiting: Vec<u32> = (0..u32::try_from(partition.blocks.len()).unwrap_or(0)).collect();
     let mut members: Vec<u32> = Vec::new();
     while let Some(splitter) = waiting.pop() {
@@ -238,7 +245,7 @@ fn hopcroft(dfa: &Table) -> Table {
     quotient(dfa, &partition)
 }
 
-/// One state per block; the block of state 0 first.
+/// Builds the quotient automaton: one state per block, the block of state 0 first.
 fn quotient(dfa: &Table, partition: &Partition) -> Table {
     let width = dfa.width;
     let blocks = partition.blocks.len();
@@ -271,7 +278,7 @@ mod tests {
 
     use super::*;
 
-    /// The same automaton with states numbered breadth-first from the start.
+    /// Renumbers the states breadth-first from the start.
     fn numbered(dfa: &Table) -> Table {
         let (mut order, mut number) = (vec![0_u32], vec![NONE; dfa.accepting.len()]);
         number[0] = 0;
@@ -294,8 +301,8 @@ mod tests {
         }
     }
 
-    /// Random automata whose states all accept or lead to a later one, so that they are trimmed but for
-    /// states that are not reached; edges lead on, or anywhere.
+    /// Random automata whose states all accept or lead to a later one, so that they are trimmed apart from
+    /// unreachable states; edges lead on, or anywhere.
     fn automata(cyclic: bool) -> impl Strategy<Value = Table> {
         (1..4_usize, 1..12_u32).prop_flat_map(move |(width, count)| {
             let rows = (0..count).map(|state| {

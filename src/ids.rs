@@ -13,13 +13,13 @@ macro_rules! id_type {
         pub struct $name(u32);
 
         impl $name {
-            /// The id with this number.
+            /// Creates the id with this number.
             #[must_use]
             pub const fn new(raw: u32) -> Self {
                 Self(raw)
             }
 
-            /// The id of index `index`, or `None` if it does not fit in 32 bits.
+            /// Creates the id of index `index`, or returns `None` if it does not fit in 32 bits.
             #[must_use]
             pub fn from_index(index: usize) -> Option<Self> {
                 u32::try_from(index).ok().map(Self)

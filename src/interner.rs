@@ -1,26 +1,26 @@
-//! Hash-consing: equal values get the same number.
+//! Hash consing: equal values get the same number.
 
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Finds the number of a value. The values lie where the user has them.
+/// Finds the number of a value. The user stores the values.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// With a value's number its hash, so that growing needs no look at the values.
+    /// The hash and number of each value, so that growing need not look at the values.
     table: HashTable<(u32, u32)>,
     hasher: DefaultHashBuilder,
 }
 
 impl Index {
-    /// The hash of a value; of nothing but this index.
+    /// Returns the hash of a value; it means nothing to other indices.
     pub(crate) fn hash(&self, value: &(impl Hash + ?Sized)) -> u32 {
         let hash = self.hasher.hash_one(value);
         // Half of a good hash is a good hash.
         u32::try_from(hash >> 32).unwrap_or(u32::MAX)
     }
 
-    /// The number with this hash for which `is_it` holds.
+    /// Returns the number with this hash for which `is_it` holds.
     pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         self.table.find(spread(hash), |&(other, number)| other == hash && is_it(number)).map(|entry| entry.1)
     }
@@ -36,7 +36,7 @@ impl Index {
     }
 }
 
-/// 64 bits of 32, different in their low and high bits, which is what tables look at.
+/// Spreads 32 bits over 64, so that the low and the high bits differ, which tables look at.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

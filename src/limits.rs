@@ -1,11 +1,11 @@
 //! Every budget in one place: its unit, its default, and what a unit costs.
 //!
-//! Those that make sense to change for one grammar are in [`Limits`]; the others are constants. A budget
+//! Budgets that one may want to change for one grammar are in [`Limits`]; the others are constants. A budget
 //! that is reached ends in an error of the call (a [`LimitExceeded`] inside it for grammars), never in a
 //! panic, a hang or an abort.
 //!
-//! What a unit costs is an order of magnitude, from the sizes of the types and from single runs on two cores of
-//! an x86-64 server; it says which budget to turn, not how long a call takes.
+//! Costs are orders of magnitude, from the sizes of the types and from single runs on two cores of an x86-64
+//! server; they tell which budget to turn, not how long a call takes.
 
 use std::fmt;
 
@@ -15,76 +15,79 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Length of a grammar or regex text, in bytes of UTF-8. Default 64 MiB. Parsing takes about 0.2 us and 60 bytes of memory per byte.
+    /// Length of a grammar or regex text, in UTF-8 bytes. Default: 64 MiB. Cost: 0.2 us and 60 bytes a byte.
     pub grammar_bytes: usize,
-    /// Length of a regular expression, in bytes of UTF-8. Default 1 MiB. Parsing takes up to 10 us and 200 bytes of memory per byte; a class with a name, such as `\w`, counts as 96 bytes.
+    /// Length of a regular expression, in bytes of UTF-8. Default: 1 MiB. Cost: up to 10 us and 200 bytes of
+    /// memory a byte; a class with a name, such as `\w`, counts as 96 bytes.
     pub regex_bytes: usize,
-    /// Expressions of a grammar's intermediate form, and groups open at once in its text. Default 4,000,000. About 64 bytes each.
+    /// Expressions of a grammar's IR, and groups open at once in its text. Default: 4,000,000, of 64 bytes.
     pub expressions: usize,
-    /// Largest count in `{m,n}`. Default 100,000.
+    /// Largest count in `{m,n}`. Default: 100,000.
     pub repeat: u32,
-    /// Depth of groups and repeats in a regular expression. Default 250. Later stages use stack for each.
+    /// Depth of groups and repeats in a regular expression. Default: 250. Later stages use stack for each.
     pub regex_nesting: u32,
-    /// States of one terminal's DFA before it is minimised; eight times as many where a notation makes it minimal, as
-    /// for the substrings of a text. Default 20,000. About 0.1 ms and 2 KiB each while compiling.
+    /// States of one terminal's DFA before it is minimised; eight times as many where a notation makes it
+    /// minimal, as for the substrings of a text. Default: 20,000. Cost: 0.1 ms and 2 KiB each to compile.
     pub dfa_states: usize,
-    /// States up to which a regular rule is folded into one terminal. Default 64. Larger values make fewer, larger terminals; with unbounded lookahead masks are the same.
+    /// States up to which a regular rule is folded into one terminal. Default: 64. Larger values make fewer,
+    /// larger terminals; with unbounded lookahead masks are the same.
     pub fold_states: usize,
-    /// Memory of one terminal's NFA, in bytes. Default 4 MiB.
+    /// Memory of one terminal's NFA, in bytes. Default: 4 MiB.
     pub nfa_bytes: usize,
-    /// Symbols in all productions of the context-free grammar. Default 4,000,000. About 16 bytes each.
+    /// Symbols in all productions of the context-free grammar. Default: 4,000,000. Cost: about 16 bytes each.
     pub symbols: usize,
-    /// Memory of the automata of a grammar's terminals, in bytes, with the states that are numbered as texts
-    /// come to them, as those of patterns with large counts are; and of the automata that it is written with
-    /// before it is compiled. Default 144 MiB. A numbered state takes about 30.
+    /// Memory of the automata of a grammar's terminals, in bytes, also before it is compiled, and of the
+    /// states that are numbered as texts come to them (large counts). Default: 144 MiB. Cost: about 30 bytes
+    /// a numbered state.
     pub terminal_bytes: usize,
-    /// Memory of the Earley sets that a compiled grammar keeps, in bytes. Default 128 MiB. A set takes about 100, and 8 for each further way to read the text; a level of nesting is a set or two.
+    /// Memory of the Earley sets that a compiled grammar keeps, in bytes. Default: 128 MiB. Cost: about 100 a
+    /// set, and 8 for each further way to read the text; a level of nesting is a set or two.
     pub parser_bytes: usize,
-    /// Memory of the constraint states that a compiled grammar keeps, in bytes. Default 64 MiB. A state takes about 50, and once it is left in several ways 4 for each class of bytes that the grammar tells apart.
+    /// Memory of the constraint states that a compiled grammar keeps, in bytes. Default: 64 MiB. Cost: about
+    /// 50 a state, and 4 for each class of bytes once it is left in several ways.
     pub state_bytes: usize,
-    /// Work of one piece of a step: of `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default 1,750,000
-    /// units, 5 to 15 ns each on a quiet machine, so that a piece ends within 50 ms on a busy one too. An Earley item
-    /// takes 6 when it is made and 2 whenever it is found again; a thread 2 to 8 a byte; a place of the parser in a
-    /// tree 8; a node of the vocabulary's trie 1 to 1.5. What a piece has found out is kept, so that the step
-    /// called again goes on where it stopped.
+    /// Work of one piece of a step: of `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default:
+    /// 1,750,000 units, of 5 to 15 ns each, so that a piece ends within 50 ms on a busy machine too. An
+    /// Earley item costs 6 when made and 2 when found again; a thread 2 to 8 a byte; a place of the parser in
+    /// a tree 8; a trie node 1 to 1.5. The results of a piece are kept: the step called again goes on where
+    /// it stopped.
     pub step_work: usize,
-    /// Work of one step in all its pieces, in units for each node of the vocabulary's trie (at least 65,536): what a
-    /// [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it gives up. Default 256: 17 million units with a small
-    /// vocabulary, 150 million with 200,000 tokens.
+    /// Work of one step in all its pieces, in units for each node of the vocabulary's trie (at least 65,536):
+    /// what a [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it
+    /// gives up. Default: 256: 17 million units with a small vocabulary, 150 million with 200,000 tokens.
     pub step_units: usize,
-    /// Work that trees may take for one mask, besides a unit for each node of the vocabulary's trie, before that trie is
-    /// walked instead, which is slower where trees are there and quicker where they would have to grow. Default
+    /// Work that trees may take for one mask, besides a unit for each trie node, before the vocabulary's trie
+    /// is walked instead: slower where trees are there, faster where they would have to grow. Default:
     /// 100,000; with 0 trees are never tried. Masks are the same.
     pub tree_work: usize,
-    /// Work of all steps of one text, in the same unit as `step_units`. Default 65,536.
+    /// Work of all steps of one text, in the unit of `step_units`. Default: 65,536.
     pub text_units: usize,
-    /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
+    /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the
+    /// trie. Default: 64 MiB. Cost: about 150 bytes a node, and the tokens it holds.
     pub tree_bytes: usize,
-    /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. A mask takes four bytes for
-    /// each token that it allows where that is at most one of 128 tokens of the vocabulary, otherwise a bit for
-    /// each token of the vocabulary, and about 100 bytes besides: 2,000 masks of the second kind for 131k
-    /// tokens. Masks that are not kept are made again.
+    /// Memory of the masks that a compiled grammar keeps, in bytes; others are made again. Default: 32 MiB.
+    /// Cost: about 100 bytes, and four for each allowed token if that is at most one of 128 in the
+    /// vocabulary, otherwise a bit for each token of the vocabulary (2,000 such masks for 131k tokens).
     pub mask_bytes: usize,
-    /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
+    /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default: 1,000,000 units, 4 to 20 ms.
     pub exploration: usize,
-    /// Warm-up: work of making masks along made-up texts, done before the first mask of a grammar, in the
-    /// units of `step_work`; a mask begun is made whole. Default 700,000, 3 to 6 ms; 0 turns it off. Masks
-    /// are the same.
+    /// Warm-up: work of making masks along made-up texts, before a grammar's first mask. Default: 700,000
+    /// units of `step_work`, 3 to 6 ms; 0 turns it off. A mask begun is made whole. Masks are the same.
     pub rehearsal: usize,
-    /// Bytes of automata and productions from which on a grammar is worth all of that work; a smaller one as
-    /// much as the third power of its share says. Default 280,000; a JSON Schema of ten members has about
-    /// 100,000.
+    /// Grammar size, in bytes of automata and productions, that gets the full warm-up budget; smaller
+    /// grammars get (size/this)^3 of it. Default: 280,000; a JSON Schema of ten members has about 100,000.
     pub rehearsal_size: usize,
-    /// Work of another core, if there is one, that begins when a grammar is compiled: rows of its terminals
-    /// that texts ask for first. Default 10,000,000 of the units of `step_work`, far more than most grammars
-    /// need; 0 turns it off. Masks are the same.
+    /// Work of another core, if there is one, from compiling on: rows of terminals that texts ask for first.
+    /// Default: 10,000,000 units of `step_work`, far more than most grammars need; 0 turns it off. Masks are
+    /// the same.
     pub ahead: usize,
-    /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
+    /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes
+    /// either. Default: 4,000,000. Cost: about 0.1 us each.
     pub completion_visits: usize,
-    /// Items and links of the parse of one text for its [captures](crate::Captures). Default 8,000,000. About
-    /// 60 bytes and 0.15 us each; a byte of text takes 5 to 20 where one byte of lookahead decides the parse.
+    /// Items and links of the parse of one text for its [captures](crate::Captures). Default: 8,000,000.
+    /// Cost: 60 bytes and 0.15 us each; a byte of text takes 5 to 20 if one byte of lookahead suffices.
     pub captures: usize,
-    /// Steps of a session that can be rolled back. Default 65,536. Eight bytes each.
+    /// Steps of a session that can be rolled back. Default: 65,536. Cost: eight bytes each.
     pub history: usize,
 }
 
@@ -120,12 +123,12 @@ impl Default for Limits {
     }
 }
 
-/// Trie nodes that the totals of steps and texts are reckoned for at least.
+/// Least number of trie nodes for which the totals of steps and texts are computed.
 const LEAST_NODES: usize = 1 << 16;
 
 impl Limits {
-    /// The same limits with `bytes` bytes for all that a compiled grammar keeps: automata, parser sets,
-    /// constraint states, trees and masks, in the proportions of the defaults.
+    /// Sets the memory of all that a compiled grammar keeps to `bytes` bytes in the proportions of the
+    /// defaults: automata, parser sets, constraint states, trees and masks.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         let default = Self::default();
@@ -152,41 +155,41 @@ impl Limits {
     }
 }
 
-/// Memory of the vocabulary-terminal tables of one compiler, in bytes, past which those that no grammar uses are dropped.
+/// Memory of one compiler's vocabulary-terminal tables, in bytes, past which unused ones are dropped (LRU).
 pub const TABLE_BYTES: usize = 256 << 20;
 
-/// Memory of an [`AutomataCache`](crate::AutomataCache), in bytes, past which what was not used for longest
-/// is dropped.
+/// Memory of an [`AutomataCache`](crate::AutomataCache), in bytes, past which the least recently used are
+/// dropped.
 pub const AUTOMATA_BYTES: usize = 16 << 20;
 
-/// Work of growing all trees of a grammar ahead, in the units of [`Limits::step_work`]; past it the rest grows when texts
-/// need it. About 0.1 s, several times what C takes with 131k tokens.
+/// Work of growing all trees of a grammar ahead, in the units of [`Limits::step_work`]; past it the rest
+/// grows when texts need it. About 0.1 s, several times what C takes with 131k tokens.
 pub const GROWING_WORK: usize = 10_000_000;
 
 /// Work of [preparing](crate::Compiler::prepare) a compiler, in the same units.
 pub const PREPARING_WORK: usize = 10_000_000;
 
-/// Token ids of a vocabulary are below this, so that a stray id cannot cost gigabytes. Four bytes each.
+/// Bound on token ids of a vocabulary, so that a stray id cannot cost gigabytes. Four bytes each.
 pub const VOCABULARY_IDS: u32 = 1 << 24;
 
 /// Bytes of all tokens of a vocabulary together. Each may be a node of the trie, of 12 bytes.
 pub const VOCABULARY_BYTES: usize = 1 << 28;
 
-/// Bytes of the keys of the objects that are open at a place of a text, where a grammar has it that no key
-/// comes twice. About twice as many bytes of memory.
+/// Bytes of the keys of the objects that are open at a place of a text, if keys must be distinct. About twice
+/// as many bytes of memory.
 pub const KEY_BYTES: usize = 16 << 20;
 
-/// Bytes of the items of the arrays that are open at a place of a text, and of their parts, where a grammar has
-/// it that the items of some array differ. About four times as many bytes of memory.
+/// Bytes of the items, and of their parts, of the arrays that are open at a place of a text, if items of some
+/// array must be distinct. About four times as many bytes of memory.
 pub const ITEM_BYTES: usize = 16 << 20;
 
-/// Bytes of all files in a cache folder, unless it is given another budget. Reading one takes about 0.5 ms and 1 MB of
-/// memory for each MB of it.
+/// Bytes of all files in a cache folder, unless it is given another budget. Reading one takes about 0.5 ms
+/// and 1 MB of memory for each MB of it.
 pub const CACHE_BYTES: u64 = 1 << 30;
 
-/// Levels of a pattern beyond which it is refused: automata are built by recursion over it, a few hundred bytes of
-/// stack a level. The parser of regular expressions has [`Limits::regex_nesting`] on its own form, which is never
-/// shallower.
+/// Depth of a pattern beyond which it is refused: automata are built by recursion over it, a few hundred
+/// bytes of stack a level. The parser of regular expressions has [`Limits::regex_nesting`] on its own form,
+/// which is never shallower.
 pub const PATTERN_NESTING: usize = 300;
 
 /// States of an automaton that comes as a leaf of a grammar: enough for the substrings of 1 MiB of ASCII.
@@ -200,15 +203,14 @@ pub const SUBSTRING_BYTES: usize = 1 << 23;
 /// Longest header of a safetensors file, in bytes; the limit of the format.
 pub const SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;
 
-/// Numbers in any one tensor, which keeps products of sizes far from overflow. What a model may take in all is
+/// Numbers in any one tensor, which keeps products of sizes far from overflow. The bound for a whole model is
 /// `LoadOptions::memory_limit`. 2^40, or 2^28 where an address has 32 bits.
 pub const TENSOR_ELEMENTS: usize = match 1_usize.checked_shl(40) {
     Some(elements) => elements,
     None => 1 << 28,
 };
 
-/// Contexts of a prior; past it those that were met least are forgotten. About 60 bytes each, and 8 for each token in
-/// it.
+/// Contexts of a prior; past it the least frequent are forgotten. About 60 bytes each, and 8 for each token.
 pub const PRIOR_CONTEXTS: usize = 200_000;
 
 /// Tokens of one context of a prior; past it the least likely are forgotten.
@@ -290,7 +292,7 @@ impl Budget {
         })
     }
 
-    /// What the author of a grammar can do about it.
+    /// Advice for the author of a grammar.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
@@ -342,18 +344,18 @@ pub struct LimitExceeded {
 }
 
 impl LimitExceeded {
-    /// `budget` allows `limit` of `what` (in words with its unit, e.g. "DFA states of a terminal").
+    /// Creates an error: `budget` allows `limit` of `what`, with its unit, as in "DFA states of a terminal".
     #[must_use]
     pub fn new(budget: Budget, what: &'static str, limit: usize) -> Self {
         Self { budget, what, limit: u64::try_from(limit).unwrap_or(u64::MAX) }
     }
 
-    /// The automata of a grammar take more than `limit` bytes.
+    /// Creates the error of automata of a grammar that take more than `limit` bytes.
     pub(crate) fn of_terminals(limit: usize) -> Self {
         Self::new(Budget::TerminalBytes, "bytes of the terminals' automata", limit)
     }
 
-    /// Which budget.
+    /// The budget that is used up.
     #[must_use]
     pub fn budget(&self) -> Budget {
         self.budget
@@ -365,13 +367,13 @@ impl LimitExceeded {
         self.what
     }
 
-    /// Its value.
+    /// The value of the budget.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// What to do about it, in one line.
+    /// Advice in one line.
     #[must_use]
     pub fn hint(&self) -> String {
         let advice = self.budget.advice();
@@ -390,7 +392,7 @@ impl fmt::Display for LimitExceeded {
 
 impl std::error::Error for LimitExceeded {}
 
-/// What one step may still do, in units of [`Limits::step_work`].
+/// The work left to one step, in units of [`Limits::step_work`].
 #[derive(Debug)]
 pub(crate) struct Work {
     left: usize,
@@ -398,17 +400,17 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The whole budget of a step.
+    /// Creates the whole budget of a step.
     pub(crate) fn of_a_step(limits: &Limits) -> Self {
         Self::new(limits.step_work)
     }
 
-    /// As much as it takes.
+    /// Creates a budget without a bound.
     pub(crate) fn unlimited() -> Self {
         Self::new(usize::MAX)
     }
 
-    /// So many units.
+    /// Creates a budget of this many units.
     pub(crate) fn new(units: usize) -> Self {
         Self { left: units, limit: units }
     }
@@ -418,22 +420,22 @@ impl Work {
         self.left < self.limit / 2
     }
 
-    /// How much there was.
+    /// The units at the start.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// How much of it is left.
+    /// The units left.
     pub(crate) fn left(&self) -> usize {
         self.left
     }
 
-    /// How much of it was spent; all of it once there was not enough.
+    /// The units spent; all of them once there were too few.
     pub(crate) fn spent(&self) -> usize {
         self.limit - self.left
     }
 
-    /// Notes work that is about to be done or was just done.
+    /// Charges work that is about to be done or was just done.
     pub(crate) fn spend(&mut self, units: usize) -> Result<(), LimitExceeded> {
         match self.left.checked_sub(units) {
             Some(left) => self.left = left,

@@ -1,21 +1,21 @@
-//! Special tokens in grammars: their names as byte strings that no text has.
+//! Special tokens in grammars, as byte strings that no text has.
 //!
-//! A grammar is a language of bytes, and a special token has none. Where a grammar asks for one, it has the
-//! token's name between two bytes `0xFF`, which no text in UTF-8 has ([`spelled`]), and it is compiled for a
+//! A grammar is a language of bytes, and a special token has none. So a grammar that asks for one has the
+//! token's name between two bytes `0xFF`, which no UTF-8 text has ([`spelled`]), and is compiled for a
 //! vocabulary in which the token has these bytes
 //! ([`Vocabulary::with_spelled`](crate::Vocabulary::with_spelled)). So scanner, parser and masks need not
-//! know of it, and a name written by other tokens is text, not the token.
+//! know of special tokens, and a name written by other tokens is text, not the token.
 
-/// Stands before and after a name. No text in UTF-8 has this byte.
+/// Stands before and after a name. No UTF-8 text has this byte.
 pub(crate) const MARK: u8 = 0xFF;
 
-/// The bytes of the special token of this name.
+/// Spells the special token with this name.
 pub(crate) fn spelled(name: &str) -> Vec<u8> {
     [&[MARK], name.as_bytes(), &[MARK]].concat()
 }
 
-/// Tokens of which any may stand in one place, as one token of the model and not as text (arXiv 2407.08103,
-/// table 1). In a grammar a class is a special token that no vocabulary has ([`TokenClass::marked`]).
+/// A class of tokens, of which any may stand in one place, as one token of the model and not as text (arXiv
+/// 2407.08103, table 1). In a grammar it is a special token that no vocabulary has ([`TokenClass::marked`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum TokenClass {
     /// Any token of text.
@@ -30,7 +30,7 @@ impl TokenClass {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Text, Self::Paragraph, Self::Image];
 
-    /// What grammars call it.
+    /// The class's name in grammars.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "TEXT_TOKEN",
@@ -39,7 +39,7 @@ impl TokenClass {
         }
     }
 
-    /// Its name as that of a special token: how it is written in a regular expression.
+    /// The name of its special token: a group of a regular expression.
     pub(crate) fn marked(self) -> &'static str {
         match self {
             Self::Text => "(?P<TEXT_TOKEN>)",
@@ -54,8 +54,8 @@ impl TokenClass {
     }
 }
 
-/// Tokens of a model that a grammar picks by their numbers or by what one is called. Any may stand in
-/// one place, as one token and not as text. Which tokens those are, a vocabulary says.
+/// Tokens of a model that a grammar picks by their numbers or by a name. Any may stand in one place, as one
+/// token and not as text. The vocabulary says which tokens these are.
 ///
 /// In a grammar they are a special token that no vocabulary has, as a [`TokenClass`] is
 /// ([`marked`](Self::marked)).
@@ -63,14 +63,14 @@ impl TokenClass {
 pub(crate) struct Picked {
     /// First and last numbers, ascending, with a gap between each two.
     ranges: Vec<(u32, u32)>,
-    /// What one is called.
+    /// The name of a token, besides the numbers.
     name: Option<String>,
     /// Are these the tokens that may *not* stand there?
     except: bool,
 }
 
 impl Picked {
-    /// The tokens of these numbers, first and last of each range, or all but those.
+    /// Picks the tokens with these numbers, first and last of each range, or all except those.
     pub(crate) fn numbers(mut ranges: Vec<(u32, u32)>, except: bool) -> Self {
         ranges.sort_unstable();
         let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
@@ -83,12 +83,12 @@ impl Picked {
         Self { ranges: joined, name: None, except }
     }
 
-    /// All tokens but the one of this name.
+    /// Picks all tokens except the one with this name.
     pub(crate) fn all_but(name: &str) -> Self {
         Self { ranges: Vec::new(), name: Some(name.to_owned()), except: true }
     }
 
-    /// All other tokens.
+    /// Picks all other tokens.
     pub(crate) fn negated(self) -> Self {
         Self { except: !self.except, ..self }
     }
@@ -98,17 +98,17 @@ impl Picked {
         &self.ranges
     }
 
-    /// The name of a token beside the numbers.
+    /// The name of a token, besides the numbers.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Are they all tokens but those of the numbers and of the name?
+    /// Are they all tokens except those with the numbers and the name?
     pub(crate) fn is_except(&self) -> bool {
         self.except
     }
 
-    /// Its name as that of a special token: as GBNF writes it, `<[12-14,20]>` or `!<think>`; all tokens are
+    /// The name of its special token, as GBNF writes it: `<[12-14,20]>` or `!<think>`; all tokens are
     /// `<[*]>`, as in Lark.
     pub(crate) fn marked(&self) -> String {
         let not = if self.except { "!" } else { "" };
@@ -126,7 +126,7 @@ impl Picked {
     }
 }
 
-/// These bytes with nothing where one of these names is spelled.
+/// Removes every occurrence of these spelled names.
 pub(crate) fn without(bytes: &[u8], names: &[Vec<u8>]) -> Vec<u8> {
     let mut left = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -142,7 +142,7 @@ pub(crate) fn without(bytes: &[u8], names: &[Vec<u8>]) -> Vec<u8> {
     left
 }
 
-/// Where the first of these names begins in a text, and the name: the longest of those that begin there.
+/// Finds the first of these names in a text: its offset and the name, the longest of those that begin there.
 /// Linear in the text, for each name.
 pub(crate) fn first<'n>(text: &[u8], names: &'n [String]) -> Option<(usize, &'n str)> {
     (0..if names.is_empty() { 0 } else { text.len() }).find_map(|start| {
@@ -151,7 +151,7 @@ pub(crate) fn first<'n>(text: &[u8], names: &'n [String]) -> Option<(usize, &'n 
     })
 }
 
-/// A text in which these names stand for special tokens, as bytes of the grammar. Linear as [`first`].
+/// Spells a text in which these names stand for special tokens, as bytes of the grammar. Linear as [`first`].
 pub(crate) fn spell(text: &[u8], names: &[String]) -> Vec<u8> {
     let mut spelt = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -164,12 +164,12 @@ pub(crate) fn spell(text: &[u8], names: &[String]) -> Vec<u8> {
     spelt
 }
 
-/// These bytes of a grammar as text: special tokens by their names.
+/// Shows bytes of a grammar as text, with special tokens by their names.
 pub(crate) fn shown(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().filter(|&byte| byte != MARK).collect()
 }
 
-/// What these bytes of a grammar begin with.
+/// A piece of bytes of a grammar.
 #[cfg(feature = "tokenizers")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'b> {
@@ -177,11 +177,11 @@ pub(crate) enum Piece<'b> {
     Text(&'b [u8]),
     /// A special token, by name.
     Special(&'b [u8]),
-    /// The beginning of one, cut off.
+    /// The beginning of a special token, cut off.
     Cut,
 }
 
-/// The pieces of these bytes in turn.
+/// Iterates over the pieces of these bytes.
 #[cfg(feature = "tokenizers")]
 pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = bytes;

@@ -1,8 +1,8 @@
-//! Earley's recogniser on a network, which keeps for each item all ways to it.
+//! Earley's recogniser on a transition network, which keeps for each item all links by which it was reached.
 //!
-//! An item says that a part that began at `origin` has come to a node at `at`. Items of a place lie next to
-//! each other in the order in which they were found, which does not depend on hashes, and every link leads to
-//! what was found before: the first link of an item is a parse of it, whatever cycles the grammar has.
+//! An item says that a part that began at `origin` has reached a node at `at`. Items are in the order in
+//! which they were found, which does not depend on hashes, and every link leads to an earlier one. So the
+//! first link of an item is a parse of it, whatever cycles the grammar has.
 
 use std::collections::BTreeMap;
 
@@ -20,46 +20,46 @@ use crate::{
 /// An item of a [`Chart`].
 pub(super) type ItemId = u32;
 
-/// No item.
+/// The id of no item.
 pub(super) const NONE: ItemId = ItemId::MAX;
 
-/// Ways that count as one item where they are looked at in vain.
+/// Number of ways looked at in vain that count as one item.
 const WAYS_A_UNIT: usize = 64;
 
 /// A place in the text, in bytes.
 type Offset = u32;
 
-/// A way to an item: from another one of its part, by a call that has ended in `child` if there was one.
+/// A link to an item: the item before it in its part, and the end of the call in between, if there was one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Link {
-    /// [`NONE`] if the part begins here.
+    /// The item before, or [`NONE`] if the part begins here.
     pub(super) before: ItemId,
     /// The end of the part that was called, or [`NONE`].
     pub(super) child: ItemId,
 }
 
-/// A part on its way.
+/// A part that has been read up to a node (an Earley item).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
     pub(super) node: NodeId,
     pub(super) origin: Offset,
-    /// What [`Node::Repeat`] and [`Node::List`] remember.
+    /// The memory of a [`Node::Repeat`] or [`Node::List`]: a count, or a number of [`Memories`].
     memory: u32,
     pub(super) at: Offset,
     /// The link that was found first.
     pub(super) first: Link,
-    /// The other ones, as a list through [`Chart::more`].
+    /// The head of the list of other links in [`Chart::more`].
     more: u32,
 }
 
-/// Is the text whole, or the beginning of one?
+/// The extent of the text: whole, or only the beginning of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     Whole,
     Beginning,
 }
 
-/// All ways to read a text.
+/// A packed parse forest: all ways to read a text.
 #[derive(Debug)]
 pub(super) struct Chart {
     items: Vec<Item>,
@@ -73,7 +73,7 @@ pub(super) struct Chart {
 }
 
 impl Chart {
-    /// All ways to read `text`, which has less than 2^32 bytes.
+    /// Reads `text`, which has less than 2^32 bytes, in all ways.
     pub(super) fn new(
         network: &Network,
         facts: &Facts,
@@ -109,12 +109,12 @@ impl Chart {
         &self.items[item as usize]
     }
 
-    /// Number of items.
+    /// The number of items.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// All ways to an item.
+    /// All links to an item.
     pub(super) fn links(&self, item: ItemId) -> impl Iterator<Item = Link> + '_ {
         let item = self.item(item);
         let mut next = item.more;
@@ -132,7 +132,7 @@ impl Chart {
     }
 }
 
-/// What may still be done for one text.
+/// The budget of one text.
 #[derive(Debug)]
 pub(super) struct Spending {
     left: usize,
@@ -144,7 +144,7 @@ impl Spending {
         Self { left: limit, limit }
     }
 
-    /// Notes items and links that are made.
+    /// Counts items and links that are made.
     pub(super) fn spend(&mut self, units: usize) -> Result<(), LimitExceeded> {
         let exceeded = || LimitExceeded::new(Budget::Captures, "items and links of a parse", self.limit);
         self.left = self.left.checked_sub(units).ok_or_else(exceeded)?;
@@ -152,7 +152,7 @@ impl Spending {
     }
 }
 
-/// What has come of lists, as numbers.
+/// The states of lists in any order, as numbers.
 #[derive(Debug, Default)]
 struct Memories {
     all: Vec<Chosen>,
@@ -164,18 +164,18 @@ impl Memories {
         let all = &mut self.all;
         *self.numbers.entry((list, chosen)).or_insert_with_key(|(_, chosen)| {
             all.push(chosen.clone());
-            // As many as items at most.
+            // There are at most as many as items.
             u32::try_from(all.len()).unwrap_or(u32::MAX)
         })
     }
 
-    /// What a number stands for; 0 is the beginning.
+    /// The state with a number; 0 is the state before any part.
     fn get(&self, memory: u32) -> Option<&Chosen> {
         self.all.get((memory as usize).checked_sub(1)?)
     }
 }
 
-/// An item to be.
+/// An item that is about to be added.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
     node: NodeId,
@@ -194,7 +194,7 @@ struct Reader<'n, 't> {
     here: Offset,
     /// The item that is looked at; those before it are done.
     cursor: usize,
-    /// The items of the present place.
+    /// The items of the current place.
     known: HashMap<(NodeId, Offset, u32), ItemId>,
     pending: BTreeMap<Offset, Vec<Arrival>>,
     chosen: Memories,
@@ -224,7 +224,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// An item at the present place, unless the next byte cannot follow there.
+    /// Adds an item at the current place, unless the next byte cannot follow there.
     fn arrive(&mut self, arrival: Arrival) -> Result<(), LimitExceeded> {
         let Arrival { node, origin, memory, link } = arrival;
         if !self.may_go_on(node, self.here) {
@@ -248,7 +248,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Can what comes in the text follow at a node?
+    /// True if the next byte of the text, or its end, can follow at a node.
     fn may_go_on(&self, node: NodeId, at: Offset) -> bool {
         match (self.text.get(at as usize), self.extent) {
             (None, Extent::Beginning) => self.facts.is_productive(node),
@@ -256,12 +256,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Notes that so many ways were looked at, most of which may lead nowhere.
+    /// Counts ways that were looked at, most of which may lead nowhere.
     fn spend_on_ways(&mut self, ways: usize) -> Result<(), LimitExceeded> {
         self.budget.spend(ways / WAYS_A_UNIT)
     }
 
-    /// The item moves to a node, `bytes` further on.
+    /// Moves the item to a node, `bytes` further on.
     fn go(&mut self, id: ItemId, item: Item, node: NodeId, bytes: usize) -> Result<(), LimitExceeded> {
         let link = Link { before: id, child: NONE };
         let arrival = Arrival { node, origin: item.origin, memory: item.memory, link };
@@ -289,7 +289,7 @@ impl Reader<'_, '_> {
         self.string((id, item), 0, by, next)
     }
 
-    /// Reads a string whose spelling is made as texts come to it.
+    /// Reads a string that is spelled lazily.
     fn spelled(
         &mut self,
         id: ItemId,
@@ -301,8 +301,7 @@ impl Reader<'_, '_> {
         self.string((id, item), TextAt::Start, by, next)
     }
 
-    /// Reads a string from its first state on, by what ends it and what a byte does. It ends with the closing
-    /// quote, so no text of it is the beginning of another.
+    /// Reads a string by its automaton. It ends with the closing quote, so no text is a prefix of another.
     fn string<S: Copy>(
         &mut self,
         (id, item): (ItemId, Item),
@@ -320,13 +319,14 @@ impl Reader<'_, '_> {
                 break;
             };
             let Some(to) = step(state, byte) else { break };
-            // Long strings over and over again are work too.
+            // Reading long strings over and over again is counted as work.
             self.budget.spend(usize::from(length % 64 == 63))?;
             state = to;
         }
         Ok(())
     }
 
+    /// Earley's scanner for nodes that read text; other nodes go to the predictor and the completer.
     fn step(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
         let network = self.network;
         let rest = &self.text[self.here as usize..];
@@ -365,7 +365,7 @@ impl Reader<'_, '_> {
                 None => self.chart.open.push(id),
             },
             Node::Substrings(text, next) => {
-                // Where the text that was read so far ends in the other one.
+                // The ends in `text` of the occurrences of what has been read so far.
                 let mut places: Vec<usize> =
                     (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
                 for length in 0.. {
@@ -403,7 +403,7 @@ impl Reader<'_, '_> {
                     };
                     let at = state.edges.partition_point(|edge| edge.last < *byte);
                     let Some(edge) = state.edges.get(at).filter(|edge| edge.first <= *byte) else { break };
-                    // Long automata over and over again are work too.
+                    // Reading long texts over and over again is counted as work.
                     self.budget.spend(usize::from(length % 64 == 63))?;
                     state = &states[edge.to as usize];
                 }
@@ -427,7 +427,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Begins all parts that the item may call.
+    /// Earley's predictor: begins all parts that the item may call.
     fn call(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
         let network = self.network;
         self.spend_on_ways(network.calls(item.node).len())?;
@@ -445,14 +445,14 @@ impl Reader<'_, '_> {
             } else if let Some(&end) = self.known.get(&(part.end, self.here, 0))
                 && (end as usize) < self.cursor
             {
-                // The part has ended already, having read nothing.
+                // The part has already ended, without reading anything.
                 self.return_to(id, end)?;
             }
         }
         Ok(())
     }
 
-    /// A part has ended: those that called it go on.
+    /// Earley's completer: a part has ended, so the items that called it go on.
     fn complete(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
         let part = self.network.owner(item.node);
         let mut next = 0;
@@ -463,7 +463,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// A caller goes on behind a part that has ended here.
+    /// Lets a caller go on behind a part that has ended here.
     fn return_to(&mut self, caller: ItemId, child: ItemId) -> Result<(), LimitExceeded> {
         let called = *self.chart.item(child);
         let item = *self.chart.item(caller);
@@ -473,8 +473,8 @@ impl Reader<'_, '_> {
         self.arrive(Arrival { node, origin: item.origin, memory, link: Link { before: caller, child } })
     }
 
-    /// What an item remembers after a call of `part`; `None` if it may not call it, or if it must read
-    /// something and did not.
+    /// The memory of an item after a call of `part`; `None` if it may not call it, or if the part would have
+    /// to read something and did not.
     fn after(&mut self, item: Item, part: PartId, has_read: bool) -> Option<u32> {
         match *self.network.node(item.node) {
             Node::Repeat { min, max, .. } => {
@@ -501,10 +501,10 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The text ends before its first character does.
+/// The error that the text ends before its first character does.
 struct Cut;
 
-/// The first character of a text; `None` if its first bytes are none.
+/// The first character of a text; `None` if its first bytes are not UTF-8.
 fn first_character(text: &[u8]) -> Result<Option<char>, Cut> {
     let first = &text[..text.len().min(4)];
     let valid = match std::str::from_utf8(first) {

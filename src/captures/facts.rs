@@ -1,8 +1,7 @@
-//! What is known of the nodes of a network before any text: the bytes that may come next (FIRST and FOLLOW
-//! sets), and which parts can be themselves.
+//! Static facts about the nodes of a network: FIRST and FOLLOW sets, and which parts can derive themselves.
 //!
 //! A byte of lookahead keeps a chart linear where a grammar is deterministic: without it the end of a list
-//! that is written by right recursion would be tried after each of its items.
+//! written by right recursion would be tried behind each of its items.
 
 use regex_syntax::{
     hir::{ClassBytes, ClassUnicode},
@@ -12,11 +11,11 @@ use regex_syntax::{
 use super::network::{Network, Node, NodeId, PartId};
 use crate::{byte_set::ByteSet, lower::components};
 
-/// What may follow.
+/// The bytes that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Next {
     bytes: ByteSet,
-    /// The end of the text.
+    /// True if the text may end.
     end: bool,
 }
 
@@ -27,35 +26,35 @@ impl Next {
     }
 }
 
-/// Of a node.
+/// The facts about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Fact {
-    /// Is there a way to the end of its part?
+    /// True if there is a way to the end of its part.
     productive: bool,
-    /// Is there one that reads nothing?
+    /// True if there is such a way that reads nothing.
     nullable: bool,
-    /// The first bytes that are read in its part.
+    /// The first bytes that are read within its part (FIRST).
     first: ByteSet,
 }
 
-/// What is known of a network.
+/// The facts about a network.
 #[derive(Debug)]
 pub(super) struct Facts {
     of_nodes: Vec<Fact>,
-    /// What may come next at each node.
+    /// The bytes that may come next at each node.
     next: Vec<Next>,
-    /// The parts that may stand for themselves, with nothing read beside.
+    /// True for parts that can derive themselves, with nothing read beside.
     cyclic: Vec<bool>,
 }
 
 impl Facts {
-    /// Fixpoints by work lists: linear in the network, times the bytes that a set may have.
+    /// Computes the fixpoints with work lists: linear in the network, times the bytes that a set may have.
     pub(super) fn new(network: &Network) -> Self {
         let of_nodes = of_nodes(network);
         let follow = follow(network, &of_nodes);
         let next = of_nodes.iter().zip(0..).map(|(fact, node)| {
             let mut next = Next { bytes: fact.first, end: false };
-            // A repeat that has been counted is over.
+            // A repeat whose count is reached is over.
             if fact.nullable || matches!(network.node(node), Node::Repeat { .. }) {
                 next.extend(&follow[network.owner(node) as usize]);
             }
@@ -64,24 +63,24 @@ impl Facts {
         Self { next: next.collect(), cyclic: cyclic(network, &of_nodes), of_nodes }
     }
 
-    /// May a text go on like this at the node: by this byte, or by its end?
+    /// True if a text may go on like this at the node: by this byte, or by its end.
     pub(super) fn admits(&self, node: NodeId, byte: Option<u8>) -> bool {
         let next = &self.next[node as usize];
         self.is_productive(node) && byte.map_or(next.end, |byte| next.bytes.contains(byte))
     }
 
-    /// Is there a way to the end of its part?
+    /// True if there is a way from the node to the end of its part.
     pub(super) fn is_productive(&self, node: NodeId) -> bool {
         self.of_nodes[node as usize].productive
     }
 
-    /// May the part stand for itself, with nothing read beside?
+    /// True if the part can derive itself, with nothing read beside.
     pub(super) fn is_cyclic(&self, part: PartId) -> bool {
         self.cyclic[part as usize]
     }
 }
 
-/// The nodes that a node goes on to within its part without a call.
+/// The successors of a node within its part, without calls.
 fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
     match network.node(node) {
         Node::Ways(ways) => ways.clone(),
@@ -100,7 +99,7 @@ fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
 fn of_nodes(network: &Network) -> Vec<Fact> {
     let count = network.nodes().len();
     let leads: Vec<ByteSet> = network.nodes().iter().map(lead).collect();
-    // Whom a node tells when more is known of it.
+    // The nodes whose facts depend on each node's.
     let mut told: Vec<Vec<NodeId>> = vec![Vec::new(); count];
     for node in (0..).take(count) {
         let called = network.calls(node).iter().map(|&part| network.part(part).start);
@@ -189,7 +188,7 @@ fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &ByteSet) -> Fact
     }
 }
 
-/// What is known of the place where a node goes on after a call: a repeat may be over then.
+/// The facts about the place where a node goes on after a call; a repeat may be over there.
 fn after(network: &Network, node: NodeId, facts: &[Fact]) -> Fact {
     let fact = facts[network.after_call(node) as usize];
     match network.node(node) {
@@ -216,12 +215,12 @@ fn both(mut one: Fact, next: Fact) -> Fact {
     one
 }
 
-/// What may follow each part.
+/// The FOLLOW set of each part.
 fn follow(network: &Network, facts: &[Fact]) -> Vec<Next> {
     let parts = network.parts().len();
     let mut follow = vec![Next::default(); parts];
     follow[network.root as usize].end = true;
-    // The parts that are followed by what follows another.
+    // For each part, the parts that end where it does, so that its FOLLOW set is part of theirs.
     let mut ends_with: Vec<Vec<PartId>> = vec![Vec::new(); parts];
     for node in (0..).take(network.nodes().len()) {
         let after = after(network, node, facts);
@@ -249,7 +248,7 @@ fn follow(network: &Network, facts: &[Fact]) -> Vec<Next> {
     follow
 }
 
-/// The parts that may call themselves in the place where they began, and end where the call does.
+/// The parts that may call themselves where they began, and end where that call does.
 fn cyclic(network: &Network, facts: &[Fact]) -> Vec<bool> {
     let parts = network.parts().len();
     let mut alone: Vec<Vec<usize>> = vec![Vec::new(); parts];

@@ -1,10 +1,11 @@
-//! Captures: which bytes of a text the named parts of its grammar have matched.
+//! Captures: the bytes of a text that the named parts of its grammar have matched.
 //!
-//! Masks need no parse, only whether there is one, and the compiled grammar has folded rules into terminals.
-//! So captures are found apart from it, from the grammar as it was read, when they are asked for: `network`
-//! makes a recursive transition network of the grammar, `chart` reads the text with it in all ways (Earley's
-//! algorithm, cubic at worst, linear for grammars that a byte of lookahead decides), and `walk` takes one of
-//! them. `so_far` says what is decided of a text that is still being written.
+//! Masks need to know only whether there is a parse. So the engine's parser keeps no links between items, and
+//! the compiled grammar has folded rules into terminals: neither can tell what a rule has matched. Captures
+//! are found apart from them, from the grammar as it was read, when they are asked for. `network` makes a
+//! recursive transition network of the grammar. `chart` reads the text with it in all ways (Earley's
+//! algorithm, cubic at worst, linear for grammars that a byte of lookahead decides). `walk` takes one of
+//! these ways, and `so_far` finds what is decided of a text that is still being written.
 
 mod chart;
 mod facts;
@@ -30,15 +31,15 @@ use crate::{
     special,
 };
 
-/// Finds what named parts of a grammar match in texts.
+/// Finds what the named parts of a grammar match in texts.
 ///
-/// These are the named groups of its regular expressions, the rules that it marks itself (`rule[capture]` of
-/// Lark and EBNF), and any rules whose names are given.
+/// Named parts are the named groups of its regular expressions, the rules that it marks itself
+/// (`rule[capture]` of Lark and EBNF), and any rules whose names are given.
 ///
-/// Of several ways to read a text, that one counts which a backtracking matcher finds first, as in Perl and
-/// in Rust's `regex`: alternatives are tried in their order, repeats go on as long as they can (lazy ones end
-/// as soon as they can), parts in any order are tried in theirs, and an automaton, which has no order, takes
-/// the longest text. Where a rule can stand for itself, a way without going round is taken.
+/// If a text can be read in several ways, the one counts that a backtracking matcher finds first, as in Perl
+/// and in Rust's `regex`: alternatives are tried in their order, repeats go on as long as they can (lazy ones
+/// end as soon as they can), parts in any order are tried in their order, and an automaton, which has no
+/// order, takes the longest text. If a rule can derive itself, a way without such a cycle is taken.
 ///
 /// # Examples
 /// ```
@@ -51,7 +52,7 @@ use crate::{
 /// let spans: Vec<_> = found.iter().map(|capture| (capture.name, capture.span.clone())).collect();
 /// assert_eq!(spans, [("key", 0..4), ("key", 5..8)]);
 /// assert_eq!(captures.of(b"size=")?, None);
-/// // What is decided of a text that is not whole: the second key may still grow.
+/// // Decided captures of a text that is not whole: the second key may still grow.
 /// assert_eq!(captures.so_far(b"size=big")?, found[..1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -59,9 +60,9 @@ use crate::{
 pub struct Captures {
     network: Network,
     facts: Facts,
-    /// Are there special tokens, so that texts have marks?
+    /// True if there are special tokens, so that texts have marks.
     specials: bool,
-    /// Must no object have a key twice?
+    /// True if no object may have a key twice.
     keys: bool,
     limit: usize,
 }
@@ -69,13 +70,13 @@ pub struct Captures {
 /// A part of a text that has a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture<'n> {
-    /// The name of the rule or of the group, or what the grammar calls it.
+    /// The name of the rule or of the group, or the name that the grammar gives it.
     pub name: &'n str,
-    /// Where it is, in bytes of the text in which special tokens have their names. May be empty.
+    /// The bytes of the text, in which special tokens have their names. May be empty.
     pub span: Range<usize>,
 }
 
-/// Why there are no [`Captures`] of a grammar.
+/// The reason why there are no [`Captures`] of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -84,7 +85,7 @@ pub enum CaptureError {
     Unknown {
         /// The name that was asked for.
         name: String,
-        /// One that there is and that may be meant.
+        /// An existing name that may be meant.
         nearest: Option<String>,
     },
     /// The grammar is too large.
@@ -93,7 +94,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// What to do about it, in one line.
+    /// A hint, in one line.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -108,10 +109,11 @@ impl CaptureError {
 }
 
 impl Captures {
-    /// Captures of `grammar`: what it names itself, and the rules of these names. Linear in the grammar.
+    /// Prepares the captures of `grammar`: of the parts that it names itself, and of the rules with these
+    /// names. Linear in the grammar.
     ///
     /// # Errors
-    /// If there is no rule or group of a name, or the grammar has more places than `limits.symbols`.
+    /// If there is no rule or group of a name, or if the grammar has more places than `limits.symbols`.
     pub fn new(grammar: &Grammar, names: &[&str], limits: &Limits) -> Result<Self, CaptureError> {
         let mut captured: Vec<(RuleId, &str)> = grammar.captured().collect();
         let mut unknown = Vec::new();
@@ -136,20 +138,20 @@ impl Captures {
         })
     }
 
-    /// The names under which something can be captured; none if nothing ever is.
+    /// The names of the captures; empty if nothing can be captured.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.network.names.iter().map(String::as_str)
     }
 
-    /// What is captured of a text, as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes
-    /// it ([`Grammar::spell`]): by where it begins, and what is around something else before that. A part
-    /// that has matched several times comes several times. `None` if the text is not in the language, where
-    /// [items that must differ](Grammar::distinct_items) are not compared.
+    /// The captures of a text, given as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes
+    /// it ([`Grammar::spell`]). They are in the order of where they begin, outer ones before those inside of
+    /// them. A part that has matched several times comes several times. `None` if the text is not in the
+    /// language, where [items that must differ](Grammar::distinct_items) are not compared.
     ///
     /// Cubic in the text at worst, linear where a byte of lookahead decides the parse.
     ///
     /// # Errors
-    /// Where [`Limits::captures`] is used up.
+    /// If [`Limits::captures`] is used up.
     pub fn of(&self, text: &[u8]) -> Result<Option<Vec<Capture<'_>>>, LimitExceeded> {
         if self.keys && has_key_twice(text)? {
             return Ok(None);
@@ -163,12 +165,12 @@ impl Captures {
         Ok(Some(self.captures(text, found)))
     }
 
-    /// What is decided to be captured of every text that begins like this, in the same order: all up to the
-    /// first place that what follows may still change. A part that may go on is not there yet. Nothing if no
-    /// text begins like this. Cost as [`of`](Self::of).
+    /// The captures that every text with this beginning has, in the same order, up to the first place that a
+    /// continuation may still change. A part that may go on is not among them. Empty if no text begins like
+    /// this. Costs as much as [`of`](Self::of).
     ///
     /// # Errors
-    /// Where [`Limits::captures`] is used up.
+    /// If [`Limits::captures`] is used up.
     pub fn so_far(&self, text: &[u8]) -> Result<Vec<Capture<'_>>, LimitExceeded> {
         if self.keys && has_key_twice(text)? {
             return Ok(Vec::new());
@@ -190,7 +192,7 @@ impl Captures {
         Chart::new(&self.network, &self.facts, text, extent, budget)
     }
 
-    /// As places of the text in which special tokens have their names.
+    /// Maps captures to places of the text in which special tokens have their names.
     fn captures(&self, text: &[u8], found: Vec<Found>) -> Vec<Capture<'_>> {
         let mut shown: Vec<usize> = Vec::new();
         if self.specials {

@@ -1,11 +1,15 @@
-//! Grammar -> recursive transition network, whose nodes read the text and call other parts of it.
+//! Grammar -> recursive transition network, whose nodes read the text and call other parts of the network.
 //!
-//! A *part* is what can be called: a rule, a named group, and what needs a memory or bounds of its own
-//! (counted repeats and their bodies, lists in any order). Inside of a part, ways out of a node are in the
-//! order in which a backtracking matcher tries them.
+//! A *part* can be called: it is a rule, a named group, or something that needs a memory or bounds of its own
+//! (counted repeats and their bodies, lists in any order). Within a part, the successors of a node are in the
+//! order in which a backtracking matcher tries them. For example, `r = "a"* x` is
 //!
-//! Invariant: inside of a part no cycle of nodes reads nothing. The body of a repeat that may read nothing is
-//! a part of its own, and a repeat goes round by an empty one only to reach its least count.
+//! ```text
+//! part r:  0: ways [1, 2]    1: text "a" -> 0    2: call x -> end
+//! ```
+//!
+//! Invariant: no cycle of nodes within a part reads nothing. The body of a repeat that may read nothing is a
+//! part of its own, and a repeat goes round by an empty body only to reach its least count.
 
 use std::sync::Arc;
 
@@ -22,30 +26,30 @@ pub(super) type NodeId = u32;
 /// A part of the network.
 pub(super) type PartId = u32;
 
-/// What happens at a place of the grammar.
+/// A node: what happens at a place of the grammar.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// One of these, first choice first.
+    /// Goes on to one of these, in order of preference.
     Ways(Vec<NodeId>),
-    /// Reads these bytes, of which there is one at least.
+    /// Reads these bytes, of which there is at least one.
     Text(Box<[u8]>, NodeId),
     /// Reads a character.
     Character(ClassUnicode, NodeId),
     /// Reads a byte.
     Byte(ClassBytes, NodeId),
-    /// Reads a text of the automaton, the longest that does.
+    /// Reads a text of the automaton, preferably the longest.
     Automaton(Automaton, NodeId),
-    /// Reads a part of the text, of whole characters, the longest that there is.
+    /// Reads a substring of the text, in whole characters, preferably the longest.
     Substrings(Arc<str>, NodeId),
     /// Reads a measured string.
     Measured(Measured, NodeId),
-    /// Reads a string of characters that are spelled as texts come to them.
+    /// Reads a string that is spelled lazily.
     Spelled(Spelled, NodeId),
-    /// Reads what a part reads.
+    /// Reads a part.
     Call(PartId, NodeId),
-    /// Reads a part `min` to `max` times; the item's memory counts, up to `min` where there is no `max`.
+    /// Reads a part `min` to `max` times. The item's memory counts, only up to `min` if there is no `max`.
     Repeat { part: PartId, min: u32, max: Option<u32>, greedy: bool, out: NodeId },
-    /// Reads a part of the list of this number; the memory says which have come.
+    /// Reads a part of the list with this number; the memory says which parts have come.
     List { list: usize, separator: NodeId },
     /// Reads the separator of a list, or ends it.
     Separator { list: usize, again: NodeId, out: NodeId },
@@ -53,16 +57,16 @@ pub(super) enum Node {
     End,
 }
 
-/// What can be called.
+/// A part, which can be called.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Its first node.
+    /// The first node.
     pub(super) start: NodeId,
-    /// Its last one.
+    /// The last node.
     pub(super) end: NodeId,
-    /// What it is captured as, as indices of [`Network::names`].
+    /// The names of its captures, as indices of [`Network::names`].
     pub(super) names: Vec<usize>,
-    /// Is it left out where it ends what is captured?
+    /// True if it is left out at the end of a capture.
     pub(super) ignored: bool,
 }
 
@@ -70,7 +74,7 @@ pub(super) struct Part {
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) choice: Choice,
-    /// Ascending.
+    /// The parts, ascending.
     pub(super) parts: Vec<PartId>,
     pub(super) separator: PartId,
 }
@@ -79,7 +83,7 @@ pub(super) struct List {
 #[derive(Debug)]
 pub(super) struct Network {
     nodes: Vec<Node>,
-    /// The part that a node belongs to.
+    /// The part of each node.
     owners: Vec<PartId>,
     parts: Vec<Part>,
     pub(super) lists: Vec<List>,
@@ -88,7 +92,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// The network of `grammar`, in which these rules are captured under these names. Linear.
+    /// Makes the network of `grammar`, in which these rules are captured under these names. Linear.
     pub(super) fn new(
         grammar: &Grammar,
         captured: &[(RuleId, &str)],
@@ -142,7 +146,7 @@ impl Network {
         &self.parts
     }
 
-    /// The part that a node belongs to.
+    /// The part of a node.
     pub(super) fn owner(&self, node: NodeId) -> PartId {
         self.owners[node as usize]
     }
@@ -157,7 +161,7 @@ impl Network {
         }
     }
 
-    /// Where a node goes on after a part that it has called.
+    /// The node at which a node goes on after a call.
     pub(super) fn after_call(&self, node: NodeId) -> NodeId {
         match *self.node(node) {
             Node::Call(_, next) => next,
@@ -167,12 +171,12 @@ impl Network {
         }
     }
 
-    /// Leads past nodes with only one way on.
+    /// Bypasses nodes with only one successor.
     fn shorten(&mut self) {
         let mut past: Vec<NodeId> = (0..).take(self.nodes.len()).collect();
         let mut path = Vec::new();
         for node in 0..past.len() {
-            // Such nodes make no cycle, since a cycle reads something.
+            // Such nodes form no cycle, since a cycle reads something.
             let mut last = past[node];
             while let Node::Ways(ways) = &self.nodes[last as usize]
                 && let [only] = ways[..]
@@ -202,7 +206,7 @@ impl Network {
     }
 }
 
-/// What a stretch of nodes is made of.
+/// The source of a stretch of nodes.
 #[derive(Debug, Clone, Copy)]
 enum Source<'g> {
     Expr(ExprId),
@@ -212,9 +216,9 @@ enum Source<'g> {
 struct Builder<'g> {
     grammar: &'g Grammar,
     network: Network,
-    /// What is still to be made, from a node that there is to another.
+    /// The stretches still to be made, from one existing node to another.
     work: Vec<(Source<'g>, NodeId, NodeId)>,
-    /// The expressions that surely read a byte.
+    /// True for expressions that surely read a byte.
     reads: Vec<bool>,
     most: usize,
 }
@@ -236,7 +240,7 @@ impl<'g> Builder<'g> {
         part
     }
 
-    /// A part that reads what `source` says.
+    /// A new part that reads `source`.
     fn part_of(&mut self, source: Source<'g>) -> PartId {
         let part = self.part();
         let Part { start, end, .. } = self.network.parts[part as usize];
@@ -303,7 +307,7 @@ impl<'g> Builder<'g> {
             HirKind::Literal(literal) => self.set(from, Node::Text(literal.0.clone(), to)),
             HirKind::Class(Class::Unicode(class)) => self.set(from, Node::Character(class.clone(), to)),
             HirKind::Class(Class::Bytes(class)) => self.set(from, Node::Byte(class.clone(), to)),
-            // Patterns have none.
+            // Patterns have no look-around.
             HirKind::Look(_) => {}
             HirKind::Repetition(repeat) => {
                 let counts = (repeat.min, repeat.max);
@@ -348,7 +352,7 @@ impl<'g> Builder<'g> {
         self.set(from, Node::Ways(ways));
     }
 
-    /// Does it surely read a byte?
+    /// True if the source surely reads a byte.
     fn reads(&self, source: Source<'_>) -> bool {
         match source {
             Source::Expr(expr) => self.reads[expr.index()],
@@ -411,8 +415,8 @@ impl<'g> Builder<'g> {
     }
 }
 
-/// For each expression: does it surely read a byte? What rules read is looked up one level deep, so this is
-/// linear, and no fixpoint.
+/// True for expressions that surely read a byte. Rules are followed only one level deep, so this is linear
+/// and no fixpoint.
 fn reads(grammar: &Grammar) -> Vec<bool> {
     let mut reads = vec![false; grammar.exprs().len()];
     for _ in 0..2 {
@@ -424,7 +428,7 @@ fn reads(grammar: &Grammar) -> Vec<bool> {
                     }
                     PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
                     PatternKind::Substrings(_) => false,
-                    // Two quotes at least.
+                    // They have at least two quotes.
                     PatternKind::Measured(_) | PatternKind::Spelled(_) => true,
                 },
                 Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],

@@ -1,7 +1,7 @@
-//! What is decided of a text that is still being written.
+//! Captures that are decided in a text that is still being written.
 //!
-//! All ways in which the text may go on end in items that read on, or in a call that does. As long as the
-//! walk has one way only, every whole text is read like this.
+//! All ways in which the text may go on begin at items that read on, or in calls that contain such items. As
+//! long as the walk has only one way, every whole text is read like this.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::limits::LimitExceeded;
 
-/// A call, by its part and where it began.
+/// A call, by its part and the place where it began.
 type Call = (PartId, u32);
 
 impl Walk<'_> {
@@ -22,7 +22,7 @@ impl Walk<'_> {
         let mut call: Call = (self.network.root, 0);
         let mut entered = HashSet::new();
         while let Some(ends) = alive.get(&call) {
-            // Recursion to the left may end after any number of rounds.
+            // Left recursion may end after any number of rounds.
             if self.facts.is_cyclic(call.0) || !entered.insert(call) {
                 return Ok(());
             }
@@ -48,8 +48,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The calls that are not over, each with the items in it, ascending, that read on, call one that is not
-    /// over, or are where the text may end.
+    /// The calls that are not over. Each comes with its items, ascending, that read on, that have called one
+    /// that is not over, or at which the text may end.
     fn alive(&self) -> HashMap<Call, Vec<ItemId>> {
         let mut alive: HashMap<Call, Vec<ItemId>> = HashMap::new();
         let mut open: Vec<ItemId> = self.chart.open.iter().copied().chain(self.chart.end).collect();

@@ -1,9 +1,9 @@
-//! Captures of texts that show one rule each.
+//! Captures of texts, each of which shows one rule.
 
 use super::*;
 use crate::grammar::{AnyOrder, GrammarBuilder, Pattern, Span, Syntax};
 
-/// `name=text` for all captures of a text, `-` where it is not in the language.
+/// The captures of a text as `name=text`; `-` if it is not in the language.
 fn found(grammar: &Grammar, names: &[&str], text: &str) -> String {
     let captures = Captures::new(grammar, names, &Limits::default()).unwrap();
     let spelt = grammar.spell(text.as_bytes());
@@ -68,7 +68,7 @@ fn rules_that_grammars_mark() {
         ),
     );
     assert!(call.warnings().is_empty());
-    // What is ignored is no part of what comes before it.
+    // Ignored text is not part of what comes before it.
     assert_eq!(found(&call, &[], "f ( 1 ,23 )"), "name=f value=1 value=23");
     let nested = of(Syntax::Lark, "start: \"a\" %lark {\n start: x\n x[capture]: \"b\"\n}");
     assert_eq!(found(&nested, &[], "ab"), "x=b");
@@ -101,7 +101,7 @@ fn parts_in_any_order() {
     builder.define("root", body, at).unwrap();
     let grammar = builder.finish("root").unwrap();
     let names = ["a", "b", "same"];
-    // Of two parts that match the same text the first one is taken, as long as it may come.
+    // Of two parts that match the same text the first is taken, as long as it may come.
     assert_eq!(found(&grammar, &names, "x,y,x"), "a=x b=y same=x");
     assert_eq!(found(&grammar, &names, "y"), "b=y");
     assert_eq!(found(&grammar, &names, "x"), "-");
@@ -110,7 +110,7 @@ fn parts_in_any_order() {
     assert_eq!(shown(&captures.so_far(b"y,").unwrap(), "y,"), "b=y");
 }
 
-/// Whether the parts of a text are an automaton, as those of short ones are, or looked for in it.
+/// The parts of a text are an automaton, if it is short, or searched for in it; both find the longest one.
 #[test]
 fn the_longest_part_of_a_text() {
     let table = of(Syntax::Gbnf, "root ::= a b\na ::= SUBSTRING_OF(\"abcab\")\nb ::= SUBSTRING_OF(\"bcéb\")");

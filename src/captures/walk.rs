@@ -1,11 +1,13 @@
-//! The parse that is taken of all that a chart has, and what it captures.
+//! The walk that takes one parse from a chart, and its captures.
 //!
-//! Of the links of a chart only those count that lead to an end that is asked for; these are found from that
-//! end backwards, for one call of a part at a time. Along them goes a walk forwards which takes the first way
-//! at every node. A call may end at any place from which its caller gets to its own end, and the walk inside
-//! of it decides at which. So no step is ever taken back, and the parse is the one that a backtracking
-//! matcher finds first.
+//! Only those links of a chart count that lead to an end that is asked for. They are found backwards from
+//! that end, for one call of a part at a time. Along them a walk forwards takes the first way at every node.
+//! A call may end at any place from which its caller can reach its own end, and the walk inside of the call
+//! decides which. So no step is ever taken back, and the parse is the one that a backtracking matcher finds
+//! first.
 //!
+//! If a part can derive itself there are infinitely many parses, perhaps without a first one. Then the walk
+//! keeps to the links that were found first.
 //! Where a part can stand for itself there are endlessly many parses, and a first one there need not be. Then
 //! the walk keeps to the links that were found first.
 
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::limits::LimitExceeded;
 
-/// What was captured: the index of a name, and where; without an end while the part is being read.
+/// A capture: the index of its name, and its place; without an end while the part is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) name: usize,
@@ -26,7 +28,7 @@ pub(super) struct Found {
     pub(super) end: Option<u32>,
 }
 
-/// A step forwards from an item to the next one of its part.
+/// A step forwards, from an item to the next one of its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
     from: ItemId,
@@ -35,11 +37,11 @@ pub(super) struct Step {
     pub(super) child: ItemId,
 }
 
-/// All steps of a call that lead to an end of it, by the items they lead from.
+/// All steps of a call that lead to one of its ends, sorted by the items they lead from.
 #[derive(Debug)]
 pub(super) struct Steps {
     steps: Vec<Step>,
-    /// Where the call begins.
+    /// The first item of the call.
     pub(super) start: ItemId,
 }
 
@@ -56,11 +58,11 @@ impl Steps {
 #[derive(Debug)]
 struct Frame {
     steps: Steps,
-    /// Where the walk is.
+    /// The item that the walk has reached.
     at: ItemId,
-    /// How it goes on after the call that it is waiting for.
+    /// The steps that may follow the call that it is waiting for.
     after: Vec<Step>,
-    /// What it captures, as indices of [`Walk::found`].
+    /// The captures of the part, as indices of [`Walk::found`].
     found: std::ops::Range<usize>,
 }
 
@@ -72,9 +74,9 @@ pub(super) struct Walk<'c> {
     pub(super) chart: &'c Chart,
     budget: &'c mut Spending,
     pub(super) found: Vec<Found>,
-    /// The last stretch that is left out where it ends what is captured.
+    /// The last stretch that is left out at the end of a capture.
     ignored: Option<(u32, u32)>,
-    /// For each item the search that has last met it.
+    /// The last search that met each item.
     met: Vec<u32>,
     searches: u32,
 }
@@ -93,7 +95,8 @@ impl<'c> Walk<'c> {
     /// All steps that lead to one of these items, which are of the same call.
     pub(super) fn steps_to(&mut self, mut open: Vec<ItemId>) -> Result<Steps, LimitExceeded> {
         let mut found = Steps { steps: Vec::new(), start: NONE };
-        // Fewer than there are units in a budget of `usize`, of which a chart of `u32` items takes some.
+        // This cannot wrap: each search takes a unit of a budget of `usize`, and the chart has taken some
+        // already.
         self.searches = self.searches.wrapping_add(1);
         open.iter().for_each(|&item| self.met[item as usize] = self.searches);
         while let Some(to) = open.pop() {
@@ -129,7 +132,7 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// Goes through a call that may end in any of these items, in the first way, and captures what it finds.
+    /// Walks through a call that may end in any of these items, the first way, and captures on the way.
     pub(super) fn through(&mut self, ends: Vec<ItemId>) -> Result<(), LimitExceeded> {
         let mut frames = vec![self.enter(ends)?];
         while let Some(frame) = frames.last_mut() {
@@ -139,7 +142,7 @@ impl<'c> Walk<'c> {
                 _ => self.first_of(at, steps),
             };
             if taken.is_empty() {
-                // Nothing leads on from an end.
+                // An end has no step.
                 let found = frame.found.clone();
                 self.leave(found, at);
                 frames.pop();
@@ -173,7 +176,7 @@ impl<'c> Walk<'c> {
         Ok(Frame { at: steps.start, steps, after: Vec::new(), found })
     }
 
-    /// Begins what the part is captured as; `start` is its first item.
+    /// Begins the captures of a part; `start` is its first item.
     pub(super) fn begin(&mut self, start: ItemId) -> std::ops::Range<usize> {
         let item = self.chart.item(start);
         let names = &self.network.part(self.network.owner(item.node)).names;
@@ -182,7 +185,7 @@ impl<'c> Walk<'c> {
         first..self.found.len()
     }
 
-    /// Ends what a part is captured as; `end` is its last item.
+    /// Ends the captures of a part; `end` is its last item.
     fn leave(&mut self, found: std::ops::Range<usize>, end: ItemId) {
         let item = self.chart.item(end);
         if self.network.part(self.network.owner(item.node)).ignored {
@@ -196,7 +199,7 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// The steps from an item that go the first way: one, or some by calls of one part.
+    /// The preferred steps from an item: one, or several by calls of one part.
     fn first_of(&self, at: ItemId, steps: &[Step]) -> Vec<Step> {
         let node = self.chart.item(at).node;
         if let Node::Ways(ways) = self.network.node(node) {
@@ -210,11 +213,12 @@ impl<'c> Walk<'c> {
         taken.map(|(&step, _)| step).collect()
     }
 
-    /// When a step from a node other than [`Node::Ways`] is tried; equal only for calls of one part.
+    /// The order in which steps from a node other than [`Node::Ways`] are tried; equal only for calls of one
+    /// part.
     fn rank(&self, node: NodeId, step: &Step) -> usize {
         let calls = step.child != NONE;
         match self.network.node(node) {
-            // The longest first.
+            // The longest is preferred.
             Node::Automaton(..) | Node::Substrings(..) | Node::Measured(..) | Node::Spelled(..) => {
                 usize::MAX - self.chart.item(step.to).at as usize
             }

@@ -1,9 +1,9 @@
-//! Admission: the part of Jinja that is let in, and a template rewritten so that its work can be bounded.
+//! Admission: the subset of Jinja that is let in, and templates rewritten so that their work can be bounded.
 //!
-//! minijinja counts instructions, but one instruction can double a text, and a chain of operators is
-//! parsed and dropped by recursion. So chains are short; what could make a value of any size by itself (`*`)
-//! or pass one on unseen (`with`, `call`, recursive loops) is refused; and each value that outlives its
-//! expression, because it is assigned, looped over or given to a macro, goes through the filter
+//! minijinja counts instructions, but one instruction can double a text, and a chain of operators is parsed
+//! and dropped by recursion. So chains are short. Constructs that could make a value of any size by
+//! themselves (`*`), or pass one on unseen (`with`, `call`, recursive loops), are refused. Each value that
+//! outlives its expression, because it is assigned, looped over or given to a macro, goes through the filter
 //! [`HELD`], which measures it. Long text between tags becomes an expression, so that it counts as output
 //! inside of captures too. Rewriting keeps lines, so that errors name those of the template.
 
@@ -14,20 +14,20 @@ use super::{
 
 /// The filter that measures a value. A template that names it itself is only measured once more.
 pub(super) const HELD: &str = "held_value";
-/// Filter that measures a value where it becomes an attribute of a namespace, which must not hold namespaces.
+/// The filter that measures a value that becomes an attribute of a namespace, which must not hold namespaces.
 pub(super) const HELD_INSIDE: &str = "held_attribute";
 
-/// Most bytes of a template.
+/// Limit on the bytes of a template.
 pub(super) const TEMPLATE_BYTES: usize = 256 << 10;
-/// Most tokens of a tag: operators nest as deep as that.
+/// Limit on the tokens of a tag: operators nest as deep as that.
 const TAG_TOKENS: usize = 1_000;
-/// Most operators of a tag that can make a longer value from shorter ones.
+/// Limit on the operators of a tag that can make a longer value from shorter ones.
 const TAG_JOINS: usize = 64;
-/// Most `elif` of a template: they nest.
+/// Limit on the `elif`s of a template: they nest.
 const ELIFS: usize = 256;
-/// Text between tags that is longer becomes an expression.
+/// Length of text between tags, in bytes, above which it becomes an expression.
 const PLAIN_TEXT: usize = 64;
-/// Most white space in a row between tags.
+/// Limit on the bytes of white space in a row between tags.
 const BLANKS: usize = 1_024;
 
 /// Statements that are let in.
@@ -50,10 +50,10 @@ const STATEMENTS: [&str; 16] = [
     "endgeneration",
 ];
 
-/// The template as minijinja gets it.
+/// Rewrites a template for minijinja.
 ///
 /// # Errors
-/// If it is too long or not well-formed, or uses what is not let in.
+/// If it is too long or not well-formed, or uses constructs that are not let in.
 pub(super) fn admit(source: &str) -> Result<String, ChatError> {
     if source.len() > TEMPLATE_BYTES {
         let message = format!("the chat template has {} bytes, more than {TEMPLATE_BYTES}", source.len());
@@ -76,7 +76,7 @@ struct AdmissionWriter<'s> {
     source: &'s str,
     out: String,
     elifs: usize,
-    /// The names that open `set` blocks assign to; nothing for a `set` that has no block.
+    /// The names that open `set` blocks assign to; empty for a `set` without a block.
     captures: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl AdmissionWriter<'_> {
         &self.source[token.range.clone()]
     }
 
-    /// Refuses what cannot be bounded.
+    /// Refuses constructs that cannot be bounded.
     fn check(&self, tag: &TemplateTag) -> Result<(), ChatError> {
         let wrong = |message: String| ChatError::syntax(tag.line, message);
         if tag.tokens.len() > TAG_TOKENS {
@@ -161,7 +161,7 @@ impl AdmissionWriter<'_> {
         let body = tag.range.start..tag.close;
         let (source, close) = (self.source, &self.source[tag.close..tag.range.end]);
         match name {
-            // Marks for training, which change no text.
+            // These mark text for training, and change none.
             "generation" | "endgeneration" => {
                 let first = &tag.tokens[0].range;
                 self.out.push_str(&source[body.start..first.start]);
@@ -199,7 +199,7 @@ impl AdmissionWriter<'_> {
         Ok(())
     }
 
-    /// The first such sign outside of brackets.
+    /// The position of the first such sign outside of brackets.
     fn sign(&self, tag: &TemplateTag, sign: &str) -> Option<usize> {
         tag.tokens.iter().position(|token| token.depth == 0 && self.word(token) == sign)
     }
@@ -225,7 +225,7 @@ impl AdmissionWriter<'_> {
         Ok(())
     }
 
-    /// Writes the tag with the expression at `start..end` measured.
+    /// Writes the tag, with the expression at `start..end` measured.
     fn hold(&mut self, tag: &TemplateTag, start: usize, end: usize, filter: &str) {
         let source = self.source;
         self.out.push_str(&source[tag.range.start..start]);

@@ -1,6 +1,6 @@
-//! Bounds on what a template does: work, the size of a value, output.
+//! Budgets of rendering: work, the size of a value, output.
 //!
-//! Work is counted in bytes and values that are looked at, beside the instructions that minijinja counts.
+//! Work is counted in bytes and values that are looked at; instructions are counted by minijinja besides.
 
 use std::sync::{
     Arc,
@@ -13,24 +13,24 @@ use minijinja::{
 };
 use serde_json::Value as Json;
 
-/// Instructions for a template, and for each value of its messages and tools.
+/// Limit on instructions: a constant, and an addition for each value of the messages and tools.
 const FUEL: u64 = 200_000;
 const FUEL_EACH: u64 = 500;
-/// Bytes and values looked at, whatever the messages, and for each byte of theirs.
+/// Limit on the bytes and values looked at: a constant, and an addition for each byte of the messages.
 const WORK: usize = 16 << 20;
 const WORK_EACH: usize = 1_000;
-/// Bytes and values that one value may have, whatever the messages, and for each byte of theirs.
+/// Limit on the bytes and values in one value: a constant, and an addition for each byte of the messages.
 const VALUE: usize = 64 << 10;
 const VALUE_EACH: usize = 4;
-/// Bytes of output, whatever the messages, and for each byte of theirs.
+/// Limit on the bytes of output: a constant, and an addition for each byte of the messages.
 const OUTPUT: usize = 1 << 20;
 const OUTPUT_EACH: usize = 16;
-/// Depth to which values are nested.
+/// Limit on the nesting of values.
 const DEPTH: usize = 64;
-/// Values of a list or a mapping, beside as many as the messages have.
+/// Limit on the items of a list or a mapping, beyond the number of values in the messages.
 pub(super) const ITEMS: usize = 4_096;
 
-/// Budget of one rendering.
+/// The budget of one rendering.
 #[derive(Debug, Clone)]
 pub(super) struct RenderBudget {
     state: Arc<BudgetState>,
@@ -61,17 +61,17 @@ impl RenderBudget {
         Self { state: Arc::new(state) }
     }
 
-    /// Instructions for minijinja.
+    /// The instructions that minijinja may execute.
     pub(super) fn fuel(&self) -> u64 {
         self.state.fuel
     }
 
-    /// Most bytes of the text that is rendered.
+    /// The greatest length of the rendered text, in bytes.
     pub(super) fn most_text(&self) -> usize {
         self.state.most_output
     }
 
-    /// Takes work off.
+    /// Counts work.
     ///
     /// # Errors
     /// If none is left.
@@ -81,16 +81,16 @@ impl RenderBudget {
         taken.map(drop).map_err(|_| passed("the template does more work than the messages are worth"))
     }
 
-    /// Checks that a text of this length may be made, and takes its work off.
+    /// Checks that a text of this length may be made, and counts its work.
     ///
     /// # Errors
-    /// If it is longer than a value may be, or no work is left.
+    /// If it is longer than a value may be, or if no work is left.
     pub(super) fn text(&self, length: Option<usize>) -> Result<(), Error> {
         self.fits(length)?;
         self.work(length.unwrap_or(0))
     }
 
-    /// Checks that a text of this length may be made; `None` is longer than can be counted.
+    /// Checks that a text of this length may be made; `None` stands for a length that overflows.
     ///
     /// # Errors
     /// If it is longer than a value may be.
@@ -101,7 +101,7 @@ impl RenderBudget {
         }
     }
 
-    /// Counts output, that of captures too.
+    /// Counts output, also that of captures.
     ///
     /// # Errors
     /// If there is too much of it.
@@ -113,11 +113,11 @@ impl RenderBudget {
         self.work(length)
     }
 
-    /// Measures a value that is kept, and makes a list of what is only a way to go through one.
+    /// Measures a value that is kept, and turns iterators into lists.
     ///
     /// # Errors
-    /// If it is too large or nested too deeply, or holds a namespace, which could hold it in turn. One by
-    /// itself is let through if `namespaces` says so.
+    /// If it is too large or nested too deeply, or holds a namespace, which could hold it in turn. A
+    /// namespace by itself is let through if `namespaces` is true.
     pub(super) fn held(&self, value: &Value, namespaces: bool) -> Result<Value, Error> {
         let kept = self.listed(value)?;
         let mut left = self.state.most_value;
@@ -129,7 +129,7 @@ impl RenderBudget {
         Ok(kept)
     }
 
-    /// The items of an iterable as a list; any other value as it is.
+    /// The items of an iterable as a list; any other value unchanged.
     fn listed(&self, value: &Value) -> Result<Value, Error> {
         if value.kind() != ValueKind::Iterable {
             return Ok(value.clone());
@@ -140,7 +140,7 @@ impl RenderBudget {
     /// The items of a list, or the keys of a mapping.
     ///
     /// # Errors
-    /// If it is none, or there are too many.
+    /// If it is neither, or if there are too many.
     pub(super) fn items(&self, value: &Value) -> Result<Vec<Value>, Error> {
         let items: Vec<Value> = value.try_iter()?.take(self.state.most_items.saturating_add(1)).collect();
         self.list(items.len())?;
@@ -148,7 +148,7 @@ impl RenderBudget {
         Ok(items)
     }
 
-    /// Checks that a list may have so many items.
+    /// Checks that a list may have this many items.
     ///
     /// # Errors
     /// If it may not.
@@ -184,7 +184,7 @@ impl RenderBudget {
     }
 }
 
-/// Values and bytes of texts.
+/// The number of values, and of bytes in texts.
 fn size(value: &Json) -> (usize, usize) {
     let sum = |sizes: &mut dyn Iterator<Item = (usize, usize)>| {
         sizes.fold((1, 0), |(values, bytes), size| (values + size.0, bytes + size.1))
@@ -204,7 +204,7 @@ fn is_namespace(value: &Value) -> bool {
     value.as_object().is_some_and(|object| object.type_name().ends_with("Namespace"))
 }
 
-/// An error of a bound. `OutOfFuel` is the kind that says so.
+/// The error of an exceeded limit, which has the kind `OutOfFuel`.
 pub(super) fn passed(message: &'static str) -> Error {
     Error::new(ErrorKind::OutOfFuel, message)
 }

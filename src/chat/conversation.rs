@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-/// Names under which messages have what was thought; the first is the usual one.
+/// The names that messages have for thoughts; the first is the usual one.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
 /// Messages and tools, as a chat template takes them.
@@ -27,14 +27,14 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation of messages, each an object with at least `role` and `content`, that the model is to go
-    /// on with.
+    /// A conversation of messages, each an object with at least `role` and `content`, which the model is to
+    /// continue.
     #[must_use]
     pub fn new(messages: Vec<Json>) -> Self {
         Self { messages, tools: Vec::new(), variables: Map::new(), generation_prompt: true, date: None }
     }
 
-    /// A question by a user, behind what the system says if that is given.
+    /// A question by a user, behind a message of the system if one is given.
     #[must_use]
     pub fn of_prompt(system: Option<&str>, prompt: &str) -> Self {
         let system = system.map(|text| json!({ "role": "system", "content": text }));
@@ -42,7 +42,7 @@ impl Conversation {
         Self::new(system.into_iter().chain([user]).collect())
     }
 
-    /// Puts what the system says first, unless a message of the system is there.
+    /// Puts a message of the system first, unless there is one.
     #[must_use]
     pub fn with_system(mut self, system: &str) -> Self {
         let first = self.messages.first().and_then(|message| message["role"].as_str());
@@ -52,8 +52,8 @@ impl Conversation {
         self
     }
 
-    /// Sets the functions that the model may call: what is a function of OpenAI's API stays as it is, others
-    /// (of MCP, of Anthropic's API, or without the `function` around them) get its form.
+    /// Sets the functions that the model may call. Functions of OpenAI's API stay as they are; others (of
+    /// MCP, of Anthropic's API, or without the `function` around them) are converted to that form.
     #[must_use]
     pub fn with_tools(mut self, tools: &[Json]) -> Self {
         self.tools = tools.iter().map(as_function).collect();
@@ -67,23 +67,23 @@ impl Conversation {
         self
     }
 
-    /// Sets whether the text ends with what begins the model's answer. It does unless this says otherwise.
+    /// Sets whether the text ends with the beginning of the model's answer. By default it does.
     #[must_use]
     pub fn with_generation_prompt(mut self, generation_prompt: bool) -> Self {
         self.generation_prompt = generation_prompt;
         self
     }
 
-    /// Sets the date that a template can ask for (`strftime_now`), in seconds since 1970 began, in UTC.
-    /// Without one the function is not there, and templates that look for it first take a date of their own.
+    /// Sets the date that a template can ask for (`strftime_now`), in seconds since the beginning of 1970, in
+    /// UTC. Without it the function does not exist, and templates that test for it use a date of their own.
     #[must_use]
     pub fn with_date(mut self, unix: u64) -> Self {
         self.date = Some(unix);
         self
     }
 
-    /// The messages as templates get them from transformers: without members that are null, and with what was
-    /// thought under all names that templates have for it.
+    /// The messages as templates get them from transformers: without members that are null, and with thoughts
+    /// under all names that templates have for them.
     pub(super) fn normalised(&self) -> Vec<Json> {
         let normalised = |message: &Json| {
             let Json::Object(members) = message else { return message.clone() };
@@ -106,7 +106,7 @@ impl Conversation {
     }
 }
 
-/// A function in the form of OpenAI's API.
+/// Converts a function to the form of OpenAI's API.
 fn as_function(tool: &Json) -> Json {
     let function = match tool.get("function") {
         Some(function) if function.is_object() && tool.get("type").is_some() => return tool.clone(),

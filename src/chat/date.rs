@@ -1,6 +1,6 @@
 //! Dates as `strftime` writes them, in UTC.
 
-/// Names as in the C locale.
+/// The names of months and, below, of weekdays in the C locale.
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -16,25 +16,25 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-/// Seconds of a day.
+/// The seconds of a day.
 const DAY: u64 = 86_400;
 
-/// A moment by the Gregorian calendar.
+/// A moment of the Gregorian calendar.
 struct CalendarMoment {
     year: u64,
-    /// Month of the year, from 1.
+    /// The month of the year, from 1.
     month: u64,
     day: u64,
-    /// Day of the year, from 1.
+    /// The day of the year, from 1.
     day_of_year: u64,
-    /// Day of the week, Sunday is 0.
+    /// The day of the week; Sunday is 0.
     weekday: u64,
     seconds: u64,
 }
 
 impl CalendarMoment {
-    /// Moment so many seconds after 1970 began. Days are counted from 1 March of the year 0, by eras of 400
-    /// years.
+    /// The moment `unix` seconds after the beginning of 1970. Days are counted from 1 March of the year 0, by
+    /// eras of 400 years.
     fn of(unix: u64) -> Self {
         let days = unix / DAY + 719_468;
         let (era, of_era) = (days / 146_097, days % 146_097);
@@ -52,7 +52,7 @@ impl CalendarMoment {
     }
 }
 
-/// The moment so many seconds after 1970 began, in `format`. Directives that are not known stay as they are.
+/// Formats the moment `unix` seconds after the beginning of 1970. Unknown directives stay as they are.
 pub(super) fn strftime(unix: u64, format: &str) -> String {
     let moment = CalendarMoment::of(unix);
     let (hour, minute, second) = (moment.seconds / 3600, moment.seconds / 60 % 60, moment.seconds % 60);

@@ -1,8 +1,8 @@
-//! Errors of chat templates and their texts.
+//! Errors of chat templates and of rendering.
 
 use std::fmt;
 
-/// Kind of a fault of a chat template.
+/// The kind of a [`ChatError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChatErrorKind {
@@ -10,13 +10,13 @@ pub enum ChatErrorKind {
     Io,
     /// A file that should have a template is damaged, or has something else in its place.
     Malformed,
-    /// The template is no Jinja, or uses a part of it that is not supported.
+    /// The template is not Jinja, or uses a part of it that is not supported.
     Syntax,
     /// The template itself refuses the messages, by `raise_exception`.
     Refused,
-    /// The template fails on these messages, for instance at a value that is not there.
+    /// The template fails on these messages, for example at a value that does not exist.
     Failed,
-    /// A bound on size, work, depth or output is passed.
+    /// A limit on size, work, depth or output is exceeded.
     Limit,
 }
 
@@ -39,7 +39,7 @@ impl ChatError {
         Self::new(ChatErrorKind::Syntax, message).on_line(line)
     }
 
-    /// Names the file, unless one is named.
+    /// Names the file, unless one is named already.
     pub(super) fn at(mut self, place: &dyn fmt::Display) -> Self {
         self.place.get_or_insert_with(|| place.to_string());
         self
@@ -56,7 +56,7 @@ impl ChatError {
         self
     }
 
-    /// Kind of the fault, for programs.
+    /// The kind of the error, for programs.
     #[must_use]
     pub fn kind(&self) -> ChatErrorKind {
         self.kind
@@ -68,7 +68,7 @@ impl ChatError {
         self.line
     }
 
-    /// Advice, if there is any.
+    /// A hint, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         self.hint

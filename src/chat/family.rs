@@ -1,6 +1,6 @@
-//! Families of prompts, told by the marks of their templates.
+//! Families of prompts, recognised by the marks of their templates.
 
-/// Families by the marks that all their templates have, the most particular first.
+/// The families, with the marks that all their templates have, the most specific first.
 const FAMILIES: [(&str, &[&str]); 13] = [
     ("Harmony", &["<|channel|>", "<|start|>"]),
     ("Llama 4", &["<|header_start|>"]),

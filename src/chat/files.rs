@@ -1,4 +1,4 @@
-//! Places of chat templates: in a GGUF file, or beside `tokenizer.json`.
+//! The places where models keep chat templates: a GGUF file, or files beside `tokenizer.json`.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::gguf::{Gguf, GgufErrorKind, is_gguf};
 
-/// The template for conversations without a particular purpose, and the one for those with tools.
+/// The name of the template for general conversations, and of the one for conversations with tools.
 const DEFAULT: &str = "default";
 const TOOLS: &str = "tool_use";
 
-/// Templates by name, and special tokens, as a model has them.
+/// The templates of a model, by name, and its special tokens.
 #[derive(Debug, Default)]
 struct TemplatesFound {
     templates: Vec<(String, String)>,
@@ -23,7 +23,7 @@ struct TemplatesFound {
 }
 
 impl TemplatesFound {
-    /// The template to take: of several one for tools if there are some, else the default, else the only one.
+    /// Picks a template: with tools the one for tools, if there is one; else the default, else the first.
     fn template(self, with_tools: bool) -> Result<Option<ChatTemplate>, ChatError> {
         let named = |wanted: &str| self.templates.iter().find(|(name, _)| name == wanted);
         let tools = with_tools.then(|| named(TOOLS)).flatten();
@@ -39,7 +39,7 @@ impl TemplatesFound {
         ))
     }
 
-    /// Adds what a `chat_template` of JSON has: a text, or several by name.
+    /// Adds the value of a `chat_template` in JSON: a text, or several by name.
     fn add(&mut self, value: &Json) {
         match value {
             Json::String(text) => self.templates.push((DEFAULT.to_owned(), text.clone())),
@@ -55,22 +55,24 @@ impl TemplatesFound {
 }
 
 impl ChatTemplate {
-    /// The chat template of a model: of a GGUF file (`tokenizer.chat_template`), or of a folder. There
-    /// `chat_template.jinja` counts before `chat_template` in `tokenizer_config.json` and in
-    /// `chat_template.json`, and special tokens are those of `tokenizer_config.json` and
+    /// The chat template of a model: of a GGUF file (`tokenizer.chat_template`), or of a folder.
+    ///
+    /// In a folder `chat_template.jinja` takes precedence over `chat_template` in `tokenizer_config.json` and
+    /// in `chat_template.json`; special tokens are those of `tokenizer_config.json` and
     /// `special_tokens_map.json`. Of several templates the one called `tool_use` is taken `with_tools`, else
-    /// the one called `default`. `None` if the model has none.
+    /// the one called `default`. `None` if the model has no template.
     ///
     /// # Errors
-    /// If a file cannot be read or is damaged, or the template is none that can be used.
+    /// If a file cannot be read or is damaged, or if the template cannot be used.
     pub fn of_model(path: impl AsRef<Path>, with_tools: bool) -> Result<Option<Self>, ChatError> {
         let path = path.as_ref();
         let found = if is_gguf(path) { of_gguf(path)? } else { of_folder(path)? };
         found.template(with_tools)
     }
 
-    /// The chat template in a file: Jinja, or JSON with a member `chat_template` as `tokenizer_config.json`
-    /// has it, whose special tokens are taken too. Otherwise they are those of `model`, if it is given.
+    /// The chat template in a file: Jinja, or JSON with a member `chat_template` such as
+    /// `tokenizer_config.json`, whose special tokens are taken too. Otherwise special tokens are those of
+    /// `model`, if it is given.
     ///
     /// # Errors
     /// As [`of_model`](Self::of_model), and if JSON has no such member.
@@ -146,7 +148,7 @@ fn of_folder(path: &Path) -> Result<TemplatesFound, ChatError> {
     if tools.is_file() {
         found.templates.push((TOOLS.to_owned(), read(&tools)?));
     }
-    // What comes later is only taken where nothing came before.
+    // Later files add only what earlier ones lack.
     for name in ["special_tokens_map.json", "tokenizer_config.json", "chat_template.json"] {
         let file = folder.join(name);
         if !file.is_file() {

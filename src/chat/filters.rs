@@ -1,5 +1,5 @@
-//! The environment of a template: filters, tests and functions as Jinja2 and transformers have them, each
-//! within a budget.
+//! The environment of a template: filters, tests and functions of Jinja2 and transformers, each within a
+//! budget.
 
 use std::{fmt, sync::Arc};
 
@@ -16,16 +16,16 @@ use super::{
     python::{self, JsonLayout},
 };
 
-/// Depth of calls of macros, each of which counts four.
+/// Limit on the depth of calls, of which each call of a macro counts as four.
 const RECURSION: usize = 200;
-/// Filters of minijinja that Jinja2 has not, or that make texts and lists of any length.
+/// Filters of minijinja that Jinja2 lacks, or that make texts and lists of any length.
 const LEFT_OUT: [&str; 9] = ["batch", "slice", "zip", "chain", "pprint", "format", "lines", "split", "bool"];
 
-/// Filters that look at whole lists, each item some times.
+/// Filters that look at whole lists, at each item a few times.
 const COUNTED: [&str; 9] = ["sort", "unique", "min", "max", "sum", "dictsort", "groupby", "reverse", "items"];
 const LOOKS: usize = 16;
 
-/// Words of a template by `raise_exception`.
+/// The error that a template raises by `raise_exception`, with its words.
 #[derive(Debug)]
 pub(super) struct Refusal(pub(super) String);
 
@@ -37,7 +37,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// An environment in which one template is rendered. `date`: what `strftime_now` says, in seconds since 1970.
+/// An environment for rendering one template. `date` is the result of `strftime_now`, in seconds since 1970.
 pub(super) fn environment(budget: &RenderBudget, date: Option<u64>) -> Environment<'static> {
     let mut env = Environment::new();
     env.set_trim_blocks(true);
@@ -105,7 +105,7 @@ fn functions(env: &mut Environment<'static>, budget: &RenderBudget, date: Option
     }
 }
 
-/// Filters of minijinja that look at whole lists: what they look at is counted as work.
+/// Wraps minijinja's filters that look at whole lists, and counts their looks as work.
 fn counted(env: &mut Environment<'static>, budget: &RenderBudget) {
     let plain = Arc::new(Environment::new());
     for name in COUNTED {
@@ -191,7 +191,7 @@ fn number_filters(env: &mut Environment<'static>) {
     });
 }
 
-/// A number, or a text of one.
+/// The number, or the number that a text spells.
 fn number(value: &Value) -> Option<f64> {
     match value.as_str() {
         Some(text) => text.trim().parse().ok(),
@@ -208,7 +208,7 @@ fn characters(value: &Value, budget: &RenderBudget) -> Result<Value, Error> {
     Ok(Value::from(text.chars().map(|c| Value::from(c.to_string())).collect::<Vec<_>>()))
 }
 
-/// Jinja2's `indent(width=4, first=False, blank=False)`.
+/// Implements Jinja2's `indent(width=4, first=False, blank=False)`.
 fn indented(text: &str, places: &[Value], names: &Kwargs, budget: &RenderBudget) -> Result<String, Error> {
     let given = |name: &'static str, place: usize| -> Result<Option<Value>, Error> {
         let named: Option<Value> = names.get(name)?;

@@ -1,34 +1,34 @@
-//! A template in pieces: text, expressions, statements, comments; and the tokens of a tag.
+//! Splits a template into text, expressions, statements and comments, and a tag into tokens.
 //!
-//! Tags end where minijinja's lexer ends them: outside of strings and brackets.
+//! Tags end where they end for minijinja's lexer: outside of strings and brackets.
 
 use std::ops::Range;
 
 use super::error::ChatError;
 
-/// A part of a template. All ranges are of bytes of the template.
+/// A piece of a template. All ranges are of bytes of the template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TemplatePiece {
     /// Text between tags.
     Text(Range<usize>),
-    /// `{{ .. }}` or `{% .. %}`.
+    /// An expression `{{ .. }}` or a statement `{% .. %}`.
     Tag(TemplateTag),
-    /// `{# .. #}`.
+    /// A comment `{# .. #}`.
     Comment(Range<usize>),
 }
 
-/// A tag.
+/// A tag: an expression or a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TemplateTag {
-    /// Is it `{% .. %}`?
+    /// True for `{% .. %}`.
     pub(super) is_statement: bool,
-    /// The whole.
+    /// The whole tag.
     pub(super) range: Range<usize>,
-    /// Start of its closing mark, with a `-` or `+` if it has one.
+    /// The start of its closing mark, with a `-` or `+` if it has one.
     pub(super) close: usize,
-    /// Tokens between its marks.
+    /// The tokens between its marks.
     pub(super) tokens: Vec<TagToken>,
-    /// Line of its beginning, from 1.
+    /// The line of its beginning, from 1.
     pub(super) line: usize,
 }
 
@@ -37,11 +37,11 @@ pub(super) struct TemplateTag {
 pub(super) struct TagToken {
     pub(super) kind: TokenKind,
     pub(super) range: Range<usize>,
-    /// Brackets that are open around it; an opening bracket is outside of itself.
+    /// The number of open brackets around it; an opening bracket is outside of itself.
     pub(super) depth: usize,
 }
 
-/// Kind of a token.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A name or a keyword.
@@ -55,10 +55,10 @@ pub(super) enum TokenKind {
 /// Operators of two characters.
 const PAIRS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 
-/// Takes a template apart. Linear.
+/// Splits a template. Linear.
 ///
 /// # Errors
-/// If a tag, a string or a bracket is not closed, or one is closed that is not open.
+/// If a tag, a string or a bracket is not closed, or if one is closed that is not open.
 pub(super) fn pieces(source: &str) -> Result<Vec<TemplatePiece>, ChatError> {
     let mut pieces = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -83,19 +83,19 @@ pub(super) fn pieces(source: &str) -> Result<Vec<TemplatePiece>, ChatError> {
     Ok(pieces)
 }
 
-/// Line feeds in a text.
+/// The number of line feeds in a text.
 pub(super) fn lines(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'\n').count()
 }
 
-/// Start of the next tag, from `at` on; the end if there is none.
+/// The start of the next tag from `at` on; the end of the text if there is none.
 fn tag_start(source: &str, at: usize) -> usize {
     let bytes = source.as_bytes();
     let is_start = |index: &usize| matches!(bytes.get(*index..index + 2), Some(b"{{" | b"{%" | b"{#"));
     (at..source.len()).find(is_start).unwrap_or(source.len())
 }
 
-/// The tag that begins at `start`.
+/// Reads the tag that begins at `start`.
 fn tag(source: &str, start: usize, line: usize) -> Result<TemplatePiece, ChatError> {
     let unclosed = |what: &str| ChatError::syntax(line, format!("{what} is not closed"));
     let is_statement = match source.as_bytes().get(start + 1) {

@@ -7,13 +7,13 @@ use minijinja::{
 
 use super::budget::{RenderBudget, passed};
 
-/// Most characters that `strip` looks for: it compares each with each.
+/// Limit on the characters that `strip` looks for, since it compares each with each.
 const STRIPPED: usize = 256;
 
-/// Result of a method of a value.
+/// Calls a method of a value.
 ///
 /// # Errors
-/// If there is no such method, its arguments are wrong, or what it gives is too large.
+/// If there is no such method, its arguments are wrong, or its result is too large.
 pub(super) fn call(
     value: &Value,
     method: &str,
@@ -58,7 +58,7 @@ pub(super) fn of_mapping(
             };
             list.map(Value::from)
         }
-        // A member that can be called, such as a macro of a namespace.
+        // The member may be callable, such as a macro of a namespace.
         _ => match get(&Value::from(method))? {
             member if member.is_undefined() => Err(unknown(value, method)),
             _ => Err(Error::new(ErrorKind::InvalidOperation, format!("`{method}` is no function"))),
@@ -129,7 +129,7 @@ fn of_text(text: &str, method: &str, arguments: &[Value], budget: &RenderBudget)
     }
 }
 
-/// Methods without arguments: what letters there are, and the text in other ones.
+/// Methods without arguments: tests of letters, and changes of case.
 fn of_letters(text: &str, method: &str) -> Option<Value> {
     let every = |test: fn(char) -> bool| Value::from(!text.is_empty() && text.chars().all(test));
     let cased = |own: fn(char) -> bool, other: fn(char) -> bool| {
@@ -151,7 +151,7 @@ fn of_letters(text: &str, method: &str) -> Option<Value> {
     })
 }
 
-/// Each word, or the text, with a capital at its start and small letters behind it.
+/// Capitalises each word, or only the text: a capital first, small letters behind it.
 fn titled(text: &str, words: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_first = true;
@@ -176,7 +176,7 @@ fn stripped(text: &str, method: &str, chars: Option<&str>) -> Result<Value, Erro
     Ok(Value::from(if method == "lstrip" { text } else { text.trim_end_matches(goes) }))
 }
 
-/// Places are counted in characters, as in Python.
+/// Implements `find`, `rfind`, `index` and `count`. Places are counted in characters, as in Python.
 fn found(text: &str, method: &str, arguments: &[Value]) -> Result<Value, Error> {
     let (part,): (&str,) = from_args(arguments)?;
     if method == "count" {
@@ -191,7 +191,7 @@ fn found(text: &str, method: &str, arguments: &[Value]) -> Result<Value, Error> 
     }
 }
 
-/// `text.replace(old, new, count)`.
+/// Implements `text.replace(old, new, count)`.
 ///
 /// # Errors
 /// If the result is too long.
@@ -215,7 +215,7 @@ pub(super) fn replaced(
     })
 }
 
-/// `between.join(parts)`; parts that are no strings as Python's `str` writes them.
+/// Implements `between.join(parts)`; parts that are no strings are written as by Python's `str`.
 ///
 /// # Errors
 /// If the result is too long.
@@ -237,7 +237,7 @@ fn split(text: &str, from_end: bool, arguments: &[Value], budget: &RenderBudget)
     let between = between.or(names.get("sep")?).filter(|between| !between.is_none());
     let most: Option<i64> = most.or(names.get("maxsplit")?);
     names.assert_all_used()?;
-    // Parts, one more than cuts; `None`: all.
+    // The number of parts, which is one more than that of cuts; `None` for all.
     let most = most.and_then(|most| usize::try_from(most).ok()?.checked_add(1));
     let Some(between) = between else {
         if from_end && most.is_some() {
@@ -266,7 +266,7 @@ fn split(text: &str, from_end: bool, arguments: &[Value], budget: &RenderBudget)
     list(parts, budget)
 }
 
-/// Parts, at most so many, between runs of white space.
+/// Splits at runs of white space, into at most `most` parts.
 fn by_spaces(text: &str, most: Option<usize>) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text.trim_start());
     while !rest.is_empty() {

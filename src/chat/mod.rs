@@ -1,11 +1,12 @@
-//! Chat templates: how an instruct model is prompted (feature `chat`).
+//! Chat templates, which write the prompts of instruct models (feature `chat`).
 //!
-//! A model comes with a template in Jinja that writes a [`Conversation`] as the model was trained to read
-//! it ([`ChatTemplate`]). It runs in minijinja, with the functions, filters and methods that transformers
-//! offers, and writes what transformers' `apply_chat_template` writes. Knows nothing of models and grammars.
+//! A model comes with a template in Jinja that writes a [`Conversation`] in the form that the model was
+//! trained on ([`ChatTemplate`]). It runs in minijinja, with the functions, filters and methods that
+//! transformers offers, and writes what transformers' `apply_chat_template` writes. This module knows nothing
+//! of models and grammars.
 //!
 //! A template comes from strangers. Invariants: it reaches no file; steps, work, depth, the size of each
-//! value and the output are bounded, in proportion to the messages; what is wrong is an error with the line.
+//! value and the output are bounded, in proportion to the messages; mistakes are errors with their line.
 
 mod admission;
 mod budget;

@@ -1,4 +1,4 @@
-//! Values as Python writes them: `str` and `repr`, and JSON as its `json.dumps`.
+//! Writes values as Python does: `str` and `repr`, and JSON like its `json.dumps`.
 
 use minijinja::{
     Error, ErrorKind, Value,
@@ -7,10 +7,10 @@ use minijinja::{
 
 use super::budget::{RenderBudget, passed};
 
-/// Depth to which values are written.
+/// Limit on the nesting of values that are written.
 const DEPTH: usize = 64;
 
-/// Text that an expression writes: `str(value)`, nothing for an undefined one.
+/// The text that an expression writes: `str(value)`, or nothing if it is undefined.
 ///
 /// # Errors
 /// If the value is too large or nested too deeply.
@@ -27,21 +27,21 @@ pub(super) fn text(value: &Value, budget: &RenderBudget) -> Result<String, Error
     Ok(out)
 }
 
-/// Layout of JSON.
+/// The layout of JSON.
 pub(super) struct JsonLayout {
     ascii: bool,
     sorted: bool,
-    /// Written once for each level before an item; `None`: all on one line.
+    /// The indent of one level; `None` writes all on one line.
     indent: Option<String>,
     separators: [String; 2],
 }
 
 impl JsonLayout {
-    /// The arguments of `tojson` as transformers has it: `ensure_ascii`, `indent`, `separators`, `sort_keys`,
-    /// also by their places.
+    /// Reads the arguments of `tojson` in transformers: `ensure_ascii`, `indent`, `separators`, `sort_keys`,
+    /// by name or by position.
     ///
     /// # Errors
-    /// If there are others, or one is no such value.
+    /// If there are others, or if one has a wrong value.
     pub(super) fn of(places: &[Value], names: &Kwargs) -> Result<Self, Error> {
         let given = |name: &'static str, place: usize| -> Result<Option<Value>, Error> {
             let named: Option<Value> = names.get(name)?;
@@ -77,7 +77,7 @@ impl JsonLayout {
     }
 }
 
-/// `json.dumps(value)`.
+/// Implements `json.dumps(value)`.
 ///
 /// # Errors
 /// If the value has no form in JSON, is too large or nested too deeply.
@@ -93,7 +93,7 @@ struct PythonWriter<'a> {
 }
 
 impl PythonWriter<'_> {
-    /// Takes the work of a value off, and refuses a text that has grown too long.
+    /// Counts the work of a value, and refuses a text that has grown too long.
     fn enter(&self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEPTH {
             return Err(passed("values are nested too deeply"));
@@ -128,7 +128,7 @@ impl PythonWriter<'_> {
                 }
                 self.out.push('}');
             }
-            // A function or a macro: nobody writes these on purpose.
+            // Functions and macros: nobody writes these on purpose.
             _ => self.out.push_str("<object>"),
         }
         Ok(())
@@ -175,7 +175,7 @@ impl PythonWriter<'_> {
         Ok(())
     }
 
-    /// Writes items between brackets, each by `write`.
+    /// Writes items between brackets, each with `write`.
     fn brackets(
         &mut self,
         [open, close]: [char; 2],
@@ -205,8 +205,8 @@ impl PythonWriter<'_> {
     }
 }
 
-/// A number as Python writes it: floats with the fewest digits that tell them apart, with an exponent from
-/// 1e16 on and below 1e-4.
+/// A number as Python writes it: floats with the fewest digits that identify them, with an exponent from 1e16
+/// on and below 1e-4.
 fn number(value: &Value) -> String {
     if value.is_integer() {
         return value.to_string();
@@ -240,7 +240,7 @@ fn number(value: &Value) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// `repr` of a string.
+/// Writes the `repr` of a string.
 fn quoted(out: &mut String, text: &str) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
@@ -263,7 +263,7 @@ fn quoted(out: &mut String, text: &str) {
     out.push(quote);
 }
 
-/// A string in JSON.
+/// Writes a string in JSON.
 fn json_string(out: &mut String, text: &str, ascii: bool) {
     out.push('"');
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! A chat template, rendered.
+//! Chat templates and their rendering.
 
 use std::{
     collections::BTreeMap,
@@ -19,18 +19,18 @@ use super::{
     values,
 };
 
-/// Name of the template in minijinja.
+/// The name of the template in minijinja.
 const NAME: &str = "chat template";
 
-/// A model's chat template: what makes a prompt of messages.
+/// A model's chat template, which makes a prompt of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatTemplate {
     source: String,
-    /// Source as minijinja gets it.
+    /// The source as it was rewritten for minijinja.
     admitted: String,
-    /// Special tokens by the names that templates have for them, such as `bos_token`.
+    /// The special tokens, by their names in templates, such as `bos_token`.
     tokens: BTreeMap<String, String>,
-    /// File or folder that it is from.
+    /// The file or folder that the template is from.
     place: Option<String>,
 }
 
@@ -38,10 +38,10 @@ impl ChatTemplate {
     /// Reads a template in Jinja. Linear.
     ///
     /// # Errors
-    /// If it is too long, no Jinja, or uses a part of it that is not supported; with the line.
+    /// If it is too long, is not Jinja, or uses a part of it that is not supported; with the line.
     pub fn parse(source: impl Into<String>) -> Result<Self, ChatError> {
         let source = source.into();
-        // As Jinja2 reads it.
+        // Jinja2 normalises line ends in this way.
         let admitted = admit(&source.replace("\r\n", "\n").replace('\r', "\n"))?;
         let budget = RenderBudget::of(&Json::Null);
         let parsed = catch_unwind(AssertUnwindSafe(|| {
@@ -51,7 +51,7 @@ impl ChatTemplate {
         Ok(Self { source, admitted, tokens: BTreeMap::new(), place: None })
     }
 
-    /// Sets what a template writes for the name of a special token, such as `bos_token`.
+    /// Sets the text of a special token, by its name in templates, such as `bos_token`.
     #[must_use]
     pub fn with_token(mut self, name: impl Into<String>, token: impl Into<String>) -> Self {
         self.tokens.insert(name.into(), token.into());
@@ -69,29 +69,29 @@ impl ChatTemplate {
         &self.source
     }
 
-    /// The special token that a name such as `bos_token` stands for.
+    /// The special token with a name such as `bos_token`.
     #[must_use]
     pub fn token(&self, name: &str) -> Option<&str> {
         self.tokens.get(name).map(String::as_str)
     }
 
-    /// The family of prompts that it writes, such as ChatML, by its marks; `None` if it is of no known one.
+    /// The family of prompts that the template writes, such as ChatML, by its marks; `None` if it is unknown.
     #[must_use]
     pub fn family(&self) -> Option<&'static str> {
         family::of(&self.source)
     }
 
-    /// True if it looks at the functions that may be called, so that the model is shown them.
+    /// True if the template looks at the functions that may be called, so that the model is shown them.
     #[must_use]
     pub fn shows_tools(&self) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         self.source.split(|c| !is_part(c)).any(|word| word == "tools")
     }
 
-    /// The prompt of a conversation. A text of special tokens in it is meant to become these tokens, whoever
-    /// wrote it, as transformers and llama.cpp have it.
+    /// Renders the prompt of a conversation. Texts of special tokens in it become these tokens, whoever wrote
+    /// them, as in transformers and llama.cpp.
     ///
-    /// Takes time in proportion to what the template does, which is bounded by its length and that of the
+    /// Takes time in proportion to the work of the template, which is bounded by its length and that of the
     /// messages. A template reaches no files and sees nothing but the conversation.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl ChatTemplate {
     }
 }
 
-/// A text that does not grow without bound: plain text of the template does not go through its formatter.
+/// A writer with a limit: plain text of the template does not go through its formatter.
 struct Bounded {
     text: Vec<u8>,
     most: usize,
@@ -158,7 +158,7 @@ fn panicked() -> ChatError {
     ChatError::new(ChatErrorKind::Failed, "the chat template could not be read to its end")
 }
 
-/// Error of minijinja, with the line.
+/// Converts an error of minijinja, with its line.
 fn told(error: &Error) -> ChatError {
     let line = error.line();
     let mut causes =

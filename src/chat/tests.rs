@@ -1,4 +1,4 @@
-//! Templates taken apart and rewritten.
+//! Tests of splitting and rewriting templates.
 
 use super::{
     ChatErrorKind, ChatTemplate, Conversation,

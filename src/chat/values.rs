@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 
 use super::{budget::RenderBudget, methods};
 
-/// A mapping whose methods come before its keys of the same names, as in Python: schemas have keys such as
-/// `items`.
+/// A mapping whose methods take precedence over keys of the same name, as in Python: schemas have keys such
+/// as `items`.
 #[derive(Debug)]
 struct Mapping {
     names: Vec<Arc<str>>,
@@ -42,7 +42,7 @@ impl Object for Mapping {
     }
 }
 
-/// A value of JSON. The budget is what its methods work by.
+/// Converts a value of JSON, whose methods will use this budget.
 pub(super) fn value(json: &Json, budget: &RenderBudget) -> Value {
     match json {
         Json::Null => Value::from(()),

@@ -1,4 +1,4 @@
-//! What a grammar asks for of a vocabulary: which tokens its special tokens, classes and picked tokens are.
+//! Resolves the special tokens, token classes and picked tokens that a grammar asks for in a vocabulary.
 
 use super::class::{Class, Members, members};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// What was asked for.
+/// The tokens that a grammar asks for.
 #[derive(Debug)]
 pub(crate) struct Asked {
     /// The vocabulary as it was given.
@@ -24,8 +24,8 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What `grammar` asks for. With `any_special` it is compiled for texts: then any name is one of a
-    /// token, and no number is.
+    /// Resolves what `grammar` asks for. With `any_special` the grammar is compiled for texts without a
+    /// model: then every name counts as that of a token, and no number does.
     ///
     /// One pass of the vocabulary for each name, class and part that picks tokens.
     pub(crate) fn of(
@@ -67,7 +67,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Does it ask for nothing?
+    /// Is nothing asked for?
     pub(crate) fn is_nothing(&self) -> bool {
         self.spelled.is_empty()
     }
@@ -78,6 +78,8 @@ impl Asked {
         &self.spelled
     }
 
+    /// Spells a special token of the grammar: that of the vocabulary, or a text token of this name, or a new
+    /// one if any name is allowed.
     fn add_special(&mut self, grammar: &Grammar, name: &str, any_special: bool) -> Result<(), CompileError> {
         let vocabulary = &self.vocabulary;
         if let Some(id) = special_of(name, vocabulary) {
@@ -107,7 +109,7 @@ impl Asked {
         }
     }
 
-    /// Has the name of a special token that must not stand in some place stand for that token in texts.
+    /// Makes the name of a special token that is excluded somewhere stand for that token in texts.
     fn add_excluded(&mut self, name: Option<&str>, any_special: bool) -> Result<(), CompileError> {
         let Some(name) = name.filter(|name| !self.specials.iter().any(|known| known == name)) else {
             return Ok(());
@@ -135,7 +137,7 @@ impl Asked {
         Ok(())
     }
 
-    /// A number past those of the model and of what was asked for before.
+    /// Returns the next free token number, past those of the model and those given out before.
     fn next_number(&self) -> Result<TokenId, CompileError> {
         let number = self.vocabulary.size() + self.spelled.len();
         TokenId::from_index(number).ok_or_else(|| {
@@ -144,7 +146,7 @@ impl Asked {
         })
     }
 
-    /// The tokens that are picked, of which there is one at least.
+    /// Returns the tokens that are picked; at least one.
     fn chosen(&self, picked: &Picked, any_special: bool) -> Result<(TokenSet, Members), CompileError> {
         let vocabulary = &self.vocabulary;
         let mut named = vocabulary.empty_set();
@@ -196,7 +198,7 @@ impl Asked {
     }
 }
 
-/// The special token of a name.
+/// Finds the special token with this name.
 fn special_of(name: &str, vocabulary: &Vocabulary) -> Option<TokenId> {
     vocabulary.special_tokens().find(|&(_, special)| special == name).map(|(id, _)| id)
 }

@@ -1,8 +1,8 @@
-//! Masks by constraint state, in bounded memory.
+//! An LRU approximation for masks by constraint state: second chance (clock) in bounded memory.
 //!
-//! States with equal masks share one. When there is no room for another mask, the first goes that was not asked for
-//! since the clock's hand last passed: so a text that never comes back to where it was does not push out what
-//! others use.
+//! States with equal masks share one. When room is short, the clock's hand evicts the next mask that nobody
+//! has asked for since its last pass. So a text that never comes back to where it was does not push out the
+//! masks that others use.
 
 use std::sync::Arc;
 
@@ -14,48 +14,49 @@ use crate::{ids::StateId, vocab::TokenSet};
 /// No slot, no state.
 const NONE: u32 = u32::MAX;
 
-/// Where a state's mask is, and the next state with the same mask.
+/// The slot of a state's mask, and the next state with the same mask.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     slot: u32,
     next: u32,
 }
 
-/// A mask and who has it.
+/// A mask and its states.
 #[derive(Debug)]
 struct Slot {
-    /// `None` once it had to go.
+    /// `None` once the mask was evicted.
     mask: Option<Arc<TokenSet>>,
     hash: u64,
-    /// Asked for since the hand last passed.
+    /// Set when the mask is asked for, cleared when the hand passes.
     used: bool,
     /// The last state that got this mask.
     first: u32,
-    /// How many masks were here before.
+    /// Number of masks that were in this slot before.
     age: u32,
-    /// Valid once `knows_enclosed` is set, when it was asked for first.
+    /// The tokens that span strings; valid once `knows_enclosed` is set, which is when they are first asked
+    /// for.
     enclosed: SharedEnclosed,
     knows_enclosed: bool,
 }
 
-/// What a mask is the union of: addresses of the parts, ascending, each once.
+/// The parts that a mask is the union of: their addresses, ascending, each once.
 pub(super) type Recipe = [usize];
 
 /// Masks by state. A hit is a lookup by index.
 #[derive(Debug)]
 pub(super) struct MaskCache {
-    /// By state, as far as the highest that had a mask.
+    /// Links by state, up to the highest state that had a mask.
     links: Vec<Link>,
     slots: Vec<Slot>,
     by_mask: HashTable<u32>,
-    /// Slots and their ages by what their masks were made of; what is out of date is seen by the age.
+    /// Slots and their ages by recipe; a different age means that the slot has another mask now.
     by_recipe: HashMap<Box<Recipe>, (u32, u32)>,
     /// Bytes of the recipes.
     recipes: usize,
     hand: usize,
     /// Slots without a mask.
     vacant: Vec<u32>,
-    /// Memory of the masks, and the most of it.
+    /// Memory of the masks, in bytes, and its bound.
     bytes: usize,
     max_bytes: usize,
 }
@@ -83,8 +84,8 @@ impl MaskCache {
         slot.mask.clone()
     }
 
-    /// Which tokens of a state's mask span strings; made when it is asked for first. `None` if the mask is not
-    /// here.
+    /// Returns the tokens of a state's mask that span strings, computing them on first use. `None` if the
+    /// mask is not cached.
     pub(super) fn enclosed(
         &mut self,
         state: StateId,
@@ -99,9 +100,9 @@ impl MaskCache {
         Some(slot.enclosed.clone())
     }
 
-    /// The mask of `state`, with those of its tokens that span strings if they are wanted; `None` if one is
-    /// not here. `held` is the caller's last mask: if it is the same one it is moved out, not cloned, as an
-    /// atomic count of references costs more than the comparison.
+    /// Returns the mask of `state`, with its tokens that span strings if they are wanted; `None` if either is
+    /// not cached. `held` is the caller's last mask: an equal one is moved out, not cloned, since an atomic
+    /// reference count costs more than the comparison.
     pub(super) fn following(
         &mut self,
         state: StateId,
@@ -118,8 +119,8 @@ impl MaskCache {
         Some(RawMask { tokens, enclosed: if with_enclosed { slot.enclosed.clone() } else { None } })
     }
 
-    /// Files a mask under a state that has none here. Gives it back, or the equal one that was here before. Costs a
-    /// pass over the mask, and a step for each state whose mask has to go.
+    /// Files a mask under a state that has none yet. Returns it, or the equal mask that was cached before.
+    /// Costs a pass over the mask, and a step for each state whose mask is evicted.
     pub(super) fn keep(&mut self, state: StateId, mask: Arc<TokenSet>) -> Arc<TokenSet> {
         if mask_bytes(&mask) > self.max_bytes {
             return mask;
@@ -133,7 +134,7 @@ impl MaskCache {
         self.link(state, at).unwrap_or(mask)
     }
 
-    /// As [`keep`](Self::keep), for a mask that was made of these parts.
+    /// Does the same as [`keep`](Self::keep) for a mask that was made of these parts.
     pub(super) fn keep_made(
         &mut self,
         state: StateId,
@@ -157,7 +158,7 @@ impl MaskCache {
         mask
     }
 
-    /// The mask that was made of these parts, if it is still here, which then is the one of `state` too.
+    /// Returns the mask made of these parts, if it is still cached, and files it under `state` too.
     pub(super) fn made_of(&mut self, state: StateId, recipe: &Recipe) -> Option<Arc<TokenSet>> {
         let &(at, age) = self.by_recipe.get(recipe)?;
         let slot = self.slots.get_mut(at as usize).filter(|slot| slot.age == age)?;
@@ -165,13 +166,13 @@ impl MaskCache {
         self.link(state, at)
     }
 
-    /// Forgets of what masks were made, as the parts are gone.
+    /// Forgets all recipes, since the parts are gone.
     pub(super) fn forget_recipes(&mut self) {
         self.by_recipe.clear();
         self.recipes = 0;
     }
 
-    /// Files the mask of a slot under a state that has none here.
+    /// Files the mask of a slot under a state that has none yet.
     fn link(&mut self, state: StateId, at: u32) -> Option<Arc<TokenSet>> {
         if state.index() >= self.links.len() {
             self.links.resize(state.index() + 1, Link { slot: NONE, next: NONE });
@@ -182,18 +183,18 @@ impl MaskCache {
         slot.mask.clone()
     }
 
-    /// Is half of it free, whatever recipes there are, once there is one more mask over `size` tokens?
+    /// Is half of the memory free, all recipes and one more mask over `size` tokens included?
     pub(super) fn is_half_empty(&self, size: usize) -> bool {
         let most = size.div_ceil(WORD) * size_of::<u64>() + MASK_BYTES;
         self.bytes + most + self.max_bytes / RECIPES <= self.max_bytes / 2
     }
 
-    /// Memory, in bytes. Masks that sessions hold though they were pushed out are not counted.
+    /// Memory, in bytes. Evicted masks that sessions still hold are not counted.
     pub(super) fn bytes(&self) -> usize {
         self.bytes + size_of_val(&*self.links) + self.recipes
     }
 
-    /// A slot for a mask that is not here; others go until there is room for it.
+    /// Puts a mask that is not cached into a slot; evicts others until there is room.
     fn add(&mut self, mask: Arc<TokenSet>, hash: u64) -> u32 {
         let bytes = mask_bytes(&mask);
         let no_slot = |cache: &Self| cache.vacant.is_empty() && cache.slots.len() >= NONE as usize;
@@ -226,7 +227,7 @@ impl MaskCache {
         at
     }
 
-    /// Lets the next mask go that was not asked for since the hand last passed.
+    /// Evicts the next mask that was not asked for since the hand last passed (second chance).
     fn free(&mut self) {
         let mask = loop {
             let slot = &mut self.slots[self.hand];
@@ -260,7 +261,7 @@ const RECIPES: usize = 8;
 /// Memory of a mask beside its tokens, in bytes: the set, the counts of its `Arc`, the slot, and at most two
 /// numbers in the table.
 const MASK_BYTES: usize = size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8;
-/// Tokens that a word of bits is for; a list takes less.
+/// Tokens per word of a bitset; a list takes less.
 const WORD: usize = 64;
 
 /// Memory of a mask in bytes.
@@ -343,7 +344,7 @@ mod tests {
         }
     }
 
-    /// What [`Limits::mask_bytes`](crate::Limits::mask_bytes) says of them.
+    /// The memory that [`Limits::mask_bytes`](crate::Limits::mask_bytes) promises.
     #[test]
     fn masks_are_a_bit_for_each_token_and_little_more() {
         let bits = 64_000 / 8;

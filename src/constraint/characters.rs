@@ -1,4 +1,4 @@
-//! Which characters may follow, for messages: UTF-8 sequences through the constraint.
+//! Finds the characters that may follow, for messages: UTF-8 sequences through the constraint.
 //!
 //! Depth-first search over the bytes of characters, memoised on the place in the grammar. Equal places have
 //! equal characters, so that a class such as `[^"]` costs a dozen places instead of a million characters.
@@ -80,18 +80,19 @@ impl Found {
         }
     }
 
-    /// Adds a range without what is no character in it, as encodings that are not UTF-8 may spell.
+    /// Adds the characters of a range; encodings that are not UTF-8 may spell other code points.
     fn add_chars(&mut self, start: u32, end: u32) {
         self.add(start, end.min(SURROGATES.start() - 1));
         self.add(start.max(SURROGATES.end() + 1), end.min(u32::from(char::MAX)));
     }
 
+    /// Converts the ranges to characters.
     fn into_chars(self, complete: bool) -> NextChars {
         let range = |&(start, end): &(u32, u32)| Some(char::from_u32(start)?..=char::from_u32(end)?);
         let mut ranges: Vec<RangeInclusive<char>> = Vec::new();
         for range in self.ranges.iter().filter_map(range) {
             match ranges.last_mut() {
-                // Surrogates are between them, so that nothing is.
+                // Only surrogates are between them, which are no characters.
                 Some(last)
                     if u32::from(*last.end()) + 1 == *SURROGATES.start()
                         && u32::from(*range.start()) == SURROGATES.end() + 1 =>
@@ -105,22 +106,22 @@ impl Found {
     }
 }
 
-/// A place and how many continuation bytes are to come there. States are numbered by each machine for itself,
-/// and a session may move to another machine, hence the address.
+/// A place, and the number of continuation bytes to come. Each machine numbers its own states, and a session
+/// may move to another machine, hence the address.
 type Key = (usize, StateId, u32);
 
 /// Values of some continuation bytes, ascending and merged.
 type Tails = Rc<Vec<(u32, u32)>>;
 
 struct Search {
-    /// With a session in each place, which keeps its machine, and thereby its address, alive.
+    /// Known tails, each with a session in that place, which keeps its machine and so the address alive.
     known: HashMap<Key, (Tails, Constraint)>,
     /// Places that may still be looked at.
     room: usize,
 }
 
 impl Search {
-    /// Notes one more place, if there may be one.
+    /// Counts one more place, if the bound allows.
     fn enter(&mut self) -> Option<()> {
         self.room = self.room.checked_sub(1)?;
         Some(())

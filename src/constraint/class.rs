@@ -19,7 +19,7 @@ const IMAGES: [&str; 8] = [
     "<IMG_CONTEXT>",
 ];
 
-/// The tokens of a class.
+/// Lists the tokens of a class.
 pub(super) fn members(class: TokenClass, vocabulary: &Vocabulary) -> Box<dyn Iterator<Item = TokenId> + '_> {
     // Those with this byte are no text where there are classes.
     let text = vocabulary.text_tokens().filter(|(_, bytes)| !bytes.contains(&special::MARK));
@@ -35,12 +35,12 @@ pub(super) fn members(class: TokenClass, vocabulary: &Vocabulary) -> Box<dyn Ite
     }
 }
 
-/// How the members of a class stand in texts.
+/// Spelling of a class's members in texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Members {
-    /// By their bytes; special tokens not at all.
+    /// Members are spelled by their bytes; special tokens not at all.
     Unnamed,
-    /// By their bytes, special tokens by their names.
+    /// Members are spelled by their bytes, special tokens by their names.
     Named,
     /// There is no model: any text may be a token.
     Unknown,
@@ -51,7 +51,7 @@ pub(super) enum Members {
 pub(super) struct Class {
     /// The token that stands for it.
     pub(super) id: TokenId,
-    /// Its bytes.
+    /// The bytes of that token.
     pub(super) spelled: Vec<u8>,
     pub(super) tokens: TokenSet,
     pub(super) members: Members,
@@ -60,7 +60,7 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// A class of these tokens, called so; `None` if there are none.
+    /// Creates a class of these tokens under this name; `None` if there are none.
     pub(super) fn new(
         id: TokenId,
         marked: &str,
@@ -76,14 +76,14 @@ impl Class {
         Some(Self { id, spelled: special::spelled(marked), tokens, members, shortest })
     }
 
-    /// What a special token of the class is in texts.
+    /// Returns the name that spells a special token of the class in texts.
     pub(super) fn name<'v>(&self, token: TokenId, vocabulary: &'v Vocabulary) -> Option<&'v [u8]> {
         let named = self.members != Members::Unnamed && self.tokens.contains(token);
         if named { vocabulary.name(token).map(str::as_bytes) } else { None }
     }
 
-    /// Where the tokens of the class end that begin at `from`. `spelled`: the grammar's vocabulary, beside
-    /// that of the model.
+    /// Returns the offsets where tokens of the class end that begin at `from`. `spelled` is the grammar's
+    /// vocabulary, besides that of the model.
     pub(super) fn ends(
         &self,
         (spelled, vocabulary): (&Vocabulary, &Vocabulary),

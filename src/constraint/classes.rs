@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Program {
-    /// A mask with the tokens of the classes that are in it, and without these.
+    /// Replaces the tokens that stand for classes in a mask by the members of the classes.
     pub(super) fn widened(&self, mask: &TokenSet) -> TokenSet {
         let mut wide = TokenSet::empty(self.asked.vocabulary.size());
         mask.iter().for_each(|token| wide.insert(token));
@@ -37,7 +37,7 @@ impl Program {
         self.classes.iter().find_map(|class| class.name(token, &self.asked.vocabulary))
     }
 
-    /// The special tokens of classes.
+    /// Lists the special tokens that are members of classes.
     pub(super) fn specials_of_classes(&self) -> impl Iterator<Item = TokenId> + '_ {
         let is_asked = |id: TokenId| self.classes.iter().any(|class| class.tokens.contains(id));
         let vocabulary = Some(&self.asked.vocabulary).filter(|_| !self.classes.is_empty());
@@ -45,7 +45,7 @@ impl Program {
         specials.map(|(id, _)| id).filter(move |&id| is_asked(id))
     }
 
-    /// A completion with a token in place of each class: then there may be a shorter one.
+    /// Puts a token in place of each class in a completion; there may be a shorter one then.
     pub(super) fn without_classes(&self, mut completion: Completion) -> Completion {
         for class in &self.classes {
             let tokens = completion.tokens.iter_mut().flatten().filter(|token| **token == class.id);
@@ -87,7 +87,7 @@ fn is_spelled(text: &[u8], name: &str) -> bool {
 }
 
 impl Machine {
-    /// The state after `token`, read in any way.
+    /// Returns the state after `token`, read in every possible way.
     fn after_token(
         &mut self,
         program: &Program,
@@ -107,8 +107,8 @@ impl Machine {
         if found.is_empty() { Ok(None) } else { self.merge(program, &found, work).map(Some) }
     }
 
-    /// The state after `bytes`, cut into tokens in any way, or how many of them can follow up to the end of a
-    /// token.
+    /// Returns the state after `bytes`, cut into tokens in every possible way, or how many of them can follow
+    /// up to the end of a token.
     fn along_tokens(
         &mut self,
         program: &Program,
@@ -155,7 +155,7 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Where `token` leads, read in any way.
+    /// Returns the state after `token`, read in every possible way.
     pub(super) fn after_by_class(&mut self, token: TokenId) -> Result<Option<StateId>, StepError> {
         let Place::In(mut state) = self.here else { return Ok(None) };
         let steps = self.program.vocabulary.bytes(token).map_or(1, |bytes| bytes.len().max(1));

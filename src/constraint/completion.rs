@@ -28,7 +28,8 @@ const TOKENS: usize = 16;
 /// Once one eighth of the budget is used, the search keeps one state for each length.
 const BYTES: usize = 8;
 
-/// What completes a text; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
+/// A text that completes another; see
+/// [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Completion {
@@ -41,12 +42,12 @@ pub struct Completion {
     pub fewest: bool,
 }
 
-/// How short texts of a grammar can be, in bytes.
+/// Shortest lengths of texts of a grammar, in bytes.
 #[derive(Debug)]
 pub(super) struct Lengths {
-    /// By dot: the rest of its production.
+    /// Shortest rest of the production, by dot.
     rests: Vec<u64>,
-    /// By scanner state in a table: the rest of its terminal.
+    /// Shortest rest of the terminal, by scanner state, of terminals with tables.
     scans: Vec<u32>,
 }
 
@@ -56,7 +57,7 @@ impl Lengths {
         size_of_val(&*self.rests) + size_of_val(&*self.scans)
     }
 
-    /// Linear in the grammar.
+    /// Computes all lengths. Linear in the grammar.
     pub(super) fn new(lowered: &Lowered) -> Self {
         let (mut terminals, mut scans) = (Vec::new(), Vec::new());
         for dfa in lowered.scanner.dfas() {
@@ -73,7 +74,7 @@ impl Lengths {
         Self { rests: rests(&lowered.cfg, &terminals), scans }
     }
 
-    /// The fewest bytes after which the terminal of a state may end.
+    /// Returns the fewest bytes after which the terminal of a state may end.
     fn scan(&self, scanner: &Scanner, state: ScanStateId) -> u64 {
         let unlisted = || scanner.dfa(scanner.terminal(state)).unlisted_distance(scanner.local(state));
         let known = self.scans.get(state.index()).copied();
@@ -81,8 +82,8 @@ impl Lengths {
     }
 }
 
-/// A way to a state: how many of its bytes are in no token, how many tokens and such bytes it has, its last
-/// step.
+/// A way to a state: the number of its bytes that are in no token, the number of its tokens and such bytes,
+/// and its last step.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     cost: (u32, u32),
@@ -104,18 +105,18 @@ pub(super) struct Search<'m> {
     remaining: Remaining,
     distances: HashMap<StateId, u64>,
     visits: usize,
-    /// For the moves that were not made before.
+    /// Budget of the moves that no text has made before.
     pub(super) work: Work,
-    /// The best way to each state met, and the states met by how many bytes they are from the first.
+    /// The best way to each state met, and the states met by their distance in bytes from the first.
     ways: HashMap<StateId, Way>,
     fronts: Vec<Vec<StateId>>,
-    /// Has the search for the fewest tokens left nothing out?
+    /// Was no way left out in the search for the fewest tokens?
     whole: bool,
 }
 
 impl Machine {
-    /// The shortest text that completes the one that led to `state`; see [`Completion`]. `None`, with greedy lexing
-    /// alone, if there is none.
+    /// Finds the shortest text that completes the one that led to `state`; see [`Completion`]. `None` only
+    /// with greedy lexing: then there may be none.
     pub(super) fn completion(
         &mut self,
         program: &Program,
@@ -129,7 +130,7 @@ impl Machine {
         found.map_err(|limit| as_visits(program, limit))
     }
 
-    /// The bytes of a completion, as few as can be found, in which what the readers know does not come again.
+    /// Finds the shortest completion that repeats no key and no item that the readers know.
     pub(super) fn completion_with_readers(
         &mut self,
         program: &Program,
@@ -141,12 +142,13 @@ impl Machine {
     }
 }
 
-/// Work that a search for a completion has used up is that of its visits.
+/// Reports work that a search has used up as the limit of its visits.
 fn as_visits(program: &Program, limit: LimitExceeded) -> LimitExceeded {
     if limit.budget() == Budget::StepWork { too_many(program) } else { limit }
 }
 
 impl<'m> Search<'m> {
+    /// Prepares a search whose work is bounded by the limit of visits.
     fn new(machine: &'m mut Machine, program: &'m Program) -> Self {
         Self {
             machine,
@@ -161,6 +163,7 @@ impl<'m> Search<'m> {
         }
     }
 
+    /// Finds the cheapest of the shortest texts: breadth-first, all states after one more byte at a time.
     fn run(&mut self, start: StateId) -> Result<Completion, LimitExceeded> {
         let distance = self.distance(start)?;
         let limit = self.program.limits.completion_visits;
@@ -185,13 +188,13 @@ impl<'m> Search<'m> {
         Ok(self.follow_back(start, end.unwrap_or(start)))
     }
 
-    /// Is one part in `one_in` of the budget used?
+    /// Is at least the `one_in`-th part of the budget used?
     fn have_spent(&self, one_in: usize) -> bool {
         self.visits >= self.program.limits.completion_visits / one_in
             || self.work.spent() >= self.work.limit() / one_in
     }
 
-    /// Fewest bytes from `state` to a complete text, where every way to split it into terminals counts.
+    /// Returns the fewest bytes from `state` to a complete text, over every split into terminals.
     pub(super) fn distance(&mut self, state: StateId) -> Result<u64, LimitExceeded> {
         if let Some(&known) = self.distances.get(&state) {
             return Ok(known);
@@ -232,7 +235,7 @@ impl<'m> Search<'m> {
         Ok(())
     }
 
-    /// The state after `byte`, if that is on a shortest way.
+    /// Returns the state after `byte`, if that is on a shortest way.
     fn nearer(&mut self, state: StateId, byte: u8) -> Result<Option<StateId>, LimitExceeded> {
         self.visit()?;
         let distance = self.distance(state)?;
@@ -271,7 +274,7 @@ impl<'m> Search<'m> {
         Ok(())
     }
 
-    /// Goes on from a state by all tokens below a node of the trie, whose bytes led to `to`.
+    /// Continues from a state by all tokens below a trie node whose bytes led to `to`.
     fn go_down(
         &mut self,
         from: StateId,
@@ -299,7 +302,7 @@ impl<'m> Search<'m> {
         Ok(())
     }
 
-    /// Notes a way to a state that is `at` bytes from the first.
+    /// Records a way to a state that is `at` bytes from the first.
     fn reach(&mut self, from: StateId, piece: Piece, to: StateId, at: usize) {
         let (raw, pieces) = self.ways.get(&from).map_or((0, 0), |way| way.cost);
         let cost = (raw + u32::from(matches!(piece, Piece::Byte(_))), pieces + 1);
@@ -314,6 +317,7 @@ impl<'m> Search<'m> {
         }
     }
 
+    /// Returns the completion that leads from `start` to `end`.
     fn follow_back(&self, start: StateId, end: StateId) -> Completion {
         let mut pieces = Vec::new();
         let mut state = end;
@@ -357,7 +361,7 @@ fn token_at(trie: &ByteTrie, node: TrieNodeId) -> Option<TokenId> {
 mod tests {
     use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
 
-    /// Tokens that go on after the shortest completion are not looked at, so they cost nothing.
+    /// Tokens past the shortest completion are not looked at, so they cost nothing.
     #[test]
     fn nothing_is_sought_past_the_end() {
         let mut builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));

@@ -1,4 +1,4 @@
-//! The session users hold: one text, what may follow, and the way back.
+//! The session that users hold: one text, the tokens that may follow, and the way back.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// A text in the making and what may follow.
+/// A text in the making, and the tokens that may follow.
 ///
-/// Cloning copies the history (eight bytes for each step that can be undone, see [`Limits::history`](crate::Limits::history)) and shares
-/// everything else; clones go their own ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
+/// Cloning copies the history (eight bytes for each step that can be undone, see
+/// [`Limits::history`](crate::Limits::history)). Everything else is shared, behind a lock. It is `Send`.
 #[derive(Debug, Clone)]
 pub struct Constraint {
     pub(super) program: Arc<Program>,
     host: Host,
     pub(super) machine: SharedMachine,
     pub(super) here: Place,
-    /// Bytes of text so far, as far as 32 bits tell.
+    /// Bytes of text so far; saturates.
     bytes: u32,
     history: History,
-    /// What has come of keys and items, where none may come twice, and the same before each step of the history.
+    /// State of the readers of keys and items that must be distinct, and an undo log of it.
     pub(super) readers: Readers,
     readers_before: ReadersBefore,
     pub(super) mask: Option<Arc<TokenSet>>,
-    /// What the mask will be made of, once that is known.
+    /// The mask before the readers of keys and items take from it, once it is known.
     pub(super) raw_mask: Option<RawMask>,
     patience: Option<Patience>,
     spent: Spent,
@@ -48,14 +48,14 @@ pub struct Constraint {
 const PLACE_THREADS: usize = 64;
 const PLACE_RULES: usize = 4;
 
-/// Bytes of [`Constraint::advance_bytes`] that are a step for [`Limits::step_work`](crate::Limits::step_work).
+/// Bytes of [`Constraint::advance_bytes`] that make a step of [`Limits::step_work`](crate::Limits::step_work)
 pub(super) const STEP_BYTES: usize = 64;
 
-/// Where a text is: in a state, or past its end.
+/// A text's position: a state, or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     In(StateId),
-    /// End of text was advanced in this state.
+    /// End-of-text was advanced in this state.
     Ended(StateId),
 }
 
@@ -78,11 +78,11 @@ impl Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadView {
-    /// Number of the parser set in which the terminal was started. For telling threads of one moment apart; it means nothing later.
+    /// Number of the parser set in which the terminal was started. Distinguishes threads of one moment only.
     pub parser_set: u32,
     /// The terminal, as its rule's name or as a regular expression.
     pub terminal: String,
-    /// Its number, by which [`inspect`](crate::inspect) knows it.
+    /// The terminal's number, as in [`inspect`](crate::inspect).
     pub number: TerminalId,
     /// Is the text inside the terminal? Otherwise the terminal may come next.
     pub begun: bool,
@@ -119,20 +119,20 @@ impl Constraint {
         }
     }
 
-    /// Sets how long the session stays with a step and with its text. Without it a call does one piece of a step.
+    /// Sets how long the session stays with a step and its text. By default a call does one piece of a step.
     #[must_use]
     pub fn patient(mut self, patience: Patience) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// As [`patient`](Self::patient), unless that has been said already.
+    /// Sets the [`patient`](Self::patient) bounds unless the user has set some.
     pub(crate) fn patient_unless_told(mut self, patience: Patience) -> Self {
         self.patience.get_or_insert(patience);
         self
     }
 
-    /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
+    /// The tokens that may follow, with end-of-text ids when the text is complete; none after end of text.
     ///
     /// With unbounded lookahead a token is in the set if and only if some text of the language goes on
     /// like this. Costs a lookup where the same place in the grammar was met before.
@@ -165,9 +165,8 @@ impl Constraint {
         })
     }
 
-    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking;
-    /// paper, 3.5): with unbounded lookahead it costs a lookup per byte of the token, otherwise a step of
-    /// each way to read it.
+    /// Is `token` in the [`mask`](Self::mask)? Makes no mask (opportunistic masking; paper, 3.5): with
+    /// unbounded lookahead it costs a lookup per byte of the token, otherwise a step of each way to read it.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -200,8 +199,8 @@ impl Constraint {
         Ok(if tokens.next().is_some() { None } else { first })
     }
 
-    /// Goes on by `token`; after an end-of-text token nothing may follow. Any token with which a text of
-    /// the language goes on is taken, whatever the lookahead. On error nothing has moved.
+    /// Advances by `token`; after an end-of-text token nothing may follow. Any token with which a text of the
+    /// language goes on is taken, whatever the lookahead. On error nothing has moved.
     ///
     /// # Errors
     /// If the token cannot follow, or a budget is used up.
@@ -216,8 +215,8 @@ impl Constraint {
         Ok(())
     }
 
-    /// Goes on by text. Returns how many of `bytes` can follow; if that is all of them they count as one
-    /// step for [`rollback`](Self::rollback), otherwise nothing has moved. A lookup per byte.
+    /// Advances by text. Returns how many of `bytes` can follow; all of them count as one step for
+    /// [`rollback`](Self::rollback), otherwise nothing has moved. A lookup per byte.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -253,7 +252,7 @@ impl Constraint {
         Ok(())
     }
 
-    /// Steps taken and not rolled back, those that it no longer remembers included.
+    /// Number of steps taken and not rolled back, forgotten ones included.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.history.len()
@@ -291,8 +290,8 @@ impl Constraint {
             || machine.threads(state).iter().any(|thread| scanner.goes_on(thread.scan))
     }
 
-    /// Where the text is in the grammar, with the stack forgotten; the same in every run. Nothing is told of a text
-    /// that has ended. A lookup where the same place was met before.
+    /// The place in the grammar with the stack forgotten; the same in every run. Default after end of text. A
+    /// lookup where the same place was met before.
     #[must_use]
     pub fn context(&self) -> Context {
         match self.here {
@@ -301,7 +300,7 @@ impl Constraint {
         }
     }
 
-    /// A session at the same place that does not know the way here. Constant time.
+    /// Returns a session at the same place with an empty history. Constant time.
     #[must_use]
     pub fn fork(&self) -> Self {
         let history = History::new(self.program.limits.history);
@@ -349,18 +348,17 @@ impl Constraint {
         Ok(found)
     }
 
-    /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones,
-    /// one of the fewest tokens of the vocabulary, as far as a sixteenth of the budget goes
-    /// ([`Completion::fewest`] says whether it did); of those a fixed one.
-    /// Where a key or an item would come twice that may not, it is one with another, which may be a few bytes
-    /// longer. Empty if the text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes)
-    /// appends it.
+    /// The shortest text that makes this one complete: exactly as few bytes as can be. Among equally short
+    /// ones, one of the fewest tokens, as far as a sixteenth of the budget goes ([`Completion::fewest`] says
+    /// whether it did); of those a fixed one. If it would repeat a key or an item that must be distinct,
+    /// another one is found, which may be a few bytes longer. Empty if the text is complete already. Nothing
+    /// moves; [`advance_bytes`](Self::advance_bytes) appends it.
     ///
-    /// Costs shortest paths over the parser sets that are open (Dijkstra's algorithm, over shortest texts of
-    /// symbols by Knuth's), and lookups for each byte and each token on a way.
+    /// Costs shortest paths over the open parser sets (Dijkstra's algorithm, over shortest texts of symbols
+    /// by Knuth's), and lookups for each byte and each token on a way.
     ///
     /// # Errors
-    /// When a budget is used up, that of [`Limits::completion_visits`](crate::Limits::completion_visits) above all:
+    /// When a budget is used up, above all [`Limits::completion_visits`](crate::Limits::completion_visits):
     /// the shortest text may be exponentially longer than the grammar. With [greedy
     /// lexing](crate::Syntax::LarkGreedy) also if no text completes this one.
     pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
@@ -379,7 +377,7 @@ impl Constraint {
         }
     }
 
-    /// Where the text may be in the grammar: the threads inside a terminal, then the terminals that may start.
+    /// The threads of the text: those inside a terminal, then the terminals that may start.
     #[must_use]
     pub fn threads(&self) -> Vec<ThreadView> {
         let Place::In(state) = self.here else { return Vec::new() };
@@ -414,7 +412,7 @@ impl Constraint {
         items
     }
 
-    /// Shows a view the machine, and the present state if the text goes on.
+    /// Gives a view of the machine, and of the present state if the text goes on.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Program, &Machine, Option<StateId>) -> T) -> T {
         let state = match self.here {
             Place::In(state) => Some(state),
@@ -429,7 +427,7 @@ impl Constraint {
         lock(&self.machine).sizes()
     }
 
-    /// Where `token` leads, if it can follow.
+    /// Returns the place after `token`, if it can follow.
     pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(Place, Readers)>, StepError> {
         let Place::In(state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
@@ -447,8 +445,8 @@ impl Constraint {
         Ok(led.ok().map(|(to, readers)| (Place::In(to), readers)))
     }
 
-    /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to
-    /// another machine first, and `state` gets its new name.
+    /// Runs `step` in `state`. If the machine's memory is used up, the session moves to another machine
+    /// first, and `state` gets its new id.
     pub(super) fn run<T>(
         &mut self,
         state: &mut StateId,
@@ -457,7 +455,7 @@ impl Constraint {
         self.run_over(state, 1, step)
     }
 
-    /// As [`run`](Self::run), with the totals of `steps` steps: text is reckoned by the byte.
+    /// Does the same as [`run`](Self::run) with the totals of `steps` steps: text is charged by the byte.
     pub(super) fn run_over<T>(
         &mut self,
         state: &mut StateId,
@@ -494,7 +492,7 @@ impl Constraint {
         }
     }
 
-    /// Where the text is, for messages.
+    /// Returns the place in the text, for messages.
     fn place(&self, state: StateId) -> TextPlace {
         let machine = lock(&self.machine);
         let lowered = &self.program.lowered;
@@ -516,8 +514,8 @@ impl Constraint {
         TextPlace { bytes: self.bytes as usize, rules }
     }
 
-    /// Leaves a worn machine, with all that `state` and the present one need, and with what it can take along of the way
-    /// back. Returns whether it did.
+    /// Moves to another machine if this one is worn, with all that `state` and the present state need and as
+    /// much of the history as possible. Returns whether it did.
     fn move_on(&mut self, state: &mut StateId, work: &mut Work) -> bool {
         if !lock(&self.machine).is_worn(&self.program) {
             return false;
@@ -548,7 +546,7 @@ impl Constraint {
         self.note(to, bytes, Before::Other(before));
     }
 
-    /// Notes a step of `bytes` bytes, and what the readers were before it.
+    /// Records a step of `bytes` bytes with the readers' undo record.
     pub(super) fn note(&mut self, to: Place, bytes: usize, before: Before) {
         self.history.push(self.here.state(), self.bytes);
         if !self.readers.are_none() {

@@ -1,8 +1,10 @@
-//! Where a text is in the grammar with its stack forgotten: what counts of tokens are filed under (paper, 3.6).
+//! The place of a text in the grammar with its stack forgotten: the key under which counts of tokens are
+//! filed (paper, 3.6).
 //!
-//! Invariant: a context follows from the text and the compiled grammar alone. It is made of terminals, scanner states
-//! and dotted rules, which lowering numbers in the grammar's order, never of the numbers of sets and states, which
-//! depend on what was met first. So it means the same in every run and on every machine.
+//! Invariant: a context follows from the text and the compiled grammar alone. It is made of terminals,
+//! scanner states and dotted rules, which lowering numbers in the grammar's order, never of the numbers of
+//! sets and states, which depend on what was met first. So it means the same in every run and on every
+//! machine.
 
 use hashbrown::HashMap;
 
@@ -20,14 +22,14 @@ pub struct Context {
 }
 
 impl Context {
-    /// The terminals that the text is inside of or may begin, each with the state of its scanner.
+    /// Hash of the terminals that the text is inside of or may begin, each with the state of its scanner.
     #[must_use]
     pub fn alpha(self) -> u64 {
         self.alpha
     }
 
-    /// The dotted rules in which those terminals were started. Where they were predicted is forgotten, and so is the
-    /// stack.
+    /// Hash of the dotted rules in which those terminals were started. The sets where these were predicted
+    /// are forgotten, and so is the stack.
     #[must_use]
     pub fn beta(self) -> u64 {
         self.beta
@@ -49,7 +51,8 @@ fn of_set(mut hashes: Vec<u64>) -> u64 {
     hashes.into_iter().fold(0, mixed)
 }
 
-/// Contexts that are kept; 32 bytes each. Past it all are forgotten and worked out again when asked for.
+/// Number of contexts that are kept, at 32 bytes each. Past it all are forgotten and computed again on
+/// demand.
 const MOST: usize = 1 << 16;
 
 /// The contexts of states that were asked for.
@@ -74,7 +77,8 @@ impl Contexts {
 }
 
 impl Context {
-    /// The context of a state of `machine`. Linear in its threads and the kernels of their parser sets.
+    /// Computes the context of a state of `machine`. Linear in its threads and the kernels of their parser
+    /// sets.
     pub(super) fn work_out(program: &Program, machine: &Machine, state: StateId) -> Self {
         const BEGUN: u64 = 1;
         let scanner = &program.lowered.scanner;

@@ -1,7 +1,7 @@
-//! The shortest completion that repeats no key and no item.
+//! Finds the shortest completion that repeats no key and no item.
 //!
-//! A* over places of the grammar and of the JSON, byte by byte. The distance of a state to a complete text, in
-//! which anything may come again, is a lower bound.
+//! Method: A* over pairs of constraint state and JSON readers, byte by byte. The lower bound is the state's
+//! distance to a complete text when repeats are allowed.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 use super::{completion::Search, readers::Readers};
 use crate::{ids::StateId, limits::LimitExceeded};
 
-/// A place on a way, and the place and byte that led to it.
+/// A node of the search, with the node and byte that led to it.
 struct Stop {
     state: StateId,
     readers: Readers,
@@ -19,8 +19,8 @@ struct Stop {
 }
 
 impl Search<'_> {
-    /// The bytes of the shortest such completion; `None` if there is none. Takes a visit for each place that is
-    /// nearer than that, and each byte.
+    /// Returns the bytes of the shortest such completion; `None` if there is none. Costs a visit for each
+    /// node that is nearer than that, and each byte.
     pub(super) fn past_readers(
         &mut self,
         start: StateId,
@@ -57,7 +57,7 @@ impl Search<'_> {
     }
 }
 
-/// The bytes on the way to a stop.
+/// Returns the bytes on the way to a node.
 fn text_to(stops: &[Stop], mut at: usize) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some((before, byte)) = stops[at].from {

@@ -1,4 +1,4 @@
-//! What a session does where no key of an object may come twice: which steps and masks that leaves.
+//! Steps, masks and completions where no key of an object may come twice.
 
 use std::sync::Arc;
 
@@ -18,8 +18,9 @@ use crate::{
 };
 
 impl Constraint {
-    /// A completion in which no key comes twice: this one if it is, else by other bytes up to the first that
-    /// makes the keys new, or, where that does not, the shortest that a search byte by byte finds.
+    /// Returns a completion in which no key comes twice: the given one if it has none. Otherwise its bytes up
+    /// to the first byte that makes the key new, or else the shortest completion that a search byte by byte
+    /// finds.
     pub(super) fn with_new_keys(&mut self, found: Completion) -> Result<Completion, StepError> {
         let Some(keys) = &self.readers.keys else { return Ok(found) };
         let read = keys.clone().read(&found.bytes)?;
@@ -52,8 +53,8 @@ impl Constraint {
         Ok(Completion { bytes, tokens: None, fewest: false })
     }
 
-    /// Adds the tokens of a mask after which the text is in a key that can only become one that has come
-    /// before. Many tokens lead to the same place, of which that is asked once.
+    /// Adds the tokens of a mask after which the key at hand can only become one that has come before. Tokens
+    /// that lead to the same place are decided once.
     fn running_out(
         &mut self,
         keys: &Keys,
@@ -103,8 +104,8 @@ impl Constraint {
         Ok(())
     }
 
-    /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar
-    /// that those keys lead to.
+    /// Can the key at hand only become one that has come before? A depth-first search over the places of the
+    /// grammar that those keys lead to.
     pub(super) fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
@@ -146,7 +147,7 @@ impl Constraint {
         })
     }
 
-    /// The tokens of a mask with which a key would come twice.
+    /// Returns the tokens of a mask with which a key would come twice.
     pub(super) fn repeating_keys(&mut self, raw: &RawMask) -> Result<Vec<TokenId>, StepError> {
         let Some(keys) = &self.readers.keys else { return Ok(Vec::new()) };
         let mut refused = keys.repeating(&self.program, &raw.tokens, raw.enclosed.as_deref())?;

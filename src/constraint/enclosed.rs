@@ -10,7 +10,7 @@ use crate::{
 /// A shared [`Enclosed`], or `None` if it is empty, as most are: copying `None` counts no references.
 pub(super) type SharedEnclosed = Option<Arc<Enclosed>>;
 
-/// Tokens of a mask with several quotes. Few masks have any.
+/// Tokens of a mask with at least two quotes. Few masks have any.
 #[derive(Debug, Default)]
 pub(super) struct Enclosed {
     three: Box<[TokenId]>,
@@ -20,7 +20,7 @@ pub(super) struct Enclosed {
 }
 
 impl Enclosed {
-    /// A look-up in the mask for each token of the vocabulary with two quotes or more.
+    /// Filters the vocabulary's lists of such tokens by the mask: a look-up each.
     fn new(quoted: &Quoted, mask: &TokenSet) -> Self {
         let within = |tokens: &[TokenId]| -> Box<[TokenId]> {
             tokens.iter().copied().filter(|&token| mask.contains(token)).collect()
@@ -33,24 +33,24 @@ impl Enclosed {
         }
     }
 
-    /// As [`new`](Self::new), shared.
+    /// Does the same as [`new`](Self::new), shared; `None` if it is empty.
     pub(super) fn shared(quoted: &Quoted, mask: &TokenSet) -> SharedEnclosed {
         let enclosed = Self::new(quoted, mask);
         let is_any = enclosed.three.len() + enclosed.four.len() + enclosed.strings.len() > 0;
         is_any.then(|| Arc::new(enclosed))
     }
 
-    /// With at least three quotes.
+    /// Tokens with at least three quotes.
     pub(super) fn of_three(&self) -> &[TokenId] {
         &self.three
     }
 
-    /// With at least four quotes.
+    /// Tokens with at least four quotes.
     pub(super) fn of_four(&self) -> &[TokenId] {
         &self.four
     }
 
-    /// With two or three quotes: the string in the first ones, most bytes before it, and the tokens.
+    /// Tokens with two or three quotes: the string in the first two, most bytes before it, and the tokens.
     pub(super) fn strings<'a>(
         &'a self,
         quoted: &'a Quoted,

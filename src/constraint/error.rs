@@ -1,4 +1,4 @@
-//! Why a step could not be taken.
+//! Errors of steps.
 
 use crate::{
     ids::TokenId,
@@ -29,7 +29,7 @@ pub struct StepError {
     place: Option<Box<TextPlace>>,
 }
 
-/// Where in text and grammar a step ended by a budget.
+/// The place in text and grammar at which a step ran out of a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextPlace {
@@ -54,24 +54,24 @@ impl StepError {
         Self { kind, place: None }
     }
 
-    /// A budget that was used up at `place`.
+    /// Creates the error of a budget that was used up at `place`.
     pub(super) fn limit(limit: LimitExceeded, place: TextPlace) -> Self {
         Self { kind: StepErrorKind::Limit(limit), place: Some(Box::new(place)) }
     }
 
-    /// Where it happened, if it is a budget that is used up.
+    /// The place, if a budget is used up.
     #[must_use]
     pub fn place(&self) -> Option<&TextPlace> {
         self.place.as_deref()
     }
 
-    /// Will the step, called again, go on where it stopped? See [`Patience`](crate::Patience).
+    /// Can the step be called again to go on where it stopped? See [`Patience`](crate::Patience).
     #[must_use]
     pub fn can_go_on(&self) -> bool {
         matches!(&self.kind, StepErrorKind::Limit(limit) if limit.budget() == Budget::StepWork)
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &StepErrorKind {
         &self.kind

@@ -1,8 +1,9 @@
-//! Constraint states ahead of their use: from the start on, those with the fewest open rules first.
+//! Makes constraint states and masks ahead of their use: best-first search from the start, those with the
+//! fewest open rules first.
 //!
-//! A token is a string of bytes, so every state that a text can come to is found by single bytes, one for each class.
-//! Texts nest little and are long, so states are taken by the depth of their stacks, and those of one depth in the
-//! order in which they were found. A grammar that does not nest is soon known as a whole.
+//! A token is a string of bytes, so single bytes, one for each class, reach every state that a text can come
+//! to. Texts nest little and are long, so states are taken by the depth of their stacks, and within a depth
+//! in the order in which they were found. A grammar that does not nest is soon known as a whole.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use crate::{
     limits::{LimitExceeded, Work},
 };
 
-/// How far a grammar was explored.
+/// The extent to which a grammar was explored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exploration {
@@ -22,18 +23,18 @@ pub struct Exploration {
     pub complete: bool,
 }
 
-/// Work of filing a state and its mask, and tokens of which a mask costs a unit to file.
+/// Work of filing a state and its mask, and number of a mask's tokens that one unit files.
 const STATE_WORK: usize = 20;
 const TOKENS_OF_A_UNIT: usize = 1_024;
 
-/// States found and not yet looked at. Of one machine: its numbers mean nothing elsewhere.
+/// States found and not yet looked at, by their numbers in one machine.
 #[derive(Debug)]
 pub(super) struct Frontier {
     /// A byte of each class.
     bytes: Vec<u8>,
-    /// By set: the longest chain of sets that it refers to.
+    /// Length of the longest chain of sets that each set refers to.
     depths: Vec<u32>,
-    /// By depth.
+    /// States by depth.
     open: Vec<VecDeque<StateId>>,
     /// No state of a lesser depth is open.
     least: usize,
@@ -42,7 +43,7 @@ pub(super) struct Frontier {
 }
 
 impl Frontier {
-    /// The start of `machine`.
+    /// Creates a frontier that holds the start of `machine`.
     pub(super) fn new(program: &Program, machine: &Machine) -> Self {
         let scanner = &program.lowered.scanner;
         let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
@@ -54,6 +55,7 @@ impl Frontier {
         frontier
     }
 
+    /// Queues a state, unless it was found before.
     fn find(&mut self, machine: &Machine, state: StateId) {
         if state.index() >= self.found.len() {
             self.found.resize(state.index() + 1, false);
@@ -70,6 +72,7 @@ impl Frontier {
         self.least = self.least.min(depth);
     }
 
+    /// Returns the depth of a set: the longest chain of origins from it.
     fn depth(&mut self, machine: &Machine, set: SetId) -> u32 {
         let parser = machine.parser();
         // A set refers to older ones only.
@@ -82,6 +85,7 @@ impl Frontier {
         self.depths[set.index()]
     }
 
+    /// Takes a queued state of the least depth.
     fn next(&mut self) -> Option<StateId> {
         self.least += self.open[self.least..].iter().take_while(|open| open.is_empty()).count();
         self.open.get_mut(self.least)?.pop_front()
@@ -89,8 +93,8 @@ impl Frontier {
 }
 
 impl Machine {
-    /// Makes the mask of the next state and finds those that follow it: `Some(true)`. `Some(false)` if there is none
-    /// left, `None` if there is no more room or work for it.
+    /// Makes the mask of the next state and finds its successors: `Some(true)`. Returns `Some(false)` if no
+    /// state is left, `None` if there is no more room or work.
     pub(super) fn explore(
         &mut self,
         program: &Program,
@@ -104,6 +108,7 @@ impl Machine {
         self.follow(program, frontier, state, work).ok()
     }
 
+    /// Makes the mask of a state and queues its successors.
     fn follow(
         &mut self,
         program: &Program,

@@ -1,8 +1,8 @@
-//! The shortest completion where terminals are taken greedily.
+//! Finds the shortest completion under greedy lexing.
 //!
-//! What a terminal may be followed by depends on what else could go on, so a state's distance to a complete text
-//! is not to be had from its threads one by one. That of all ways to split texts into terminals is a lower bound,
-//! since greedy lexing allows no text besides: A* over states, byte by byte.
+//! Greedy lexing ends a terminal only where nothing else could go on, so the distance of a state cannot be
+//! computed thread by thread. The distance over all splits into terminals is a lower bound, since greedy
+//! lexing only removes texts. Method: A* over states, byte by byte, with that bound.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -15,15 +15,15 @@ use crate::{
     vocab::Vocabulary,
 };
 
-/// How many bytes a state is from the start, and the last step there.
+/// The distance of a state from the start in bytes, and the last step there.
 type Way = (u64, Option<(StateId, u8)>);
 
-/// How many tokens there are up to a place, and the last of them with where it begins.
+/// The number of tokens up to an offset, and the last of them with the offset where it begins.
 type Cut = (usize, Option<(usize, TokenId)>);
 
 impl Search<'_> {
-    /// The shortest completion; of equally short ones a fixed one. `None` if there is none. Takes a visit for each
-    /// state that is nearer than that, and each class of bytes.
+    /// Returns the shortest completion, of equally short ones a fixed one; `None` if there is none. Costs a
+    /// visit for each state that is nearer than that, and each class of bytes.
     pub(super) fn greedily(&mut self, start: StateId) -> Result<Option<Completion>, LimitExceeded> {
         let scanner = &self.program.lowered.scanner;
         let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
@@ -57,7 +57,7 @@ impl Search<'_> {
     }
 }
 
-/// The bytes on the way to `state`.
+/// Returns the bytes on the way to `state`.
 fn text_to(ways: &HashMap<StateId, Way>, mut state: StateId) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some(&(_, Some((before, byte)))) = ways.get(&state) {
@@ -68,7 +68,8 @@ fn text_to(ways: &HashMap<StateId, Way>, mut state: StateId) -> Vec<u8> {
     text
 }
 
-/// The fewest tokens that spell `text`, or `None` if none do. `O(n m)` for tokens of at most `m` bytes.
+/// Splits `text` into the fewest tokens (dynamic programming); `None` if none spell it. `O(n m)` for tokens
+/// of at most `m` bytes.
 fn fewest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
     let trie = vocabulary.trie();
     let mut best: Vec<Option<Cut>> = vec![None; text.len() + 1];

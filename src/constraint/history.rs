@@ -1,29 +1,29 @@
-//! The way back: the states before the last steps, as many as the window holds.
+//! The undo history: the states before the last steps, as many as the window holds.
 
 use std::collections::VecDeque;
 
 use super::error::StepErrorKind;
 use crate::ids::StateId;
 
-/// Where the last steps started, oldest first, and how many came before those.
+/// The states before the last steps, oldest first, and the number of forgotten ones.
 ///
-/// Nothing follows end of text, so each of them is a state.
+/// Nothing follows end of text, so every step started in a state.
 #[derive(Debug, Clone)]
 pub(super) struct History {
-    /// Each with the bytes of text before it.
+    /// States, each with the number of bytes of text before it.
     states: VecDeque<(StateId, u32)>,
     forgotten: usize,
     window: usize,
 }
 
 impl History {
-    /// No steps yet; of those to come the last `window` can be undone.
+    /// Creates an empty history that can undo the last `window` steps.
     pub(super) fn new(window: usize) -> Self {
         Self { states: VecDeque::new(), forgotten: 0, window }
     }
 
-    /// Notes a step from `state`, before which the text has `bytes` bytes. Past the window the oldest step is
-    /// forgotten.
+    /// Records a step from `state`, before which the text has `bytes` bytes. Past the window the oldest step
+    /// is forgotten.
     pub(super) fn push(&mut self, state: StateId, bytes: u32) {
         if self.states.len() >= self.window {
             self.forgotten += 1;
@@ -34,7 +34,8 @@ impl History {
         self.states.push_back((state, bytes));
     }
 
-    /// Undoes the last `steps` steps, at least one, and says where they started, and after how many bytes.
+    /// Undoes the last `steps` steps, at least one. Returns the state where they started, and the bytes
+    /// before it.
     pub(super) fn back(&mut self, steps: usize) -> Result<(StateId, u32), StepErrorKind> {
         let kept = self.states.len();
         match kept.checked_sub(steps).and_then(|at| Some((at, *self.states.get(at)?))) {
@@ -47,12 +48,12 @@ impl History {
         }
     }
 
-    /// Steps taken and not undone, forgotten ones included.
+    /// Number of steps taken and not undone, forgotten ones included.
     pub(super) fn len(&self) -> usize {
         self.forgotten + self.states.len()
     }
 
-    /// Steps that can be undone.
+    /// Number of steps that can be undone.
     pub(super) fn kept(&self) -> usize {
         self.states.len()
     }
@@ -85,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list of all steps.
+        /// Compares with a plain list of all steps.
         #[test]
         fn the_last_steps_of_all(window in 0..6_usize, calls in prop::collection::vec(0..12_usize, 0..60)) {
             let mut history = History::new(window);

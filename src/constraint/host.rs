@@ -1,8 +1,8 @@
-//! Which machine a session runs on.
+//! The pool of machines of a compiled grammar.
 //!
-//! Sessions share a machine until its budgets are more than half used; then new sessions get a new one, and older
-//! ones move when the old one cannot go on. So nothing that one session did is missing to another, and
-//! what nobody uses any more is freed.
+//! Sessions share a machine until its budgets are more than half used. Then new sessions get a new one, and
+//! older ones move when theirs cannot go on. So no session lacks what another has done, and a machine that
+//! nobody uses is freed.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -21,8 +21,8 @@ use crate::{
     limits::{LimitExceeded, Work},
 };
 
-/// How long exploring may keep a machine that sessions run on, and how long it then leaves it to them. A lock that is
-/// taken again at once is not handed over to who waits for it.
+/// Longest time for which exploring holds a machine that sessions run on, and the pause after it. A lock that
+/// is taken again at once is not handed over to waiting threads.
 const TURN: Duration = Duration::from_micros(300);
 const REST: Duration = Duration::from_micros(30);
 
@@ -37,20 +37,21 @@ pub(crate) struct Host {
 
 #[derive(Debug)]
 struct Machines {
-    /// The one that new sessions get.
+    /// The machine that new sessions get.
     current: SharedMachine,
-    /// Those before it; alive as long as sessions run on them.
+    /// Earlier machines; alive as long as sessions run on them.
     replaced: Vec<Weak<Mutex<Machine>>>,
 }
 
 impl Host {
-    /// A host with a new machine.
+    /// Creates a pool with one new machine.
     pub(crate) fn new(program: &Program) -> Result<Self, LimitExceeded> {
         let current = Arc::new(Mutex::new(Machine::new(program)?));
         Ok(Self { machines: Arc::new(Mutex::new(Machines { current, replaced: Vec::new() })) })
     }
 
-    /// A machine that is not worn. Machines are given out in order of age: whoever moves, moves to a newer one.
+    /// Returns a machine that is not worn. Machines are given out in order of age: a session only ever moves
+    /// to a newer one.
     pub(super) fn machine(&self, program: &Program) -> SharedMachine {
         let mut machines = lock(&self.machines);
         let worn = lock(&machines.current).is_worn(program);
@@ -66,7 +67,7 @@ impl Host {
         Arc::clone(&machines.current)
     }
 
-    /// Explores the machine that new sessions get, from the start on. Sessions that run on it get it in turns.
+    /// Explores the machine that new sessions get, from the start on, taking turns with its sessions.
     pub(crate) fn explore(&self, program: &Program, work: &mut Work) -> Exploration {
         let machine = self.machine(program);
         let mut frontier = Frontier::new(program, &lock(&machine));
@@ -99,8 +100,8 @@ impl Host {
     }
 }
 
-/// A panic elsewhere cannot leave a machine half-changed in a way that matters: what it holds are memos
-/// that are written whole.
+/// Locks a mutex, poisoned or not: a panic elsewhere cannot leave a machine inconsistent, as all it holds are
+/// memos that are written whole.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! The keys of an open object: a persistent set that keys are added to, and looked up in by how they begin.
+//! The keys of an open object: a persistent ordered set with look-ups by prefix.
 //!
-//! The logarithmic method (Bentley and Saxe): sorted runs that are each longer than the ones after it, shared
-//! between the moments of a text. A new key is a run of its own, merged with those before it that are no
-//! longer. So `n` keys take `O(n log n)` steps in all though every moment keeps its set, and a look-up is a
+//! Method: the logarithmic method (Bentley and Saxe). The set is a list of sorted runs, each longer than the
+//! next, which the moments of a text share. A new key is a run of its own, merged with those before it that
+//! are no longer. So `n` keys cost `O(n log n)` in all though every moment keeps its set, and a look-up is a
 //! binary search in each of `O(log n)` runs.
 
 use std::{
@@ -12,15 +12,14 @@ use std::{
 
 use crate::ids::TrieNodeId;
 
-/// Bytes of a head.
+/// Number of bytes in a head.
 const HEAD: usize = 8;
 
 /// A key of an open object.
 #[derive(Debug)]
 pub(super) struct Key {
     text: Box<str>,
-    /// Where its spelling without escapes and with the closing quote ends in the vocabulary's trie, once that
-    /// was asked.
+    /// Trie node of its spelling without escapes and with the closing quote, once it was looked up.
     spelt: OnceLock<Option<TrieNodeId>>,
 }
 
@@ -35,12 +34,12 @@ impl Key {
     }
 }
 
-/// A key where it is sorted in.
+/// An entry of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Filed {
-    /// Its [`head`], so that most comparisons look at nothing else.
+    /// The [`head`] of the key, so that most comparisons look at nothing else.
     head: u64,
-    /// Bytes.
+    /// Length of the key in bytes.
     length: usize,
     key: Arc<Key>,
 }
@@ -54,7 +53,7 @@ impl Filed {
         self.length
     }
 
-    /// How it is ordered to a text with this head: as their bytes are.
+    /// Compares the key with a text, bytewise; `head` is that of the text.
     fn order(&self, head: u64, text: &[u8]) -> Ordering {
         self.head.cmp(&head).then_with(|| self.key.text.as_bytes().cmp(text))
     }
@@ -63,14 +62,14 @@ impl Filed {
 /// A set of keys. Cloning shares them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeySet {
-    /// Each sorted by text, and longer than the next.
+    /// Runs, each sorted by text and longer than the next.
     runs: Vec<Arc<[Filed]>>,
     /// Bit `n` is set if a key has `n` bytes, bit 63 if one has more than 62.
     lengths: u64,
 }
 
 impl KeySet {
-    /// Is it one of them?
+    /// Is the key in the set?
     pub(super) fn contains(&self, key: &str) -> bool {
         self.lengths & length_bit(key) != 0 && {
             let head = head(key.as_bytes(), 0);
@@ -80,7 +79,7 @@ impl KeySet {
         }
     }
 
-    /// Adds a key that is none of them.
+    /// Adds a key that is not in the set.
     pub(super) fn insert(&mut self, key: &str) {
         self.lengths |= length_bit(key);
         let (head, length) = (head(key.as_bytes(), 0), key.len());
@@ -93,7 +92,7 @@ impl KeySet {
         self.runs.push(merged.into());
     }
 
-    /// Those that begin so: a range of each run that has any, by two binary searches.
+    /// Returns the keys with this beginning, as a range of each run that has any: two binary searches a run.
     pub(super) fn beginning_with<'k>(&'k self, beginning: &[u8]) -> impl Iterator<Item = &'k [Filed]> {
         let (least, most) = (head(beginning, 0), head(beginning, u8::MAX));
         // Heads between the two begin as a short `beginning` does; of a longer one the rest is compared.
@@ -109,7 +108,7 @@ impl KeySet {
     }
 }
 
-/// The first eight bytes as a number in whose order texts are, filled up with `fill`.
+/// Packs the first eight bytes, padded with `fill`, into a number of the same order.
 fn head(text: &[u8], fill: u8) -> u64 {
     let mut bytes = [fill; HEAD];
     let known = text.len().min(bytes.len());
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a sorted set; sets of before stay what they were.
+        /// Compares with a sorted set; older sets stay as they were.
         #[test]
         fn keys_are_found_by_how_they_begin(
             keys in prop::collection::vec("(abcdefgh)?[ab\u{e9}\u{0}]{0,4}", 0..40),

@@ -1,9 +1,8 @@
-//! No object has a key twice: a reader of JSON beside the parser.
+//! Rejects duplicate keys of JSON objects: a reader beside the parser.
 //!
-//! Which keys have come is no state that parser sets should have: every mask inside of a value would depend
-//! on it. So the machine knows nothing of it, and its masks are shared; a session reads its text once more,
-//! remembers the keys of the objects that are open, and takes from a mask the tokens with which one of them
-//! would come again.
+//! If parser sets knew which keys have come, every mask inside a value would depend on them. So the machine
+//! does not know, and its masks are shared. Each session reads its own text once more, keeps the keys of the
+//! open objects, and removes from each mask the tokens with which one of them would come again.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -20,22 +19,22 @@ use crate::{
     vocab::{ByteTrie, TokenSet},
 };
 
-/// Bytes of the longest escape: two halves of a character.
+/// Bytes of the longest escape: a surrogate pair.
 const LONGEST_ESCAPE: usize = 12;
 
-/// Does an object of this JSON have a key twice? Linear.
+/// Does an object of this JSON text have a key twice? Linear.
 pub(crate) fn has_key_twice(text: &[u8]) -> Result<bool, LimitExceeded> {
     Ok(Keys::default().read(text)? < text.len())
 }
 
-/// Where the text is in its JSON.
+/// The reader's position in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
     #[default]
     Between,
     /// In a string that is a value.
     Text,
-    /// In a key.
+    /// The text is in a key.
     Key,
 }
 
@@ -44,17 +43,17 @@ enum Phase {
 struct Frame {
     is_object: bool,
     keys: KeySet,
-    /// Of all keys.
+    /// Bytes of all keys.
     bytes: usize,
     /// Have this frame or those below a key of a terminal that [can run out](ScarceKeys)?
     is_scarce: bool,
-    /// Of the keys, in order, and of the frames below.
+    /// Hash of the keys, in order, and of the frames below.
     fingerprint: Fingerprint,
     below: Option<Arc<Frame>>,
 }
 
 impl Drop for Frame {
-    /// Without recursion: texts nest deeply.
+    /// Drops the frames in a loop, as recursion would overflow the stack on deeply nested texts.
     fn drop(&mut self) {
         let mut below = self.below.take();
         while let Some(mut frame) = below.and_then(Arc::into_inner) {
@@ -63,16 +62,16 @@ impl Drop for Frame {
     }
 }
 
-/// What bytes change.
+/// The effect of some bytes on the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Nothing,
-    /// Only the key that is being written: it gets longer.
+    /// Only the key at hand changes: it gets longer.
     Spelling,
     Any,
 }
 
-/// What a text that is JSON has said so far of its keys.
+/// The keys of all open objects of a JSON text, as read so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Keys {
     phase: Phase,
@@ -80,24 +79,24 @@ pub(super) struct Keys {
     escaping: bool,
     /// Is the next string a key?
     awaits_key: bool,
-    /// The key that is being written, as it is spelt.
+    /// The key at hand, as it is spelt.
     spelt: Vec<u8>,
-    /// Is it known to differ from all that have come, however it goes on?
+    /// Is it known to differ from all keys so far, however it goes on?
     is_new: bool,
     top: Option<Arc<Frame>>,
-    /// Of the keys of all open objects, and one for each.
+    /// Bytes of the keys of all open objects, and one for each.
     bytes: usize,
     /// The key terminals that can run out; `None` if no key can.
     scarce: Option<Arc<ScarceKeys>>,
 }
 
 impl Keys {
-    /// Before any text; `scarce` are the key terminals that can run out.
+    /// Creates a reader before any text; `scarce` are the key terminals that can run out.
     pub(super) fn new(scarce: Option<Arc<ScarceKeys>>) -> Self {
         Self { scarce, ..Self::default() }
     }
 
-    /// Reads on, up to the end of a key that has come before. Returns how many bytes were read.
+    /// Reads bytes up to the end of a key that has come before. Returns how many were read.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
             if self.phase == Phase::Between {
@@ -118,7 +117,7 @@ impl Keys {
         Ok(bytes.len())
     }
 
-    /// What reading these bytes changes.
+    /// Returns the effect of reading these bytes.
     pub(super) fn change(&self, bytes: &[u8]) -> Change {
         let is_any = match self.phase {
             Phase::Between => {
@@ -135,7 +134,7 @@ impl Keys {
         }
     }
 
-    /// Undoes [`Change::Spelling`]: removes the last `bytes` bytes of the key that is being written.
+    /// Undoes [`Change::Spelling`]: removes the last `bytes` bytes of the key at hand.
     pub(super) fn shorten(&mut self, bytes: usize) {
         self.spelt.truncate(self.spelt.len().saturating_sub(bytes));
         self.is_new = false;
@@ -192,7 +191,7 @@ impl Keys {
         Ok(true)
     }
 
-    /// Has a key come that may not come again?
+    /// Has any key of an open object come?
     pub(super) fn is_any(&self) -> bool {
         self.bytes > 0
     }
@@ -202,7 +201,7 @@ impl Keys {
         self.top.as_ref().is_some_and(|top| top.is_scarce)
     }
 
-    /// May the key at hand run out: can it perhaps only become keys that have come? A necessary condition.
+    /// Could all keys that the key at hand may become have come? A necessary condition.
     pub(super) fn may_run_out(&self) -> bool {
         self.are_scarce() && self.may_come_again()
     }
@@ -225,7 +224,7 @@ impl Keys {
         self.phase == Phase::Key
     }
 
-    /// What tells places in a key apart, as far as what comes after matters.
+    /// The key at hand, normalised so that spellings that go on alike are equal.
     pub(super) fn spelt(&self) -> Cow<'_, [u8]> {
         match decoded(&self.spelt) {
             Some(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
@@ -244,7 +243,7 @@ impl Keys {
             && self.spelt == other.spelt
     }
 
-    /// The key that is being written, if it is the beginning of one that has come.
+    /// The key at hand with the keys that begin so, if there are any.
     pub(super) fn begun(&self) -> Option<Begun<'_>> {
         let top = self.top.as_ref().filter(|_| self.phase == Phase::Key)?;
         let text = match self.spelt.contains(&b'\\') {
@@ -268,7 +267,8 @@ impl Keys {
         Ok(self.clone().read(bytes)? < bytes.len())
     }
 
-    /// The tokens of a mask with which a key would come again; `enclosed` are those of it that span strings.
+    /// Returns the tokens of a mask with which a key would come again; `enclosed` are those that span
+    /// strings.
     pub(super) fn repeating(
         &self,
         program: &Program,
@@ -325,8 +325,8 @@ impl Keys {
         Ok(found)
     }
 
-    /// The tokens of a mask that may end in a key which can only become one that has come before; all other
-    /// tokens do not. No token twice.
+    /// Returns the tokens of a mask that may end in a key which can only become one that has come before. No
+    /// false negatives, no token twice.
     pub(super) fn running_out(&self, program: &Program, mask: &TokenSet) -> Vec<TokenId> {
         let (vocabulary, quoted) = (&program.vocabulary, program.vocabulary.quoted());
         if !self.are_scarce() {
@@ -364,8 +364,8 @@ impl Keys {
         found
     }
 
-    /// Is what is known of the key that is being written the beginning of one that has come? An escape or a
-    /// character at its end that is not finished yet may be anything.
+    /// Does any key that has come begin like the key at hand? An unfinished escape or character at its end
+    /// may become anything.
     pub(super) fn may_come_again(&self) -> bool {
         let is_open = self.phase == Phase::Key && !self.is_new;
         let Some(top) = self.top.as_ref().filter(|_| is_open) else { return false };
@@ -374,17 +374,17 @@ impl Keys {
         known.is_none_or(|known| top.keys.beginning_with(known.as_bytes()).next().is_some())
     }
 
-    /// Caches whether the key that is being written may still equal one that has come.
+    /// Caches whether the key at hand may still equal one that has come.
     pub(super) fn settle(&mut self) {
         self.is_new = self.phase == Phase::Key && !self.may_come_again();
     }
 
-    /// Does the spelling of the key so far end inside of a character?
+    /// Does the spelling of the key at hand end inside a character?
     fn is_spelt_in_part(&self) -> bool {
         decoded(&self.spelt).is_none()
     }
 
-    /// Adds to a hash everything that the answers of this reader depend on.
+    /// Adds everything that this reader's answers depend on to a hash.
     pub(super) fn fingerprint(&self, fingerprint: Fingerprint) -> Fingerprint {
         let flags = self.phase as u64 | u64::from(self.escaping) << 8 | u64::from(self.awaits_key) << 9;
         let [one, other] = self.top.as_ref().map_or([0, 0], |top| top.fingerprint);
@@ -398,11 +398,11 @@ impl Keys {
     }
 }
 
-/// A key that is the beginning of some that have come.
+/// A string that is the beginning of some keys.
 pub(super) struct Begun<'k> {
-    /// In ranges, none of them empty.
+    /// Ranges of those keys, none empty.
     keys: Vec<&'k [Filed]>,
-    /// Bytes of it.
+    /// Number of its bytes.
     known: usize,
 }
 
@@ -411,7 +411,7 @@ impl Begun<'_> {
         self.keys.iter().copied().flatten()
     }
 
-    /// What those keys have after it; empty for the key itself.
+    /// The rests of those keys; empty for the string itself.
     fn rests(&self) -> impl Iterator<Item = &[u8]> {
         self.keys().map(|filed| &filed.key().text().as_bytes()[self.known..])
     }
@@ -421,13 +421,13 @@ impl Begun<'_> {
         self.rests().any(<[u8]>::is_empty)
     }
 
-    /// Does none of the keys go on with this byte?
+    /// Does no key go on with this byte?
     pub(super) fn is_left_by(&self, byte: u8) -> bool {
         !matches!(byte, b'"' | b'\\') && self.rests().all(|rest| rest.first() != Some(&byte))
     }
 }
 
-/// What the inside of a string in quotes stands for; `None` if it ends inside of a character.
+/// Decodes the inside of a string in quotes; `None` if it ends inside a character.
 fn decoded(spelt: &[u8]) -> Option<Cow<'_, str>> {
     if !spelt.contains(&b'\\') {
         return std::str::from_utf8(spelt).ok().map(Cow::Borrowed);
@@ -436,12 +436,12 @@ fn decoded(spelt: &[u8]) -> Option<Cow<'_, str>> {
     serde_json::from_slice::<String>(&quoted).ok().map(Cow::Owned)
 }
 
-/// The node of a string.
+/// Returns the trie node of a string.
 pub(super) fn node_of(trie: &ByteTrie, text: &[u8]) -> Option<TrieNodeId> {
     nodes_along(trie, text).nth(text.len().checked_sub(1)?)
 }
 
-/// The nodes of a string's beginnings, as far as there are any.
+/// Returns the trie nodes of a string's prefixes, as far as there are any.
 pub(super) fn nodes_along<'a>(trie: &'a ByteTrie, text: &'a [u8]) -> impl Iterator<Item = TrieNodeId> + 'a {
     let mut last: Option<TrieNodeId> = None;
     text.iter().map_while(move |&byte| {

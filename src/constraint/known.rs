@@ -29,8 +29,8 @@ pub(super) struct RawMask {
 }
 
 impl Machine {
-    /// The state behind these bytes and its mask, if they are memoised. `None` if a move is not, or leads
-    /// nowhere.
+    /// Returns the state after these bytes and its mask, as far as they are memoised. `None` if a move is
+    /// not, or leads nowhere.
     fn known(
         &mut self,
         program: &Program,
@@ -49,7 +49,7 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Goes on by a token if all its moves are memoised and it can follow. Returns whether it did; if not,
+    /// Advances by a token if all its moves are memoised and it can follow. Returns whether it did; if not,
     /// the slow path decides.
     pub(super) fn advance_if_known(&mut self, token: TokenId) -> bool {
         let (Place::In(here), None) = (self.here, &self.readers.items) else { return false };

@@ -1,4 +1,4 @@
-//! Bytes through threads: the automaton of constraint states, built as texts visit it.
+//! A lazy automaton over constraint states: a subset construction on threads, built as texts visit it.
 //!
 //! One machine is shared by the sessions of a compiled grammar, so what one text has found out, the next
 //! looks up. Whatever it memoises follows from the grammar alone: results do not depend on who asked first.
@@ -26,10 +26,10 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Unfinished walks that are kept for the next call: as many texts can wait for a mask at once without loss.
+/// Number of unfinished trie walks that are kept, so that this many texts can wait for a mask at once.
 const KEPT_WALKS: usize = 8;
 
-/// Masks with the tokens of classes that are kept, beside those that they are made of.
+/// Number of masks with the tokens of classes that are kept, besides the masks that they are made of.
 const WIDENED: usize = 256;
 
 /// Work of a step of a terminal's automaton: while the automata fit into the processor's caches, and past
@@ -52,7 +52,7 @@ pub(crate) struct Machine {
     contexts: Contexts,
     /// States that lose threads where an item repeats one before it, and what is left of them.
     after_repeats: HashMap<StateId, Option<StateId>>,
-    /// What readers refused in its states.
+    /// Memo of the tokens that readers refused, by state.
     pub(super) refusals: Refusals,
     /// The bytes that may follow, by state.
     ways: HashMap<StateId, Arc<[u8]>>,
@@ -67,7 +67,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine that knows the start.
+    /// Creates a machine that knows only the start state.
     pub(crate) fn new(shared: &Program) -> Result<Self, LimitExceeded> {
         let work = &mut Work::of_a_step(&shared.limits);
         let parser = Parser::new(&shared.lowered.cfg, &shared.limits, work)?;
@@ -99,23 +99,23 @@ impl Machine {
         self.start
     }
 
-    /// Is any budget of this machine more than half used? Then new sessions had better get a new one.
+    /// Is any budget of this machine more than half used? Then new sessions should get a new machine.
     pub(crate) fn is_worn(&self, shared: &Program) -> bool {
         self.is_past(2, shared)
     }
 
-    /// Is so little kept that there is room for what no text has asked for yet?
+    /// Is every budget at most a quarter used, and the mask cache half empty?
     pub(super) fn has_room(&self, shared: &Program) -> bool {
         !self.is_past(1, shared) && self.masks.is_half_empty(shared.vocabulary.size())
     }
 
-    /// Is more than so many quarters of any budget used?
+    /// Is more than this many quarters of any budget used?
     fn is_past(&self, quarters: usize, shared: &Program) -> bool {
         self.parser.bytes(&shared.lowered.cfg) > shared.limits.parser_bytes / 4 * quarters
             || self.states.bytes() > shared.limits.state_bytes / 4 * quarters
     }
 
-    /// Memory of what it holds.
+    /// Memory of everything that the machine holds.
     pub(super) fn memory(&self, shared: &Program) -> Memory {
         Memory {
             parser_sets: self.parser.bytes(&shared.lowered.cfg),
@@ -152,7 +152,7 @@ impl Machine {
         &mut self.parser
     }
 
-    /// The state after one more byte, or `None` if no text goes on like this. One lookup when it was asked before.
+    /// Returns the state after one more byte, or `None` if no text goes on so. A lookup once memoised.
     pub(crate) fn step(
         &mut self,
         shared: &Program,
@@ -171,7 +171,7 @@ impl Machine {
         Ok(to)
     }
 
-    /// The state after several bytes, and how many of them could follow.
+    /// Returns the state after as many of the bytes as can follow, and their number.
     pub(super) fn walk(
         &mut self,
         shared: &Program,
@@ -220,11 +220,11 @@ impl Machine {
         to
     }
 
-    /// What is left of a state when the item that may end there repeats one before it: no terminal comes next
-    /// that stands only after new items. `None` if nothing can follow then.
+    /// Returns what is left of a state when the item that may end there repeats an earlier one: terminals
+    /// that stand only after new items may no longer come next. `None` if then nothing can follow.
     ///
-    /// The terminals that may come next are threads at their starts, in place of the boundary: so this is a
-    /// state like any other.
+    /// In the new state the terminals that may come next are threads at their starts and replace the
+    /// boundary.
     pub(super) fn after_repeat(
         &mut self,
         shared: &Program,
@@ -254,7 +254,7 @@ impl Machine {
         Ok(left)
     }
 
-    /// The bytes that may follow, ascending. 256 lookups the first time.
+    /// Returns the bytes that may follow, ascending. 256 steps, the first time.
     pub(super) fn ways(
         &mut self,
         shared: &Program,
@@ -273,8 +273,8 @@ impl Machine {
         Ok(ways)
     }
 
-    /// The tokens of digits that may follow and behind which no other terminal may begin. A walk of each the
-    /// first time.
+    /// Returns the tokens of digits that may follow and after which no other terminal may begin. The first
+    /// time each of them is walked.
     pub(super) fn unended(
         &mut self,
         shared: &Program,
@@ -307,7 +307,7 @@ impl Machine {
         self.states.boundary(state).is_some_and(|set| self.parser.accepts(set).iter().next().is_some())
     }
 
-    /// The state where the text may be in any of these.
+    /// Returns the state of a text that may be in any of these states: the union of their threads.
     pub(super) fn merge(
         &mut self,
         shared: &Program,
@@ -328,7 +328,7 @@ impl Machine {
         self.states.intern(&threads, boundary)
     }
 
-    /// The set of all that the ended sets are.
+    /// Merges the parser sets in which terminals have ended into the boundary.
     fn merge_ended(&mut self, shared: &Program, work: &mut Work) -> Result<Option<SetId>, LimitExceeded> {
         self.ended.sort_unstable();
         self.ended.dedup();
@@ -339,7 +339,7 @@ impl Machine {
         })
     }
 
-    /// The state of these threads, after the boundary is worked out.
+    /// Interns the state of these threads, with its boundary worked out.
     fn settle(
         &mut self,
         shared: &Program,
@@ -360,9 +360,9 @@ impl Machine {
         self.states.intern(threads, boundary).map(Some)
     }
 
-    /// The states that are here what those of `other` are there: all of `needed`, and of `wanted` as many from the first
-    /// on as can be had for half of the work. `None` if there is not that much work, or if too little memory
-    /// would be left to go on with. Linear in the parser sets that the states refer to, and the ones those do.
+    /// Copies states from another machine: all `needed`, then `wanted` in order until half of the work is
+    /// spent. Returns the new id of each. `None` if work runs out, or too little memory would be left. Linear
+    /// in the parser sets that the states refer to, directly or not.
     pub(super) fn adopt(
         &mut self,
         program: &Program,
@@ -427,12 +427,12 @@ impl Machine {
         self.states.intern(&threads, boundary.map(here))
     }
 
-    /// Makes no masks ahead of the first one.
+    /// Skips the masks ahead of the first one.
     pub(super) fn skip_rehearsal(&mut self) {
         self.rehearses = false;
     }
 
-    /// The [mask](Self::mask) that a session asks for.
+    /// Returns the [mask](Self::mask) that a session asks for; rehearses before the first one.
     pub(super) fn asked_mask(
         &mut self,
         shared: &Program,
@@ -466,13 +466,13 @@ impl Machine {
         Ok(mask)
     }
 
-    /// Which tokens of the state's mask span strings. Cached with the mask.
+    /// Returns the tokens of the state's mask that span strings. Cached with the mask.
     pub(super) fn enclosed(&mut self, shared: &Program, state: StateId, mask: &TokenSet) -> SharedEnclosed {
         let make = |mask: &TokenSet| Enclosed::shared(shared.vocabulary.quoted(), mask);
         self.masks.enclosed(state, make).unwrap_or_else(|| make(mask))
     }
 
-    /// The tokens whose bytes may follow, where those of a class are one token.
+    /// Returns the mask with the bytes of a class as one token.
     fn spelled_mask(
         &mut self,
         shared: &Program,
@@ -503,8 +503,8 @@ impl Machine {
         Ok(self.masks.keep(state, Arc::new(mask)))
     }
 
-    /// The tokens that may follow, by a walk over the trie: the exact way whose cost is bounded by the trie's nodes and
-    /// the distinct sets of threads there. A walk that runs out of work is kept, and the next call goes on with it.
+    /// Makes a mask by a walk over the trie: exact, and its cost is bounded by the trie's nodes times the
+    /// distinct thread sets. A walk that runs out of work is kept, and the next call resumes it.
     fn walk_trie(
         &mut self,
         shared: &Program,
@@ -526,7 +526,7 @@ impl Machine {
         }
     }
 
-    /// What the text of this state is filed under by counts. Cached by state.
+    /// Returns the state's key for counts of tokens. Cached by state.
     pub(super) fn context(&mut self, shared: &Program, state: StateId) -> Context {
         let known = self.contexts.get(state);
         known.unwrap_or_else(|| {

@@ -13,8 +13,8 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Tree nodes after which one mask makes no more: trees that tokens can cross in very many ways grow over several masks.
-/// About 2 us each.
+/// Tree nodes that one mask makes at most, at about 2 us each: trees that tokens can cross in very many ways
+/// grow over several masks.
 const GROWTH: usize = 4_000;
 
 /// Work of a place that the parser reaches in a tree.
@@ -31,7 +31,7 @@ const SPELLING_BYTES: usize = 48;
 /// Bytes of a character in UTF-8.
 const MOST_OF_A_CHARACTER: usize = 4;
 
-/// Exponential back-off: each failure of trees halves the work that they get for the next mask, at most this many times.
+/// Exponential back-off: each failure of trees halves the work for the next mask, at most this many times.
 /// Trees that are there already need little.
 const MOST_FAILURES: u32 = 5;
 
@@ -39,12 +39,12 @@ const MOST_FAILURES: u32 = 5;
 #[derive(Debug)]
 pub(super) struct MaskMaker {
     forest: Forest,
-    /// Are the trees those that were grown ahead, as far as there are any?
+    /// Have the trees grown ahead been taken over?
     grown: bool,
     /// Children by what they depend on: states of one terminal, and of several, that do the same have them
     /// in common.
     known: HashMap<(TerminalId, usize), Range<u32>>,
-    /// Children that are made one by one, by the same; `None` if a node has all at once.
+    /// Children that are made one by one, by the same key; `None` if a node has all at once.
     branches: HashMap<(TerminalId, usize), Option<Box<Branches>>>,
     /// By terminal: do tokens [spell](spells) it, character by character?
     spelling: HashMap<TerminalId, bool>,
@@ -53,14 +53,14 @@ pub(super) struct MaskMaker {
     seen: HashSet<Visit>,
     reached: Vec<TreeNodeId>,
     recipe: Vec<usize>,
-    /// By tree node: the number of the last mask that reached it.
+    /// Number of the last mask that reached each tree node.
     marks: Vec<u32>,
     mask: u32,
-    /// Masks for which trees took too much work lately; a success makes up for a failure.
+    /// Masks for which trees recently took too much work; a success cancels a failure.
     failures: u32,
 }
 
-/// A tree node reached by a parser: its terminal was started in `set`, and `left` more terminals may be crossed into.
+/// A tree node reached by a parser: its terminal was started in `set`, and `left` more terminals may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Visit {
     node: TreeNodeId,
@@ -68,11 +68,11 @@ struct Visit {
     left: u32,
 }
 
-/// What a mask is asked for.
+/// A request for a mask.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) state: StateId,
-    /// Those of the state, sorted by set and scanner state.
+    /// Threads of the state, sorted by set and scanner state.
     pub(super) threads: &'a [Thread],
     /// Tokens that may follow besides: those of the end of text, or none.
     pub(super) also: &'a [TokenId],
@@ -102,9 +102,9 @@ impl MaskMaker {
         trees + self.branches.values().flatten().map(|branches| branches.bytes()).sum::<usize>()
     }
 
-    /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed
-    /// only if the parser can shift (paper, 3.4). `None` where trees are not the way: the terminals there
-    /// follow each other in too many ways.
+    /// Makes the set of tokens that may follow and files it under the state. Tokens that stay in a terminal
+    /// need no parser; an edge is followed only if the parser can shift (paper, 3.4). `None` where trees do
+    /// not pay: the terminals there follow each other in too many ways.
     pub(super) fn make(
         &mut self,
         shared: &Program,
@@ -140,8 +140,8 @@ impl MaskMaker {
         Ok(made)
     }
 
-    /// Would trees that are still to be grown have a node for every character of most tokens? That takes
-    /// longer than it is worth where the vocabulary is large.
+    /// Would trees that are still to be grown have a node for every character of most tokens? With a large
+    /// vocabulary that costs more than it saves.
     fn is_spelling(&mut self, shared: &Program, threads: &[Thread]) -> bool {
         if shared.lookahead != Lookahead::Unbounded || shared.grown.get().is_some() {
             return false;
@@ -151,7 +151,7 @@ impl MaskMaker {
         terminals.into_iter().any(|it| *spelling.entry(it).or_insert_with(|| spells(shared.soil(), it)))
     }
 
-    /// The same by trees; `None` where they end for want of memory or time.
+    /// Makes the mask by trees; `None` if memory or work runs out.
     fn by_trees(
         &mut self,
         shared: &Program,
@@ -180,7 +180,7 @@ impl MaskMaker {
         result
     }
 
-    /// The tokens of the nodes that were reached. Most texts come to the same nodes again and again in other
+    /// Unites the tokens of the nodes that were reached. Most texts come to the same nodes again in other
     /// states.
     fn union(
         &mut self,
@@ -221,8 +221,8 @@ impl MaskMaker {
         Ok(masks.keep_made(state, mask, recipe))
     }
 
-    /// Follows the trees as the parser allows and notes the nodes on the way. Returns whether they were there as far as
-    /// they were followed, or could be grown within memory and the growth of one mask.
+    /// Follows the trees as far as the parser accepts and notes the nodes that it reaches. Returns whether
+    /// all nodes were there, or could be grown within memory and the growth of one mask.
     fn reach(
         &mut self,
         shared: &Program,
@@ -290,8 +290,8 @@ impl MaskMaker {
         })
     }
 
-    /// Visits the children of a node that are made one by one, those that the parser accepts. Returns whether
-    /// they were there or could be made.
+    /// Visits those children that the parser accepts, of a node whose children are made one by one. Returns
+    /// whether they were there or could be made.
     fn enter_branches(
         &mut self,
         shared: &Program,
@@ -322,7 +322,7 @@ impl MaskMaker {
         Ok(true)
     }
 
-    /// The node's children, also those of a node with the same contents.
+    /// Returns the node's children, which nodes with equal contents share.
     fn children(
         &mut self,
         soil: Soil<'_>,
@@ -374,15 +374,15 @@ fn note(seen: &mut HashSet<Visit>, open: &mut Vec<Visit>, visit: Visit) {
     }
 }
 
-/// Is the terminal a character of a repeat, as in `[^"]{0,50}` past the bound of folding? It is short, begins
-/// with many bytes, and follows itself.
+/// Is the terminal one character of a repeat, as in `[^"]{0,50}` past the bound of folding? It is short,
+/// begins with many bytes, and follows itself.
 fn spells(soil: Soil<'_>, terminal: TerminalId) -> bool {
     soil.tables[terminal.index()].first().len() >= SPELLING_BYTES
         && soil.scanner.dfa(terminal).is_within(MOST_OF_A_CHARACTER)
         && soil.follow.of(terminal).any(|follower| follower == terminal)
 }
 
-/// Work of adding these to a mask.
+/// Units of work for adding these tokens to a mask.
 fn union_work(tokens: &Tokens) -> usize {
     match tokens {
         Tokens::Few(tokens) => 1 + tokens.len() / 8,
@@ -390,7 +390,7 @@ fn union_work(tokens: &Tokens) -> usize {
     }
 }
 
-/// The tokens of these nodes.
+/// Unites the tokens of these nodes.
 fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
     let sets = || nodes.iter().map(|&node| forest.reach(node).tokens());
     let few = || {
@@ -414,7 +414,7 @@ fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
     mask
 }
 
-/// `left` after one more terminal; `u32::MAX` stands for no bound and stays.
+/// Counts `left` down by one terminal; `u32::MAX` means unbounded and stays.
 fn next_left(left: u32) -> u32 {
     if left == u32::MAX { left } else { left - 1 }
 }
@@ -424,7 +424,7 @@ mod tests {
     use super::*;
     use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
-    /// What trees make of the start of a text, and the work of it. Tokens are bytes and some pairs of them.
+    /// Makes a text's first mask by trees and counts the work. Tokens are bytes and some pairs of them.
     fn made(grammar: &str, limits: Limits) -> (Option<Vec<TokenId>>, usize) {
         let mut builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
         for (pair, id) in ["((", "()", "(x", "x)", "xx"].into_iter().zip(257..) {

@@ -1,13 +1,13 @@
-//! What a compiled grammar and its compiler keep, in bytes.
+//! Memory counts of compiled grammars and compilers, in bytes.
 
-/// Memory of a compiled grammar, in bytes: what its sessions share and what [`Limits`](crate::Limits) bounds. A
-/// session's own is its [history](crate::Constraint::history_bytes).
+/// Memory of a compiled grammar, in bytes: everything its sessions share and [`Limits`](crate::Limits)
+/// bounds. A session's own is its [history](crate::Constraint::history_bytes).
 ///
-/// Counted from what is in use; what the allocator holds besides is not in it.
+/// Counts the contents in use, without the allocator's overhead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// The lowered grammar: productions, names and places of the source, and what is worked out from them.
+    /// The lowered grammar: productions, names and places of the source, and data computed from them.
     pub grammar: usize,
     /// Automata of terminals, and what they do to the tokens of the vocabulary, where no other grammar uses
     /// them; see [`Limits::terminal_bytes`](crate::Limits::terminal_bytes) and
@@ -27,16 +27,17 @@ pub struct Memory {
     pub masks: usize,
 }
 
-/// Memory of a compiler, in bytes: what its grammars share, and what it keeps for the next ones.
+/// Memory of a compiler, in bytes: what its grammars share, and what it keeps for later ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompilerMemory {
-    /// Automata of terminals, and what they do to the tokens of the vocabulary; those of all grammars.
+    /// Automata of terminals of all grammars, and their effect on the tokens of the vocabulary.
     pub terminals: usize,
-    /// Those of these that no grammar uses now, nor a notation. They are kept for the next grammar as long as
-    /// all terminals take no more than [`TABLE_BYTES`](crate::limits::TABLE_BYTES).
+    /// The part of `terminals` that no grammar or notation uses now. It is kept for the next grammar as long
+    /// as all terminals take no more than [`TABLE_BYTES`](crate::limits::TABLE_BYTES).
     pub unused: usize,
-    /// Those that more than one grammar uses; what all grammars of a notation have in common is not in it.
+    /// The part of `terminals` that several grammars use, without what all grammars of a notation have in
+    /// common.
     pub shared: usize,
     /// [Automata of schemas](crate::AutomataCache).
     pub automata: usize,
@@ -66,12 +67,12 @@ impl Memory {
         self.grammar + self.parser_sets + self.states + self.trees + self.masks
     }
 
-    /// Of one machine that keeps nothing.
+    /// Creates the count of one machine that keeps nothing.
     pub(super) fn of_a_machine() -> Self {
         Self { machines: 1, ..Self::default() }
     }
 
-    /// With another machine's.
+    /// Adds the counts of another machine.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             grammar: self.grammar + other.grammar,

@@ -1,4 +1,4 @@
-//! A text in the making: threads through scanner and parser, masks, and the session users hold.
+//! A text in progress: the lazy automaton over threads, masks, JSON readers, and the session that users hold.
 
 mod asked;
 mod cache;

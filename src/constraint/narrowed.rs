@@ -1,7 +1,8 @@
-//! Removes from masks the tokens that the readers of keys and items refuse. Memoised.
+//! Removes from masks the tokens that the readers of keys and items refuse, with a memo.
 //!
-//! What readers refuse depends on the state and on all that they know, of which the memo keeps a hash. So a
-//! text that comes to a place like one before it costs a look-up instead of a search for dead ends.
+//! The refused tokens depend on the state and on all that the readers know. The memo's key is the state and a
+//! hash of the readers, so a text that comes to a similar place costs a look-up instead of a search for dead
+//! ends.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Bounds of the memo: places, at 80 bytes each, and refused tokens of all places together, at 4 bytes each.
+/// Bounds of the memo: number of entries, at 80 bytes each, and of refused tokens in all, at 4 bytes each.
 const PLACES: usize = 1 << 13;
 const TOKENS: usize = 1 << 18;
 
@@ -27,7 +28,7 @@ pub(super) fn with_number([one, other]: Fingerprint, value: u64) -> Fingerprint 
     [mixed(one, value), mixed(other, value ^ 0x5555_5555_5555_5555)]
 }
 
-/// Adds bytes and their number to a hash.
+/// Adds bytes and their length to a hash.
 pub(super) fn with_bytes(fingerprint: Fingerprint, bytes: &[u8]) -> Fingerprint {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -37,7 +38,7 @@ pub(super) fn with_bytes(fingerprint: Fingerprint, bytes: &[u8]) -> Fingerprint 
     words.fold(with_number(fingerprint, bytes.len() as u64), with_number)
 }
 
-/// Memo of the tokens that readers refused, by state and fingerprint of the readers. `None` is no token.
+/// Memo of the tokens that readers refused, by state and fingerprint of the readers. `None` means no token.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     known: HashMap<(StateId, Fingerprint), Option<Arc<[TokenId]>>>,
@@ -49,7 +50,7 @@ impl Refusals {
         self.known.get(&(state, fingerprint)).cloned()
     }
 
-    /// Files what was refused. Clears the memo when it is full.
+    /// Files refused tokens. Clears the memo when it is full.
     fn keep(&mut self, state: StateId, fingerprint: Fingerprint, refused: &[TokenId]) {
         if self.known.len() >= PLACES || self.tokens + refused.len() > TOKENS {
             (self.known, self.tokens) = (HashMap::new(), 0);
@@ -67,7 +68,7 @@ impl Refusals {
 }
 
 impl Readers {
-    /// The memo's key, or `None` where working out what is refused costs no more than the look-up.
+    /// The memo's key, or `None` where computing the refused tokens is as cheap as the look-up.
     fn fingerprint(&self) -> Option<Fingerprint> {
         match (&self.keys, &self.items) {
             (Some(keys), Some(items)) => Some(items.fingerprint(keys.fingerprint([1, 2]))),
@@ -79,7 +80,7 @@ impl Readers {
 }
 
 impl Constraint {
-    /// A mask without the tokens with which a key or an item would come again that may not.
+    /// Removes from a mask the tokens with which a key or an item would come again that must not.
     pub(super) fn narrowed(&mut self, raw: RawMask) -> Result<Arc<TokenSet>, StepError> {
         if self.readers.are_none() {
             return Ok(raw.tokens);

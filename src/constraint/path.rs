@@ -1,8 +1,9 @@
-//! Tokens byte by byte at finite lookahead, where terminals are counted (opportunistic masking; paper, 3.5).
+//! Checks tokens byte by byte at finite lookahead, where terminals are counted (opportunistic masking; paper,
+//! 3.5).
 //!
-//! A breadth-first search over the token's bytes, in which each thread carries the least number of terminals
-//! that the token has begun past the first one it touches. Unlike in `Machine::step` the parser sets in which
-//! a terminal may have ended are not merged: they may have been reached at different counts.
+//! A breadth-first search over the token's bytes. Each thread carries the least number of terminals that the
+//! token has begun past the first one it touches. Unlike in `Machine::step`, the parser sets in which a
+//! terminal may have ended are not merged: they may have been reached at different counts.
 
 use hashbrown::HashMap;
 
@@ -12,29 +13,30 @@ use crate::{
     limits::{LimitExceeded, Work},
 };
 
-/// A thread, and the least number of terminals that the token has begun past its first one on the way there.
+/// A thread, and the least number of terminals that the token has begun past its first one on the way to it.
 type Counted = (Thread, u32);
 
-/// Sets of counted threads, hash-consed, with the moves between them: what one walk over the trie finds out.
+/// Hash-consed sets of counted threads, and the moves between them: the memo of one walk over the trie.
 #[derive(Debug)]
 pub(super) struct CountedSets {
     sets: Vec<Box<[Counted]>>,
-    /// How many of those before the token are inside a terminal.
+    /// Number of threads before the token that are inside a terminal.
     inside: usize,
     index: HashMap<Box<[Counted]>, u32>,
-    /// By set and byte class.
+    /// Moves by set and byte class.
     moves: HashMap<(u32, usize), Option<u32>>,
 }
 
 impl CountedSets {
-    /// The set before a token in `state`; its number is 0.
+    /// Creates the memo with the set before a token in `state`, which is number 0.
     pub(super) fn new(machine: &Machine, shared: &Program, state: StateId) -> Self {
         let start = machine.counted_start(shared, state).into();
         let inside = machine.threads(state).len();
         Self { sets: vec![start], inside, index: HashMap::new(), moves: HashMap::new() }
     }
 
-    /// The set after one more byte, or `None` if no token of at most `most` further terminals goes on like this.
+    /// Returns the set after one more byte, or `None` if no token of at most `most` further terminals goes on
+    /// so.
     pub(super) fn step(
         &mut self,
         machine: &mut Machine,
@@ -54,6 +56,7 @@ impl CountedSets {
         Ok(to)
     }
 
+    /// Returns the number of a set of threads; makes one if there is none.
     fn intern(&mut self, threads: Vec<Counted>) -> u32 {
         let threads: Box<[Counted]> = threads.into();
         if let Some(&known) = self.index.get(&threads) {
@@ -68,8 +71,8 @@ impl CountedSets {
 }
 
 impl Machine {
-    /// May a token of these bytes (at least one) follow, begun past its first at most `most` terminals? Takes
-    /// one step for each byte and thread, and a look at the terminals that follow where a thread may end.
+    /// May a token of these bytes (at least one) follow that begins at most `most` terminals past its first?
+    /// Costs a step for each byte and thread, and a look at the terminals that follow where a thread may end.
     pub(super) fn reaches(
         &mut self,
         shared: &Program,
@@ -90,7 +93,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// The threads before a token: those inside a terminal, and at the start of each terminal that may come next.
+    /// Returns the threads before a token: inside a terminal, or at the start of one that may come next.
     fn counted_start(&self, shared: &Program, state: StateId) -> Vec<Counted> {
         let mut threads: Vec<Counted> = self.threads(state).iter().map(|&thread| (thread, 0)).collect();
         if let Some(set) = self.boundary(state) {
@@ -101,8 +104,8 @@ impl Machine {
         threads
     }
 
-    /// The threads after one more byte, sorted. Before the first byte of a token the terminals that may come next are
-    /// threads already, after the `first` so many that are inside one.
+    /// Returns the sorted threads after one more byte. Before the first byte of a token, the terminals that
+    /// may come next are already threads, after the first `first` ones, which are inside a terminal.
     fn counted_step(
         &mut self,
         shared: &Program,

@@ -1,7 +1,7 @@
-//! How long a session stays with one step, and with one text: pieces of work, up to totals.
+//! Bounds on the work and time of a step and of a text: pieces of work, up to totals.
 //!
-//! Work is counted in units, so that the same text gets the same answer on every machine; time is a second bound, for
-//! whoever has others waiting.
+//! Work is counted in units, so that a text gets the same answer on every machine. Time is a second bound,
+//! for callers with others waiting.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
 };
 
-/// What a session may spend on one step (`mask`, `allows`, `advance`, ...) and on a text.
+/// The bounds of one step (`mask`, `allows`, `advance`, ...) and of a whole text.
 ///
-/// A step is done in pieces of [`Limits::step_work`]. What a piece has found out is kept, so a step that ended in the
-/// error of that budget goes on where it stopped when it is called again. A session
-/// [of one piece](Self::one_piece) leaves that to its caller; one that is [patient](Self::whole) does it itself.
+/// A step is done in pieces of [`Limits::step_work`]. The results of a piece are kept, so a step that ended
+/// in the error of that budget continues where it stopped when it is called again. A session [of one
+/// piece](Self::one_piece) leaves that to its caller; a [patient](Self::whole) one does it itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     whole: bool,
@@ -31,21 +31,21 @@ impl Patience {
         Self { whole: false, step_time: None, text_time: None }
     }
 
-    /// A call goes on until the step is done: up to [`Limits::step_units`] a step and [`Limits::text_units`]
-    /// a text, both for each node of the trie.
+    /// A call continues until the step is done: up to [`Limits::step_units`] a step and
+    /// [`Limits::text_units`] a text, both times the number of trie nodes.
     #[must_use]
     pub const fn whole() -> Self {
         Self { whole: true, step_time: None, text_time: None }
     }
 
-    /// Also ends a step that has taken so long. It is looked at between pieces.
+    /// Also ends a step after this time. The clock is read between pieces.
     #[must_use]
     pub const fn step_time(mut self, time: Duration) -> Self {
         self.step_time = Some(time);
         self
     }
 
-    /// Also ends a text whose long steps have taken so long together. Steps of one piece do not count.
+    /// Also ends a text whose long steps have taken this time together. Steps of one piece do not count.
     #[must_use]
     pub const fn text_time(mut self, time: Duration) -> Self {
         self.text_time = Some(time);
@@ -53,37 +53,37 @@ impl Patience {
     }
 }
 
-/// What a text has cost so far.
+/// Work and time that a text has cost so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     work: u64,
     time: Duration,
 }
 
-/// One step in the making.
+/// A step in progress.
 #[derive(Debug)]
 pub(super) struct Pieces {
     patience: Patience,
     total: usize,
     spent: usize,
-    /// Since the end of the first piece: most steps need no clock.
+    /// Time at the end of the first piece: most steps need no clock.
     since: Option<Instant>,
 }
 
 impl Pieces {
-    /// A step over a vocabulary whose trie has `nodes` nodes. Its total is that of `steps` steps.
+    /// Starts a step over a vocabulary whose trie has `nodes` nodes. Its total is that of `steps` steps.
     pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize, steps: usize) -> Self {
         let whole = limits.step_total(nodes).saturating_mul(steps.max(1));
         let total = if patience.whole { whole } else { limits.step_work };
         Self { patience, total, spent: 0, since: None }
     }
 
-    /// Units of the next piece. Never none before the total is reached: nothing compiles with pieces of no work.
+    /// Units of the next piece. Zero only once the total is reached: nothing compiles with pieces of no work.
     pub(super) fn next(&self, limits: &Limits) -> usize {
         limits.step_work.min(self.total - self.spent)
     }
 
-    /// Notes what a piece has taken, also of the text.
+    /// Charges the work of a piece to the step and the text.
     pub(super) fn note(&mut self, units: usize, text: &mut Spent) {
         self.spent += units.min(self.total - self.spent);
         text.work = text.work.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));

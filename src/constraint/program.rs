@@ -1,4 +1,4 @@
-//! What a machine runs: a lowered grammar for a vocabulary.
+//! The program that a machine runs: a grammar, lowered, with all that it needs of one vocabulary.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,10 +16,10 @@ use crate::{
     vocab::Vocabulary,
 };
 
-/// Terminals from which on another core works out which follow which.
+/// Number of terminals from which on another core works out which terminals may follow which.
 const WORTH_A_THREAD: usize = 256;
 
-/// What all sessions of a grammar read. Nothing in it changes but for what is worked out late.
+/// Immutable data shared by all sessions of a grammar. Only the lazily computed fields are filled in later.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) lowered: Lowered,
@@ -31,7 +31,7 @@ pub(crate) struct Program {
     pub(crate) lookahead: Lookahead,
     pub(crate) terminals: Terminals,
     pub(crate) limits: Limits,
-    /// By terminal; shared with other grammars.
+    /// Tables by terminal; shared with other grammars.
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
     lengths: OnceLock<Lengths>,
@@ -41,7 +41,7 @@ pub(crate) struct Program {
     pub(crate) grown: OnceLock<Arc<Forest>>,
 }
 
-/// The tables, each once, with those of strings that they count beside.
+/// Every table once, including the tables of unbounded strings that length-bounded terminals count on.
 fn distinct(tables: &[Arc<TerminalTable>]) -> impl Iterator<Item = &Arc<TerminalTable>> {
     let mut met = HashSet::with_capacity(tables.len());
     let all = tables.iter().flat_map(|table| [Some(table), table.of_any_length()]).flatten();
@@ -139,7 +139,8 @@ impl Program {
         own.map(|table| table.bytes()).sum()
     }
 
-    /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.
+    /// Returns the text that a token adds: its bytes, or the name of a special token that the grammar asks
+    /// for.
     pub(crate) fn text_of(&self, token: TokenId) -> &[u8] {
         let asked = &self.asked.vocabulary;
         match (asked.bytes(token), self.vocabulary.bytes(token)) {
@@ -149,19 +150,19 @@ impl Program {
         }
     }
 
-    /// Tells trees of this grammar, vocabulary and these options from others.
+    /// Cache key of the trees: distinguishes grammar, vocabulary and options.
     pub(crate) fn key(&self) -> Key {
         let mut writer = self.written();
         writer.count(self.limits.tree_bytes);
         Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
-    /// Tells the grammar from others, whatever the vocabulary and the options.
+    /// Cache key of the grammar alone, whatever the vocabulary and the options.
     pub(crate) fn grammar_key(&self) -> Key {
         Key::of(&[&self.written().finish()])
     }
 
-    /// Productions and automata.
+    /// Serializes productions and automata.
     fn written(&self) -> Writer {
         let mut writer = Writer::with_capacity(self.lowered.scanner.bytes());
         self.lowered.cfg.write(&mut writer);
@@ -173,7 +174,7 @@ impl Program {
         writer
     }
 
-    /// What trees are made from.
+    /// Returns the inputs from which trees are made.
     pub(crate) fn soil(&self) -> Soil<'_> {
         Soil {
             scanner: &self.lowered.scanner,
@@ -183,7 +184,7 @@ impl Program {
         }
     }
 
-    /// How short texts can be. Worked out when it is first asked for, linear in the grammar.
+    /// Returns the lengths of the shortest texts. Computed on first use, linear in the grammar.
     pub(super) fn lengths(&self) -> &Lengths {
         self.lengths.get_or_init(|| Lengths::new(&self.lowered))
     }

@@ -1,5 +1,4 @@
-//! The readers of a session beside the parser, and the steps of a text with them: which keys have come, and
-//! which items.
+//! The JSON readers of a session, of keys and of items, and the steps of a text with them.
 
 use std::{
     collections::VecDeque,
@@ -20,19 +19,20 @@ use crate::{
     limits::{LimitExceeded, Work},
 };
 
-/// What has come of keys and of items, where none may come twice.
+/// The state of the readers of keys and of items that must be distinct.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readers {
     pub(super) keys: Option<Keys>,
-    /// Apart, as few grammars ask for it: what all sessions move at each step stays small.
+    /// The reader of items is behind a pointer: few grammars need it, and all sessions move this value at
+    /// each step.
     pub(super) items: Option<Arc<Items>>,
 }
 
-/// Where bytes lead, or how many of them can follow.
+/// The place after some bytes, or how many of them can follow.
 type Led = Result<(StateId, Readers), usize>;
 
 impl Readers {
-    /// Those that a grammar asks for, before any text.
+    /// Creates the readers that a grammar asks for, before any text.
     pub(super) fn new(program: &Program) -> Self {
         let lowered = &program.lowered;
         let keys = lowered.keys.map(|_| Keys::new(program.scarce_keys().cloned()));
@@ -43,7 +43,7 @@ impl Readers {
         self.keys.is_none() && self.items.is_none()
     }
 
-    /// Tells places apart, as far as what comes after matters, but for the keys that have come.
+    /// Returns a hash of the readers' position, without the keys and items that have come.
     pub(super) fn place(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.keys.as_ref().map(Keys::spelt).hash(&mut hasher);
@@ -51,14 +51,14 @@ impl Readers {
         hasher.finish()
     }
 
-    /// Memory on the heap that they do not share, in bytes.
+    /// Memory on the heap that is not shared, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
         self.keys.as_ref().map_or(0, Keys::own_bytes)
             + self.items.as_ref().map_or(0, |items| items.own_bytes())
     }
 }
 
-/// What it takes to undo a step of the readers.
+/// An undo record for one step of the readers.
 #[derive(Debug, Clone)]
 pub(super) enum Before {
     Same,
@@ -72,7 +72,7 @@ impl Before {
         matches!(self, Self::Same)
     }
 
-    /// Makes the readers what they were.
+    /// Restores the readers to their earlier state.
     pub(super) fn put_back(self, readers: &mut Readers) {
         match self {
             Self::Same => {}
@@ -123,7 +123,7 @@ impl ReadersBefore {
 }
 
 impl Machine {
-    /// Where a byte leads, if it does not end what has come before.
+    /// Returns the place after a byte, unless it ends a key or an item that has come before.
     pub(super) fn step_with_readers(
         &mut self,
         program: &Program,
@@ -149,7 +149,7 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Where `bytes` lead and what the readers know then, or how many of the bytes can follow.
+    /// Returns the place after `bytes`, or how many of the bytes can follow.
     pub(super) fn along(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
         let most = match self.leads(bytes)? {
             Err(most) if !self.readers.are_none() => most,
@@ -164,7 +164,7 @@ impl Constraint {
         Ok(Err(0))
     }
 
-    /// The same, or at most how many of the bytes can follow.
+    /// Does the same as [`along`](Self::along), but the number on failure is only an upper bound.
     pub(super) fn leads(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
         let (mut state, readers) = match self.walk_with_readers(bytes)? {
             Ok(led) => led,
@@ -176,7 +176,7 @@ impl Constraint {
         Ok(Ok((state, readers)))
     }
 
-    /// The same, dead ends included.
+    /// Returns the place after `bytes`, even if it is a dead end.
     fn walk_with_readers(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
         let (mut state, mut taken) = (self.here.state(), 0);
         let mut readers = self.readers.clone();
@@ -205,7 +205,7 @@ impl Constraint {
         Ok(if taken < bytes.len() { Err(taken) } else { Ok((state, readers)) })
     }
 
-    /// Is every text that goes on from here one with a key or an item that comes twice?
+    /// Does every text that goes on from here have a key or an item twice?
     fn is_dead_end(&mut self, state: &mut StateId, readers: &Readers) -> Result<bool, StepError> {
         if let Some(keys) = &readers.keys
             && self.runs_out(state, keys)?

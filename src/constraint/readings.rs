@@ -1,9 +1,9 @@
-//! Which terminals the bytes of a text belong to, over all readings of the text.
+//! Assigns the bytes of a text to terminals, over all readings of the text (forward-backward).
 //!
-//! A forward pass finds the threads after each byte. Unlike in `Machine::step` the parser sets in which a
-//! terminal may have ended are not merged, so a thread knows what was read before it. A backward pass drops
-//! the threads from which the rest cannot be read. What is left lies on a reading of the whole text: exact,
-//! ambiguity included.
+//! The forward pass finds the threads after each byte. Unlike in `Machine::step`, the parser sets in which a
+//! terminal may have ended are not merged, so a thread knows what was read before it. The backward pass drops
+//! the threads from which the rest cannot be read. The remaining threads lie on a reading of the whole text:
+//! exact, ambiguity included.
 
 use std::ops::Range;
 
@@ -19,15 +19,15 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TerminalRun {
-    /// The bytes, by offset in the text. In at least one reading a terminal begins at the first of them, or
-    /// this is where readings part or meet.
+    /// The bytes, by offset in the text. At the first of them a terminal begins in at least one reading, or
+    /// readings part or meet.
     pub bytes: Range<usize>,
     /// The terminals that the bytes may belong to, ascending; more than one only where the text is
     /// ambiguous. Their names are in [`Inspection::terminals`](crate::inspect::Inspection::terminals).
     pub terminals: Vec<TerminalId>,
 }
 
-/// A way from a thread to one after the next byte; `None` comes from the boundary before the text.
+/// A step from a thread to one after the next byte; `None` is the boundary before the text.
 struct Edge {
     from: Option<usize>,
     to: usize,
@@ -35,17 +35,16 @@ struct Edge {
     begins: bool,
 }
 
-/// The threads after a byte, and the ways to them.
+/// The threads after a byte, and the steps to them.
 struct Layer {
     threads: Vec<Thread>,
     edges: Vec<Edge>,
 }
 
 impl Constraint {
-    /// Which terminals the bytes of `text` belong to if it comes next, in order and without gaps: of a text
-    /// that may end there those of readings that are complete, of any other those of readings that can go
-    /// on. `None` if it cannot follow. Nothing moves. Takes a step for each byte and thread, and keeps them
-    /// all until the end.
+    /// Assigns the bytes of `text` to terminals if it comes next: runs in order and without gaps. If the text
+    /// may end there, complete readings count, otherwise those that can go on. `None` if it cannot follow.
+    /// Nothing moves. Costs a step for each byte and thread, and keeps them all until the end.
     ///
     /// # Errors
     /// When a budget is used up; the whole text is one step.
@@ -76,7 +75,7 @@ impl Constraint {
 }
 
 impl Machine {
-    /// The runs of `text` behind `state`.
+    /// Returns the runs of `text` after `state`.
     fn readings(
         &mut self,
         program: &Program,
@@ -99,7 +98,7 @@ impl Machine {
         Ok(Some(runs(program, &layers, ends)))
     }
 
-    /// The threads after one more byte.
+    /// Returns the threads after one more byte.
     fn layer(
         &mut self,
         program: &Program,
@@ -111,6 +110,7 @@ impl Machine {
         let (scanner, cfg) = (&program.lowered.scanner, &program.lowered.cfg);
         let mut layer = Layer { threads: Vec::new(), edges: Vec::new() };
         let mut known: HashMap<Thread, usize> = HashMap::new();
+        // Adds a step by the byte. Threads that are equal after it are one.
         let mut reach = |from: Option<usize>, begins: bool, thread: Thread| {
             let scan = scanner.step(thread.scan, byte).map_err(|limit| *limit)?;
             let Some(scan) = scan else { return Ok::<(), LimitExceeded>(()) };
@@ -122,6 +122,7 @@ impl Machine {
             layer.edges.push(Edge { from, to, begins });
             Ok(())
         };
+        // Before the text no terminal need be open: all that the parser accepts may begin.
         if let Some(set) = boundary.and_then(|state| self.boundary(state)) {
             let starts = self.parser().accepts(set);
             work.spend(2 * starts.len())?;
@@ -135,6 +136,7 @@ impl Machine {
             if !scanner.accepts(thread.scan) {
                 continue;
             }
+            // If a terminal may have ended before this byte, the next one may begin with it.
             let ended = self.parser_mut().shift(cfg, thread.set, scanner.terminal(thread.scan), work)?;
             let Some(set) = ended else { continue };
             let starts = self.parser().accepts(set);
@@ -146,7 +148,7 @@ impl Machine {
         Ok(layer)
     }
 
-    /// Which of the last threads count: those with which the text is complete, or all if there are none.
+    /// Marks the final threads that count: those with which the text is complete, or all if there are none.
     fn ends(
         &mut self,
         program: &Program,
@@ -165,7 +167,7 @@ impl Machine {
     }
 }
 
-/// Goes back from the threads that count, and says what is left of each byte.
+/// The backward pass: drops threads that reach no counting one, and lists the terminals of each byte.
 fn runs(program: &Program, layers: &[Layer], ends: Vec<bool>) -> Vec<TerminalRun> {
     let scanner = &program.lowered.scanner;
     let mut alive = ends;
@@ -211,7 +213,7 @@ mod tests {
         compiler.compile(&grammar).unwrap().constraint()
     }
 
-    /// The runs with the terminals' names.
+    /// Returns the runs with the terminals' names.
     fn named(constraint: &mut Constraint, text: &str) -> Option<Vec<(String, Vec<String>)>> {
         let runs = constraint.terminal_runs(text.as_bytes()).unwrap()?;
         let names = constraint.look(|program, _, _| program.lowered.terminal_names());
@@ -266,7 +268,7 @@ mod tests {
     /// One reading: terminals and their bytes.
     type Reading = Vec<(TerminalId, Range<usize>)>;
 
-    /// Every reading by itself: the terminals it goes through, as spans.
+    /// Lists every reading by itself: the terminals it goes through, as spans.
     fn all_readings(constraint: &Constraint, text: &[u8]) -> Vec<Reading> {
         struct Walk<'a> {
             program: &'a Program,
@@ -312,7 +314,7 @@ mod tests {
         walk.found.into_iter().filter(|(whole, _)| !complete || *whole).map(|(_, spans)| spans).collect()
     }
 
-    /// Runs from readings that were listed one by one.
+    /// Merges readings that were listed one by one into runs.
     fn slow(readings: &[Reading], length: usize) -> Option<Vec<TerminalRun>> {
         if readings.is_empty() {
             return None;

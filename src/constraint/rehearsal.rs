@@ -1,8 +1,8 @@
-//! Warm-up before a grammar's first text: a rehearsal.
+//! Warms a machine up before a grammar's first text: a rehearsal.
 //!
 //! Most work of a place's first mask serves other places too: rows of automata, trees, comparisons of
 //! terminals with common ones. So a machine's first mask comes with the masks along a few made-up texts,
-//! tokenised by longest match. A text goes on by the terminal that was begun least often so far (a
+//! tokenised by longest match. A text continues with the terminal that was begun least often so far (a
 //! rotor-router walk). It closes brackets last, but those with some members first: so all objects come in
 //! turn, not all members of the first.
 //!
@@ -21,19 +21,18 @@ use crate::{
 const MOST_TEXT: usize = 2_048;
 const MOST_OF_A_TERMINAL: usize = 64;
 
-/// Work of spelling a terminal, and classes of bytes that are looked at for a unit.
+/// Work of spelling a terminal, and number of byte classes that one unit looks at.
 const SPELLING_WORK: usize = 32;
 const CLASSES_OF_A_UNIT: usize = 8;
 
-/// Members or items from which on a bracket is closed as soon as it may be.
+/// Number of members or items from which on a bracket is closed as soon as possible.
 const MOST_MEMBERS: usize = 8;
 
-/// Terminals in a row, all begun before, after which a text ends.
+/// Number of terminals in a row that were all begun before, after which a text ends.
 const MOST_STALE: usize = 8;
 
 impl Machine {
-    /// Makes the masks along made-up texts, for as much work as the grammar is worth. Results do not depend
-    /// on it.
+    /// Makes the masks along made-up texts, within the grammar's share of work. Does not change any result.
     pub(super) fn rehearse(&mut self, program: &Program) {
         let most = worth(program);
         // With greedy lexing masks are walks of the vocabulary, which have little in common.
@@ -47,8 +46,8 @@ impl Machine {
     }
 }
 
-/// Units of work that the grammar is worth. They grow with the third power of its size: with the number of
-/// places, with the terminals that each looks at, and with the time that compiling took.
+/// Units of work for a rehearsal. They grow with the cube of the grammar's size: with the number of places,
+/// with the terminals that each looks at, and with the time that compiling took.
 fn worth(program: &Program) -> usize {
     let (most, whole) = (program.limits.rehearsal, program.limits.rehearsal_size);
     let size = program.lowered.scanner.bytes() + program.lowered.cfg.bytes();
@@ -60,12 +59,12 @@ fn worth(program: &Program) -> usize {
     usize::try_from((most as u128 * share) >> 30).unwrap_or(most)
 }
 
-/// A rehearsal under way.
+/// A rehearsal in progress.
 struct Rehearsal<'p> {
     program: &'p Program,
     /// Units of work after which no further mask is made.
     most: usize,
-    /// By terminal: how often it was begun, and how it is spelt, once that was asked.
+    /// How often each terminal was begun, and its spelling, once that was needed.
     begun: Vec<u32>,
     spelt: Vec<Option<Vec<u8>>>,
 }
@@ -76,7 +75,7 @@ impl<'p> Rehearsal<'p> {
         Self { program, most, begun: vec![0; terminals], spelt: vec![None; terminals] }
     }
 
-    /// Texts from the start, as long as each begins a terminal that none before it did.
+    /// Follows texts from the start as long as each begins a terminal that none before it did.
     fn run(&mut self, machine: &mut Machine, work: &mut Work) -> Result<(), LimitExceeded> {
         loop {
             let (text, is_new) = self.make_up(machine, work)?;
@@ -86,7 +85,7 @@ impl<'p> Rehearsal<'p> {
         }
     }
 
-    /// Makes the masks along a text. Returns whether there is work and memory left for more.
+    /// Makes the masks along a text. Returns whether work and memory are left for more.
     fn follow(&self, machine: &mut Machine, text: &[u8], work: &mut Work) -> Result<bool, LimitExceeded> {
         let (mut state, mut rest) = (machine.start(), text);
         while !rest.is_empty() {
@@ -104,7 +103,7 @@ impl<'p> Rehearsal<'p> {
         Ok(true)
     }
 
-    /// A text, and whether it begins a terminal that was in none before. It may end anywhere.
+    /// Makes up a text; returns whether it begins a terminal that no earlier text did. It may end anywhere.
     fn make_up(&mut self, machine: &mut Machine, work: &mut Work) -> Result<(Vec<u8>, bool), LimitExceeded> {
         let program = self.program;
         let scanner = &program.lowered.scanner;
@@ -132,8 +131,8 @@ impl<'p> Rehearsal<'p> {
         Ok((text, is_new))
     }
 
-    /// The terminal that was begun least often; one that closes a bracket before all others, or only if there
-    /// is no other.
+    /// Returns the terminal that was begun least often. A closing bracket comes before all others, or only if
+    /// there is no other.
     fn least_begun(
         &mut self,
         scanner: &Scanner,
@@ -164,6 +163,7 @@ impl<'p> Rehearsal<'p> {
         Ok(matches!(self.spelt(scanner, terminal, work)?.last(), Some(b')' | b']' | b'}')))
     }
 
+    /// Returns the plain spelling of a terminal; the first use makes it.
     fn spelt(
         &mut self,
         scanner: &Scanner,
@@ -181,12 +181,13 @@ impl<'p> Rehearsal<'p> {
     }
 }
 
-/// How many members or items the open brackets of a text have, the innermost last. What looks like brackets
-/// in a string counts too.
+/// Number of members or items of each open bracket of a text, the innermost last. Apparent brackets in
+/// strings count too.
 #[derive(Debug, Default)]
 struct Members(Vec<usize>);
 
 impl Members {
+    /// Counts the brackets and commas of a further text.
     fn note(&mut self, text: &[u8]) {
         for byte in text {
             match byte {
@@ -198,13 +199,13 @@ impl Members {
         }
     }
 
-    /// Has the innermost bracket as many as it should?
+    /// Has the innermost bracket as many members as it should?
     fn are_enough(&self) -> bool {
         self.0.last().is_some_and(|members| *members >= MOST_MEMBERS)
     }
 }
 
-/// Bytes of the longest token that the text begins with; 1 if there is none.
+/// Returns the length of the longest token that the text begins with, in bytes; 1 if there is none.
 fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
     let mut longest = 1;
     let mut node = text.first().and_then(|&byte| trie.root_child(byte));
@@ -218,9 +219,9 @@ fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
     longest
 }
 
-/// A plain text of a terminal: no state twice, letters rather than signs, the end as soon as there are two
-/// bytes, and where a letter changes nothing, as in a string, one such letter. Behind a comma or colon comes
-/// a space where one may. Not whole where that leads nowhere; empty for the substrings of a text.
+/// Spells a terminal in a plain way: no state twice, letters before signs, an end as soon as there are two
+/// bytes, and a single letter where letters change nothing, as in a string. A comma or colon is followed by a
+/// space if one may follow. Incomplete where that leads nowhere; empty for the substrings of a text.
 fn spell(dfa: &TerminalDfa) -> Vec<u8> {
     if let Some((_, unbounded)) = dfa.measured() {
         // As far as it goes within the bounds.
@@ -265,7 +266,7 @@ fn spell(dfa: &TerminalDfa) -> Vec<u8> {
     text
 }
 
-/// All bytes, plain ones first.
+/// Lists all bytes, plain ones first.
 fn plain_bytes() -> impl Iterator<Item = u8> {
     let letters = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z');
     let signs = (b'!'..=b'~').filter(|byte| !byte.is_ascii_alphanumeric() && *byte != b'\\');
@@ -310,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Constraint states that a machine has after the first mask.
+    /// Counts the constraint states of a machine after the first mask.
     fn states(limits: Limits) -> usize {
         let program = program(limits);
         let mut machine = Machine::new(&program).unwrap();

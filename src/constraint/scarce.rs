@@ -1,22 +1,21 @@
-//! Keys that can run out: those with a prefix that only few keys of their terminal share.
+//! Finds the keys that can run out: those with a prefix that only few keys of their terminal share.
 
 use std::sync::Arc;
 
 use super::program::Program;
 use crate::{ids::TerminalId, scanner::Strings, subterminal::TerminalTable};
 
-/// The key terminals with a prefix that few keys share. As long as an object has no key of theirs, none of
-/// its keys runs out: a key has run out if all that it can become have come, and those are keys of its
-/// terminal.
+/// The key terminals with a prefix that few keys share. A key has run out if all keys that it can become have
+/// come, and those are keys of its terminal. So while an object has no key of these terminals, none runs out.
 #[derive(Debug)]
 pub(super) struct ScarceKeys {
     tables: Vec<Arc<TerminalTable>>,
-    /// Does every key count, as the grammar promises nothing about its key terminals?
+    /// Does every key count, since the grammar promises nothing about its key terminals?
     are_all: bool,
 }
 
 impl ScarceKeys {
-    /// Those of a grammar of JSON in which keys may run out. Linear in the automata of its keys.
+    /// Collects the terminals of a JSON grammar whose keys may run out. Linear in the automata of its keys.
     pub(super) fn new(program: &Program) -> Self {
         let are_all = !program.lowered.keys.is_some_and(|rule| rule.are_terminals);
         let count = if are_all { 0 } else { program.tables.len() };
@@ -29,7 +28,7 @@ impl ScarceKeys {
         Self { tables, are_all }
     }
 
-    /// May this key be one of them? Walks it through each terminal; most walks end at the first byte.
+    /// May this key be of such a terminal? Walks it through each terminal; most walks end at the first byte.
     pub(super) fn may_have(&self, key: &str) -> bool {
         // With escapes it has other spellings.
         let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');

@@ -1,4 +1,4 @@
-//! Special tokens in texts: where a grammar asks for some, their names stand for them.
+//! Special tokens in texts: the names of those that a grammar asks for stand for the tokens.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ impl Constraint {
         !self.specials().is_empty() || self.program.specials_of_classes().next().is_some()
     }
 
-    /// These tokens and the special tokens that the grammar asks for.
+    /// Adds the special tokens that the grammar asks for to a set.
     pub(crate) fn with_specials(&self, tokens: &TokenSet) -> TokenSet {
         let mut all = tokens.clone();
         let asked = self.program.asked.vocabulary.special_tokens();
@@ -35,14 +35,14 @@ impl Constraint {
         all
     }
 
-    /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.
+    /// The text that a token adds: its bytes, or the name of a special token that the grammar asks for.
     #[must_use]
     pub fn text_of(&self, token: TokenId) -> &[u8] {
         self.program.text_of(token)
     }
 
-    /// As [`advance_bytes`](Self::advance_bytes), for a text in which names of special tokens that the
-    /// grammar asks for stand for these. Returns whether all of it can follow; otherwise nothing has moved.
+    /// Advances as [`advance_bytes`](Self::advance_bytes) does, by a text with names of special tokens that
+    /// the grammar asks for. Returns whether all of it can follow; otherwise nothing has moved.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -51,20 +51,20 @@ impl Constraint {
         Ok(self.advance_bytes(&bytes)? == bytes.len())
     }
 
-    /// As [`Grammar::spell`](crate::Grammar::spell), of its grammar.
+    /// Spells a text like [`Grammar::spell`](crate::Grammar::spell) of the session's grammar.
     #[must_use]
     pub fn spell<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         if self.specials().is_empty() { text.into() } else { special::spell(text, self.specials()).into() }
     }
 
-    /// Where the first name of such a token begins in a text, and the name: the longest of those that begin
+    /// Finds the first name of such a token in a text: its offset and the name, the longest that begins
     /// there.
     #[must_use]
     pub fn first_special(&self, text: &[u8]) -> Option<(usize, &str)> {
         special::first(text, self.specials())
     }
 
-    /// Bytes of the grammar as text: special tokens by their names.
+    /// Shows bytes of the grammar as text, with special tokens by their names.
     pub(crate) fn shown<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let marked = !self.specials().is_empty() || !self.program.classes.is_empty();
         if marked { special::shown(bytes).into() } else { bytes.into() }

@@ -1,5 +1,16 @@
-//! Candidate tokens where the items of some arrays must differ: a superset of those that repeat an item or
-//! lead to a dead end, from lists of the vocabulary. Only these are walked.
+//! Candidate tokens where the items of some arrays must differ: a superset of the tokens that repeat an item
+//! or lead to a dead end, from lists that the vocabulary has by what tokens do to items (`ItemEnds`,
+//! `Quoted`). Only candidates are walked byte by byte. Which lists count depends on the place of the text:
+//!
+//! | the text is | a token is a candidate if it |
+//! |---|---|
+//! | in no array whose items are compared | ends a value and opens an array |
+//! | in items that are all known to be new | has a comma: the next item may repeat one |
+//! | inside a part of an item, and no value runs out | has a bracket that may end the item |
+//! | in a string otherwise | ends it as an earlier string ended, or after an escape, or has more behind its end |
+//! | elsewhere | ends a value, or begins one that may have run out |
+//!
+//! A value runs out where all that it may become has come: then the beginnings of earlier items count too.
 
 use std::sync::Arc;
 
@@ -14,24 +25,24 @@ use crate::{
     vocab::{TokenSet, has_bracket},
 };
 
-/// What the machine says of a place before its mask is looked at.
+/// Facts about a place that the machine finds out before it looks at the mask.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// May a comma or bracket lead to a dead end, where every text repeats an item?
     pub(super) marks: bool,
-    /// Can a new item always come behind the string at hand and a comma?
+    /// Can a new item always come after the string at hand and a comma?
     pub(super) renewing: bool,
     /// Do all continuations of the string at hand, or of one that may begin, keep many strings?
     pub(super) inexhaustible: bool,
-    /// The same for the continuations by one token that has a backslash or opens a string.
+    /// Does the same hold for the continuations by one token that has a backslash or opens a string?
     pub(super) lasting: bool,
-    /// Tokens of digits behind which numbers must go on, as far as they matter.
+    /// Tokens of digits behind which the number must go on, as far as they matter.
     pub(super) unended: Arc<[TokenId]>,
 }
 
 impl Items {
-    /// The tokens of a mask that may repeat an item or lead to a dead end. No false negatives, no token
-    /// twice.
+    /// Returns the tokens of a mask that may repeat an item or lead to a dead end. No false negatives, no
+    /// token twice.
     pub(super) fn suspects(
         &self,
         program: &Program,
@@ -45,7 +56,7 @@ impl Items {
         match (self.is_in_string(), self.is_idle()) {
             (true, true) => found.extend(&ends.past_end_opening),
             (false, true) => found.extend(&ends.ends_opening),
-            // All items at hand are new: others must begin.
+            // All items at hand are new: only another item that begins can repeat one.
             (in_string, false) if self.are_settled(true) => {
                 let renewing = if in_string { &ends.renewing_in_string } else { &ends.renewing };
                 let commas = if self.is_item() { &renewing.any } else { &renewing.behind_bracket };
@@ -56,14 +67,14 @@ impl Items {
                 if rule.may_run_out() && ahead.marks {
                     found.extend(&commas.alone);
                 } else if rule.may_run_out() && in_string && !ahead.renewing {
-                    // Those with more of the string make it another item.
+                    // A token with more of the string makes another item, which `marks` does not cover.
                     let goes_on = |token: &&TokenId| {
                         vocabulary.bytes(**token).is_some_and(|bytes| !bytes.starts_with(b"\""))
                     };
                     found.extend(commas.alone.iter().filter(goes_on));
                 }
             }
-            // Those at hand must end, and they end in brackets.
+            // The items at hand must end to repeat one, and they end in brackets.
             (true, false) if !(self.is_item() || rule.may_run_out()) => {
                 found.extend(&ends.renewing_in_string.behind_bracket.with_more);
                 if self.is_in_part(ends.longest) {

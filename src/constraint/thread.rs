@@ -20,11 +20,11 @@ pub(crate) struct Thread {
 /// A memoised transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Move {
-    /// Not asked yet.
+    /// The move has not been computed yet.
     Unknown,
     /// No text goes on like this.
     Dead,
-    /// To a state.
+    /// The move leads to this state.
     To(StateId),
 }
 
@@ -64,7 +64,7 @@ struct State {
     /// The first move that was asked for, by its class; texts that never come back here ask for one only.
     first_class: u32,
     first_move: PackedMove,
-    /// Where the moves by class start, once another is asked for.
+    /// Index of the row of moves by class, once a second move is asked for.
     moves: u32,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct States {
 }
 
 impl States {
-    /// No states yet, for texts whose bytes fall into so many classes.
+    /// Creates an empty arena for texts whose bytes fall into `classes` classes.
     pub(super) fn new(classes: usize, limits: &Limits) -> Self {
         Self {
             states: Vec::new(),
@@ -116,7 +116,7 @@ impl States {
             + self.index.bytes()
     }
 
-    /// What is known about a move.
+    /// Looks up a memoised move.
     pub(super) fn memo(&self, state: StateId, class: usize) -> Move {
         let state = &self.states[state.index()];
         if state.first_class as usize == class {
@@ -127,7 +127,7 @@ impl States {
         self.moves.get(at).map_or(Move::Unknown, |packed| packed.unpack())
     }
 
-    /// Notes a move.
+    /// Memoises a move.
     pub(super) fn set_memo(&mut self, state: StateId, class: usize, to: Move) -> Result<(), LimitExceeded> {
         let full = self.full();
         let State { first_class, first_move, moves, .. } = &mut self.states[state.index()];

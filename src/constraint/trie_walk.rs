@@ -1,11 +1,11 @@
-//! Masks by a depth-first walk over the vocabulary's trie, one state a node.
+//! Makes masks by a depth-first walk over the vocabulary's trie, with one state per node.
 //!
-//! The slow exact way, for places where subterminal trees take too much work: where terminals follow each
-//! other in very many ways there are many more terminal sequences than trie nodes. States are interned and
-//! their moves are memoised, so a node costs a lookup, and only distinct sets of threads cost more. Subtrees
-//! in which every byte leads on are taken as a whole: those of repeats, counted or not. A walk that runs out
-//! of work is resumed where it stopped. At finite lookahead a state is a set of threads with counts,
-//! otherwise a constraint state.
+//! This is the slow exact way, for places where subterminal trees take too much work: where terminals follow
+//! each other in very many ways, there are far more terminal sequences than trie nodes. States are interned
+//! and their moves memoised, so a node costs a lookup, and only distinct sets of threads cost more. Subtrees
+//! in which every byte leads on are taken whole: those of repeats, counted or not. A walk that runs out of
+//! work is resumed where it stopped. At finite lookahead a state is a set of threads with counts, otherwise a
+//! constraint state.
 
 use hashbrown::HashMap;
 
@@ -17,7 +17,7 @@ use crate::{
     vocab::{ByteTrie, TokenSet, byte_kind},
 };
 
-/// Nodes of a subtree from which on it pays to work out which bytes lead on from a state.
+/// Size of a subtree, in nodes, from which on it pays to find out which bytes lead on from a state.
 const WORTH_RUNS: u32 = 16;
 
 /// Work of 256 lookups.
@@ -26,7 +26,7 @@ const RUN_WORK: usize = 64;
 /// Nodes of the trie for each unit of work that may go into runs before they have saved any.
 const NODES_OF_RUN_WORK: usize = 16;
 
-/// Bytes of these kinds all lead from a state to `next`.
+/// Bytes of the kinds in `kinds` all lead from a state to `next`.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     next: u32,
@@ -40,16 +40,16 @@ pub(super) struct TrieWalk {
     mask: TokenSet,
     path: Vec<(u32, u32)>,
     next: u32,
-    /// By state.
+    /// Runs by state.
     runs: HashMap<u32, Run>,
-    /// Work that may still go into runs: the walk takes the longer for it where they save nothing.
+    /// Work that may still go into runs; bounds the loss where they save nothing.
     room: usize,
-    /// At finite lookahead: what states are numbers of.
+    /// At finite lookahead, the bound and the sets that states are the numbers of.
     counted: Option<(u32, CountedSets)>,
 }
 
 impl TrieWalk {
-    /// A walk that begins at the root, in `state`.
+    /// Starts a walk at the root, in `state`.
     pub(super) fn new(machine: &Machine, program: &Program, state: StateId) -> Self {
         let trie = program.vocabulary.trie();
         let counted = match program.lookahead {
@@ -104,6 +104,7 @@ impl TrieWalk {
         Ok(())
     }
 
+    /// Steps by a byte: from a set with counted terminals if they are counted, or else from a state.
     fn step(
         &mut self,
         machine: &mut Machine,
@@ -117,7 +118,7 @@ impl TrieWalk {
         }
     }
 
-    /// May all tokens below `node` follow, which leads to `state`? Repeats lead on from one state to the
+    /// May all tokens below `node`, which leads to `state`, follow? Repeats lead on from one state to the
     /// next, or back to the same. `false` also where it is not worth a look.
     fn is_whole(
         &mut self,
@@ -142,8 +143,8 @@ impl TrieWalk {
         Ok(true)
     }
 
-    /// Where most bytes lead from `state`: back to it, if any do. `None` once runs have cost more than they
-    /// save.
+    /// Returns the state that most bytes lead to from `state`: itself, if any byte leads back. `None` once
+    /// runs have cost more than they save.
     fn run_from(
         &mut self,
         machine: &mut Machine,

@@ -1,8 +1,9 @@
-//! What a session does where the items of some arrays must differ: which steps and masks that leaves.
+//! Steps, masks and completions where the items of some arrays must differ (`uniqueItems`).
 //!
-//! Which arrays these are is known to the parser alone: the marks behind their items are terminals of their
-//! own. So where an item ends that repeats one before it, the state loses these, and the readings of the text
-//! live on in which the array may be any.
+//! Only the parser knows which arrays these are: the commas and brackets after their items are terminals of
+//! their own. When an item repeats an earlier one, these terminals can no longer come next; threads for
+//! arrays without the constraint survive. A token is also refused if every continuation repeats an item (a
+//! dead end), which a depth-first search over the beginnings of earlier items finds out.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -24,23 +25,23 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Is it a character of a string, or a part of one, that stands for itself?
+/// Is it a byte of a string's character that stands for itself?
 fn is_plain(byte: u8) -> bool {
     byte >= b' ' && !matches!(byte, b'"' | b'\\')
 }
 
-/// A place of a text: in the grammar, and in its JSON.
+/// A text's place in the grammar and in its JSON.
 type At = (StateId, Items);
 
-/// A place in a search for dead ends. It has the reader of keys where keys may run out: an object may have to
-/// repeat either a key or an item.
+/// A node in the search for dead ends. It has the reader of keys where keys may run out: an object may have
+/// to repeat either a key or an item.
 struct Place {
     state: StateId,
     items: Items,
     keys: Option<Keys>,
 }
 
-/// Whether a string may still become another one than all items.
+/// Can a string still become one that is not among the items?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Some,
@@ -49,14 +50,14 @@ enum Left {
 }
 
 impl DistinctItems {
-    /// Is there an array of which all values may have come?
+    /// Is there an array whose values may all have come?
     pub(super) fn may_run_out(self) -> bool {
         self.strings_may_run_out || self.numbers_may_run_out
     }
 }
 
 impl Machine {
-    /// Where bytes lead, or how many of them can follow.
+    /// Returns the place after some bytes, or how many of them can follow.
     pub(super) fn walk_items(
         &mut self,
         program: &Program,
@@ -84,7 +85,7 @@ impl Machine {
         Ok(Ok((state, items)))
     }
 
-    /// Where bytes lead, unless they cannot follow.
+    /// Returns the place after some bytes, unless they cannot follow.
     fn walk_place(
         &mut self,
         program: &Program,
@@ -101,8 +102,7 @@ impl Machine {
         Ok(led.ok().map(|(state, items)| Place { state, items, keys }))
     }
 
-    /// Do the items at hand differ from all before them, whatever comes or if they end here, and so does the
-    /// key?
+    /// Do the items at hand differ from all before them, whatever comes or if they end here, and the key too?
     fn is_free(&self, Place { state, items, keys }: &Place, rule: DistinctItems) -> bool {
         let is_new =
             items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(*state);
@@ -122,8 +122,8 @@ impl Machine {
         Ok(inside.is_some_and(|state| self.goes_on_from(program, state).any(are_many)))
     }
 
-    /// The scanner states from which the text continues: inside of its terminals, and at the start of those
-    /// that may come next.
+    /// Lists the scanner states from which the text continues: inside its terminals, and at the start of
+    /// those that may come next.
     fn goes_on_from<'a>(
         &'a self,
         program: &'a Program,
@@ -137,7 +137,7 @@ impl Machine {
         here.filter(move |scan| !(is_boundary && ends(scan))).chain(next.map(|&next| scanner.start(next)))
     }
 
-    /// Sets whether the string at this state can run out.
+    /// Records whether the string at this state can run out.
     fn look_into(&self, program: &Program, state: StateId, ahead: &mut Ahead) {
         let vocabulary = &program.vocabulary;
         let longest = vocabulary.quoted().longest_backslashed.max(vocabulary.item_ends().longest_opening);
@@ -148,7 +148,7 @@ impl Machine {
         ahead.inexhaustible = ahead.lasting && never_runs_out(u32::MAX);
     }
 
-    /// Can a new string always follow the one at hand and a comma?
+    /// Can a new string always follow the string at hand and a comma?
     fn has_new_strings_behind(
         &mut self,
         program: &Program,
@@ -162,9 +162,9 @@ impl Machine {
         self.has_new_strings(program, (state, &Items::default()), work)
     }
 
-    /// Counts the strings that the one at hand may become, by the automata of its terminals, against the
-    /// items that begin like it: is one left that is no item yet? Each of `least` next bytes leads to
-    /// another string.
+    /// Counts the strings that the string at hand may become, by the automata of its terminals, against the
+    /// items that begin like it: is one left that is no item yet? Each of `least` next bytes leads to another
+    /// string.
     fn strings_left(&self, program: &Program, state: StateId, items: &Items, least: usize) -> Left {
         if !items.is_in_string() {
             return Left::Unknown;
@@ -184,8 +184,8 @@ impl Machine {
         if is_inside && threads().all(is_used) { Left::None } else { Left::Unknown }
     }
 
-    /// Does every text that goes on from here repeat an item? A depth-first search that follows the beginnings
-    /// of items that have come, until there is another way.
+    /// Does every text that goes on from here repeat an item? A depth-first search that follows the
+    /// beginnings of earlier items until another way is found.
     fn is_dead_end(
         &mut self,
         program: &Program,
@@ -237,7 +237,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// What the tokens of a mask depend on.
+    /// Collects the facts that the candidate tokens of a mask depend on.
     fn ahead(
         &mut self,
         program: &Program,
@@ -290,7 +290,7 @@ impl Machine {
         Ok(ahead)
     }
 
-    /// Those of some tokens that repeat an item, or after which every text does.
+    /// Returns those tokens that repeat an item, or after which every text does.
     fn repeating(
         &mut self,
         program: &Program,
@@ -355,7 +355,7 @@ impl Constraint {
         keys.filter(|_| self.program.keys_may_run_out()).cloned()
     }
 
-    /// Adds the tokens of a mask with which an item would come again that may not.
+    /// Adds the tokens of a mask with which an item would come again that must not.
     pub(super) fn repeating_items(
         &mut self,
         mask: &TokenSet,
@@ -378,8 +378,8 @@ impl Constraint {
         Ok(())
     }
 
-    /// A completion in which no item comes again that may not: this one if it is, else the shortest that a
-    /// search byte by byte finds.
+    /// Returns a completion in which no item comes again that must not: the given one if it has none, else
+    /// the shortest that a search byte by byte finds.
     pub(super) fn with_new_items(&mut self, found: Completion) -> Result<Completion, StepError> {
         if self.readers.items.is_none() {
             return Ok(found);

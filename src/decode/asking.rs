@@ -1,4 +1,4 @@
-//! Where a run and its drafter meet: the drafter sees places of the text and the noise of its draws.
+//! The meeting of a run and its drafter: the drafter sees places of the text and the noise of its draws.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// Calls `propose` with the run's present place and the number of tokens that a draft may have there. Drafts
-/// end with the run's limit of tokens, and with `context`, the tokens that the model can hold. `sequence` is
-/// scratch.
+/// end at the run's limit of tokens, and at `context`, the number of tokens that the model can hold.
+/// `sequence` is scratch.
 pub(super) fn ask<T>(
     run: &Run,
     context: usize,

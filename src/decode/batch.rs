@@ -1,8 +1,8 @@
-//! Several runs with one model: every pass is shared by all runs, each with a draft of its own if it
+//! Decodes several texts with one model: all runs share every pass, each with a draft of its own if it
 //! speculates.
 //!
-//! Invariant: a run's tokens are those it has alone, whatever shares its passes, and whenever it joins; what
-//! goes wrong in one run ends that one only.
+//! Invariant: a run's tokens are those it would have alone, whatever shares its passes, and whenever it
+//! joins; an error in one run ends only that run.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -41,26 +41,26 @@ use crate::{
 pub struct BatchDecoder<B: BatchModel> {
     model: B,
     vocabulary: Vocabulary,
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     possible: Arc<TokenSet>,
-    /// By place in the model.
+    /// Sequences by place in the model.
     places: Vec<Option<Sequence>>,
     admission: Admission,
     next: u64,
     passes: usize,
-    /// What passes of all together cost.
+    /// Measured cost of the shared passes.
     cost: PassCost,
-    /// What drafts have gained lately.
+    /// Recent speedup by drafts.
     speedup: Speedup,
 }
 
-/// How many times what it costs a drafted token must be worth, where several sequences share a pass: a
-/// further token costs a good part of what one without a draft does there, so that a cost which is off by a
-/// little makes a loss of a gain.
+/// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
+/// costs nearly as much there as one without a draft, so a small error of the cost would turn a gain into a
+/// loss.
 const MARGIN: f64 = 1.1;
 
 impl<B: BatchModel> BatchDecoder<B> {
-    /// A decoder without sequences. One pass over the vocabulary.
+    /// Creates a decoder without sequences. One pass over the vocabulary.
     ///
     /// # Errors
     /// If the vocabulary has ids past the model's rows of logits, or the model has no room for a sequence.
@@ -84,9 +84,9 @@ impl<B: BatchModel> BatchDecoder<B> {
         })
     }
 
-    /// Reads at most so many tokens of prompts in a pass that other texts go on in, at least one, and four times
-    /// as many in one that none does: texts which have begun go on beside a long prompt, which can be cancelled
-    /// meanwhile. Default: a prompt is read in one pass.
+    /// Reads at most so many tokens of prompts in a pass that other texts go on in, at least one, and four
+    /// times as many in one that none does: texts which have begun go on beside a long prompt, which can be
+    /// cancelled meanwhile. Default: a prompt is read in one pass.
     #[must_use]
     pub fn prompt_chunk(mut self, tokens: usize) -> Self {
         self.admission.chunk = tokens.max(1);
@@ -94,16 +94,16 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Keeps keys and values of prompts in so many bytes, for the next ones of the same [scope](Turn::scope)
-    /// that begin alike (what was not used for longest goes first), and those of texts that gave their places up. Without effect
-    /// where the model [cannot copy them](BatchModel::copied_block). Default: nothing is kept.
+    /// that begin alike (what was not used for longest goes first), and those of texts that gave their places
+    /// up. Without effect where the model [cannot copy them](BatchModel::copied_block). Default: none.
     #[must_use]
     pub fn prefix_cache(mut self, bytes: usize) -> Self {
         self.admission.prefixes = Prefixes::new(bytes);
         self
     }
 
-    /// Lets texts in only while they have no more tokens together, those of prompts and those that they may yet
-    /// get included. One that alone may get more is let in by itself. Default: no bound but that of places.
+    /// Lets texts in only while they have no more tokens together, those of prompts and those that they may
+    /// yet get included. One that alone may get more is let in by itself. Default: no bound.
     #[must_use]
     pub fn most_tokens(mut self, tokens: usize) -> Self {
         self.admission.room = tokens;
@@ -116,8 +116,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.admission.prefixes.bytes()
     }
 
-    /// Adds a sequence that goes on from `prompt`, under `constraint` from its present state on. It joins
-    /// when there is a place.
+    /// Adds a sequence that continues `prompt`, under `constraint` from its present state on. It joins when
+    /// there is a place.
     ///
     /// # Errors
     /// If the constraint was compiled for another vocabulary. A prompt that is empty or too long is no error
@@ -131,11 +131,12 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.add_in_turn(prompt, constraint, options, None, Turn::default())
     }
 
-    /// As [`add`](Self::add), speculating with `drafter`. How long drafts are depends on what passes of all
-    /// sequences together cost, which is found out on the way; what the drafter knows of costs is not asked.
+    /// Adds a sequence like [`add`](Self::add), speculating with `drafter`. The length of drafts depends on
+    /// the cost of passes of all sequences together, which is measured on the way; the drafter's own costs
+    /// are not used.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// All of [`add`](Self::add).
     pub fn add_with_drafter(
         &mut self,
         prompt: &[TokenId],
@@ -146,12 +147,12 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.add_in_turn(prompt, constraint, options, Some(drafter), Turn::default())
     }
 
-    /// As [`add`](Self::add), speculating where there is a drafter. Where places are too few they go round
-    /// between clients, and between the requests of a client: a text that has one may give it up to another,
-    /// and goes on later where it was.
+    /// Adds a sequence like [`add`](Self::add), speculating where there is a drafter. Where places are too
+    /// few they go round between clients, and between the requests of a client: a text that has one may
+    /// give it up to another, and goes on later where it was.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// All of [`add`](Self::add).
     pub fn add_in_turn(
         &mut self,
         prompt: &[TokenId],
@@ -169,8 +170,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         Ok(id)
     }
 
-    /// Lets waiting sequences join, makes one pass for all, and takes a token for each. Returns what
-    /// happened, a token before the end it brings; nothing if there is no sequence left.
+    /// Lets waiting sequences join, makes one pass for all, and takes a token for each. Returns the events, a
+    /// token before the end that it brings; none if no sequence is left.
     pub fn step(&mut self) -> Vec<BatchEvent> {
         let mut events = Vec::new();
         self.empty_places();
@@ -225,8 +226,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
     }
 
-    /// Lets the model forget what is at places without a sequence. The next one at a place does so too, and is
-    /// told of errors.
+    /// Lets the model forget what is at places without a sequence. The next one at a place does so too, and
+    /// is told of errors.
     fn empty_places(&mut self) {
         for place in (0..self.places.len()).filter(|&place| self.places[place].is_none()) {
             if self.model.position(place) > 0 {
@@ -242,17 +243,17 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
     }
 
-    /// Ends a sequence here, wherever it is, and frees its place. What it generated, as if cut by length and
-    /// not completed, whatever its options say: see [`close`](Self::close) for that. `None` if it has ended
-    /// or never was.
+    /// Ends a sequence, wherever it is, and frees its place. Returns its text as if cut by length and not
+    /// completed, whatever its options are; for that see [`close`](Self::close). `None` if it has ended or
+    /// never existed.
     pub fn cancel(&mut self, sequence: SequenceId) -> Option<Generation> {
         Some(self.remove(sequence)?.run.into_generation(Finish::Length))
     }
 
-    /// Ends a sequence here, wherever it is, and frees its place. What it generated is completed by the
-    /// shortest text that makes it one of its constraint's language, as [`Steps::close`](super::Steps::close)
-    /// does: [`BatchEvent::Finished`], or [`BatchEvent::Failed`] if a budget is used up. `None` if it has
-    /// ended or never was. The others are not concerned, and no pass is made.
+    /// Ends a sequence, wherever it is, and frees its place. Its text is completed by the shortest text of
+    /// its constraint's language, as by [`Steps::close`](super::Steps::close): [`BatchEvent::Finished`], or
+    /// [`BatchEvent::Failed`] if a budget is used up. `None` if it has ended or never existed. The others are
+    /// not affected, and no pass is made.
     pub fn close(&mut self, sequence: SequenceId) -> Option<BatchEvent> {
         let mut found = self.remove(sequence)?;
         Some(match found.run.close() {
@@ -261,7 +262,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         })
     }
 
-    /// Takes a sequence out of its place, or of those that wait.
+    /// Removes a sequence from its place, or from the waiting ones.
     fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
         let is_it = |found: &Sequence| found.id == sequence;
         match self.admission.waiting.remove(sequence) {
@@ -270,23 +271,23 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
     }
 
-    /// A sequence's text so far but for what may turn out to be the beginning of a stop string. `None` if it
-    /// has ended or never was.
+    /// Returns a sequence's text so far, without a possible beginning of a stop string at its end. `None` if
+    /// it has ended or never existed.
     #[must_use]
     pub fn settled_text(&self, sequence: SequenceId) -> Option<&[u8]> {
         let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
         Some(all.find(|found| found.id == sequence)?.run.settled_text())
     }
 
-    /// How likely a sequence's tokens so far were, if its options ask for that. `None` if it has ended or never
-    /// was.
+    /// Returns the log-probabilities of a sequence's tokens so far, if its options ask for them. `None` if
+    /// it has ended or never existed.
     #[must_use]
     pub fn logprobs(&self, sequence: SequenceId) -> Option<&[Logprobs]> {
         let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
         Some(all.find(|found| found.id == sequence)?.run.logprobs())
     }
 
-    /// Sequences that have not ended, those that wait included.
+    /// Number of sequences that have not ended, waiting ones included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.iter().flatten().count() + self.admission.waiting.len()
@@ -298,9 +299,9 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.len() == 0
     }
 
-    /// Measures what passes cost, so that drafts are as long as pays from the first one on; some forty short
-    /// passes. Without it that is found out on the way. Does nothing while there are sequences, or where it
-    /// is known.
+    /// Measures the cost of passes, so that drafts have the right length from the first one on; some forty
+    /// short passes. Otherwise it is measured on the way. Does nothing if there are sequences, or if it is
+    /// known.
     ///
     /// # Errors
     /// If a pass fails.
@@ -316,7 +317,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
     }
 
-    /// Passes of the model so far.
+    /// Number of passes of the model so far.
     #[must_use]
     pub fn passes(&self) -> usize {
         self.passes
@@ -328,7 +329,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         &self.vocabulary
     }
 
-    /// Cuts what the model holds of each sequence back to what its text has of it.
+    /// Truncates the model's cache of each sequence to what its text has of it.
     fn cut_back(&mut self) -> Result<(), B::Error> {
         for (place, sequence) in self.places.iter().enumerate() {
             let Some(Sequence { run, .. }) = sequence else { continue };
@@ -339,8 +340,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         Ok(())
     }
 
-    /// Prepares the pass of these sequences. All guess at once, each beside drafts of the others that are as
-    /// long as the last ones; then all drafts are cut to what is worth it.
+    /// Prepares the pass of these sequences. All guess at once, each assuming that drafts of the others are
+    /// as long as the last ones; then all drafts are cut to what pays.
     fn prepare(&self, all: Vec<Placed<Between>>) -> Vec<Placed<Ready>> {
         let context = self.model.context();
         let (mut usual, mut without, mut drafting) = (Pass::default(), Pass::default(), 0);
@@ -380,7 +381,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         each(offers.into_iter().zip(cuts).collect(), |_| false, keep)
     }
 
-    /// The prepared pass of these sequences.
+    /// Makes the prepared pass of these sequences, and of those that read on.
     fn pass(&mut self, all: &[Placed<Ready>], reading: &[Reader]) -> Result<(Vec<Logits>, Took), B::Error> {
         let mut inputs = Vec::with_capacity(all.len() + reading.len());
         let (mut size, mut regular) = (Pass::default(), Pass::default());
@@ -411,8 +412,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         Ok((rows, Took { time: took, reckoned, times }))
     }
 
-    /// Takes tokens for these sequences, given the rows of their pass. Those that have not ended keep their
-    /// places.
+    /// Takes tokens for these sequences, given the rows of their pass. Sequences that have not ended keep
+    /// their places.
     fn take(&mut self, all: Vec<Placed<Ready>>, rows: Vec<Logits>, took: Took, events: &mut Vec<BatchEvent>) {
         let (context, sequences) = (self.model.context(), all.len());
         for Placed { place, sequence } in all.iter().filter(|one| one.sequence.phase.has_read_prompt()) {

@@ -29,18 +29,18 @@ impl<M: Model> DecoderBuilder<M> {
         Self { model, vocabulary: None, constraint: None, options: DecodeOptions::default(), drafter: None }
     }
 
-    /// The model's vocabulary. Must be given.
+    /// Sets the model's vocabulary. Required.
     pub fn vocabulary(self, vocabulary: Vocabulary) -> Self {
         Self { vocabulary: Some(vocabulary), ..self }
     }
 
-    /// What the text must be: each run starts at this constraint's present state. Compiled for the same
-    /// vocabulary. Without one the model is free.
+    /// Sets the constraint on the text: each run starts at its present state. It must be compiled for the
+    /// same vocabulary. Without one the model is free.
     pub fn constraint(self, constraint: Constraint) -> Self {
         Self { constraint: Some(constraint), ..self }
     }
 
-    /// All options at once, in place of those set before.
+    /// Sets all options at once, replacing those set before.
     pub fn options(self, options: DecodeOptions) -> Self {
         Self { options, ..self }
     }
@@ -69,13 +69,13 @@ impl<M: Model> DecoderBuilder<M> {
         self
     }
 
-    /// Verifies drafts of several tokens in one pass of the model. The tokens generated are the same, the time is not.
-    /// Default: none.
+    /// Sets a drafter: drafts of several tokens are verified in one pass of the model. The tokens generated
+    /// are the same, the time is not. Default: none.
     pub fn drafter(self, drafter: Drafter) -> Self {
         Self { drafter: Some(drafter), ..self }
     }
 
-    /// The decoder. One pass over the vocabulary.
+    /// Builds the decoder. One pass over the vocabulary.
     ///
     /// # Errors
     /// If there is no vocabulary, it has ids past the model's rows of logits (rows may be longer, as many

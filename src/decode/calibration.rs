@@ -1,4 +1,4 @@
-//! What passes cost, measured before the first draft.
+//! Measures the cost of passes before the first draft.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Measures `passes` over `token`: each twice, or once where passes are long. Calls `noted` with the seconds.
-/// The cache is empty then.
+/// Measures `passes` over `token`: each twice, or once if passes are long. Calls `noted` with the seconds.
+/// The cache is empty afterwards.
 pub(super) fn calibrate<M: Model>(
     model: &mut M,
     token: TokenId,
     passes: Vec<Pass>,
     mut noted: impl FnMut(Pass, f64),
 ) -> Result<(), DecodeError> {
-    /// Tokens in the cache meanwhile.
+    /// Number of tokens in the cache meanwhile.
     const BEFORE: usize = 32;
     const LONG: Duration = Duration::from_millis(30);
     model.truncate(0).map_err(DecodeError::model)?;
@@ -47,7 +47,7 @@ pub(super) fn calibrate<M: Model>(
     model.truncate(0).map_err(DecodeError::model)
 }
 
-/// One place of a model of several sequences.
+/// One place of a model with several sequences.
 pub(super) struct Place<'a, B> {
     pub(super) model: &'a mut B,
     pub(super) place: usize,
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::model::{OneByOne, ScriptedModel};
 
-    /// A small context has fewer tokens in the cache meanwhile, and passes that it has no room for are left
+    /// With a small context there are fewer tokens in the cache meanwhile, and passes without room are left
     /// out.
     #[test]
     fn passes_fit_into_the_context() {

@@ -1,18 +1,17 @@
 //! Masks over canonical tokenisations only: every prefix of the text is cut into tokens as the tokenizer
 //! itself cuts it.
 //!
-//! Of the tokens that the mask allows one is drawn; one with which the text is not the tokenizer's own split
-//! is refused and drawn again without replacement, so that the token is a draw from those that are allowed
-//! and canonical. Where none is, the last token goes and is refused in its place (depth-first search).
+//! Method: depth-first search. A token is drawn from the mask. If the text with it is not the tokenizer's own
+//! split, it is refused and another one is drawn without replacement, so that the token is a draw from those
+//! that are allowed and canonical. If none is, the last token is removed and refused at its place.
 //!
-//! What holds: a text is canonical, unless the budget of steps back was used up, after which tokens are free.
-//! What does not: the distribution is not the model's conditioned on canonical texts, as a token is drawn
-//! before it is known whether a canonical text follows; and texts that are canonical though one of their
-//! prefixes is not (where the tokenizer splits words by what follows them) are never written. Inside a
-//! character, where there is no text to split, any token is taken, and found out with the character's last
-//! byte.
+//! Guarantee: a text is canonical, unless the budget of steps back was used up, after which tokens are free.
+//! Limits: the distribution is not the model's conditioned on canonical texts, as a token is drawn before it
+//! is known whether a canonical text follows; and texts that are canonical though one of their prefixes is
+//! not (if the tokenizer splits words by what follows them) are never written. Inside a character, where
+//! there is no text to split, any token is taken, and checked with the character's last byte.
 //!
-//! It costs whole rows of logits, and for each draw a call of the tokenizer with the text so far.
+//! Cost: whole rows of logits, and for each draw a call of the tokenizer with the text so far.
 
 use std::time::Duration;
 
@@ -32,19 +31,19 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// Steps back in a text after which its tokens are free.
+/// Number of steps back in a text after which its tokens are free.
 const MOST_BACK: usize = 256;
 
 /// Writes texts of canonical tokens: those that the tokenizer itself makes of the text. With the feature
 /// `tokenizers`.
 ///
-/// Nothing is drafted, and tokens come one a pass. What is shown of a text could be taken back, so it comes
+/// Nothing is drafted, and tokens come one a pass. Any part of the text may be taken back, so it is returned
 /// as a whole.
 #[derive(Debug)]
 pub struct CanonicalDecoder<'a, M: Model> {
     model: &'a mut M,
     tokenizer: Tokenizer,
-    /// Before the text.
+    /// The constraint before the text.
     start: Constraint,
     options: DecodeOptions,
 }
@@ -53,19 +52,20 @@ pub struct CanonicalDecoder<'a, M: Model> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CanonicalText {
-    /// The text. What was taken back is not in it, but its passes and draws are in what it cost.
+    /// The text. Removed tokens are not in it, but their passes and draws are in its cost.
     pub generation: Generation,
     /// Time until the first token was drawn.
     pub first: Duration,
-    /// Tokens that were refused after they were drawn, and steps back.
+    /// Number of tokens that were refused after they were drawn, and of steps back.
     pub redraws: usize,
-    /// Are the tokens those that the tokenizer makes of the text? False where 256 steps back were not enough.
-    /// `None` where the tokenizer makes none, as of a text that was cut inside a character.
+    /// Are the tokens those that the tokenizer makes of the text? False if 256 steps back were not enough.
+    /// `None` if the tokenizer makes none, as of a text that was cut inside a character.
     pub canonical: Option<bool>,
 }
 
 impl<'a, M: Model> CanonicalDecoder<'a, M> {
-    /// A decoder whose texts begin where `constraint` is. `tokenizer` is that of the constraint's vocabulary.
+    /// Creates a decoder whose texts begin at `constraint`. `tokenizer` is that of the constraint's
+    /// vocabulary.
     ///
     /// # Errors
     /// If the vocabulary has ids past the model's rows of logits, the grammar asks for special tokens, which
@@ -85,7 +85,7 @@ impl<'a, M: Model> CanonicalDecoder<'a, M> {
         Ok(Self { model, tokenizer: tokenizer.clone(), start: constraint.fork(), options: options.clone() })
     }
 
-    /// Writes a text that goes on from `prompt`. `go_on` is asked before each pass; where it says no, the
+    /// Writes a text that continues `prompt`. `go_on` is called before each pass; if it returns false, the
     /// text is cut as by length.
     ///
     /// # Errors
@@ -116,14 +116,14 @@ impl<'a, M: Model> CanonicalDecoder<'a, M> {
 struct Search<'a> {
     tokenizer: &'a Tokenizer,
     vocabulary: &'a Vocabulary,
-    /// What was refused at each place of the text, up to the next one.
+    /// Tokens refused at each place of the text, up to the next one.
     refused: Vec<Vec<TokenId>>,
     redraws: usize,
     back: usize,
 }
 
 impl Search<'_> {
-    /// Is the text with this token behind it the tokenizer's own split, as far as that can be said?
+    /// Is the text with this token the tokenizer's own split, as far as can be told?
     fn fits(&self, text: &Text, token: TokenId) -> bool {
         let Some(bytes) = self.vocabulary.bytes(token).filter(|_| !self.vocabulary.is_end_of_text(token))
         else {

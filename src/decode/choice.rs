@@ -1,7 +1,7 @@
 //! Chooses the token of one row of logits under a constraint.
 //!
-//! Invariant: the token is the one that penalising, masking and drawing, in this order, then give, whichever
-//! way it was found; the choice depends on the row, the tokens before it, the constraint's state and the seed
+//! Invariant: the token is the one that penalising, masking and drawing, in this order, give, whichever way
+//! it was found; the choice depends on the row, the tokens before it, the constraint's state and the seed
 //! only, so rows of a draft can be judged one by one.
 
 use std::{fmt, sync::Arc};
@@ -21,7 +21,7 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// What every choice of a run has in common.
+/// The settings that all choices of a run share.
 #[derive(Clone)]
 pub(super) struct Chooser {
     sampler: Sampler,
@@ -29,7 +29,7 @@ pub(super) struct Chooser {
     penalties: Penalties,
     /// Are masks known before passes?
     ahead: bool,
-    /// All tokens that can be generated at all; see [`possible`].
+    /// All tokens that can be generated; see [`possible`].
     possible: Arc<TokenSet>,
 }
 
@@ -44,8 +44,8 @@ impl Chooser {
         }
     }
 
-    /// The token after `tokens`, the whole sequence so far, prompt included, given its row of logits and the
-    /// constraint after them; counts what it did in `stats`.
+    /// Chooses the token after `tokens`, the whole sequence so far with the prompt, given its row of logits
+    /// and the constraint after them; counts its work in `stats`.
     ///
     /// # Errors
     /// If the logits cannot be drawn from, nothing is allowed, or the constraint fails.
@@ -77,8 +77,8 @@ impl Chooser {
         Ok(token)
     }
 
-    /// What would be drawn after `tokens` from another model's row among the allowed tokens, or else all that
-    /// can be generated. Two draws; nothing where there is no first one.
+    /// Predicts the draw after `tokens` from another model's row among the allowed tokens, or else all that
+    /// can be generated. Costs two draws; `None` if there is no first one.
     pub(super) fn foresee(
         &self,
         row: &[f32],
@@ -97,8 +97,9 @@ impl Chooser {
         Some(Drawn { token, margin })
     }
 
-    /// As [`choose`](Self::choose), from row `index` of rows that may still be in the making: the mask is made first.
-    /// Not where tokens are penalised, and only where masks need not wait for the model's own choice.
+    /// Chooses like [`choose`](Self::choose), from row `index` of rows that may still be in progress: the
+    /// mask is made first. Not possible with penalties, and only if masks need not wait for the model's own
+    /// choice.
     pub(super) fn choose_kept(
         &self,
         rows: &Kept<DecodeError>,
@@ -138,7 +139,7 @@ impl Chooser {
         self.ahead
     }
 
-    /// The token to take where the model by itself would take `own`.
+    /// Returns the token to take if the model's own choice is `own`.
     fn constrained(
         &self,
         own: TokenId,
@@ -147,8 +148,8 @@ impl Chooser {
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError> {
-        // If the model's choice is allowed, the draw among the allowed tokens gives it too. Not with cuts: what is
-        // cut off depends on the mask.
+        // If the model's choice is allowed, the draw among the allowed tokens gives it too. Not with cuts,
+        // which depend on the mask.
         let same = !self.sampler.sampling().cuts();
         let ask_first = self.masking == Masking::Opportunistic && same;
         if ask_first && timed(&mut stats.mask_time, || constraint.allows(own))? {
@@ -159,12 +160,12 @@ impl Chooser {
         if same && mask.contains(own) { Ok(own) } else { self.draw(row, mask, position) }
     }
 
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     pub(super) fn possible(&self) -> &TokenSet {
         &self.possible
     }
 
-    /// How it draws.
+    /// The sampler.
     pub(super) fn sampler(&self) -> &Sampler {
         &self.sampler
     }
@@ -184,7 +185,7 @@ impl fmt::Debug for Chooser {
     }
 }
 
-/// All tokens that can be generated at all: those with bytes, and end of text. One pass over the vocabulary.
+/// Returns all tokens that can be generated: those with bytes, and end of text. One pass over the vocabulary.
 pub(crate) fn possible(vocabulary: &Vocabulary) -> TokenSet {
     let mut possible = vocabulary.empty_set();
     for (token, _) in vocabulary.text_tokens().filter(|(_, bytes)| !bytes.is_empty()) {

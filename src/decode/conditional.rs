@@ -1,13 +1,13 @@
-//! Drawing from the model *conditioned* on the language: sequential importance resampling, a particle filter.
+//! Draws from the model *conditioned* on the language: sequential importance resampling, a particle filter.
 //!
 //! Masks sample the locally projected distribution: each token is drawn from what its mask keeps, whatever
 //! the rest of the text will cost. The model conditioned on the language (arXiv 2405.21047) weighs a text by
-//! the product of the probability that its masks kept. Here some texts, the particles, are written side by
-//! side. Each carries that product, and where the effective sample size falls under half of their number
-//! they are drawn anew by it (systematic resampling). At the end one is drawn by the weights.
+//! the product of the probabilities that its masks kept. Here several texts, the particles, are written side
+//! by side, each with that product as its weight. If the effective sample size falls under half of their
+//! number, they are resampled by weight (systematic resampling). At the end one is drawn by the weights.
 //!
 //! The weight of a place does not depend on the token drawn there, so particles are resampled before the
-//! draw, and copies part at once. With one particle the tokens are those of masks with the same seed; the
+//! draw, and copies diverge at once. With one particle the tokens are those of masks with the same seed; the
 //! distribution comes nearer to the conditional one with every further particle, and is never quite it.
 //!
 //! Invariants: tokens, weights and choices are a function of model, prompt, constraint, options and number of
@@ -41,14 +41,14 @@ use crate::{
 #[derive(Debug)]
 pub struct ConditionalDecoder<B: BatchModel> {
     model: B,
-    /// Before the text.
+    /// The constraint before the text.
     start: Constraint,
     options: DecodeOptions,
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     possible: TokenSet,
 }
 
-/// A text that was drawn, and what is known of the distribution by it.
+/// A text that was drawn, and estimates of the distribution.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ConditionalText {
@@ -57,23 +57,23 @@ pub struct ConditionalText {
     pub generation: Generation,
     /// Time until every particle had its first token.
     pub first: Duration,
-    /// Sum of the logs of the probability that its masks kept, end of text included.
+    /// Sum of the logs of the probabilities that its masks kept, end of text included.
     pub log_kept: f64,
     /// Estimate of the log of the probability that the model by itself writes a text of the language within
     /// the limit of length. Its exponential is unbiased. `None` if no particle finished.
     pub log_language: Option<f64>,
-    /// Effective sample size of the last weights: from 1, where one particle has all the weight, to the
-    /// number of particles.
+    /// Effective sample size of the last weights: from 1, if one particle has all the weight, to the number
+    /// of particles.
     pub effective: f64,
-    /// How often particles were drawn anew.
+    /// Number of resamplings.
     pub resamplings: usize,
-    /// Tokens of all passes: those of copied particles are fed again.
+    /// Number of tokens of all passes: those of copied particles are fed again.
     pub fed: usize,
 }
 
 impl<B: BatchModel> ConditionalDecoder<B> {
-    /// A decoder with a particle for each sequence of the model, whose texts begin where `constraint` is. One
-    /// pass over the vocabulary.
+    /// Creates a decoder with a particle for each sequence of the model, whose texts begin at `constraint`.
+    /// One pass over the vocabulary.
     ///
     /// # Errors
     /// If the model has no room for a sequence, the constraint's vocabulary has ids past its rows of logits,
@@ -96,7 +96,7 @@ impl<B: BatchModel> ConditionalDecoder<B> {
         Ok(Self { model, start, options: options.clone(), possible })
     }
 
-    /// Draws a text that goes on from `prompt`. `go_on` is asked before each pass; where it says no, the
+    /// Draws a text that continues `prompt`. `go_on` is called before each pass; if it returns false, the
     /// particles are cut as by length.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl<B: BatchModel> ConditionalDecoder<B> {
         Ok(text)
     }
 
-    /// What draws the tokens of a place: the first one's noise is that of masks with the same seed.
+    /// Returns the sampler of a place: the first one's noise is that of masks with the same seed.
     fn sampler(&self, place: usize) -> Sampler {
         let seed = match place {
             0 => self.options.seed,
@@ -153,7 +153,7 @@ impl<B: BatchModel> ConditionalDecoder<B> {
     }
 }
 
-/// Positions that no token has, whose noise is for what is not a token.
+/// Positions that no token has, whose noise serves other draws.
 const SEEDS: u64 = u64::MAX;
 const RESAMPLING: u64 = u64::MAX - 1;
 const CHOICE: u64 = u64::MAX - 2;
@@ -162,14 +162,14 @@ fn as_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX - 1)
 }
 
-/// A number in 0..1 of random bits.
+/// Converts random bits to a number in 0..1.
 fn uniform(bits: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact in f64")]
     let uniform = (bits >> 11) as f64 / 9_007_199_254_740_992.0;
     uniform
 }
 
-/// Where a particle is.
+/// The state of a particle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
@@ -179,18 +179,18 @@ enum State {
     Cut,
 }
 
-/// One of the texts.
+/// A particle: one of the texts.
 #[derive(Debug)]
 struct Particle {
     constraint: Constraint,
     /// Prompt and text.
     sequence: Vec<TokenId>,
-    /// What may follow.
+    /// The tokens that may follow.
     allowed: TokenSet,
     state: State,
-    /// Log of the weight since particles were last drawn anew.
+    /// Log of the weight since the last resampling.
     log_weight: f64,
-    /// Sum of the logs of the probability that its masks kept.
+    /// Sum of the logs of the probabilities that its masks kept.
     log_kept: f64,
 }
 
@@ -211,7 +211,7 @@ impl Particle {
         Self { constraint, sequence, allowed: self.allowed.clone(), ..*self }
     }
 
-    /// Its weight among others: zero if it was cut.
+    /// Returns the log of its weight among others: zero weight if it was cut.
     fn log_share(&self) -> f64 {
         if self.state == State::Cut { f64::NEG_INFINITY } else { self.log_weight }
     }
@@ -220,13 +220,13 @@ impl Particle {
 /// All particles of one text, by their places in the model.
 struct Filter<'a> {
     particles: Vec<Particle>,
-    /// What the model was fed of each place.
+    /// The tokens in the model's cache of each place.
     held: Vec<Vec<TokenId>>,
     samplers: Vec<Sampler>,
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     possible: &'a TokenSet,
     temperature: f64,
-    /// Most tokens of a text.
+    /// Greatest number of tokens of a text.
     most: usize,
     /// Log of the product of mean weights at past resamplings.
     log_language: f64,
@@ -240,8 +240,8 @@ impl Filter<'_> {
         self.particles.iter().any(|particle| particle.state == State::Running)
     }
 
-    /// A pass for all that are running; rows by place. What a place's cache has in common with its particle
-    /// stays.
+    /// Makes a pass for all running particles; returns rows by place. The part of a place's cache that agrees
+    /// with its particle is kept.
     fn pass<B: BatchModel>(&mut self, model: &mut B) -> Result<Vec<Option<Logits>>, DecodeError> {
         let mut inputs = Vec::new();
         for (place, particle) in self.particles.iter().enumerate() {
@@ -306,8 +306,8 @@ impl Filter<'_> {
         if self.particles.iter().any(is_left) { Ok(()) } else { Err(DecodeError::draw(why, position)) }
     }
 
-    /// Draws particles anew if their effective sample size is under half of their number; those that are kept
-    /// stay at their places. By place, where the particle there was before.
+    /// Resamples particles if their effective sample size is under half of their number; survivors stay at
+    /// their places. Returns the former place of the particle at each place.
     fn resample(&mut self, uniform: f64) -> Vec<usize> {
         let count = self.particles.len();
         let mut sources: Vec<usize> = (0..count).collect();
@@ -329,8 +329,7 @@ impl Filter<'_> {
         sources
     }
 
-    /// Draws a token for all that are running, each from the row of its source, with the noise of its own
-    /// place.
+    /// Draws a token for each running particle, from the row of its source, with the noise of its own place.
     fn draw(
         &mut self,
         rows: &[Option<Logits>],
@@ -354,12 +353,12 @@ impl Filter<'_> {
         Ok(())
     }
 
-    /// The weights relative to the largest, and the log of their mean.
+    /// Returns the weights relative to the largest, and the log of their mean.
     fn weights(&self) -> (Vec<f64>, f64) {
         relative(&self.particles.iter().map(Particle::log_share).collect::<Vec<_>>())
     }
 
-    /// One of the particles, by their weights; of those that were cut only if there is no other.
+    /// Chooses one of the particles by weight; one that was cut only if there is no other.
     fn choose(mut self, uniform: f64) -> ConditionalText {
         let still = |particle: &&mut Particle| particle.state == State::Running;
         self.particles.iter_mut().filter(still).for_each(|particle| particle.state = State::Cut);
@@ -397,7 +396,7 @@ impl Filter<'_> {
     }
 }
 
-/// The tokens of the mask that end the text.
+/// Returns the tokens of the mask that end the text.
 fn ends(mask: &TokenSet, constraint: &Constraint) -> TokenSet {
     let vocabulary = constraint.vocabulary();
     let mut ends = vocabulary.empty_set();

@@ -27,19 +27,19 @@ pub struct Decoder<M: Model> {
     pub(super) constraint: Option<Constraint>,
     pub(super) options: DecodeOptions,
     pub(super) drafter: Option<Drafter>,
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     pub(super) possible: Arc<TokenSet>,
 }
 
 impl<M: Model> Decoder<M> {
-    /// A builder of a decoder of `model`.
+    /// Creates a builder of a decoder of `model`.
     pub fn builder(model: M) -> DecoderBuilder<M> {
         DecoderBuilder::new(model)
     }
 
-    /// Goes on from `prompt` until the text ends. Every run starts anew: the cache is emptied, and the
-    /// constraint is where it was given. The draw of a token is keyed by its index in the whole sequence,
-    /// prompt included.
+    /// Continues `prompt` until the text ends. Every run starts anew, with an empty cache and the
+    /// constraint's initial state. The draw of a token is keyed by its index in the whole sequence, prompt
+    /// included.
     ///
     /// # Errors
     /// If the prompt is empty or does not fit in the context, or a pass, a draw or the constraint fails.
@@ -96,8 +96,8 @@ impl<M: Model> Decoder<M> {
         serde_json::from_slice(&generated?.text).map_err(DecodeError::of_type)
     }
 
-    /// The tokens that [`generate`](Self::generate) would give, one by one as the model makes them. To
-    /// cancel, stop asking: what was generated stays available.
+    /// Iterates over the tokens of [`generate`](Self::generate), one by one as the model makes them. To
+    /// cancel, stop iterating: the text so far stays available.
     pub fn steps(&mut self, prompt: &[TokenId]) -> Steps<'_, M> {
         let possible = Arc::clone(&self.possible);
         let run = Run::new(prompt, self.vocabulary.clone(), possible, self.constraint.clone(), &self.options);
@@ -116,18 +116,18 @@ impl<M: Model> Decoder<M> {
         &self.model
     }
 
-    /// The model, for passes beside the runs. What its cache holds does not matter: every run starts anew.
+    /// The model, for passes besides the runs. Its cache does not matter: every run starts anew.
     pub fn model_mut(&mut self) -> &mut M {
         &mut self.model
     }
 
-    /// Gives the model back.
+    /// Returns the model.
     #[must_use]
     pub fn into_model(self) -> M {
         self.model
     }
 
-    /// Puts another constraint in place of the present one, for the runs to come; `None` frees the model.
+    /// Replaces the constraint for later runs; `None` frees the model.
     ///
     /// # Errors
     /// If it was compiled for another vocabulary; the present one stays then.
@@ -137,14 +137,15 @@ impl<M: Model> Decoder<M> {
         Ok(())
     }
 
-    /// Puts another drafter in place of the present one, for the runs to come, and gives that back; `None` for plain
-    /// runs. What it has learnt and measured goes with it.
+    /// Replaces the drafter for later runs, and returns the old one; `None` for plain runs. Its knowledge and
+    /// measurements go with it.
     pub fn set_drafter(&mut self, drafter: Option<Drafter>) -> Option<Drafter> {
         std::mem::replace(&mut self.drafter, drafter)
     }
 
-    /// Measures what passes over several tokens cost, so that drafts are as long as pays from the first one on; some
-    /// forty short passes. Without it that is found out as runs go on. Does nothing where it is known, or is not asked.
+    /// Measures the cost of passes over several tokens, so that drafts have the right length from the first
+    /// one on; some forty short passes. Otherwise it is measured as runs go on. Does nothing if it is known,
+    /// or not needed.
     ///
     /// # Errors
     /// If a pass fails.
@@ -160,13 +161,13 @@ impl<M: Model> Decoder<M> {
         }
     }
 
-    /// What makes drafts, if runs speculate.
+    /// The drafter, if runs speculate.
     #[must_use]
     pub fn drafter(&self) -> Option<&Drafter> {
         self.drafter.as_ref()
     }
 
-    /// How tokens are drawn, and when runs end; for the runs to come.
+    /// Options of draws and of the end of runs, for later runs.
     pub fn options_mut(&mut self) -> &mut DecodeOptions {
         &mut self.options
     }

@@ -2,11 +2,11 @@
 //!
 //! The draft model's row is masked by a fork of the constraint, as the model's is ("Automata-based
 //! constraints for language model decoding", arXiv 2407.08103, 5.3), and the guess is drawn from it with the
-//! very noise of the model's own draw: where the two distributions are equal, the guess is the token that
-//! comes. A guess costs a pass of the draft model over what it has not read, and none where a single token
-//! may follow.
+//! same noise as the model's own draw (Gumbel coupling): if the two distributions are equal, the guess is the
+//! sampled token. A guess costs a pass of the draft model over what it has not read, and none where only a
+//! single token may follow.
 //!
-//! Invariant: the draft model's cache is a prefix of the text and its draft. What was refused is cut off
+//! Invariant: the draft model's cache is a prefix of the text and its draft. Refused tokens are cut off
 //! before the next pass, so a guess is that of a draft model which has read nothing else.
 
 use std::fmt;
@@ -26,23 +26,23 @@ pub enum DraftMask {
     /// Yes: it guesses only tokens that may follow.
     #[default]
     On,
-    /// No: a guess that the grammar forbids ends the draft. To measure what the mask is worth.
+    /// No: a guess that the grammar forbids ends the draft. For measuring what the mask is worth.
     Off,
 }
 
-/// How the guesses of a draft model went.
+/// Counts of the guesses of a draft model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DraftTally {
-    /// Guesses, whether they were heard or not.
+    /// Number of guesses, used or not.
     pub guessed: usize,
-    /// Those among them to which the text came: all before them was right, and the next token was drawn.
+    /// Number of guesses that the text has reached: all before them was right, and the next token was drawn.
     pub judged: usize,
-    /// Those of the judged ones that were the token drawn.
+    /// Number of reached guesses that were the token drawn.
     pub right: usize,
 }
 
-/// Guesses what a second model would draw. For one text at a time; of a batch each text needs one of its own.
+/// Guesses what a second model would draw. For one text at a time; in a batch each text needs one of its own.
 ///
 /// ```
 /// use domino::{
@@ -65,43 +65,43 @@ pub struct DraftTally {
 /// ```
 pub struct DraftModel<M: Model> {
     model: M,
-    /// What the model's cache holds.
+    /// The tokens in the model's cache.
     read: Vec<TokenId>,
     mask: DraftMask,
     /// The tokens that end a text.
     ends: Vec<TokenId>,
-    /// How often guesses were right, by whether draws are greedy and by the kind of their margin.
+    /// Rates of right guesses, by whether draws are greedy and by the kind of their margin.
     rates: [[Rate; EXPECTED.len()]; 2],
-    /// The same of all guesses.
+    /// Rate of right guesses of all kinds.
     rate: Rate,
-    /// The sequence, draft included, at which it was asked last.
+    /// The sequence, draft included, at which it last guessed.
     asked: Vec<TokenId>,
-    /// Guesses in that draft to which the text has not come yet, in order of position.
+    /// Guesses in that draft that the text has not reached yet, in order of position.
     open: Vec<Open>,
     /// Seconds of a pass for a guess.
     seconds: Option<Median>,
-    /// Guesses that were not made since the last one, as they were not worth their time.
+    /// Number of guesses declined since the last one, as they were not worth their time.
     declined: usize,
     tally: DraftTally,
 }
 
-/// A guess that may be judged.
+/// A guess that may still be judged.
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    /// Where in the whole sequence.
+    /// Position in the whole sequence.
     position: usize,
     token: TokenId,
     greedy: bool,
-    /// Which kind of margin it has.
+    /// Kind of its margin.
     kind: usize,
 }
 
 impl<M: Model> DraftModel<M> {
-    /// Guesses not made after which one is made all the same, to see whether they have become cheaper.
+    /// Number of declined guesses after which one is made anyway, to see whether they have become cheaper.
     const PATIENCE: usize = 64;
 
-    /// A proposer that asks `model`, whose vocabulary is `own`, for a model of vocabulary `target`. One pass
-    /// over both vocabularies.
+    /// Creates a proposer that asks `model`, whose vocabulary is `own`, for a model of vocabulary `target`.
+    /// One pass over both vocabularies.
     ///
     /// # Errors
     /// If a token is another text in the two vocabularies, or the draft model has no logits for some.
@@ -126,26 +126,26 @@ impl<M: Model> DraftModel<M> {
         })
     }
 
-    /// Sets whether it is kept to the grammar. Default: it is.
+    /// Sets whether it is kept to the grammar. Default: yes.
     #[must_use]
     pub fn mask(self, mask: DraftMask) -> Self {
         Self { mask, ..self }
     }
 
-    /// How its guesses went so far.
+    /// The counts of its guesses so far.
     #[must_use]
     pub fn tally(&self) -> DraftTally {
         self.tally
     }
 
-    /// Gives the model back.
+    /// Returns the model.
     #[must_use]
     pub fn into_model(self) -> M {
         self.model
     }
 
-    /// The pass over what it has not read of `tokens`, at least the last one. `None` where it fails, or they
-    /// do not fit in the context.
+    /// Makes the pass over what it has not read of `tokens`, at least the last one. `None` if it fails, or
+    /// they do not fit in the context.
     fn pass(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Option<Logits> {
         if tokens.is_empty() || tokens.len() > self.model.context() {
             return None;
@@ -168,7 +168,7 @@ impl<M: Model> DraftModel<M> {
         }
     }
 
-    /// What it would draw here; nothing where that is not worth its time.
+    /// Returns what it would draw here; `None` if that is not worth its time.
     fn drawn(&mut self, site: &mut Site<'_>) -> Option<Drawn> {
         if self.mask == DraftMask::Off || !site.is_constrained() {
             let logits = self.timed_pass(site, Rows::Last)?;
@@ -182,7 +182,7 @@ impl<M: Model> DraftModel<M> {
         site.draw(logits.last()?)
     }
 
-    /// The pass for a guess at a site, unless it is not worth its time.
+    /// Makes the pass for a guess at a site, unless it is not worth its time.
     fn timed_pass(&mut self, site: &Site<'_>, rows: Rows<'_>) -> Option<Logits> {
         let retried = self.declined >= Self::PATIENCE;
         if let (Some(worth), Some(seconds)) = (site.worth(), &self.seconds)
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
     use crate::model::ScriptedModel;
 
-    /// By seconds that no pass takes, and that every pass takes.
+    /// Tests guesses with passes that take no time, and all of it.
     #[test]
     fn a_guess_that_is_not_worth_its_time_is_not_made() {
         let builder = Vocabulary::builder().token(TokenId::new(0), "a").token(TokenId::new(1), "b");

@@ -1,6 +1,6 @@
-//! Why a decoder cannot be built, or a run cannot go on.
+//! Errors of building a decoder, and of runs.
 //!
-//! Invariant: a failed step has generated nothing; what came before it stands.
+//! Invariant: a failed step has generated nothing; the text before it stands.
 
 use super::sampler::DrawError;
 use crate::constraint::StepError;
@@ -22,9 +22,9 @@ pub enum BuildErrorKind {
     OtherVocabulary,
     /// The model of a batch has no room for a sequence.
     NoSequences,
-    /// An option that a draw from the conditional distribution cannot heed.
+    /// An option that a draw from the conditional distribution does not support.
     NotConditional(&'static str),
-    /// An option, or a kind of grammar, with which a text of canonical tokens cannot be written.
+    /// An option, or a kind of grammar, that canonical texts do not support.
     NotCanonical(&'static str),
 }
 
@@ -35,7 +35,7 @@ pub struct BuildError {
 }
 
 impl BuildError {
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &BuildErrorKind {
         &self.kind
@@ -94,7 +94,7 @@ pub enum DecodeErrorKind {
     Logits {
         /// Index of the token to be drawn in the whole sequence, prompt included.
         position: usize,
-        /// What is wrong with them.
+        /// The fault.
         error: DrawError,
     },
     /// The text is not complete, yet no token of the vocabulary can follow: it lacks tokens for bytes that
@@ -120,19 +120,19 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &DecodeErrorKind {
         &self.kind
     }
 
-    /// A type that cannot be written or read.
+    /// Creates the error of a type that cannot be written or read.
     #[cfg(feature = "schemars")]
     pub(super) fn of_type(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: DecodeErrorKind::Type, source: Some(Box::new(source)) }
     }
 
-    /// A draw that failed at a position.
+    /// Creates the error of a draw that failed at a position.
     pub(crate) fn draw(error: DrawError, position: usize) -> Self {
         match error {
             DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
@@ -150,13 +150,13 @@ impl DecodeError {
         }
     }
 
-    /// Another engine that failed.
+    /// Creates the error of another engine.
     #[cfg(feature = "experiments")]
     pub(crate) fn peer(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: DecodeErrorKind::Peer, source: Some(Box::new(source)) }
     }
 
-    /// A forward pass that failed.
+    /// Creates the error of a failed forward pass.
     pub(crate) fn model(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: DecodeErrorKind::Model, source: Some(Box::new(source)) }
     }

@@ -1,27 +1,27 @@
-//! Token healing: the end of a prompt is written again, so that tokens may cross it (paper, 3.5).
+//! Token healing: rewrites the end of a prompt, so that tokens may cross it (paper, 3.5).
 //!
-//! A prompt that ends in the middle of what would be one token, as `http:` before `//`, is split as no text
-//! that the model has seen. So the last tokens are taken back, and the text begins with their bytes: by
-//! whichever tokens the model likes.
+//! A prompt that ends inside what would be one token, as `http:` before `//`, is split unlike any text that
+//! the model has seen. So the last tokens are taken back, and the text begins with their bytes, in whichever
+//! tokens the model likes.
 
 use crate::{ids::TokenId, vocab::Vocabulary};
 
-/// Most tokens that are taken back.
+/// Greatest number of tokens taken back.
 const MOST: usize = 4;
 
-/// How a prompt is healed.
+/// The healing of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Healing {
-    /// Tokens of the prompt that stay; one at least.
+    /// Number of tokens of the prompt that stay; at least one.
     pub kept: usize,
     /// The bytes of the others, with which the text begins; see [`Grammar::after`](crate::Grammar::after).
     pub bytes: Vec<u8>,
 }
 
 impl Healing {
-    /// Takes back as many of the last four tokens as a token may begin with that goes on; none that is
-    /// special, and not all. A walk down the trie for each.
+    /// Takes back as many of the last four tokens as some longer token may begin with; none that is special,
+    /// and not all. A walk down the trie for each.
     #[must_use]
     pub fn of(vocabulary: &Vocabulary, prompt: &[TokenId]) -> Self {
         let mut healing = Self { kept: prompt.len(), bytes: Vec::new() };

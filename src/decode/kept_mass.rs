@@ -1,4 +1,4 @@
-//! How much of the model's probability a mask keeps.
+//! The probability mass that a mask keeps.
 //!
 //! The sum of its logs over a text, end of text included, is the text's importance weight: masks sample the
 //! locally projected distribution, and the model conditioned on the language is that one times the weight,
@@ -7,22 +7,22 @@
 use super::{noise, race::for_each_logit};
 use crate::vocab::TokenSet;
 
-/// Log of the probability that `row`, at `temperature`, gives the `allowed` tokens among all that are
-/// `possible`. Minus infinity if it gives them none, not a number if the row has numbers that are none or
-/// plus infinity. Two passes over the row for each set.
+/// Returns the log of the probability that `row`, at `temperature`, gives the `allowed` tokens among all that
+/// are `possible`. Minus infinity if it gives them none; NaN if the row has NaN or plus infinity. Two passes
+/// over the row for each set.
 pub(crate) fn log_kept(row: &[f32], allowed: &TokenSet, possible: &TokenSet, temperature: f64) -> f64 {
     let kept = log_mass(row, allowed, temperature);
     if kept == f64::NEG_INFINITY { kept } else { kept - log_mass(row, possible, temperature) }
 }
 
-/// Log of the sum of the exponentials of some tokens' logits over the temperature.
+/// Returns the log-sum-exp of some tokens' logits over the temperature.
 pub(crate) fn log_mass(row: &[f32], tokens: &TokenSet, temperature: f64) -> f64 {
     let mut logits = Vec::with_capacity(row.len().min(tokens.len()));
     for_each_logit(row, tokens, |_, logit| logits.push(logit));
     log_sum(logits.iter().copied(), temperature)
 }
 
-/// Log of the sum of the exponentials of logits over the temperature.
+/// Returns the log-sum-exp of logits over the temperature.
 pub(crate) fn log_sum(logits: impl Iterator<Item = f32> + Clone, temperature: f64) -> f64 {
     let scaled = |logit: f32| f64::from(logit) / temperature;
     let largest = logits.clone().map(scaled).fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-//! The part of a distribution that is worth learning from.
+//! Selects the part of a distribution that is worth learning from.
 
 use super::{noise::exp, race};
 use crate::{
@@ -6,17 +6,18 @@ use crate::{
     vocab::{Contents, TokenSet},
 };
 
-/// Most tokens that are told.
+/// Greatest number of tokens selected.
 const MOST: usize = 96;
-/// Probability below which a token is not told.
+/// Probability below which a token is left out.
 const LEAST: f64 = 0.0005;
-/// How far below the largest a logit is not looked at: its token's probability is below [`LEAST`].
+/// Distance below the largest logit at which a token's probability is certainly below [`LEAST`].
 const FAR: f32 = 8.0;
-/// Tokens of a word of a set.
+/// Number of tokens in a word of a set.
 const WORD: usize = 64;
 
-/// The likelier ones of the allowed tokens, with their probabilities among these. One pass over the allowed logits, for the
-/// largest of each word's, and one over those of words where it is close to the largest of all.
+/// Returns the likelier of the allowed tokens, with their probabilities among these. One pass over the
+/// allowed logits, for the largest of each word's, and one over those of words where it is close to the
+/// largest of all.
 pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
     let tops = race::tops(row, allowed);
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -84,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition.
+        /// Compares with the definition.
         #[test]
         fn as_one_by_one(
             row in prop::collection::vec(prop_oneof![-30.0..5.0_f32, Just(f32::NEG_INFINITY)], 1..300),

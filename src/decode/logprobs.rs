@@ -1,4 +1,4 @@
-//! How likely the tokens are that were drawn, and which others would have been.
+//! Log-probabilities of the tokens that were drawn, and of likely alternatives.
 //!
 //! Invariant: it only looks: logprobs depend on the model's row and the mask, and change no token.
 
@@ -15,32 +15,32 @@ use crate::{ids::TokenId, vocab::TokenSet};
 pub struct Logprobs {
     /// The token that was taken.
     pub taken: TokenLogprobs,
-    /// The model's likeliest tokens, likeliest first, of equals the lower id; those at minus infinity left
-    /// out.
+    /// The model's likeliest tokens, likeliest first, ties by lower id; those at minus infinity are left out.
     pub top: Vec<TokenLogprobs>,
     /// The likeliest allowed tokens. Empty without a constraint.
     pub top_allowed: Vec<TokenLogprobs>,
-    /// The part of the model's probability that the constraint leaves: that of all allowed tokens together.
-    /// `None` without a constraint. Its sum over a text is the text's importance weight under the
-    /// conditional distribution (at temperature 1), as masks sample the locally projected one.
+    /// Probability mass that the constraint keeps, as a log: that of all allowed tokens together. `None`
+    /// without a constraint. Its sum over a text is the text's importance weight under the conditional
+    /// distribution (at temperature 1), as masks sample the locally projected one.
     pub kept: Option<f64>,
 }
 
-/// How likely one token is.
+/// The log-probabilities of one token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct TokenLogprobs {
     /// The token.
     pub token: TokenId,
-    /// Under the model's own distribution.
+    /// Log-probability under the model's own distribution.
     pub model: f64,
-    /// Under the constrained distribution; `None` where the token is refused, or nothing constrains.
+    /// Log-probability under the constrained distribution; `None` if the token is refused, or nothing
+    /// constrains.
     pub constrained: Option<f64>,
 }
 
 impl Logprobs {
-    /// Those of a `row` whose draw was `taken`, with `count` alternatives; `allowed` is the mask under a
-    /// constraint. Some passes over the row. The row has been drawn from, so its numbers are sound.
+    /// Computes those of a `row` whose draw was `taken`, with `count` alternatives; `allowed` is the mask
+    /// under a constraint. Some passes over the row. The row has been drawn from, so its numbers are sound.
     pub(super) fn new(row: &[f32], taken: TokenId, allowed: Option<&TokenSet>, count: usize) -> Self {
         let all = LogSum::new(row.iter().copied());
         let within = allowed.map(|allowed| {
@@ -76,12 +76,11 @@ impl Logprobs {
     }
 }
 
-/// Logarithm of the sum of the numbers that some logits are logarithms of. In two parts: beside a large
-/// logit the second would be lost.
+/// A log-sum-exp, in two parts: beside a large logit the second would be lost.
 #[derive(Clone, Copy)]
 struct LogSum {
     largest: f64,
-    /// Logarithm of how many times the largest number the sum is.
+    /// Logarithm of the ratio of the sum to the largest number.
     ratio: f64,
 }
 
@@ -92,7 +91,7 @@ impl LogSum {
         Self { largest, ratio }
     }
 
-    /// Logarithm of the share that a logit has in the sum. At least one logit of the sum is finite.
+    /// Returns the log of a logit's share in the sum. At least one logit of the sum is finite.
     fn share(self, logit: f64) -> f64 {
         logit - self.largest - self.ratio
     }
@@ -101,7 +100,7 @@ impl LogSum {
 /// The likeliest tokens among those that entered, lowest id first.
 struct Likeliest {
     count: usize,
-    /// Likeliest first.
+    /// The tokens, likeliest first.
     found: Vec<(TokenId, f32)>,
 }
 
@@ -110,6 +109,7 @@ impl Likeliest {
         Self { count, found: Vec::new() }
     }
 
+    /// Adds a token if it is among the likeliest so far; of equals, the earlier one goes first.
     fn enter(&mut self, token: TokenId, logit: f32) {
         let full = self.found.len() >= self.count;
         if logit == f32::NEG_INFINITY || full && self.found.last().is_none_or(|&(_, least)| logit <= least) {

@@ -28,40 +28,40 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// The noise of `position` under `seed`.
+    /// Creates the noise of `position` under `seed`.
     pub(super) fn new(seed: u64, position: u64) -> Self {
         Self { key: mix(mix(seed.wrapping_add(GOLDEN)) ^ mix(position).wrapping_mul(GOLDEN)) }
     }
 
-    /// 64 random bits for a token.
+    /// Returns 64 random bits for a token.
     pub(super) fn bits(self, token: TokenId) -> u64 {
         self.bits_of(u64::from(token.raw()))
     }
 
-    /// Those for the token with this id.
+    /// Returns 64 random bits for the token with this id.
     #[inline(always)]
     pub(super) fn bits_of(self, id: u64) -> u64 {
         mix(self.key.wrapping_add((id + 1).wrapping_mul(GOLDEN)))
     }
 }
 
-/// The Gumbel-distributed number that `bits` stand for, about -3.6 to 37.4: `-ln(-ln(u))`, where `u` is the
-/// first 53 bits as a number strictly between 0 and 1.
+/// Returns the Gumbel-distributed number of `bits`, about -3.6 to 37.4: `-ln(-ln(u))`, where `u` is the first
+/// 53 bits as a number strictly between 0 and 1.
 pub(super) fn gumbel(bits: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact in f64")]
     let uniform = ((bits >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
     -ln(-ln(uniform))
 }
 
-/// No less than [`gumbel`] of the same bits, and much cheaper: bits that start with n ones stand for
-/// `u <= 1 - 2^-(n+1)`, and `-ln(-ln(u)) <= -ln(1 - u)`.
+/// Returns an upper bound of [`gumbel`] of the same bits, and is much cheaper: bits that start with n ones
+/// stand for `u <= 1 - 2^-(n+1)`, and `-ln(-ln(u)) <= -ln(1 - u)`.
 #[inline(always)]
 pub(super) fn gumbel_bound(bits: u64) -> f64 {
     f64::from(bits.leading_ones().min(53) + 1) * LN_2_UP
 }
 
-/// Natural logarithm of a positive normal number, to about one unit in the last place (the method of
-/// fdlibm: reduce to sqrt(1/2)..sqrt(2), then a polynomial in (x-1)/(x+1)).
+/// Returns the natural logarithm of a positive normal number, to about one unit in the last place (the method
+/// of fdlibm: reduce to sqrt(1/2)..sqrt(2), then a polynomial in (x-1)/(x+1)).
 pub(super) fn ln(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 7] = [
         0.666_666_666_666_673_5,
@@ -89,7 +89,7 @@ pub(super) fn ln(x: f64) -> f64 {
     exponent * LN_2_HIGH - ((half_square - (s * (half_square + series) + exponent * LN_2_LOW)) - f)
 }
 
-/// `e^x` for `x <= 0`, to about one unit in the last place; 0 below -700. (The method of fdlibm.)
+/// Returns `e^x` for `x <= 0`, to about one unit in the last place; 0 below -700. (The method of fdlibm.)
 pub(super) fn exp(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 5] = [
         0.166_666_666_666_666_02,

@@ -1,27 +1,27 @@
-//! What a caller sets about one run.
+//! The options of one run.
 //!
-//! Invariant: any value of any field is legal; what has a range has a type that keeps it.
+//! Invariant: any value of any field is legal; a field with a range has a type that keeps it.
 
 use super::{penalties::Penalties, sampling::Sampling, stop::StopStrings};
 use crate::limits::DEFAULT_NEW_TOKENS;
 
-/// When the mask of allowed tokens is computed. The tokens generated are the same whichever it is.
+/// The time at which the mask of allowed tokens is computed. The generated tokens are always the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Masking {
     /// Before the model's pass, which then need not compute logits of other tokens; see
-    /// [`Rows::Among`](crate::model::Rows::Among). What the model would have chosen by itself is not known then, so
-    /// interventions are not counted. With log-probabilities wanted, as [`Always`](Self::Always).
+    /// [`Rows::Among`](crate::model::Rows::Among). The model's own choice is not known then, so interventions
+    /// are not counted. With log-probabilities it works like [`Always`](Self::Always).
     #[default]
     Ahead,
-    /// At every step, after the model's pass and its own choice.
+    /// Masks are computed at every step, after the model's pass and its own choice.
     Always,
     /// Only after the model's own choice was refused (the paper's opportunistic masking). With top-k, top-p
     /// or min-p the mask is still made at every step, since there the result would differ.
     Opportunistic,
 }
 
-/// How a run draws, and when it ends.
+/// The options of draws, and of the end of a run.
 ///
 /// # Examples
 /// ```
@@ -34,24 +34,24 @@ pub enum Masking {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DecodeOptions {
-    /// How tokens are drawn. Default: greedy.
+    /// The way tokens are drawn. Default: greedy.
     pub sampling: Sampling,
     /// Key of the random numbers. Default: 0.
     pub seed: u64,
     /// Most tokens of one run, end of text not counted. Default: 512.
     pub max_new_tokens: usize,
-    /// When masks are computed. Default: [`Masking::Ahead`].
+    /// The time at which masks are computed. Default: [`Masking::Ahead`].
     pub masking: Masking,
-    /// What makes tokens that were there already less likely. Default: nothing.
+    /// Penalties on tokens that occurred before. Default: none.
     pub penalties: Penalties,
-    /// Texts that end a run. Default: none.
+    /// Strings that end a run. Default: none.
     pub stop: StopStrings,
-    /// Complete a text that was cut (by a limit of length or a stop string) by the shortest text that makes it one
-    /// of the constraint's language; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
-    /// Default: no.
+    /// Complete a text that was cut (by a limit of length or a stop string) by the shortest text of the
+    /// constraint's language; see
+    /// [`Constraint::shortest_completion`](crate::Constraint::shortest_completion). Default: no.
     pub close: bool,
-    /// Log-probabilities of the tokens, with so many alternatives each. They cost a mask at every step, and
-    /// change no token. Default: `None`.
+    /// Log-probabilities of the tokens, with this number of alternatives each. They cost a mask at every
+    /// step, and change no token. Default: `None`.
     pub logprobs: Option<usize>,
 }
 
@@ -61,8 +61,8 @@ impl DecodeOptions {
         self.masking == Masking::Ahead && self.logprobs.is_none()
     }
 
-    /// The first option that only the ordinary decoder knows, if one is set: others draw by temperature alone
-    /// and end texts by length.
+    /// Returns the first option that is set and that only the ordinary decoder supports: others draw by
+    /// temperature alone and end texts by length.
     pub(super) fn beyond_plain_draws(&self) -> Option<&'static str> {
         let set = [
             (self.sampling.cuts(), "top-k, top-p or min-p"),

@@ -1,4 +1,4 @@
-//! Makes tokens less likely that were there already.
+//! Penalties that make repeated tokens less likely.
 //!
 //! Invariant: a penalised row is a function of the row and of the tokens before it, whatever the constraint:
 //! so rows of a draft can be judged one by one, and asking before masking stays exact.
@@ -7,15 +7,15 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::ids::TokenId;
 
-/// Tokens looked back on by default.
+/// Number of tokens looked back on by default.
 const DEFAULT_LAST: usize = 64;
 
 /// Penalties on the logits of tokens that are among the last ones of the sequence, prompt included. They come
 /// before temperature, cuts and mask. The default changes nothing.
 ///
-/// A token that is there `n` times: its logit is divided by the repeat penalty if positive, multiplied by it
-/// if negative (CTRL, arXiv 1909.05858); then the presence penalty, and `n` times the frequency penalty, are
-/// subtracted.
+/// For a token that occurs `n` times, the logit is divided by the repeat penalty if positive, multiplied by
+/// it if negative (CTRL, arXiv 1909.05858); then the presence penalty, and `n` times the frequency penalty,
+/// are subtracted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Penalties {
     repeat: f64,
@@ -24,7 +24,7 @@ pub struct Penalties {
     last: usize,
 }
 
-/// A number that is not possible for [`Penalties`].
+/// An invalid number for [`Penalties`].
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PenaltyError {
@@ -40,7 +40,7 @@ pub enum PenaltyError {
 }
 
 impl Penalties {
-    /// Nothing is changed.
+    /// Creates penalties that change nothing.
     #[must_use]
     pub const fn none() -> Self {
         Self { repeat: 1.0, presence: 0.0, frequency: 0.0, last: DEFAULT_LAST }
@@ -58,7 +58,7 @@ impl Penalties {
         Ok(Self { repeat: factor, ..self })
     }
 
-    /// Subtracts `amount` once from a logit, however often its token is there.
+    /// Subtracts `amount` once from a logit, however often its token occurs.
     ///
     /// # Errors
     /// If it is not in -100..=100.
@@ -69,7 +69,7 @@ impl Penalties {
         Ok(Self { presence: amount, ..self })
     }
 
-    /// Subtracts `amount` from a logit for each time its token is there.
+    /// Subtracts `amount` from a logit for each occurrence of its token.
     ///
     /// # Errors
     /// If it is not in -100..=100.
@@ -98,8 +98,8 @@ impl Penalties {
         [self.repeat, self.presence, self.frequency]
     }
 
-    /// The row to draw from after `tokens`, the whole sequence so far, where the model says `row`. Copies the
-    /// row if there are penalties.
+    /// Returns the row to draw from after `tokens`, the whole sequence so far, if the model's row is `row`.
+    /// Copies the row if there are penalties.
     #[must_use]
     pub fn apply<'a>(&self, row: &'a [f32], tokens: &[TokenId]) -> Cow<'a, [f32]> {
         if self.is_none() {
@@ -118,7 +118,7 @@ impl Penalties {
         Cow::Owned(penalised)
     }
 
-    /// The logit of a token that is there `count` times.
+    /// Returns the penalised logit of a token that occurs `count` times.
     fn penalised(&self, logit: f32, count: u32) -> f32 {
         let logit = f64::from(logit);
         let repeated = if logit > 0.0 { logit / self.repeat } else { logit * self.repeat };

@@ -1,9 +1,9 @@
-//! Work that sequences of a pass have each for itself, done by the threads that share the work of passes.
+//! Work that each sequence of a pass has for itself, done by the threads that share the work of passes.
 
 use crate::cores;
 
-/// Does `work` for each: those that are not `shared` at once, where there are threads for it, and then the others one after
-/// the other. The results are in the order of `all`.
+/// Does `work` for each: in parallel for those that are not `shared`, if there are threads, and then the
+/// others one after the other. The results are in the order of `all`.
 pub(super) fn each<T: Send, R: Send>(
     all: Vec<T>,
     shared: impl Fn(&T) -> bool + Sync,

@@ -1,7 +1,7 @@
-//! The candidate with the largest score plus noise, and the likeliest one, of a whole row.
+//! Argmax over a whole row of logits, with Gumbel noise (Gumbel-max sampling) or without.
 //!
-//! Invariant: both are what comparing all candidates one by one gives. Words of 64 tokens are gone through in wide
-//! registers, only to find those that a bound rules out; who is left is compared one by one.
+//! Invariant: both give the result of comparing all candidates one by one. Words of 64 tokens are processed
+//! in wide registers, only to find those that an upper bound rules out; the rest are compared one by one.
 
 use std::cmp::Ordering;
 
@@ -14,9 +14,9 @@ use crate::{
     vocab::{Contents, TokenSet},
 };
 
-/// Tokens of a word of a set.
+/// Number of tokens in a word of a set.
 const WORD: usize = 64;
-/// Tokens of a word that are compared one by one if they are no more.
+/// Number of tokens of a word up to which they are compared one by one.
 const FEW: u32 = 6;
 
 /// A token that may be drawn, and its logit over the temperature.
@@ -32,13 +32,13 @@ impl Candidate {
         Self { score: f64::from(logit) / temperature + 0.0, token }
     }
 
-    /// Likelier first; of equals the lower id first. Scores are never NaN.
+    /// Compares candidates: likelier ones first, ties by lower id. Scores are never NaN.
     pub(super) fn likelier(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.token.cmp(&other.token))
     }
 }
 
-/// The candidate with the largest score plus noise so far.
+/// The Gumbel-max so far: the candidate with the largest score plus noise.
 #[derive(Debug)]
 pub(super) struct Race {
     noise: Noise,
@@ -53,12 +53,12 @@ impl Race {
         Self { noise, winner: first, total }
     }
 
-    /// Who has won.
+    /// The winner.
     pub(super) fn winner(&self) -> TokenId {
         self.winner.token
     }
 
-    /// The larger total wins, of equals the lower id; in whatever order they enter.
+    /// Enters a candidate: the larger total wins, ties by lower id, in whatever order they enter.
     pub(super) fn enter(&mut self, candidate: Candidate) {
         let bits = self.noise.bits(candidate.token);
         if candidate.score + noise::gumbel_bound(bits) < self.total {
@@ -71,7 +71,7 @@ impl Race {
         }
     }
 
-    /// All allowed tokens enter, whose logits are numbers and not plus infinity.
+    /// Enters all allowed tokens, whose logits must be numbers and not plus infinity.
     pub(super) fn enter_all(&mut self, row: &[f32], allowed: &TokenSet, temperature: f64) {
         match allowed.contents() {
             Contents::Listed(tokens) => for_each_listed(row, tokens, |token, logit| {
@@ -81,7 +81,8 @@ impl Race {
         }
     }
 
-    /// Of 64 tokens from `first` on those that may have at least the winner's total: all that have, and few others.
+    /// Bit mask of the 64 tokens from `first` on whose upper bound reaches the winner's total; no false
+    /// negatives.
     #[inline(always)]
     fn contenders(&self, logits: &[f32; WORD], first: u64, inverse: f64) -> u64 {
         // Products with the inverse are off by less than this, as no score is far above the winner's.
@@ -166,8 +167,8 @@ pub(super) fn for_each_logit(row: &[f32], allowed: &TokenSet, mut each: impl FnM
     }
 }
 
-/// The largest allowed logit of each word of 64 tokens, minus infinity where there is none. No logit is NaN. One pass
-/// over the words that have allowed tokens.
+/// Returns the largest allowed logit of each word of 64 tokens, minus infinity if there is none. No logit is
+/// NaN. One pass over the words that have allowed tokens.
 pub(super) fn tops(row: &[f32], allowed: &TokenSet) -> Vec<f32> {
     match allowed.contents() {
         Contents::Listed(tokens) => {
@@ -182,7 +183,7 @@ pub(super) fn tops(row: &[f32], allowed: &TokenSet) -> Vec<f32> {
     }
 }
 
-/// The allowed token with the largest logit, and that; of equals the one with the lowest id. No logit is NaN.
+/// Returns the allowed token with the largest logit, and the logit; ties by lower id. No logit is NaN.
 pub(super) fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<(TokenId, f32)> {
     match allowed.contents() {
         Contents::Listed(tokens) => {
@@ -198,10 +199,11 @@ pub(super) fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<(TokenId, f32
     }
 }
 
+/// Finds the likeliest allowed token: the best logit of each 64 tokens, then the first token with the best.
 fn likeliest_of(row: &[f32], words: &[u64]) -> Option<(TokenId, f32)> {
     let tops = dispatch(Tops { row, words });
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // Words without allowed tokens have the top of rows in which nothing is possible.
+    // A word without allowed tokens has the same top as one whose allowed tokens are all impossible.
     let words = row.chunks(WORD).zip(words).zip(&tops).enumerate();
     for (index, ((logits, &word), _)) in words.filter(|(_, (_, other))| **other == top) {
         let mut found = None;
@@ -249,7 +251,7 @@ fn larger(one: f32, other: f32) -> f32 {
     if other > one { other } else { one }
 }
 
-/// The largest of a word's allowed logits: in lanes, which the compiler makes wide registers.
+/// Returns the largest of a word's allowed logits: in lanes, which the compiler turns into wide registers.
 #[inline(always)]
 fn top_of(logits: &[f32; WORD], word: u64) -> f32 {
     const LANES: usize = 16;
@@ -264,7 +266,7 @@ fn top_of(logits: &[f32; WORD], word: u64) -> f32 {
     lanes.into_iter().fold(f32::NEG_INFINITY, larger)
 }
 
-/// The first number that is NaN or plus infinity. One pass.
+/// Finds the first number that is NaN or plus infinity. One pass.
 pub(super) fn first_not_finite(row: &[f32]) -> Option<usize> {
     dispatch(NotFinite { row })
 }
@@ -329,7 +331,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition, by scores and noise of each.
+        /// Compares with the definition, by scores and noise of each.
         #[test]
         fn the_winner_is_that_of_comparing_one_by_one(
             (row, allowed) in rows().prop_flat_map(|row| (Just(row.clone()), sets(row.len() + 5))),
@@ -355,7 +357,7 @@ mod tests {
             }
         }
 
-        /// The loops as they are, beside those in the processor's widest registers.
+        /// Compares the loops as they are with those in the processor's widest registers.
         #[test]
         fn wide_registers_change_no_bit(
             (row, allowed) in rows().prop_flat_map(|row| (Just(row.clone()), sets(row.len() + 5))),

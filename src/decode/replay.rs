@@ -1,8 +1,7 @@
-//! A text that is there already, token by token through the model once more: what it wanted, and what was
-//! allowed.
+//! Replays an existing text token by token through the model: the model's wishes, and the allowed tokens.
 //!
-//! Invariant: the rows are those that the text was drawn from, as far as the model gives a row the same bits
-//! in whichever pass; domino's own runner does.
+//! Invariant: the rows are those that the text was drawn from, if the model gives a row the same bits in
+//! every pass; domino's own runner does.
 
 use super::{
     decoder::Decoder,
@@ -16,27 +15,27 @@ use crate::{
     model::{Logits, Model, Rows},
 };
 
-/// Tokens of a pass, each with a whole row: more would take more memory and little less time.
+/// Number of tokens of a pass, each with a whole row: more would take more memory and little less time.
 const PASS: usize = 16;
 
-/// One token of a text that was there already; see [`Decoder::replay`].
+/// One token of an existing text; see [`Decoder::replay`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Replayed {
-    /// How likely the token is, with alternatives.
+    /// Log-probabilities of the token, with alternatives.
     pub logprobs: Logprobs,
-    /// What the model by itself would have drawn here, with the decoder's sampling, seed and penalties, from
-    /// all tokens that can be generated at all. Another token than the text's: the constraint intervened, or
-    /// the text was not drawn like this.
+    /// The model's own draw here, with the decoder's sampling, seed and penalties, from all tokens that can
+    /// be generated. If it is another token than the text's, the constraint intervened, or the text was not
+    /// drawn like this.
     pub own: TokenId,
-    /// How many tokens the constraint allows; `None` without one.
+    /// Number of tokens that the constraint allows; `None` without one.
     pub allowed: Option<usize>,
 }
 
 impl<M: Model> Decoder<M> {
-    /// Looks at each of `tokens`, which follow `prompt`, as if they were being drawn, with `count`
-    /// alternatives each. An end-of-text token may be the last of them. Under the decoder's constraint they
-    /// must be of its language.
+    /// Replays `tokens`, which follow `prompt`, as if they were being drawn, with `count` alternatives each.
+    /// An end-of-text token may be the last of them. Under the decoder's constraint they must be of its
+    /// language.
     ///
     /// Passes over some tokens at a time with whole rows, and a mask for each token; drafts nothing.
     ///
@@ -78,20 +77,20 @@ impl<M: Model> Decoder<M> {
     }
 }
 
-/// How far a replay is.
+/// The state of a replay.
 struct Replay<'a> {
     sampler: Sampler,
     constraint: Option<crate::constraint::Constraint>,
     /// Prompt and tokens.
     sequence: &'a [TokenId],
-    /// Index of the token that is next.
+    /// Index of the next token.
     position: usize,
     count: usize,
     found: Vec<Replayed>,
 }
 
 impl Replay<'_> {
-    /// Looks at as many tokens as there are rows.
+    /// Replays as many tokens as there are rows.
     fn take<M: Model>(&mut self, decoder: &Decoder<M>, rows: &Logits) -> Result<(), DecodeError> {
         for index in 0..rows.rows() {
             let (before, rest) = self.sequence.split_at(self.position);

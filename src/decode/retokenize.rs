@@ -1,4 +1,4 @@
-//! Model-based retokenisation (paper, algorithm 3): a text cut into tokens as the model itself would cut it.
+//! Model-based retokenisation (paper, algorithm 3): cuts a text into tokens as the model itself would.
 
 use super::{
     decoder::Decoder,
@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl<M: Model> Decoder<M> {
-    /// The tokens of `text` that the model would choose greedily behind `prompt` if it had to write just
-    /// this text: at each step the likeliest of the tokens that the rest of the text begins with, of equals
-    /// the lower id. It is greedy, so the tokenizer's own tokens can be likelier as a whole;
+    /// Returns the tokens of `text` that the model would choose greedily behind `prompt` if it had to write
+    /// just this text: at each step the likeliest of the tokens that the rest of the text begins with, ties
+    /// by lower id. As it is greedy, the tokenizer's own tokens can be likelier as a whole;
     /// [`replay`](Self::replay) tells how likely either is. The decoder's constraint and options do not
     /// matter.
     ///

@@ -13,22 +13,22 @@ use crate::{
 
 /// The rows of a pass.
 pub(super) enum Made {
-    /// In memory.
+    /// Rows in memory.
     Here(Logits),
-    /// Where the model computes them.
+    /// Rows where the model computes them.
     There(Kept<DecodeError>),
 }
 
 /// A row of a pass.
 pub(super) enum Row<'a> {
-    /// In memory, or what counts of it.
+    /// The needed part of a row, in memory.
     Here(Cow<'a, [f32]>),
-    /// Where the model computes it: the row of this index.
+    /// The row with this index, where the model computes it.
     There(&'a Kept<DecodeError>, usize),
 }
 
 impl Made {
-    /// The row of this index; an empty one if there is none in memory.
+    /// Returns the row with this index; an empty one if there is none in memory.
     pub(super) fn row(&self, index: usize) -> Row<'_> {
         match self {
             Self::Here(logits) => Row::Here(logits.row(index).unwrap_or_default().into()),
@@ -38,7 +38,7 @@ impl Made {
 }
 
 impl<'a> Row<'a> {
-    /// The same in memory; of tokens that cannot follow in `run` the logits need not be there.
+    /// Brings the row to memory; logits of tokens that cannot follow in `run` may be missing.
     pub(super) fn bring(self, run: &mut Run) -> Result<Row<'a>, DecodeError> {
         match self {
             Self::Here(row) => Ok(Self::Here(row)),
@@ -47,7 +47,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Kept rows of a run, whose errors are the run's.
+/// Wraps kept rows, so that their errors are the run's.
 pub(super) fn kept<E: std::error::Error + Send + Sync + 'static>(rows: Kept<E>) -> Kept<DecodeError> {
     Box::new(Rows(rows))
 }

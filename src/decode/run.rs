@@ -1,7 +1,7 @@
-//! One text in the making, apart from the model: rows of logits come in, tokens come out.
+//! One text in progress, apart from the model: rows of logits come in, tokens come out.
 //!
-//! Invariant: every token has been advanced through the constraint; what is taken is a function of the rows,
-//! whatever passes they came from. Whoever drives a run asks [`Run::end`] before a row is made or taken.
+//! Invariant: every token has been advanced through the constraint; the tokens are a function of the rows,
+//! whatever passes they came from. The driver of a run calls [`Run::end`] before a row is made or taken.
 
 use std::{fmt, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// Why a run ended.
+/// The reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finish {
@@ -38,25 +38,25 @@ pub enum Finish {
     Closed,
 }
 
-/// What a run generated.
+/// The output of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Generation {
     /// The tokens, without prompt and end of text; those that spell a stop string included.
     pub tokens: Vec<TokenId>,
-    /// Their bytes, cut before a stop string, and the completion's.
+    /// The bytes of the tokens, cut before a stop string, and of the completion.
     pub text: Vec<u8>,
     /// Is the text in the language? Without a constraint: has it ended other than by length?
     pub complete: bool,
-    /// Why it ended.
+    /// The reason for the end.
     pub finish: Finish,
     /// The end-of-text token that was drawn, if one was: texts also end where nothing can follow.
     pub end_of_text: Option<TokenId>,
-    /// What was appended to the text to make it complete, if it was cut and [`DecodeOptions::close`] asks for it.
+    /// The completion appended to the text, if it was cut and [`DecodeOptions::close`] is set.
     pub completion: Option<Completion>,
-    /// For each token how likely it was, if [`DecodeOptions::logprobs`] asks for it, otherwise empty.
+    /// Log-probabilities of each token, if [`DecodeOptions::logprobs`] is set, otherwise empty.
     pub logprobs: Vec<Logprobs>,
-    /// What it cost.
+    /// Counts and times of the run.
     pub stats: DecodeStats,
 }
 
@@ -66,11 +66,11 @@ pub struct Generation {
 pub struct Step {
     /// The token.
     pub token: TokenId,
-    /// Was it taken in place of the model's own choice, which is not allowed?
+    /// Was the model's own choice not allowed, and this token taken in its place?
     pub intervened: bool,
 }
 
-/// A text in the making.
+/// A text in progress.
 pub(super) struct Run {
     chooser: Chooser,
     vocabulary: Vocabulary,
@@ -81,7 +81,7 @@ pub(super) struct Run {
     sequence: Vec<TokenId>,
     text: Vec<u8>,
     stop: StopSearch,
-    /// Alternatives wanted with each token.
+    /// Number of alternatives wanted with each token.
     alternatives: Option<usize>,
     logprobs: Vec<Logprobs>,
     max_new_tokens: usize,
@@ -93,7 +93,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A run from `prompt` on, where `constraint` stands at the beginning of the text.
+    /// Creates a run that continues `prompt`, where `constraint` stands at the beginning of the text.
     pub(super) fn new(
         prompt: &[TokenId],
         vocabulary: Vocabulary,
@@ -125,7 +125,7 @@ impl Run {
         }
     }
 
-    /// Refuses a prompt that a model with a context of so many tokens cannot go on from.
+    /// Refuses a prompt that a model with a context of this many tokens cannot continue.
     pub(super) fn check_prompt(&self, context: usize) -> Result<(), DecodeError> {
         DecodeError::check_prompt(self.stats.prompt_tokens, context)
     }
@@ -142,11 +142,11 @@ impl Run {
         }
     }
 
-    /// Has the run ended, or does it end here, before there is another row? `context`: tokens that the model
-    /// can hold, all of which must have been seen for the next row.
+    /// Has the run ended, or does it end here, before there is another row? `context` is the number of tokens
+    /// that the model can hold, all of which must have been seen for the next row.
     ///
     /// # Errors
-    /// If the text is to be completed and cannot be, for a budget.
+    /// If the text is to be completed and a budget runs out.
     pub(super) fn end(&mut self, context: usize) -> Result<Option<Finish>, DecodeError> {
         if self.finish.is_none()
             && let Some(finish) = self.ending(context)
@@ -156,7 +156,7 @@ impl Run {
         Ok(self.finish)
     }
 
-    /// Ends the text, and completes it where that is wanted and there is something missing.
+    /// Ends the text, and completes it if that is wanted and something is missing.
     fn finish_by(&mut self, finish: Finish) -> Result<(), DecodeError> {
         self.finish = Some(finish);
         if self.close { self.complete() } else { Ok(()) }
@@ -170,6 +170,7 @@ impl Run {
         self.complete()
     }
 
+    /// Completes the text by its shortest completion, unless it is complete.
     fn complete(&mut self) -> Result<(), DecodeError> {
         let Some(constraint) = self.constraint.as_mut().filter(|constraint| !constraint.is_complete()) else {
             return Ok(());
@@ -194,8 +195,8 @@ impl Run {
         full.then_some(Finish::Length)
     }
 
-    /// Takes the token that follows the sequence, given its row of logits; `None` where it ends the text.
-    /// On error nothing was taken, or what came after a stop string failed.
+    /// Takes the token that follows the sequence, given its row of logits; `None` if it ends the text. On
+    /// error nothing was taken, or the completion after a stop string failed.
     pub(super) fn take(&mut self, row: &[f32]) -> Result<Option<Step>, DecodeError> {
         let interventions = self.stats.interventions;
         let token = self.chooser.choose(row, &self.sequence, self.constraint.as_mut(), &mut self.stats)?;
@@ -207,8 +208,8 @@ impl Run {
         self.go_on(token, logprobs, self.stats.interventions > interventions)
     }
 
-    /// As [`take`](Self::take), from row `index` of rows that may still be in the making, where
-    /// [`takes_kept`](Self::takes_kept) says so: the mask is made before they are asked for.
+    /// Takes a token like [`take`](Self::take), from row `index` of rows that may still be in progress, if
+    /// [`takes_kept`](Self::takes_kept) allows it: the mask is made before the rows are read.
     pub(super) fn take_kept(
         &mut self,
         rows: &Kept<DecodeError>,
@@ -219,7 +220,7 @@ impl Run {
         self.go_on(token, None, false)
     }
 
-    /// As [`take`](Self::take), from a row wherever it is.
+    /// Takes a token like [`take`](Self::take), from a row wherever it is.
     pub(super) fn take_row(&mut self, row: &Row<'_>) -> Result<Option<Step>, DecodeError> {
         match row {
             Row::Here(row) => self.take(row),
@@ -227,7 +228,7 @@ impl Run {
         }
     }
 
-    /// What counts of row `index` of kept rows: the logits of the tokens that may follow.
+    /// Reads the needed part of row `index` of kept rows: the logits of the tokens that may follow.
     pub(super) fn among(&mut self, rows: &Kept<DecodeError>, index: usize) -> Result<Vec<f32>, DecodeError> {
         let allowed = match &mut self.constraint {
             Some(constraint) => timed(&mut self.stats.mask_time, || constraint.mask())?,
@@ -236,12 +237,12 @@ impl Run {
         timed(&mut self.stats.model_time, || rows.among(index, allowed))
     }
 
-    /// Is a row's place on a device enough, or are its numbers needed?
+    /// Can rows stay on a device, or are their numbers needed?
     pub(super) fn takes_kept(&self) -> bool {
         self.alternatives.is_none() && self.chooser.takes_kept(self.constraint.is_some())
     }
 
-    /// Appends the chosen token; `None` where it ends the text.
+    /// Appends the chosen token; `None` if it ends the text.
     fn go_on(
         &mut self,
         token: TokenId,
@@ -263,8 +264,8 @@ impl Run {
         Ok(Some(Step { token, intervened }))
     }
 
-    /// The tokens that may follow, and those that may after each of `draft`'s: what counts of the rows of a pass. `None`
-    /// if all does, and where a budget is used up, which whoever takes a token finds out again.
+    /// Returns the tokens that may follow, and those that may after each of `draft`'s: the needed logits of a
+    /// pass. `None` if all are needed, and if a budget is used up, which the next token taken reports again.
     pub(super) fn ahead(&mut self, draft: &[TokenId]) -> Option<Vec<TokenSet>> {
         if !self.chooser.is_ahead() {
             return None;
@@ -288,7 +289,8 @@ impl Run {
         self.chooser.is_ahead() && self.constraint.is_some()
     }
 
-    /// The likelier tokens that may follow, with their probabilities at temperature 1, given the row of logits.
+    /// Returns the likelier tokens that may follow, with their probabilities at temperature 1, given the row
+    /// of logits.
     pub(super) fn likely(&mut self, row: &[f32]) -> Result<Vec<(TokenId, f32)>, DecodeError> {
         match &mut self.constraint {
             Some(constraint) => Ok(likely(row, timed(&mut self.stats.mask_time, || constraint.mask())?)),
@@ -296,12 +298,12 @@ impl Run {
         }
     }
 
-    /// How tokens are drawn.
+    /// The sampler.
     pub(super) fn sampler(&self) -> &Sampler {
         self.chooser.sampler()
     }
 
-    /// What would be drawn after `tokens` from another model's row, among the allowed tokens or else all.
+    /// Predicts the draw after `tokens` from another model's row, among the allowed tokens or else all.
     pub(super) fn foresee(
         &self,
         row: &[f32],
@@ -311,12 +313,12 @@ impl Run {
         self.chooser.foresee(row, tokens, allowed)
     }
 
-    /// Tokens that it may still take.
+    /// Number of tokens that it may still take.
     pub(super) fn room(&self) -> usize {
         self.max_new_tokens.saturating_sub(self.stats.tokens)
     }
 
-    /// A token that ends a text.
+    /// Returns a token that ends a text.
     pub(super) fn end_of_text(&self) -> Option<TokenId> {
         self.vocabulary.end_of_text().first().copied()
     }
@@ -348,12 +350,12 @@ impl Run {
         Ok(())
     }
 
-    /// Prompt and tokens.
+    /// The tokens of prompt and text.
     pub(super) fn sequence(&self) -> &[TokenId] {
         &self.sequence
     }
 
-    /// The tokens, without prompt and end of text.
+    /// The tokens of the text, without prompt and end of text.
     pub(super) fn tokens(&self) -> &[TokenId] {
         &self.sequence[self.stats.prompt_tokens..]
     }
@@ -385,7 +387,7 @@ impl Run {
         &self.stats
     }
 
-    /// For whoever drives the run to count passes and time.
+    /// Counts and times, for the driver of the run.
     pub(super) fn stats_mut(&mut self) -> &mut DecodeStats {
         &mut self.stats
     }
@@ -400,7 +402,7 @@ impl Run {
         self.constraint.as_ref().map_or(stopped, Constraint::is_complete)
     }
 
-    /// What was generated.
+    /// Ends the run and returns its output.
     pub(super) fn into_generation(self, finish: Finish) -> Generation {
         Generation {
             tokens: self.tokens().to_vec(),

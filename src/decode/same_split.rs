@@ -1,4 +1,4 @@
-//! Do two tokenizers split texts alike? A draft model whose tokenizer does not expects other tokens.
+//! Checks that two tokenizers split texts alike. Otherwise a draft model expects other tokens.
 
 use super::{
     draft_model::DraftModel,
@@ -11,15 +11,15 @@ impl<M: Model> DraftModel<M> {
     /// `tokenizers`.
     ///
     /// # Errors
-    /// If it does not: what such a draft model has learnt to expect are other tokens.
+    /// If it does not: such a draft model has learnt to expect other tokens.
     pub fn splitting(self, own: &Tokenizer, target: &Tokenizer) -> Result<Self, DraftModelError> {
         same_split(own, target)?;
         Ok(self)
     }
 }
 
-/// Checks that a text of words, numbers and signs is split alike: equal tokens do not tell, since merges can
-/// differ.
+/// Checks that a text of words, numbers and signs is split alike: equal tokens do not suffice, since merges
+/// can differ.
 ///
 /// # Errors
 /// [`DraftModelErrorKind::OtherSplit`] if it is not.

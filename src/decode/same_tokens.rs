@@ -1,4 +1,4 @@
-//! Do two models have the same tokens? A draft model must: what it says is about ids.
+//! Checks that two models have the same tokens. A draft model must, as its guesses are ids.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::{ids::TokenId, vocab::Vocabulary};
 #[non_exhaustive]
 pub enum DraftModelErrorKind {
     /// A token is another text in the two vocabularies, or is in one of them only. Special tokens, by their
-    /// names, may be in one only: so are those for padding, and for chats.
+    /// names, may be in one only, as those for padding and chats are.
     OtherToken {
         /// The first such token.
         token: TokenId,
         /// Its text or name for the draft model, if it has one.
         draft: Option<String>,
-        /// The same for the model.
+        /// Its text or name for the model, if it has one.
         model: Option<String>,
     },
     /// The draft model has no logits for some tokens.
@@ -25,27 +25,27 @@ pub enum DraftModelErrorKind {
         /// Length of the draft model's rows of logits.
         rows: usize,
     },
-    /// The tokens are the same, but texts are split into others.
+    /// The tokens are the same, but texts are split differently.
     OtherSplit {
-        /// Tokens of a certain text until the two differ.
+        /// Number of tokens of a certain text before the two differ.
         after: usize,
     },
 }
 
-/// A draft model that has other tokens than the model it is to draft for.
+/// A draft model whose tokens differ from those of its target model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftModelError {
     kind: DraftModelErrorKind,
 }
 
 impl DraftModelError {
-    /// What differs.
+    /// The kind of the difference.
     #[must_use]
     pub fn kind(&self) -> &DraftModelErrorKind {
         &self.kind
     }
 
-    /// What to do about it.
+    /// Advice.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         "a draft model needs the tokenizer of the model: take a smaller model of the same family"
@@ -84,7 +84,7 @@ impl fmt::Display for DraftModelError {
 
 impl std::error::Error for DraftModelError {}
 
-/// What a token is.
+/// The spelling of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling<'a> {
     Text(&'a [u8]),
@@ -98,7 +98,7 @@ impl<'a> Spelling<'a> {
         vocabulary.bytes(token).map_or_else(special, Self::Text)
     }
 
-    /// Is it the same in both, or special in one of them only?
+    /// Is it the same in both, or special in only one of them?
     fn agrees(self, other: Self) -> bool {
         self == other
             || matches!((self, other), (Self::None, Self::Special(_)) | (Self::Special(_), Self::None))
@@ -116,7 +116,7 @@ impl<'a> Spelling<'a> {
 /// Checks that all tokens are the same. One pass over both.
 ///
 /// # Errors
-/// [`DraftModelErrorKind::OtherToken`] with the first one that is not.
+/// [`DraftModelErrorKind::OtherToken`] with the first differing token.
 pub(super) fn same_tokens(draft: &Vocabulary, model: &Vocabulary) -> Result<(), DraftModelError> {
     if draft.fingerprint() == model.fingerprint() {
         return Ok(());
@@ -143,7 +143,7 @@ mod tests {
         builder.special(TokenId::new(4), "<end>").end_of_text(TokenId::new(4))
     }
 
-    /// What differs, with the vocabularies in either order.
+    /// Returns the difference, with the vocabularies in either order.
     fn difference(other: VocabularyBuilder) -> Option<u32> {
         let (one, other) = (builder().build().unwrap(), other.build().unwrap());
         let token = |result: Result<(), DraftModelError>| {

@@ -1,8 +1,8 @@
-//! Draws one token of a row of logits.
+//! Draws one token from a row of logits (Gumbel-max sampling).
 //!
-//! Invariant: a draw is a pure function of (row, allowed tokens, sampling, seed, position). Without cuts
-//! the score of a token does not depend on which others are allowed, so a token that wins among many wins
-//! among any of them: this is what makes opportunistic masking exact.
+//! Invariant: a draw is a pure function of (row, allowed tokens, sampling, seed, position). Without cuts the
+//! score of a token does not depend on which others are allowed, so a token that wins among many wins among
+//! any subset with it: this is what makes opportunistic masking exact.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Sampler {
     seed: u64,
 }
 
-/// Why no token can be drawn.
+/// The reason why no token can be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DrawError {
@@ -48,33 +48,33 @@ impl fmt::Display for DrawError {
 
 impl std::error::Error for DrawError {}
 
-/// Why no token can be drawn from rows that are where the model computed them.
+/// The reason why no token can be drawn from rows that are where the model computed them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeptDrawError<E> {
-    /// As from any row.
+    /// The draw fails as from any row.
     #[error(transparent)]
     Draw(DrawError),
-    /// The rows cannot be had.
+    /// The rows cannot be read.
     #[error("the logits cannot be read")]
     Rows(#[source] E),
 }
 
 impl Sampler {
-    /// Draws as `sampling` says, with the random numbers of `seed`.
+    /// Creates a sampler that draws by `sampling`, with the random numbers of `seed`.
     #[must_use]
     pub fn new(sampling: Sampling, seed: u64) -> Self {
         Self { sampling, seed }
     }
 
-    /// How it draws.
+    /// The sampling settings.
     #[must_use]
     pub fn sampling(&self) -> Sampling {
         self.sampling
     }
 
-    /// What a draw adds to the logit over the temperature of `token` at `position` (its index in the whole
-    /// sequence, prompt included); nothing when greedy.
+    /// Returns what a draw adds to the logit over the temperature of `token` at `position` (its index in the
+    /// whole sequence, prompt included); zero when greedy.
     #[must_use]
     pub fn noise(&self, position: usize, token: TokenId) -> f64 {
         if self.sampling.is_greedy() {
@@ -84,8 +84,8 @@ impl Sampler {
         noise::gumbel(noise.bits(token))
     }
 
-    /// By what a draw at `position` compares tokens: the logit over the temperature plus the noise, or the
-    /// logit when greedy. Minus infinity where the row has no entry.
+    /// Returns the Gumbel score of a draw at `position`: the logit over the temperature plus the noise, or
+    /// the logit when greedy. Minus infinity if the row has no entry.
     pub(super) fn score(&self, row: &[f32], token: TokenId, position: usize) -> f64 {
         let logit = row.get(token.index()).copied().map_or(f64::NEG_INFINITY, f64::from);
         if self.sampling.is_greedy() {
@@ -123,13 +123,13 @@ impl Sampler {
         Ok(race.winner())
     }
 
-    /// As [`draw`](Self::draw), from row `index` of rows that are still where the model computed them. Greedy
-    /// choices are made there, and only the token comes back; for all others, whose noise the device does not
-    /// have, the logits of the allowed tokens do, or the whole row where these are many. The token is the same
-    /// either way.
+    /// Draws like [`draw`](Self::draw), from row `index` of rows that are still where the model computed
+    /// them. Greedy choices are made there, and only the token comes back. For others the device lacks the
+    /// noise, so the logits of the allowed tokens come back, or the whole row if these are many. The token is
+    /// the same either way.
     ///
     /// # Errors
-    /// Those of [`draw`](Self::draw), and if the rows cannot be had.
+    /// All of [`draw`](Self::draw), and if the rows cannot be read.
     pub fn draw_kept<R: KeptRows + ?Sized>(
         &self,
         rows: &R,
@@ -146,7 +146,7 @@ impl Sampler {
         self.draw(&row, allowed, position).map_err(KeptDrawError::Draw)
     }
 
-    /// The allowed tokens that top-k, top-p and min-p leave; the likeliest is always among them.
+    /// Returns the allowed tokens that top-k, top-p and min-p leave; the likeliest is always among them.
     fn kept(&self, row: &[f32], allowed: &TokenSet) -> Vec<Candidate> {
         let temperature = self.sampling.temperature();
         let mut kept = Vec::new();
@@ -173,7 +173,7 @@ impl Sampler {
     }
 }
 
-/// Keeps the fewest likeliest candidates with `share` of the weight or more.
+/// Keeps the fewest likeliest candidates with `share` of the weight or more (top-p, nucleus sampling).
 fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candidate) -> f64) {
     let weights: Vec<f64> = kept.iter().map(&weight).collect();
     let total: f64 = weights.iter().sum();
@@ -214,7 +214,7 @@ fn check(row: &[f32]) -> Result<(), DrawError> {
     }
 }
 
-/// The allowed token with the largest logit; of equals the one with the lowest id.
+/// Returns the allowed token with the largest logit; ties by lower id.
 fn likeliest(row: &[f32], allowed: &TokenSet) -> Result<TokenId, DrawError> {
     match race::likeliest(row, allowed) {
         None => Err(DrawError::NoneAllowed),

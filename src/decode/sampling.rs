@@ -1,21 +1,21 @@
-//! How the next token is drawn, as the user says it.
+//! Settings of sampling.
 //!
-//! Invariant: a [`Sampling`] is possible: every number is in its range.
+//! Invariant: a [`Sampling`] is valid: every number is in its range.
 
-/// How to draw a token: from the distribution that the logits, divided by the temperature, stand for, cut
-/// to its likelier part by top-k, top-p and min-p, in this order. The default is greedy.
+/// Settings of a draw: from the softmax of the logits divided by the temperature, cut to its likelier part by
+/// top-k, top-p and min-p, in this order. The default is greedy.
 ///
 /// A constraint's mask comes first: the cuts are made in the distribution over the allowed tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// 0 means greedy.
+    /// The temperature; 0 means greedy.
     temperature: f64,
     top_k: Option<usize>,
     top_p: f64,
     min_p: f64,
 }
 
-/// A number that is not possible for [`Sampling`].
+/// An invalid number for [`Sampling`].
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SamplingError {
@@ -34,7 +34,7 @@ pub enum SamplingError {
 }
 
 impl Sampling {
-    /// Always the token with the largest logit; of equals the one with the lowest id.
+    /// Always takes the token with the largest logit; ties by lower id.
     #[must_use]
     pub const fn greedy() -> Self {
         Self { temperature: 0.0, top_k: None, top_p: 1.0, min_p: 0.0 }
@@ -59,7 +59,7 @@ impl Sampling {
         Ok(Self { temperature, ..Self::greedy() })
     }
 
-    /// Keeps the `k` likeliest tokens; of equals the ones with the lowest ids.
+    /// Keeps the `k` likeliest tokens; ties by lower id.
     ///
     /// # Errors
     /// If `k` is 0.
@@ -105,18 +105,18 @@ impl Sampling {
     }
 
     /// Are tokens cut off? If not, a token drawn without a mask that turns out to be allowed is the token
-    /// that would have been drawn with it. Greedy cuts nothing that it could take.
+    /// that would have been drawn with it. Greedy draws cut nothing that they could take.
     #[must_use]
     pub fn cuts(&self) -> bool {
         !self.is_greedy() && (self.top_k.is_some() || self.top_p < 1.0 || self.min_p > 0.0)
     }
 
-    /// Tokens kept by top-k, if set.
+    /// Number of tokens kept by top-k, if set.
     pub(super) fn k(&self) -> Option<usize> {
         self.top_k
     }
 
-    /// Probability kept by top-p.
+    /// Probability mass kept by top-p.
     pub(super) fn nucleus(&self) -> f64 {
         self.top_p
     }

@@ -1,4 +1,4 @@
-//! One sequence of a batch, by the phase that it is in.
+//! One sequence of a batch, by its phase.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{clock::Instant, model::Logits, proposer::Drafter};
 
-/// A run, its name, what drafts for it, and where it is between two passes: `P` is a phase of verification.
+/// A run, its id, its drafter, and its state between two passes: `P` is a phase of verification.
 pub(super) struct Sequence<P = Between> {
     pub(super) id: SequenceId,
     pub(super) turn: Turn,
@@ -29,13 +29,13 @@ pub(super) struct Placed<P> {
     pub(super) sequence: Sequence<P>,
 }
 
-/// What a pass took.
+/// The time of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Took {
     pub(super) time: Duration,
-    /// What such passes cost, a prompt in it counted as a token: what drafts are weighed against.
+    /// Fitted cost of such passes, with a prompt in it counted as a token: drafts are weighed against it.
     pub(super) reckoned: Duration,
-    /// How many times that of a pass without drafts it is, unless a prompt was in it.
+    /// Cost relative to a pass without drafts, unless a prompt was in it.
     pub(super) times: Option<f64>,
 }
 
@@ -49,12 +49,12 @@ impl<P> Sequence<P> {
         BatchEvent::Failed { sequence: self.id, error, generation }
     }
 
-    /// Does what drafts for it do so for others as well?
+    /// Is its drafter shared with other sequences?
     pub(super) fn is_shared(&self) -> bool {
         self.drafter.as_ref().is_some_and(Drafter::is_shared)
     }
 
-    /// Itself, unless it has ended.
+    /// Returns itself, unless it has ended.
     pub(super) fn unless_ended(mut self, context: usize, events: &mut Vec<BatchEvent>) -> Option<Self> {
         match self.run.end(context) {
             Ok(None) => return Some(self),
@@ -66,8 +66,8 @@ impl<P> Sequence<P> {
 }
 
 impl Sequence<Ready> {
-    /// Takes tokens, given the rows of its pass, as many as there are rows for. Tells what happened, and
-    /// gives itself back unless it has ended.
+    /// Takes as many tokens as there are rows of its pass. Returns the events, and itself unless it has
+    /// ended.
     pub(super) fn take(
         self,
         logits: Logits,
@@ -102,7 +102,7 @@ impl Sequence<Ready> {
 }
 
 impl<P> Placed<P> {
-    /// Goes on to the next phase.
+    /// Moves to the next phase.
     pub(super) fn map<Q>(self, next: impl FnOnce(P, Option<&mut Drafter>, &mut Run) -> Q) -> Placed<Q> {
         let Self { place, sequence: Sequence { id, turn, mut run, mut drafter, phase } } = self;
         let phase = next(phase, drafter.as_mut(), &mut run);
@@ -110,7 +110,7 @@ impl<P> Placed<P> {
     }
 }
 
-/// Leaves all drafts out. Were there any?
+/// Drops all drafts. Returns whether there were any.
 pub(super) fn drop_drafts(all: &mut [Placed<Ready>]) -> bool {
     let mut any = false;
     for ready in all.iter_mut().map(|one| &mut one.sequence.phase).filter(|ready| ready.has_draft()) {

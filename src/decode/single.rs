@@ -1,6 +1,6 @@
-//! A loop of one token a pass for ways to choose tokens that the decoder does not have.
+//! A loop of one token a pass, for ways of choosing tokens that the decoder does not have.
 //!
-//! Invariant: with a choice of the mask's tokens by the sampler's draw it gives the decoder's tokens.
+//! Invariant: with a choice among the mask's tokens by the sampler's draw it gives the decoder's tokens.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::{
 
 /// Chooses a token.
 pub(crate) trait Choose {
-    /// What comes after a text, given its row of logits, by what the constraint allows.
+    /// Chooses the next token of a text, given its row of logits, by what the constraint allows.
     fn choose(
         &mut self,
         row: &[f32],
@@ -32,18 +32,18 @@ pub(crate) trait Choose {
         stats: &mut DecodeStats,
     ) -> Result<Choice, DecodeError>;
 
-    /// Tokens that come next without a draw.
+    /// Returns tokens that come next without a draw.
     fn fixed(&mut self, _constraint: &Constraint, _text: &Text) -> Vec<TokenId> {
         Vec::new()
     }
 }
 
-/// What was chosen.
+/// The choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// This token comes next.
     Token(TokenId),
-    /// The last token of the text, which is not empty, goes.
+    /// The last token of the text, which is not empty, is removed.
     Back,
 }
 
@@ -54,14 +54,14 @@ pub(crate) struct Written {
     pub(crate) generation: Generation,
     /// Time until the first token was drawn.
     pub(crate) first: Duration,
-    /// Tokens that were not drawn.
+    /// Number of tokens that were not drawn.
     #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "only experiments insert tokens"))]
     pub(crate) inserted: usize,
 }
 
-/// A text of tokens that `choose` chooses. Of the options it heeds sampling, seed, length and stop strings,
-/// the latter if no token is taken back. `go_on` is asked before each pass; where it says no, the text is cut
-/// as by length.
+/// Writes a text of tokens that `choose` chooses. Of the options it uses sampling, seed, length and stop
+/// strings, the latter if no token is taken back. `go_on` is called before each pass; if it returns false,
+/// the text is cut as by length.
 pub(crate) fn write<M: Model>(
     model: &mut M,
     constraint: Constraint,
@@ -133,11 +133,11 @@ pub(crate) fn write<M: Model>(
     Ok(Written { generation, first: first.unwrap_or(stats.total_time), inserted })
 }
 
-/// Prompt and text in the making.
+/// A prompt and a text in progress.
 pub(crate) struct Text {
     /// Prompt and text.
     pub(crate) sequence: Vec<TokenId>,
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     prompt: usize,
     /// The bytes of the text.
     pub(crate) bytes: Vec<u8>,
@@ -152,7 +152,7 @@ impl Text {
         &self.sequence[self.prompt..]
     }
 
-    /// Where the next token comes in the whole sequence.
+    /// Index of the next token in the whole sequence.
     pub(crate) fn position(&self) -> usize {
         self.sequence.len()
     }

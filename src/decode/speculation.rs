@@ -23,12 +23,12 @@ impl<'a> Speculation<'a> {
         Self { drafter, phase: Phase::default() }
     }
 
-    /// The draft of the last pass, what was refused of it included.
+    /// The draft of the last pass, with refused tokens.
     pub(super) fn drafted(&self) -> &[TokenId] {
         self.phase.drafted()
     }
 
-    /// The run's next step, from a row that is there already or from a new pass.
+    /// Makes the run's next step, from a row that is there already or from a new pass.
     pub(super) fn step<M: Model>(
         &mut self,
         model: &mut M,
@@ -48,7 +48,7 @@ impl<'a> Speculation<'a> {
         step
     }
 
-    /// A pass over what the model has not seen, with a draft behind it.
+    /// Makes a pass over what the model has not seen, with a draft behind it.
     fn pass<M: Model>(
         &mut self,
         between: Between,
@@ -80,8 +80,8 @@ impl<'a> Speculation<'a> {
     }
 }
 
-/// A pass whose rows stay where the model computes them, and how long it took; the masks are made meanwhile. `None`, and
-/// no pass, for a model that has no such place.
+/// Makes a pass whose rows stay where the model computes them, and times it; the masks are made meanwhile.
+/// `None`, and no pass, for a model that cannot do so.
 fn begun<M: Model>(
     model: &mut M,
     ready: &mut Ready,
@@ -96,7 +96,7 @@ fn begun<M: Model>(
     Ok(Some((Made::There(rows), took)))
 }
 
-/// Makes a pass, and if it fails once more without its draft.
+/// Makes a pass, and repeats it without its draft if it fails.
 fn or_without_draft<T, E: std::fmt::Display>(
     ready: &mut Ready,
     run: &mut Run,

@@ -1,4 +1,4 @@
-//! What a run cost.
+//! The cost of a run.
 //!
 //! Invariant: clocks are only read, never acted on.
 
@@ -10,27 +10,27 @@ use crate::clock::Instant;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeStats {
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Tokens of the prompt that were not read, as their keys and values were
+    /// Number of tokens of the prompt that were not read, as their keys and values were
     /// [kept](super::BatchDecoder::prefix_cache) from another one.
     pub cached_tokens: usize,
-    /// Tokens generated, end of text not counted.
+    /// Number of tokens generated, without end of text.
     pub tokens: usize,
-    /// Forward passes of the model, that over the prompt included.
+    /// Number of forward passes of the model, with that over the prompt.
     pub passes: usize,
-    /// Draws, that of end of text included.
+    /// Number of draws, with that of end of text.
     pub draws: usize,
-    /// Draws of which the model's own choice is known: the one drawn with the same noise from all tokens that can be
-    /// generated at all. Under a constraint none with [`Masking::Ahead`](super::Masking::Ahead).
+    /// Number of draws of which the model's own choice is known: the one drawn with the same noise from all
+    /// tokens that can be generated. Under a constraint none with [`Masking::Ahead`](super::Masking::Ahead).
     pub own_draws: usize,
-    /// Those of them in which it was not allowed, and another token was taken.
+    /// Number of those in which it was not allowed, and another token was taken.
     pub interventions: usize,
-    /// Masks computed or looked up.
+    /// Number of masks computed or looked up.
     pub masks: usize,
-    /// Tokens drafted.
+    /// Number of tokens drafted.
     pub drafted: usize,
-    /// Drafted tokens that were drawn as well.
+    /// Number of drafted tokens that were drawn as well.
     pub accepted: usize,
     /// Time in the constraint: asking for tokens, masks, and advancing.
     pub mask_time: Duration,
@@ -38,8 +38,8 @@ pub struct DecodeStats {
     pub model_time: Duration,
     /// Time in proposers.
     pub draft_time: Duration,
-    /// Time in all, from the first step's beginning to the last one's end, without what the caller did
-    /// between steps. More than mask and model time together by the time spent drawing.
+    /// Time in all, from the beginning of the first step to the end of the last, without the caller's time
+    /// between steps. It exceeds mask and model time together by the time of draws.
     pub total_time: Duration,
 }
 

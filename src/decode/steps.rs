@@ -1,4 +1,4 @@
-//! The loop: a pass of the model, a choice, a step of the constraint, until the text ends.
+//! The decode loop: a pass of the model, a choice, a step of the constraint, until the text ends.
 //!
 //! Invariant: the run sees a row for each sequence once, whatever passes they come from.
 
@@ -28,7 +28,7 @@ pub struct Steps<'a, M: Model> {
     progress: Progress,
 }
 
-/// Where a run is, if it has not ended.
+/// The progress of a run that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     NotStarted,
@@ -50,25 +50,25 @@ impl<M: Model> Steps<'_, M> {
         self.run.tokens()
     }
 
-    /// The text so far: the bytes of the tokens, cut before a stop string, and the completion's.
+    /// The text so far: the bytes of the tokens, cut before a stop string, and of the completion.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         self.run.text()
     }
 
-    /// The text so far but for what may turn out to be the beginning of a stop string: what can be shown.
+    /// The text so far, without a possible beginning of a stop string at its end: what can be shown.
     #[must_use]
     pub fn settled_text(&self) -> &[u8] {
         self.run.settled_text()
     }
 
-    /// Why the run ended, if it has, and not by an error.
+    /// The reason for the end of the run, if it has ended, and not by an error.
     #[must_use]
     pub fn finish(&self) -> Option<Finish> {
         self.run.finish().filter(|_| self.progress != Progress::Failed)
     }
 
-    /// What the run cost so far.
+    /// Counts and times of the run so far.
     #[must_use]
     pub fn stats(&self) -> &DecodeStats {
         self.run.stats()
@@ -86,23 +86,23 @@ impl<M: Model> Steps<'_, M> {
         self.run.is_complete()
     }
 
-    /// The tokens that were drafted for the last pass, whether they were drawn as well or not; none without
-    /// a drafter. The pass was made for the first of the steps since [`DecodeStats::passes`] last grew.
+    /// The tokens that were drafted for the last pass, whether they were drawn as well or not; none without a
+    /// drafter. The pass was made for the first of the steps since [`DecodeStats::passes`] last grew.
     #[must_use]
     pub fn drafted(&self) -> &[TokenId] {
         self.speculation.as_ref().map(Speculation::drafted).unwrap_or_default()
     }
 
-    /// For each token so far how likely it was, if
-    /// [`DecodeOptions::logprobs`](super::DecodeOptions::logprobs) asks for it, otherwise empty.
+    /// Log-probabilities of each token so far, if [`DecodeOptions::logprobs`](super::DecodeOptions::logprobs)
+    /// is set, otherwise empty.
     #[must_use]
     pub fn logprobs(&self) -> &[Logprobs] {
         self.run.logprobs()
     }
 
-    /// Ends the text here and completes it by the shortest text that makes it one of the constraint's
-    /// language, unless it is complete; see [`Constraint::shortest_completion`]. For when the user asks for
-    /// it; see [`DecodeOptions::close`](super::DecodeOptions::close) for texts that are cut.
+    /// Ends the text here and completes it by the shortest text of the constraint's language, unless it is
+    /// complete; see [`Constraint::shortest_completion`]. For requests of users; see
+    /// [`DecodeOptions::close`](super::DecodeOptions::close) for texts that are cut.
     ///
     /// # Errors
     /// If a budget is used up; the text has ended then, incomplete.
@@ -110,13 +110,13 @@ impl<M: Model> Steps<'_, M> {
         self.run.close()
     }
 
-    /// What was appended to the text to make it complete.
+    /// The completion that was appended to the text.
     #[must_use]
     pub fn completion(&self) -> Option<&Completion> {
         self.run.completion()
     }
 
-    /// What was generated so far; as if cut here by length, if it has not ended.
+    /// Returns the output so far; as if cut here by length, if it has not ended.
     #[must_use]
     pub fn into_generation(self) -> Generation {
         let finish = self.finish().unwrap_or(Finish::Length);

@@ -1,17 +1,18 @@
-//! Texts that end a run, found across the boundaries of tokens.
+//! Stop strings, found across the boundaries of tokens (Knuth-Morris-Pratt).
 //!
 //! Invariant: what a search finds depends on the bytes only, not on how tokens cut them.
 
 use std::sync::Arc;
 
-/// Texts of which the first one that is generated ends the run; the text is cut before it. Cloning is cheap.
+/// Strings of which the first one that is generated ends the run; the text is cut before it. Cloning is
+/// cheap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StopStrings {
     patterns: Arc<[Pattern]>,
 }
 
-/// One text with its Knuth-Morris-Pratt table: `border[n]` is the length of the longest proper prefix of its
-/// first `n + 1` bytes that is also their suffix.
+/// One string with its Knuth-Morris-Pratt table: `border[n]` is the length of the longest proper prefix of
+/// its first `n + 1` bytes that is also their suffix.
 #[derive(Debug, PartialEq, Eq)]
 struct Pattern {
     bytes: Vec<u8>,
@@ -24,7 +25,7 @@ struct Pattern {
 pub struct EmptyStopString;
 
 impl StopStrings {
-    /// Stops at any of `strings`. 9 bytes of memory for each of their bytes.
+    /// Creates stop strings. 9 bytes of memory for each of their bytes.
     ///
     /// # Errors
     /// If one is empty.
@@ -34,19 +35,20 @@ impl StopStrings {
         Ok(Self { patterns: patterns.ok_or(EmptyStopString)?.into() })
     }
 
-    /// Is there none?
+    /// Are there no strings?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// A search at the beginning of a text.
+    /// Starts a search at the beginning of a text.
     pub(crate) fn search(&self) -> StopSearch {
         StopSearch { matched: vec![0; self.patterns.len()], strings: self.clone() }
     }
 }
 
 impl Pattern {
+    /// Computes the borders of all prefixes (Knuth-Morris-Pratt).
     fn new(bytes: Vec<u8>) -> Self {
         let mut pattern = Self { border: Vec::with_capacity(bytes.len()), bytes };
         pattern.border.push(0);
@@ -58,7 +60,8 @@ impl Pattern {
         pattern
     }
 
-    /// How much of the pattern the text ends with after `byte`, if `matched` bytes (less than all) before it.
+    /// Returns how much of the pattern the text ends with after `byte`, if it was `matched` bytes (less than
+    /// all) before.
     fn longer(&self, mut matched: usize, byte: u8) -> usize {
         while self.bytes[matched] != byte {
             if matched == 0 {
@@ -74,12 +77,13 @@ impl Pattern {
 #[derive(Debug, Clone)]
 pub(crate) struct StopSearch {
     strings: StopStrings,
-    /// For each string how many of its first bytes the text ends with; less than all of them.
+    /// Number of bytes of each string that the text ends with; less than all of them.
     matched: Vec<usize>,
 }
 
 impl StopSearch {
-    /// Goes on by one byte. If stop strings end here, the length of the longest of them; the search is over then.
+    /// Reads one byte. If stop strings end here, returns the length of the longest of them, and the search is
+    /// over.
     pub(crate) fn push(&mut self, byte: u8) -> Option<usize> {
         let mut found = None;
         for (pattern, matched) in self.strings.patterns.iter().zip(&mut self.matched) {
@@ -92,7 +96,7 @@ impl StopSearch {
         found
     }
 
-    /// Last bytes of the text that may turn out to be the beginning of a stop string.
+    /// Length of the end of the text that may turn out to be the beginning of a stop string.
     pub(super) fn held(&self) -> usize {
         self.matched.iter().copied().max().unwrap_or(0)
     }
@@ -104,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// The first end of a stop string in `text`, and its longest beginning; what may become one.
+    /// Returns the first end of a stop string in `text`, and its longest beginning; and what may become one.
     fn plainly(strings: &[Vec<u8>], text: &[u8]) -> (Option<(usize, usize)>, usize) {
         for end in 1..=text.len() {
             let lengths = strings.iter().filter(|string| text[..end].ends_with(string)).map(Vec::len);

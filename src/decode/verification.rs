@@ -1,8 +1,8 @@
-//! Speculative verification of one run, apart from the model: what a pass is over, and its rows taken one by
-//! one for as long as the token drawn is the one drafted.
+//! Speculative verification of one run, apart from the model: prepares passes over drafts, and takes their
+//! rows one by one for as long as the token drawn is the one drafted.
 //!
-//! A run goes round through four phases, each a type whose methods consume it, so that calls in a wrong order
-//! do not compile:
+//! A run goes through four phases, each a type whose methods consume it, so that calls in a wrong order do
+//! not compile:
 //!
 //! ```text
 //! Between -- offer --> Offer -- keep --> Ready -- made --> Rows -- take --> Phase: Rows again, or Between
@@ -31,17 +31,17 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Between two passes: what is left of the last one, to be accounted for.
+/// Phase between two passes: holds the last one, which is still to be accounted for.
 pub(super) struct Between {
     input: Input,
     account: Account,
-    /// How much work a pass like the last one would be: with a draft as long, but not with a prompt.
+    /// Size of a pass like the last one: with a draft as long, but without a prompt.
     usual: Pass,
     /// See [`first`](Self::first).
     first: Pass,
 }
 
-/// A draft is offered: how much of it the next pass holds is yet to be said.
+/// Phase with a draft on offer: its length in the next pass is still open.
 pub(super) struct Offer {
     input: Input,
     proposal: Option<Proposal>,
@@ -49,16 +49,16 @@ pub(super) struct Offer {
     first: Pass,
 }
 
-/// What the next pass is over is settled.
+/// Phase in which the next pass is fixed.
 pub(super) struct Ready {
     input: Input,
     draft: Draft,
     counts: bool,
-    /// What counts of the rows, if that was [found out](Self::narrow) and not all does.
+    /// The needed tokens of the rows, if they were [computed](Self::narrow) and not all are.
     sets: Option<Vec<TokenSet>>,
 }
 
-/// The pass was made: there is a row about the next token.
+/// Phase after the pass: there is a row about the next token.
 pub(super) struct Rows {
     input: Input,
     account: Account,
@@ -67,33 +67,33 @@ pub(super) struct Rows {
     first: Pass,
 }
 
-/// Where a run is after a token was taken.
+/// The phase of a run after a token was taken.
 pub(super) enum Phase {
-    /// The next token's row is yet to be made.
+    /// The next token's row is still to be made.
     Between(Between),
-    /// There is a row about it.
+    /// There is a row about the next token.
     Rows(Rows),
 }
 
-/// The tokens of a pass. Its memory goes from pass to pass.
+/// The tokens of a pass. Its memory is reused from pass to pass.
 #[derive(Default)]
 struct Input {
     /// Tokens that the model has not seen, then the draft.
     tokens: Vec<TokenId>,
-    /// How many of them are not of the draft.
+    /// Number of tokens that are not of the draft.
     pending: usize,
     /// Scratch: the sequence.
     sequence: Vec<TokenId>,
 }
 
-/// What a pass and its draft have come to.
+/// The account of a pass and its draft.
 #[derive(Default)]
 struct Account {
     draft: Draft,
     accepted: usize,
     /// Time since the pass began, without what the caller did between steps.
     time: Duration,
-    /// Was the pass over one token and its draft, so that its time says what drafts gain? A prompt's does
+    /// Was the pass over one token and its draft, so that its time tells the gain of drafts? A prompt's does
     /// not.
     counts: bool,
 }
@@ -106,15 +106,15 @@ impl Default for Between {
 }
 
 impl Between {
-    /// Settles the last pass and prepares the next one, over what a model that holds `seen` tokens of the run
-    /// has not seen, with a draft behind it. `context`: tokens that the model can hold.
+    /// Settles the last pass and prepares the next one, over the tokens of the run after the first `seen`,
+    /// with a draft behind them. `context` is the number of tokens that the model can hold.
     pub(super) fn prepare(self, drafter: &mut Drafter, run: &mut Run, seen: usize, context: usize) -> Ready {
         let (input, draft, counts) = self.begin(Some(drafter), run, seen, context, Drafter::draft);
         Ready::new(input, draft.unwrap_or_default(), counts, run)
     }
 
-    /// The beginning of [`prepare`](Self::prepare) where other runs share the pass, which is over `others`
-    /// beside: how much of the draft is worth it is found out once all are offered.
+    /// Does the first half of [`prepare`](Self::prepare) if other runs share the pass, which is over `others`
+    /// besides: the length of the draft is decided once all are offered.
     pub(super) fn offer(
         self,
         drafter: Option<&mut Drafter>,
@@ -130,7 +130,7 @@ impl Between {
         Offer { input, proposal, counts, first }
     }
 
-    /// Settles the last pass, and guesses for the next one, if there is something to guess for. Says also
+    /// Settles the last pass, and guesses for the next one, if there is something to guess for. Also returns
     /// whether the next pass counts.
     fn begin<T>(
         self,
@@ -165,38 +165,37 @@ impl Between {
         (input, proposed, one)
     }
 
-    /// Accounts for the last pass, if another one is not to come soon.
+    /// Accounts for the last pass, if another one will not follow soon.
     fn settle(self, drafter: &mut Drafter) -> Self {
         self.account.settle(drafter);
         Self { input: self.input, ..Self::default() }
     }
 
-    /// How much work a pass like the last one would be: with a draft as long, but not with a prompt.
+    /// Size of a pass like the last one: with a draft as long, but without a prompt.
     pub(super) fn usual(&self) -> Pass {
         self.usual
     }
 
-    /// How much a pass without a draft would be, its row taken to be as wide as the last pass' first one.
+    /// Size of a pass without a draft, with a row as wide as the first one of the last pass.
     pub(super) fn first(&self) -> Pass {
         self.first
     }
 }
 
 impl Offer {
-    /// The tokens that are offered, of which only some may be worth it; those of a draft of fixed length are
-    /// not among them.
+    /// The offered tokens, which may still be cut; those of a draft of fixed length are not among them.
     pub(super) fn tokens(&self) -> &[Offered] {
         self.proposal.as_ref().map(Proposal::offered).unwrap_or_default()
     }
 
-    /// How much the next pass is without what is offered.
+    /// Size of the next pass without the offered tokens.
     pub(super) fn plain(&self) -> Pass {
         let fixed = self.proposal.as_ref().map_or(0, Proposal::fixed);
         Pass { tokens: self.input.tokens.len(), ..self.first } + Pass::whole(fixed)
     }
 
-    /// Keeps the first `kept` of the offered tokens; `gained` is the time in seconds that they should save, and
-    /// `plain` the time of the shared pass without drafts. `drafter` is the one that offered.
+    /// Keeps the first `kept` of the offered tokens; `gained` is the time in seconds that they should save,
+    /// and `plain` the time of the shared pass without drafts. `drafter` is the one that offered.
     pub(super) fn keep(
         self,
         drafter: Option<&mut Drafter>,
@@ -226,17 +225,17 @@ impl Ready {
         self.sets = run.ahead(&self.draft.tokens);
     }
 
-    /// Makes the masks that whole rows will be asked about, so that they are there by then.
+    /// Makes the masks that will be applied to whole rows, so that they are ready by then.
     pub(super) fn make_masks(&self, run: &mut Run) {
         let _ = run.ahead(&self.draft.tokens);
     }
 
-    /// What the pass is over.
+    /// The tokens of the pass.
     pub(super) fn tokens(&self) -> &[TokenId] {
         &self.input.tokens
     }
 
-    /// The rows it should give.
+    /// The rows that the pass should return.
     pub(super) fn wanted(&self) -> Wanted<'_> {
         match &self.sets {
             Some(sets) => Wanted::Among(sets),
@@ -245,19 +244,19 @@ impl Ready {
         }
     }
 
-    /// How much work that is.
+    /// Size of the pass.
     pub(super) fn size(&self) -> Pass {
         let wide = |sets: &Vec<TokenSet>| sets.iter().filter(|set| Pass::is_wide(set)).count();
         let rows = 1 + self.draft.tokens.len();
         Pass { tokens: self.input.tokens.len(), whole: self.sets.as_ref().map_or(rows, wide) }
     }
 
-    /// The same, but a prompt counts as a token.
+    /// Size of the pass, with a prompt counted as a token.
     pub(super) fn usual(&self) -> Pass {
         if self.counts { self.size() } else { Pass::whole(1) }
     }
 
-    /// How much work it would be without a draft and a prompt.
+    /// Size of the pass without a draft and a prompt.
     pub(super) fn first(&self) -> Pass {
         let wide = self.sets.as_ref().is_none_or(|sets| sets.first().is_none_or(Pass::is_wide));
         Pass { tokens: 1, whole: usize::from(wide) }
@@ -268,7 +267,7 @@ impl Ready {
         self.input.pending > 1
     }
 
-    /// Does the time of the pass say what drafts cost?
+    /// Does the time of the pass tell the cost of drafts?
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
@@ -278,8 +277,7 @@ impl Ready {
         !self.draft.tokens.is_empty()
     }
 
-    /// Leaves the draft out: what is wrong with a pass may be about tokens that the plain run would never
-    /// see.
+    /// Drops the draft: an error of a pass may be about tokens that the plain run would never see.
     pub(super) fn drop_draft(&mut self) {
         self.input.tokens.truncate(self.input.pending);
         self.draft = Draft::default();
@@ -288,7 +286,7 @@ impl Ready {
         }
     }
 
-    /// Notes that the pass was made, and took so long.
+    /// Records that the pass was made, and its time.
     pub(super) fn made(self, rows: Made, run: &mut Run, took: Duration) -> Rows {
         run.stats_mut().passes += 1;
         run.stats_mut().model_time += took;
@@ -299,7 +297,7 @@ impl Ready {
 }
 
 impl Rows {
-    /// Notes that what belongs to the pass took so much longer.
+    /// Adds further time to the pass.
     pub(super) fn spend(&mut self, time: Duration) {
         self.account.time += time;
     }
@@ -326,7 +324,7 @@ impl Rows {
         }
     }
 
-    /// Leaves the other rows where they are.
+    /// Drops the other rows.
     fn end(self) -> Between {
         let Self { input, account, usual, first, .. } = self;
         Between { input, account, usual, first }
@@ -334,12 +332,12 @@ impl Rows {
 }
 
 impl Phase {
-    /// Notes that what belongs to the last pass took so much longer.
+    /// Adds further time to the last pass.
     pub(super) fn spend(&mut self, time: Duration) {
         self.account_mut().time += time;
     }
 
-    /// Accounts for the last pass of a run that has ended, whatever rows there still are.
+    /// Accounts for the last pass of a run that has ended, whatever rows are left.
     pub(super) fn settle(self, drafter: &mut Drafter) -> Between {
         let between = match self {
             Self::Between(between) => between,
@@ -348,7 +346,7 @@ impl Phase {
         between.settle(drafter)
     }
 
-    /// The draft of the last pass, what was refused of it included.
+    /// The draft of the last pass, with refused tokens.
     pub(super) fn drafted(&self) -> &[TokenId] {
         let (Self::Between(Between { input, .. }) | Self::Rows(Rows { input, .. })) = self;
         input.tokens.get(input.pending..).unwrap_or_default()
@@ -377,7 +375,7 @@ impl Input {
 }
 
 impl Account {
-    /// Tells the drafter how its draft went.
+    /// Tells the drafter the outcome of its draft.
     fn settle(self, drafter: &mut Drafter) {
         if self.counts {
             drafter.verified(&self.draft, self.accepted, self.time.as_secs_f64());
@@ -410,7 +408,7 @@ mod tests {
         vocab::Vocabulary,
     };
 
-    /// By the pace of a drafter, which is that of four passes of a second each and of those noted.
+    /// Tests the account by the pace of a drafter: four passes of a second each, and those recorded.
     #[test]
     fn a_pass_takes_all_that_was_spent_on_it() {
         let builder = Vocabulary::builder().token(TokenId::new(0), "a");

@@ -1,18 +1,18 @@
-//! Loops in the widest registers that the processor has, with the feature `simd`; as they are without.
+//! Loops in the widest registers of the processor (SIMD), with the feature `simd`; without it as they are.
 //!
 //! Invariant: the results are the same, bit for bit. A loop is compiled several times, and no compilation
 //! fuses or reorders operations on floating-point numbers.
 
 /// A loop, which must be `#[inline(always)]` with all that it calls.
 pub(super) trait Loop {
-    /// What it finds.
+    /// The result type.
     type Found;
 
-    /// Goes through it.
+    /// Runs the loop.
     fn run(self) -> Self::Found;
 }
 
-/// Goes through a loop, by the instructions that the processor has.
+/// Runs a loop with the widest instructions of the processor.
 pub(super) fn dispatch<L: Loop>(work: L) -> L::Found {
     #[cfg(feature = "simd")]
     {

@@ -1,4 +1,4 @@
-//! Where the runs of one model and grammar are made: grammars and methods that are ready, and rows.
+//! The bench on which the runs of one model and grammar are made: compiled grammars, ready methods, and rows.
 
 use std::{
     collections::HashMap,
@@ -39,10 +39,10 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// Seeds of warm-ups, and of the run that is not counted, far from those of definitions.
+/// Seeds of warm-ups and of the uncounted run, far from those of definitions.
 const WARM_UP_SEED: u64 = 1_000_000;
 const UNCOUNTED_SEED: u64 = 2_000_000;
-/// Tokens of the run that is not counted.
+/// Number of tokens of the uncounted run.
 const UNCOUNTED_TOKENS: usize = 24;
 
 /// One grammar, compiled as methods need it.
@@ -54,6 +54,7 @@ pub(super) struct Grammars {
 }
 
 impl Grammars {
+    /// Reads the grammar of a task.
     pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
         // Other engines take any character of a schema's strings as `\uXXXX` too; all methods write the same
         // language.
@@ -65,7 +66,8 @@ impl Grammars {
         Ok(Self { grammar, name, vocabulary, compiled: HashMap::new() })
     }
 
-    /// The grammar for a lookahead and terminals, and the seconds that compiling and growing trees took.
+    /// Returns the grammar for a lookahead and terminals, and the seconds that compiling and growing trees
+    /// took.
     fn get(&mut self, k: K, terminals: Terminals) -> Result<(CompiledGrammar, f64), ExperimentError> {
         if let Some(found) = self.compiled.get(&(k, terminals)) {
             return Ok(found.clone());
@@ -83,16 +85,16 @@ impl Grammars {
     }
 }
 
-/// Where the runs of one model and grammar are made.
+/// The bench for the runs of one model and grammar.
 pub(super) struct Bench<'a, M: Model> {
     pub(super) plan: &'a Plan,
     pub(super) task: &'a Task,
     pub(super) prompts: Vec<Vec<TokenId>>,
-    /// What warm-ups go on from: prompts of their own, or the measured ones.
+    /// Prompts of warm-ups: their own, or the measured ones.
     pub(super) warm_up_prompts: Vec<Vec<TokenId>>,
     pub(super) tokenizer: &'a Tokenizer,
     pub(super) grammars: Grammars,
-    /// What was learnt, by what decides it: lookahead, refinements, temperature and number of texts.
+    /// Learnt priors, by what decides them: lookahead, refinements, temperature and number of texts.
     pub(super) priors: HashMap<(K, Refinements, u64, usize), Prior>,
     pub(super) shipped: Option<PathBuf>,
     pub(super) model: usize,
@@ -103,7 +105,7 @@ pub(super) struct Bench<'a, M: Model> {
     pub(super) decoder: &'a mut Decoder<M>,
 }
 
-/// A method that is ready, and the counts that it drafts by.
+/// A method ready to run, and the counts that it drafts by.
 pub(super) struct Ready<M: Model> {
     method: Box<dyn Method<M>>,
     counts: Option<CountProposer>,
@@ -111,7 +113,7 @@ pub(super) struct Ready<M: Model> {
     compile_seconds: Option<f64>,
 }
 
-/// An error of a run.
+/// Creates the error of a run.
 fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError {
     let run = run.into();
     move |error| match error {
@@ -121,7 +123,7 @@ fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError
 }
 
 impl<M: Model + 'static> Bench<'_, M> {
-    /// Makes a run, measures it, and says it all in a row.
+    /// Makes a run, measures it, and records it in a row.
     pub(super) fn row(
         &mut self,
         round: &Round,
@@ -181,7 +183,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         })
     }
 
-    /// The part of a text that is judged, where that is a part, and whether it has the right answer.
+    /// Returns the part of a text that is judged, if it is not all of it, and whether the answer is right.
     fn answer(
         &self,
         round: &Round,
@@ -235,27 +237,27 @@ impl<M: Model + 'static> Bench<'_, M> {
         self.plan.definition()
     }
 
-    /// Ways to judge texts. What the definition says of stop strings was checked.
+    /// Returns how texts are judged. The stop strings of the definition have been checked.
     fn judging(&self) -> Judging {
         let Definition { stop, first_value, .. } = self.definition();
         let stop = StopStrings::new(stop.iter().map(String::as_str)).unwrap_or_default();
         Judging { stop, first_value: *first_value }
     }
 
-    /// The number of texts that a method learns from before it is measured, if it learns from any.
+    /// Returns the number of texts that a method learns from before it is measured, if it learns from any.
     fn texts_learnt(&self, variant: &Variant) -> Option<usize> {
         let texts = variant.warm_ups.or(self.definition().warm_ups.first().copied()).unwrap_or(0);
         Some(texts).filter(|_| matches!(variant.lessons(), Lessons::WarmUps(_)))
     }
 
-    /// True if the method had learnt from warm-ups on the prompt of a round.
+    /// Had the method learnt from warm-ups on the prompt of a round?
     fn seen(&self, variant: &Variant, round: &Round) -> Option<bool> {
         let texts = self.texts_learnt(variant)?;
         let prompt = &self.prompts[round.prompt];
         Some(self.warm_up_prompts.iter().take(texts).any(|warm_up| warm_up == prompt))
     }
 
-    /// Sets how the next run draws, and where it stops. What the definition says of temperatures was checked.
+    /// Sets how the next run draws, and where it stops. The temperatures of the definition have been checked.
     fn options(&mut self, temperature: f64, seed: u64, max_tokens: usize) {
         let stop = self.judging().stop;
         self.decoder.options_mut().stop = stop;
@@ -265,7 +267,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         options.max_new_tokens = max_tokens;
     }
 
-    /// A method that has learnt what it learns, and made a run that is not counted: it fills caches.
+    /// Returns a method that has learnt, and made one uncounted run, which fills caches.
     fn ready(
         &mut self,
         variant: &Variant,
@@ -300,7 +302,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         Ok(ready)
     }
 
-    /// A method that has made no run yet.
+    /// Returns a method that has made no run yet.
     fn unused(
         &mut self,
         variant: &Variant,
@@ -340,7 +342,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         Ok(Ready { method, counts, compile_seconds: None })
     }
 
-    /// Another draft model.
+    /// Loads another draft model.
     fn draft(&mut self) -> Result<DraftModel<M>, ExperimentError> {
         let Loaded { model, vocabulary, tokenizer, .. } = (self.load)(Part::Draft)?;
         let draft = DraftModel::new(model, &vocabulary, self.decoder.vocabulary());
@@ -379,7 +381,7 @@ impl<M: Model + 'static> Bench<'_, M> {
     }
 }
 
-/// What was generated and measured, but for what hangs on the definition.
+/// Creates a row from what was generated and measured, without what depends on the definition.
 fn row(run: RunId, outcome: &Outcome, measures: Measures) -> Row {
     let Outcome { tokens, stats, .. } = outcome;
     Row {

@@ -1,4 +1,4 @@
-//! How often a guess by counts can be right, and how often it is.
+//! Compares the acceptance of guesses by counts with its upper bound.
 //!
 //! Two draws, one from the counts' distribution q and one from the model's p under its mask, can be made so
 //! that they agree with probability `sum of min(p, q)` = 1 - TV, and no more often: maximal coupling, which
@@ -15,14 +15,14 @@ use crate::{
     proposer::{CountProposer, Propose, Seen, Site},
 };
 
-/// What was found about a text.
+/// The result for a text.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Coupling {
-    /// Tokens that were looked at.
+    /// Number of tokens that were looked at.
     pub(super) positions: usize,
     /// Sum of 1 - TV over them.
     pub(super) overlap: f64,
-    /// Guesses that were the token that came.
+    /// Number of guesses that were the token that came.
     pub(super) guessed: usize,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Coupled {
 }
 
 impl Coupled {
-    /// Follows a text behind `prompt` that `sampler` drew. `counts`: as they were before the text.
+    /// Follows a text behind `prompt` that `sampler` drew. `counts` are those from before the text.
     pub(super) fn new(counts: CountProposer, sampler: Sampler, prompt: &[TokenId]) -> Self {
         Self { counts, sampler, tokens: prompt.to_vec(), found: Coupling::default() }
     }
 
-    /// Looks at the place where `token` came from `row`, under `constraint`. One pass over the mask.
+    /// Compares at the place where `token` came from `row`, under `constraint`. One pass over the mask.
     pub(super) fn see(
         &mut self,
         row: &[f32],
@@ -72,7 +72,7 @@ impl Coupled {
     }
 }
 
-/// Probabilities at a temperature, of those at temperature 1.
+/// Applies a temperature to probabilities at temperature 1.
 fn tempered(mut shares: Vec<(TokenId, f64)>, temperature: f64) -> Vec<(TokenId, f64)> {
     let largest = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     shares.iter_mut().for_each(|(_, share)| *share = (*share / largest).powf(1.0 / temperature));
@@ -111,8 +111,8 @@ mod tests {
         CountProposer::new(frozen, Learning::Fixed).counting(counting)
     }
 
-    /// Of one place with known distributions: the overlap is the sum of the lesser probabilities, draws with
-    /// the same noise agree between the lower bound and it, and draws with other noise less often.
+    /// Tests one place with known distributions: the overlap is the sum of the lesser probabilities, draws
+    /// with the same noise agree between the lower bound and it, and draws with other noise less often.
     #[test]
     fn gumbel_coupling_is_close_to_maximal() {
         let vocabulary = Vocabulary::builder().all_bytes().end_of_text(token(256)).build().unwrap();

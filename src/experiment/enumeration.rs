@@ -1,10 +1,10 @@
-//! The whole distribution over the texts of a small language: how likely the model finds each of them given
-//! that it is one, and how likely masks make it.
+//! The whole distribution over the texts of a small language: the probability of each text under the model
+//! conditioned on the language, and under masks.
 //!
-//! Masks take the tokens away that no text of the language goes on with, and leave what else the model says.
-//! So they draw from the locally projected distribution, which is not the model conditioned on the language
-//! (Park et al., "Grammar-Aligned Decoding", 2024, arXiv 2405.21047). Where all sequences of tokens can be
-//! listed, both are known exactly, and so is how far they are apart: the total variation.
+//! Masks remove the tokens that no text of the language goes on with, and leave the model's other
+//! probabilities. So they draw from the locally projected distribution, which is not the model conditioned on
+//! the language (Park et al., "Grammar-Aligned Decoding", 2024, arXiv 2405.21047). Where all sequences of
+//! tokens can be listed, both are known exactly, and so is their total variation.
 //!
 //! Invariant: a text can be written by several sequences of tokens, which are listed one by one. Sequences
 //! longer than the limit of tokens are not; the conditional probabilities of those that are add up to 1.
@@ -26,7 +26,7 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// The file of a folder of records that has the distributions.
+/// Name of the file with the distributions in a folder of records.
 const FILE: &str = "distributions.json";
 
 /// All sequences of tokens of a grammar behind a prompt, with their probabilities.
@@ -34,9 +34,9 @@ const FILE: &str = "distributions.json";
 pub struct Distribution {
     /// The model's name in the definition.
     pub model: String,
-    /// The grammar's.
+    /// The grammar's name.
     pub grammar: String,
-    /// Which of the grammar's prompts, from 0.
+    /// Index of the grammar's prompt, from 0.
     pub prompt: usize,
     /// Temperature of the draws.
     pub temperature: f64,
@@ -47,24 +47,24 @@ pub struct Distribution {
 /// One sequence of tokens, without prompt and end of text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
-    /// Its tokens.
+    /// The tokens.
     pub tokens: Vec<u32>,
-    /// Its probability under the model conditioned on the language, end of text included.
+    /// Probability under the model conditioned on the language, end of text included.
     pub conditional: f64,
-    /// Its probability where each token is drawn under a mask.
+    /// Probability if each token is drawn under a mask.
     pub masked: f64,
 }
 
 impl Distribution {
-    /// Is it that of this model, grammar, prompt and temperature?
+    /// Has it this model, grammar, prompt and temperature?
     #[must_use]
     pub fn is_of(&self, model: &str, grammar: &str, prompt: usize, temperature: f64) -> bool {
         let bits = (self.prompt, self.temperature.to_bits());
         self.model == model && self.grammar == grammar && bits == (prompt, temperature.to_bits())
     }
 
-    /// Half the sum of the differences between the conditional probabilities and these, which are in the
-    /// order of the sequences. What they lack of 1 is taken to be the probability of sequences that are not
+    /// Returns half the sum of the differences between the conditional probabilities and these, which are in
+    /// the order of the sequences. What they lack of 1 counts as the probability of sequences that are not
     /// listed.
     #[must_use]
     pub fn variation(&self, other: &[f64]) -> f64 {
@@ -77,14 +77,14 @@ impl Distribution {
         0.5 * (apart + (1.0 - other.iter().sum::<f64>()).max(0.0))
     }
 
-    /// The total variation between the conditional distribution and that of masks.
+    /// Returns the total variation between the conditional distribution and that of masks.
     #[must_use]
     pub fn variation_of_masks(&self) -> f64 {
         let masked: Vec<f64> = self.sequences.iter().map(|sequence| sequence.masked).collect();
         self.variation(&masked)
     }
 
-    /// The expected total variation between the conditional distribution and the shares of `draws`
+    /// Returns the expected total variation between the conditional distribution and the shares of `draws`
     /// independent draws from it. A perfect method would show this value, as draws are finitely many.
     #[must_use]
     pub fn variation_of_draws(&self, draws: usize) -> f64 {
@@ -93,8 +93,8 @@ impl Distribution {
     }
 }
 
-/// The mean absolute deviation of the share of successes in `draws` draws of probability `p`, by De Moivre's
-/// formula: `2 m C(n, m) p^m q^(n - m + 1) / n`, where `m` is the least integer above `n p`.
+/// Returns the mean absolute deviation of the share of successes in `draws` draws of probability `p`, by De
+/// Moivre's formula: `2 m C(n, m) p^m q^(n - m + 1) / n`, where `m` is the least integer above `n p`.
 fn mean_deviation(draws: usize, p: f64) -> f64 {
     let q = 1.0 - p;
     if draws == 0 || p <= 0.0 || q <= 0.0 {
@@ -110,7 +110,7 @@ fn mean_deviation(draws: usize, p: f64) -> f64 {
     2.0 * above * q * log.exp() / n
 }
 
-/// Where a listing is: the tokens so far, what may follow, and the logs of both probabilities.
+/// A node of the listing: the tokens so far, the constraint, and the logs of both probabilities.
 struct Place {
     tokens: Vec<TokenId>,
     constraint: Constraint,
@@ -118,8 +118,8 @@ struct Place {
     masked: f64,
 }
 
-/// All sequences of at most `longest` tokens behind `prompt`, at a temperature above 0; `None` if that takes
-/// more than `most` passes, which is one for each beginning of a sequence.
+/// Lists all sequences of at most `longest` tokens behind `prompt`, at a temperature above 0 (depth-first
+/// search); `None` if that takes more than `most` passes, one for each prefix of a sequence.
 ///
 /// # Errors
 /// If a pass or a mask fails.
@@ -196,7 +196,7 @@ fn logit(row: &[f32], token: TokenId) -> f32 {
     row.get(token.index()).copied().unwrap_or(f32::NEG_INFINITY)
 }
 
-/// The distributions of a folder of records; none if it has no such file.
+/// Reads the distributions of a folder of records; none if it has no such file.
 ///
 /// # Errors
 /// If the file cannot be read, or is damaged.
@@ -220,7 +220,7 @@ mod tests {
         model::{OneByOne, ScriptedModel},
     };
 
-    /// Six tokens and end of text.
+    /// Creates a vocabulary of six tokens and end of text.
     fn start(grammar: &str) -> Constraint {
         let texts = ["a", "b", "c", "ab", "bc", "aa"];
         let builder = (0..)
@@ -245,7 +245,7 @@ mod tests {
         Distribution { model, grammar, prompt: 0, temperature, sequences: found.unwrap().unwrap() }
     }
 
-    /// How often draws of a method are each of the sequences.
+    /// Returns the share of each sequence among the draws of a method.
     fn shares(distribution: &Distribution, draw: impl Fn(u64) -> Vec<TokenId>, draws: usize) -> Vec<f64> {
         let mut shares: HashMap<Vec<u32>, f64> = HashMap::new();
         for seed in (0..).take(draws) {
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// A language without an end is listed as far as texts may be long; masks lose what is longer.
+    /// A language without a longest text is listed up to the limit of tokens; masks lose longer texts.
     #[test]
     fn what_is_longer_is_not_listed() {
         let model = ScriptedModel::new(7, 40, 3);
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(few, None);
     }
 
-    /// Held against the sum over all numbers of successes.
+    /// Compares with the sum over all numbers of successes.
     #[test]
     fn the_mean_deviation_is_that_of_a_binomial() {
         for draws in [1, 2, 7, 40] {

@@ -1,4 +1,4 @@
-//! What can go wrong with an experiment, and what to do about it.
+//! Errors of experiments, with advice.
 
 use std::{io, path::PathBuf};
 
@@ -19,19 +19,19 @@ pub enum ExperimentError {
     Definition {
         /// The file, with line and column where that is known.
         place: String,
-        /// What is wrong.
+        /// A description of the error.
         message: String,
-        /// What to do about it.
+        /// Advice.
         hint: Option<String>,
     },
     /// A file cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was to be done with it.
+        /// The action that failed.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A file of a folder of records is damaged.
@@ -39,7 +39,7 @@ pub enum ExperimentError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the damage.
         message: String,
     },
     /// The records of a folder are of another experiment.
@@ -47,7 +47,7 @@ pub enum ExperimentError {
     Differs {
         /// The folder.
         path: PathBuf,
-        /// What differs, and how.
+        /// The differences, in words.
         differences: Vec<String>,
     },
     /// Another process writes to the folder.
@@ -62,33 +62,33 @@ pub enum ExperimentError {
     /// A figure cannot be drawn.
     #[error("the figure {title:?} cannot be drawn: {message}")]
     Figure {
-        /// Its title.
+        /// The figure's title.
         title: String,
-        /// Why not.
+        /// The cause.
         message: String,
     },
     /// A grammar cannot be read.
     #[error("grammar {name}: {source}")]
     Grammar {
-        /// Its name in the definition.
+        /// The grammar's name in the definition.
         name: String,
-        /// Why not.
+        /// The cause.
         source: GrammarError,
     },
     /// A grammar cannot be compiled.
     #[error("grammar {name}: {source}")]
     Compile {
-        /// Its name in the definition.
+        /// The grammar's name in the definition.
         name: String,
-        /// Why not.
+        /// The cause.
         source: CompileError,
     },
     /// A model or its tokenizer cannot be used.
     #[error("model {name}: {message}")]
     Model {
-        /// Its name in the definition.
+        /// The model's name in the definition.
         name: String,
-        /// Why not.
+        /// The cause.
         message: String,
     },
     /// A method of another engine, in a program that has none.
@@ -103,25 +103,25 @@ pub enum ExperimentError {
     /// A program of the definition does not do its work.
     #[error("program {name}: {source}")]
     Program {
-        /// Its name in the definition.
+        /// The program's name in the definition.
         name: String,
-        /// Why not.
+        /// The cause.
         source: PeerError,
     },
     /// Another engine cannot compile a grammar.
     #[error("grammar {name}, by the other engine: {source}")]
     Peer {
-        /// Its name in the definition.
+        /// The grammar's name in the definition.
         name: String,
-        /// Why not.
+        /// The cause.
         source: PeerError,
     },
     /// The draft model has other tokens than a model.
     #[error("draft model {name}: {source}")]
     DraftModel {
-        /// Its name in the definition.
+        /// The model's name in the definition.
         name: String,
-        /// What differs.
+        /// The difference.
         source: DraftModelError,
     },
     /// A prior that comes with a model cannot be used.
@@ -129,7 +129,7 @@ pub enum ExperimentError {
     Prior {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: PriorError,
     },
     /// A prompt or a text has no tokens.
@@ -143,23 +143,23 @@ pub enum ExperimentError {
     Run {
         /// The run's key.
         run: String,
-        /// Why.
+        /// The cause.
         source: DecodeError,
     },
 }
 
-/// Words of another engine on what went wrong.
+/// The error message of another engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PeerError(pub String);
 
 impl ExperimentError {
-    /// Something wrong with a definition.
+    /// Creates an error about a definition.
     pub(super) fn definition(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Definition { place: place.into(), message: message.into(), hint: None }
     }
 
-    /// The same with a hint, if it is about a definition.
+    /// Adds a hint, if the error is about a definition.
     pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
         match self {
             Self::Definition { place, message, .. } => {
@@ -169,12 +169,12 @@ impl ExperimentError {
         }
     }
 
-    /// A file that could not be read or written.
+    /// Creates the error of a file that could not be read or written.
     pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.into(), source }
     }
 
-    /// What to do about it.
+    /// Advice.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

@@ -1,4 +1,4 @@
-//! What the rows of a folder have in common: definition, program, models, machine.
+//! The header of a folder of records: definition, program, models and machines that all rows share.
 
 use std::{
     io::{self, Read},
@@ -14,7 +14,7 @@ use super::error::ExperimentError;
 /// The form of headers and rows that this version writes.
 const FORMAT: u32 = 1;
 
-/// What the rows of a folder have in common.
+/// The data that all rows of a folder share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The form of the files.
@@ -23,9 +23,9 @@ pub struct Header {
     pub definition: Value,
     /// [`Definition::hash`](super::Definition::hash).
     pub definition_hash: String,
-    /// Which part of the plan it is, if not all.
+    /// The shard of the plan, if it is not all of it.
     pub shard: Option<String>,
-    /// The command that began it.
+    /// The command that started it.
     pub command: Vec<String>,
     /// Version of the program.
     pub version: String,
@@ -35,14 +35,14 @@ pub struct Header {
     pub models: Vec<ModelRecord>,
     /// The machines.
     pub machines: Vec<Machine>,
-    /// When it began, in UTC.
+    /// Time of the start, in UTC.
     pub begun: String,
 }
 
 /// A model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRecord {
-    /// Its name in the definition.
+    /// The model's name in the definition.
     pub name: String,
     /// BLAKE3 of its files, in hexadecimal.
     pub hash: String,
@@ -60,7 +60,7 @@ pub struct Machine {
 }
 
 impl Header {
-    /// A header in the present form.
+    /// Creates a header in the present form.
     #[must_use]
     pub fn new(
         definition: &super::Definition,
@@ -82,7 +82,7 @@ impl Header {
         }
     }
 
-    /// In what the experiments differ, in words; nothing if `other` may go on where this was.
+    /// Lists the differences between two experiments, in words; none if `other` may continue this one.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = self.differences_of_shards(other);
@@ -97,7 +97,7 @@ impl Header {
         found
     }
 
-    /// In what they differ, if they are to be parts of one experiment.
+    /// Lists the differences, if both are to be parts of one experiment.
     #[must_use]
     pub fn differences_of_shards(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
@@ -122,12 +122,12 @@ impl Header {
     }
 }
 
-/// The first figures of a hash.
+/// Shortens a hash to its first digits.
 fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
 }
 
-/// The keys in which two definitions differ, with their values as far as they are short.
+/// Lists the keys in which two definitions differ, with their values if they are short.
 fn differing_keys(there: &Value, here: &Value) -> Vec<String> {
     const LONG: usize = 60;
     let (Some(there), Some(here)) = (there.as_object(), here.as_object()) else {
@@ -147,7 +147,7 @@ fn differing_keys(there: &Value, here: &Value) -> Vec<String> {
 }
 
 impl Machine {
-    /// This one.
+    /// Describes this machine.
     #[must_use]
     pub fn here() -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Machine {
     }
 }
 
-/// The instruction set, and the extensions that matter here.
+/// Names the instruction set, and the extensions that matter here.
 fn processor() -> String {
     #[cfg(target_arch = "x86_64")]
     {
@@ -186,8 +186,8 @@ fn processor() -> String {
     std::env::consts::ARCH.to_owned()
 }
 
-/// BLAKE3 of the files of a model, in hexadecimal: a GGUF file, or a folder's configuration, weights and
-/// tokenizer. Reads all of them.
+/// Hashes the files of a model (BLAKE3, in hexadecimal): a GGUF file, or a folder's configuration, weights
+/// and tokenizer. Reads all of them.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -220,13 +220,13 @@ pub fn model_hash(path: &Path) -> Result<String, ExperimentError> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// The day of a time in UTC, as `2026-11-23`.
+/// Formats the day of a time in UTC, as `2026-11-23`.
 #[must_use]
 pub fn date(time: SystemTime) -> String {
     date_and_time(time).chars().take(10).collect()
 }
 
-/// A time in UTC, as `2026-11-23T00:50:07Z` (civil calendar from days, by eras of 400 years).
+/// Formats a time in UTC, as `2026-11-23T00:50:07Z` (civil calendar from days, by eras of 400 years).
 fn date_and_time(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
@@ -249,7 +249,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A header of a made-up experiment.
+    /// Creates a header of a made-up experiment.
     pub(in crate::experiment) fn example() -> Header {
         Header {
             format: FORMAT,

@@ -1,5 +1,5 @@
 //! Judging: the part of a text that counts, and whether it is in the language. The same for all methods, so
-//! that a text without a constraint is not wrong for what it goes on with behind a whole answer.
+//! that a text without a constraint is not wrong for what comes after a whole answer.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Judging {
     /// A text is cut before the first of these.
     pub(super) stop: StopStrings,
-    /// Is the first complete text of the language judged, in place of all of the text?
+    /// Is only the first complete text of the language judged?
     pub(super) first_value: bool,
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Judged {
 }
 
 impl Judging {
-    /// True if it does not just take the whole text.
+    /// Is a part of the text judged, not all of it?
     pub(super) fn is_partial(&self) -> bool {
         self.first_value || !self.stop.is_empty()
     }
 
-    /// Judges a text by its grammar. The first complete text is the longest beginning of the text that is in
-    /// the language, of the text as it is or without the white space before it: of numbers `12` and not `1`.
+    /// Judges a text by its grammar. The first complete text is the longest prefix in the language, with or
+    /// without the white space in front: of numbers `12` and not `1`.
     pub(super) fn judge(&self, text: &[u8], exact: &CompiledGrammar) -> Result<Judged, DecodeError> {
         let cut = self.cut(text);
         let (end, stopped) = (cut.unwrap_or(text.len()), cut.is_some());
@@ -56,14 +56,14 @@ impl Judging {
         Ok(Judged { part: found.unwrap_or(blank..end), well_formed, stopped })
     }
 
-    /// Place at which the first stop string begins.
+    /// Returns the place where the first stop string begins.
     fn cut(&self, text: &[u8]) -> Option<usize> {
         let mut search = self.stop.search();
         text.iter().enumerate().find_map(|(at, byte)| search.push(*byte).map(|length| at + 1 - length))
     }
 }
 
-/// The length of the longest beginning that is in the language.
+/// Returns the length of the longest prefix in the language.
 fn longest(mut constraint: Constraint, text: &[u8]) -> Result<Option<usize>, DecodeError> {
     let mut found = constraint.is_complete().then_some(0);
     for (at, byte) in text.iter().enumerate() {
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(judged(&object, &["Q"], true, "no Q{a}"), ("no ".to_owned(), false));
     }
 
-    /// The judged part is in the language if any beginning is, by trying all of them.
+    /// The judged part is in the language if any prefix is, by trying all of them.
     #[test]
     fn all_beginnings_tried_say_the_same() {
         let object = grammar(OBJECT);

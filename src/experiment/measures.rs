@@ -1,5 +1,5 @@
-//! What is measured about a text after it was generated, by one more pass over prompt and text with whole
-//! rows and a replay of the constraint: so the measures disturb no timed run.
+//! Measures of a text after it was generated, by one more pass over prompt and text with whole rows and a
+//! replay of the constraint: so the measures disturb no timed run.
 
 use super::{
     coupling::{Coupled, Coupling},
@@ -16,14 +16,14 @@ use crate::{
     vocab::{TokenSet, Tokenizer, Vocabulary},
 };
 
-/// What is measured about one text.
+/// The measures of one text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measures {
     /// Log of the probability that the masks kept, summed over steps.
     pub(super) log_kept: Option<f64>,
     /// Negative log-likelihood under the model.
     pub(super) nll: f64,
-    /// How the counts that drafted it agree with the model.
+    /// Agreement of the counts that drafted it with the model.
     pub(super) coupling: Option<Coupling>,
     /// Tokens that the tokenizer makes of the text.
     pub(super) canonical: Option<Vec<TokenId>>,
@@ -34,11 +34,11 @@ pub(super) struct Measures {
     pub(super) prefix: bool,
 }
 
-/// What is measured with.
+/// The inputs of measuring.
 pub(super) struct Meter<'a> {
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) tokenizer: &'a Tokenizer,
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     pub(super) possible: TokenSet,
     /// The grammar with unbounded lookahead.
     pub(super) exact: &'a CompiledGrammar,
@@ -51,8 +51,8 @@ impl<'a> Meter<'a> {
         Self { vocabulary, tokenizer, possible: possible(vocabulary), exact, judging }
     }
 
-    /// Measures a text that goes on from `prompt`. `constraint`: the one it was made under, at the beginning;
-    /// `coupled`: the counts that drafted it.
+    /// Measures a text that follows `prompt`. `constraint` is the one it was made under, at the beginning;
+    /// `coupled` holds the counts that drafted it.
     pub(super) fn measure<M: Model>(
         &self,
         model: &mut M,
@@ -87,7 +87,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// Negative log-likelihood of tokens behind a prompt, and nothing else.
+    /// Returns the negative log-likelihood of tokens behind a prompt.
     pub(super) fn nll<M: Model>(
         &self,
         model: &mut M,
@@ -98,8 +98,8 @@ impl<'a> Meter<'a> {
         Ok(nll)
     }
 
-    /// Negative log-likelihood of the tokens of a text, and the log of the probability that the masks kept,
-    /// that of its end included if it ended.
+    /// Returns the negative log-likelihood of the tokens of a text, and the log of the probability that the
+    /// masks kept, that of its end included if it ended.
     fn likelihood<M: Model>(
         &self,
         model: &mut M,
@@ -108,7 +108,7 @@ impl<'a> Meter<'a> {
         temperature: f64,
         (mut constraint, mut coupled): (Option<Constraint>, Option<&mut Coupled>),
     ) -> Result<(f64, Option<f64>), MethodError> {
-        /// Rows that are held at once.
+        /// Number of rows held at once.
         const ROWS: usize = 32;
         let constrained = constraint.is_some();
         let (mut nll, mut kept) = (0.0, 0.0);
@@ -148,7 +148,7 @@ impl<'a> Meter<'a> {
         Ok((nll, constrained.then_some(kept)))
     }
 
-    /// Tokens whose whole text was forced: at each of their bytes no other could follow.
+    /// Counts the tokens whose whole text was forced: at each of their bytes no other could follow.
     fn forced_tokens(&self, tokens: &[TokenId]) -> usize {
         let mut constraint = self.exact.constraint().patient(Patience::whole());
         let mut forced = 0;
@@ -179,6 +179,7 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
+    /// Cuts an outcome's text again and measures both cuts.
     pub(super) fn new<M: Model>(
         decoder: &mut Decoder<M>,
         meter: &Meter<'_>,

@@ -1,8 +1,8 @@
-//! Experiments: a grid of runs by a definition, one record a run, and what they add up to.
+//! Experiments: a grid of runs by a definition, one record a run, and their summary.
 //!
 //! A [`Definition`] is read from TOML; a [`Plan`] is the order of its runs, or of one shard's; [`run()`]
 //! makes them, by [methods] that take turns, and appends a [`Row`] each to [`Records`]. A run that is killed
-//! goes on where it was; tables and figures are made from rows alone.
+//! resumes where it was; tables and figures are made from rows alone.
 
 mod bench;
 mod coupling;

@@ -1,5 +1,4 @@
-//! The curve of what passes cost in a record: the medians of a model's [`PassTimes`], and the file that has
-//! them.
+//! The curve of pass costs in a record: the medians of a model's [`PassTimes`], and their file.
 
 use std::path::Path;
 
@@ -14,11 +13,11 @@ use crate::model::{
     passes::{PassTimes, any_tokens},
 };
 
-/// The file of a folder of records that has the curves of its models.
+/// Name of the file with the curves of the models in a folder of records.
 const FILE: &str = "passes.json";
-/// Tokens in the cache before a pass.
+/// Number of tokens in the cache before a pass.
 const CONTEXT: usize = 128;
-/// How often each pass is measured.
+/// Number of measurements of each pass.
 const REPEATS: usize = 15;
 
 /// The medians for one model.
@@ -26,15 +25,15 @@ const REPEATS: usize = 15;
 pub struct PassCurve {
     /// The model's name in the definition.
     pub model: String,
-    /// Tokens in the cache before each pass.
+    /// Number of tokens in the cache before each pass.
     pub context: usize,
-    /// How often each pass was measured.
+    /// Number of measurements of each pass.
     pub repeats: usize,
     /// Median seconds of a pass over one new token, two, and so on, with the logits of all.
     pub seconds: Vec<f64>,
 }
 
-/// Measures passes over up to `most` new tokens; fewer where the model's context has no room for them.
+/// Measures passes over up to `most` new tokens; fewer if the model's context has no room for them.
 pub(super) fn measure<M: Model>(model: &mut M, name: &str, most: usize) -> Result<PassCurve, M::Error> {
     let context = CONTEXT.min(model.context() / 2);
     let most = most.min(model.context() - context);
@@ -58,7 +57,7 @@ pub(super) fn measure<M: Model>(model: &mut M, name: &str, most: usize) -> Resul
     Ok(PassCurve { model: name.to_owned(), context, repeats: REPEATS, seconds })
 }
 
-/// The curves of a folder of records; none if it has no such file.
+/// Reads the curves of a folder of records; none if it has no such file.
 ///
 /// # Errors
 /// If the file cannot be read, or is damaged.

@@ -10,16 +10,16 @@ use super::{
     row::RunId,
 };
 
-/// One part of a plan for one of several processes: whole rounds, so that what is compared ran on one
+/// One part of a plan, for one of several processes: whole rounds, so that what is compared runs on one
 /// machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// Index of the shard, from 1.
     index: u64,
     count: u64,
 }
 
-/// A shard that cannot be.
+/// An invalid shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a shard is written I/N, with I from 1 to N")]
 pub struct ShardError;
@@ -40,7 +40,7 @@ impl fmt::Display for Shard {
     }
 }
 
-/// What the methods of a round have in common.
+/// The data that the methods of a round share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Round {
     /// Indices in the definition.
@@ -49,7 +49,7 @@ pub(super) struct Round {
     pub(super) prompt: usize,
     pub(super) temperature: f64,
     pub(super) seed: u64,
-    /// How manieth round of the whole plan it is.
+    /// Number of the round in the whole plan.
     number: usize,
 }
 
@@ -62,7 +62,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a definition, or of one shard of it.
+    /// Creates the plan of a definition, or of one shard of it.
     #[must_use]
     pub fn new(definition: Definition, shard: Option<Shard>) -> Self {
         let mut rounds = Vec::new();
@@ -92,13 +92,13 @@ impl Plan {
         &self.definition
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.rounds.len() * self.variants.len()
     }
 
-    /// The keys of all runs, in order.
+    /// Returns the keys of all runs, in order.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let runs = self.rounds.iter().flat_map(|round| self.turns(round).map(move |at| (round, at)));
@@ -113,7 +113,7 @@ impl Plan {
         &self.variants
     }
 
-    /// The indices of variants in the order of their turns in a round.
+    /// Returns the indices of variants in the order of their turns in a round.
     pub(super) fn turns(&self, round: &Round) -> impl Iterator<Item = usize> + use<> {
         let count = self.variants.len();
         let first = match self.definition.turns {
@@ -123,7 +123,7 @@ impl Plan {
         (0..count).map(move |turn| (first + turn) % count)
     }
 
-    /// The run of a variant in a round.
+    /// Returns the run of a variant in a round.
     pub(super) fn id(&self, round: &Round, variant: usize) -> RunId {
         let Variant { ref method, k, s, threshold, warm_ups } = self.variants[variant];
         RunId { method: method.to_string(), k, s, threshold, warm_ups, ..round.id(&self.definition) }
@@ -131,7 +131,7 @@ impl Plan {
 }
 
 impl Round {
-    /// A run of no method.
+    /// Returns a run without a method.
     fn id(&self, definition: &Definition) -> RunId {
         RunId {
             model: definition.models[self.model].clone(),

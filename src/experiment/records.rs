@@ -1,8 +1,7 @@
-//! A folder of records: a header, rows one by one, and a lock while somebody writes.
+//! A folder of records: a header, rows one by one, and a lock while a process writes.
 //!
-//! Invariant: what was appended stays. A row is on the disk before the next run begins; of a process that is
-//! killed while it writes one, the part of a line it leaves is cut off by the next. One process writes at a
-//! time.
+//! Invariant: appended rows stay. A row is on the disk before the next run begins; if a process is killed
+//! while it writes one, the next process cuts the partial line off. One process writes at a time.
 
 use std::{
     collections::HashSet,
@@ -24,15 +23,15 @@ use super::{
     summary::{PlainNames, quoted},
 };
 
-/// The header's file.
+/// Name of the header's file.
 const HEADER: &str = "header.json";
-/// The rows' file.
+/// Name of the rows' file.
 const ROWS: &str = "rows.jsonl";
-/// The rows as a table.
+/// Name of the file with the rows as a table.
 const TABLE: &str = "rows.csv";
-/// Locked by whoever writes.
+/// Name of the file that the writing process locks.
 const LOCK: &str = ".lock";
-/// Behind the name of a file that is being written.
+/// Ending of the name of a file that is being written.
 const PART: &str = ".part";
 
 /// A folder of records that is written to.
@@ -42,13 +41,13 @@ pub struct Records {
     rows: File,
     /// Keys of the rows that are there.
     known: HashSet<String>,
-    /// Held until this goes.
+    /// Held until this is dropped.
     _lock: File,
 }
 
 impl Records {
-    /// Opens a folder for the experiment of `header`; makes it if it is not there. Rows that are there stay,
-    /// but for a last one that was cut.
+    /// Opens a folder for the experiment of `header`; makes it if it is missing. Existing rows stay, except
+    /// for a last one that was cut.
     ///
     /// # Errors
     /// If another process writes to it, it has something else or records of another experiment, its files are
@@ -91,19 +90,19 @@ impl Records {
         &self.folder
     }
 
-    /// Is the run of this key there?
+    /// Is the run with this key recorded?
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.known.contains(key)
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Are there none?
+    /// Are there no rows?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
@@ -127,7 +126,7 @@ impl Records {
         Ok(())
     }
 
-    /// Writes all rows as a table too (`rows.csv`), without their tokens, and returns them as [`read`] does.
+    /// Writes all rows also as a table (`rows.csv`), without their tokens, and returns them as [`read`] does.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -138,8 +137,8 @@ impl Records {
     }
 }
 
-/// The header and the rows of a folder, with what is about two rows filled in. A last line that was cut is
-/// left out.
+/// Reads the header and the rows of a folder, and fills in what is about two rows. A last line that was cut
+/// is left out.
 ///
 /// # Errors
 /// If a file is missing, cannot be read, or is damaged.
@@ -150,7 +149,7 @@ pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
     Ok((header, rows))
 }
 
-/// Curves and distributions that were measured beside the runs of shards, once each.
+/// Collects the curves and distributions that were measured beside the runs of shards, once each.
 fn measured_beside(folders: &[PathBuf]) -> Result<(Vec<PassCurve>, Vec<Distribution>), ExperimentError> {
     let (mut curves, mut distributions): (Vec<PassCurve>, Vec<Distribution>) = Default::default();
     for folder in folders {
@@ -172,7 +171,7 @@ fn measured_beside(folders: &[PathBuf]) -> Result<(Vec<PassCurve>, Vec<Distribut
     Ok((curves, distributions))
 }
 
-/// Puts the records of the shards of one experiment together in a folder, in the order of the plan.
+/// Merges the records of the shards of one experiment in a folder, in the order of the plan.
 ///
 /// # Errors
 /// If the folders are of different definitions, commits or models, a run is missing or there twice, or the
@@ -227,7 +226,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
     records.tabulate()
 }
 
-/// Is there nothing in a folder but what a process leaves that was killed before it had a header?
+/// Has a folder nothing in it but what a process leaves that was killed before it had a header?
 fn is_free(folder: &Path) -> Result<bool, ExperimentError> {
     if !folder.exists() {
         return Ok(true);
@@ -237,6 +236,7 @@ fn is_free(folder: &Path) -> Result<bool, ExperimentError> {
     Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK || entry.file_name() == *part)))
 }
 
+/// Locks the folder for this process.
 fn lock(folder: &Path) -> Result<File, ExperimentError> {
     let path = folder.join(LOCK);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
@@ -248,7 +248,7 @@ fn lock(folder: &Path) -> Result<File, ExperimentError> {
     }
 }
 
-/// Writes a file beside its place, then puts it there: whole, or not at all.
+/// Writes a file under another name, then renames it: whole, or not at all.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -269,7 +269,7 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
     })
 }
 
-/// The list in a file of JSON; an empty one if there is no such file.
+/// Reads the list in a file of JSON; an empty one if there is no such file.
 pub(super) fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ExperimentError> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -292,7 +292,7 @@ pub(super) fn write_list<T: Serialize>(path: &Path, list: &[T]) -> Result<(), Ex
     write_file(path, format!("[\n{}\n]\n", items.join(",\n")).as_bytes())
 }
 
-/// The header of a folder.
+/// Reads the header of a folder.
 ///
 /// # Errors
 /// If it is missing, cannot be read, or is damaged.
@@ -302,7 +302,8 @@ pub fn read_header(folder: &Path) -> Result<Header, ExperimentError> {
     serde_json::from_str(&text).map_err(|error| ExperimentError::Damaged { path, message: error.to_string() })
 }
 
-/// The rows of a file, and how many of its bytes they are: fewer than all where the last line was cut.
+/// Reads the rows of a file, and returns how many of its bytes they are: fewer than all if the last line was
+/// cut.
 fn read_rows(path: &Path) -> Result<(Vec<Row>, u64), ExperimentError> {
     let bytes = std::fs::read(path).map_err(ExperimentError::io("read", path))?;
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -325,8 +326,8 @@ fn read_rows(path: &Path) -> Result<(Vec<Row>, u64), ExperimentError> {
     Ok((rows, u64::try_from(whole).unwrap_or(u64::MAX)))
 }
 
-/// Rows as comma-separated values (RFC 4180), with a head, the number of tokens in place of the tokens, and
-/// models named without folders.
+/// Formats rows as comma-separated values (RFC 4180), with a head, the number of tokens in place of the
+/// tokens, and models named without folders.
 fn csv(rows: &[Row]) -> String {
     let mut table = String::new();
     let names = PlainNames::of(rows.iter().map(|row| row.run.model.as_str()));
@@ -347,7 +348,7 @@ fn csv(rows: &[Row]) -> String {
     table
 }
 
-/// A value as a cell.
+/// Formats a value as a cell.
 fn cell(value: &serde_json::Value) -> String {
     let text = match value {
         serde_json::Value::Null => String::new(),

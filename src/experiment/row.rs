@@ -1,4 +1,4 @@
-//! One record a run: what was generated, what it cost, and what was measured about it afterwards.
+//! A record of one run: the text, its cost, and measures taken afterwards.
 //!
 //! Invariant: a row is a line of JSON, and its [`RunId`] is the same in every process that runs the
 //! definition.
@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{decode::Finish, subterminal::Lookahead};
 
-/// The paper's `k`: how many terminals past the current one a token may reach. A number in files, or
-/// `"infinite"`.
+/// The paper's `k`: the number of terminals past the current one that a token may reach. A number in files,
+/// or `"infinite"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum K {
     /// At most this number of terminals.
@@ -87,14 +87,14 @@ impl<'de> Deserialize<'de> for K {
     }
 }
 
-/// Which run a row is about: a point of the definition's grid.
+/// The identity of a run: a point of the definition's grid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunId {
     /// The model's name in the definition.
     pub model: String,
     /// The grammar's name in the definition. An unconstrained run has one too: that of its task.
     pub grammar: String,
-    /// Which of the grammar's prompts, from 0.
+    /// Index of the grammar's prompt, from 0.
     pub prompt: usize,
     /// Temperature of the draws.
     pub temperature: f64,
@@ -108,13 +108,13 @@ pub struct RunId {
     pub s: Option<usize>,
     /// The least acceptance of a guess in a draft of a fixed length.
     pub threshold: Option<f64>,
-    /// Texts that were learnt from before, where the definition has several numbers of them.
+    /// Number of texts learnt from before, if the definition has several numbers of them.
     #[serde(default)]
     pub warm_ups: Option<usize>,
 }
 
 impl RunId {
-    /// It in one line, different for different runs of a definition.
+    /// Formats it as one line, different for different runs of a definition.
     #[must_use]
     pub fn key(&self) -> String {
         let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold, warm_ups } = self;
@@ -126,7 +126,7 @@ impl RunId {
     }
 }
 
-/// Why a text ended, as [`Finish`] says it.
+/// The reason for the end of a text, as in [`Finish`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -147,22 +147,22 @@ impl From<Finish> for End {
 
 /// One run. Times are in seconds, logarithms natural.
 ///
-/// What needs whole rows of logits (`log_kept`, `nll`) is worked out by another pass over prompt and text
-/// after the timed run, so that it disturbs no time.
+/// Measures that need whole rows of logits (`log_kept`, `nll`) are computed by another pass over prompt and
+/// text after the timed run, so that they disturb no time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Name of the definition.
     pub definition: String,
-    /// Which run.
+    /// The run's identity.
     #[serde(flatten)]
     pub run: RunId,
-    /// How manieth run of the process it was, from 0: methods take turns.
+    /// Number of the run in the process, from 0: methods take turns.
     pub turn: usize,
     /// The text; bytes that are no UTF-8 as U+FFFD.
     pub text: String,
-    /// Its tokens, end of text left out.
+    /// The text's tokens, without end of text.
     pub tokens: Vec<u32>,
-    /// Why it ended.
+    /// The reason for its end.
     pub finish: End,
     /// Did it end in the language? Without a constraint: did it end other than by length?
     pub complete: bool,
@@ -174,8 +174,8 @@ pub struct Row {
     pub judged: Option<String>,
     /// Is the whole text a prefix of one in the language?
     pub prefix: bool,
-    /// Did warm-ups that the method learnt from go on from this prompt too? `None` where it learnt from none,
-    /// and in records from before this was noted.
+    /// Did the warm-ups that the method learnt from use this prompt too? `None` if it learnt from none, and
+    /// in older records.
     #[serde(default)]
     pub seen: Option<bool>,
     /// Tokens of the prompt.
@@ -190,25 +190,26 @@ pub struct Row {
     pub masks: usize,
     /// Draws in which the model's own choice was refused; `None` where it was not asked for.
     pub interventions: Option<usize>,
-    /// Further draws after a refused one, for the method that draws again.
+    /// Number of further draws after a refused one, for the method that draws again.
     pub redraws: Option<usize>,
-    /// Tokens that were appended without a draw, for templates.
+    /// Number of tokens appended without a draw, for templates.
     pub inserted: Option<usize>,
-    /// Tokens at whose place the grammar allowed no other text of their length; `None` without a constraint.
+    /// Number of tokens at whose place the grammar allowed no other text of their length; `None` without a
+    /// constraint.
     pub forced_tokens: Option<usize>,
     /// Bytes of the text that the grammar forced, but for their spelling; `None` without a constraint.
     pub forced_bytes: Option<usize>,
-    /// The whole run.
+    /// Seconds of the whole run.
     pub seconds: f64,
-    /// Of that, until the first token was there: the prompt's pass.
+    /// Seconds until the first token: the prompt's pass.
     pub first_seconds: f64,
-    /// In the model's passes.
+    /// Seconds in the model's passes.
     pub model_seconds: f64,
-    /// In the constraint: masks, questions about tokens, and advancing.
+    /// Seconds in the constraint: masks, questions about tokens, and advancing.
     pub mask_seconds: f64,
-    /// In proposers.
+    /// Seconds in proposers.
     pub draft_seconds: f64,
-    /// To compile the grammar and make its trees, once for the process; `None` without a constraint.
+    /// Seconds to compile the grammar and make its trees, once for the process; `None` without a constraint.
     pub compile_seconds: Option<f64>,
     /// Sum over steps of the logarithm of the probability that the masks kept, at the temperature of the run,
     /// end of text included: the importance weight of the text against the model conditioned on the language.
@@ -217,15 +218,15 @@ pub struct Row {
     /// Negative log-likelihood of the tokens under the unconstrained model at temperature 1, end of text left
     /// out.
     pub nll: Option<f64>,
-    /// Tokens at whose places the counts that drafted were held against the model; `None` where nothing
-    /// drafts by counts, and at temperature 0.
+    /// Number of tokens at whose places the counts that drafted were compared with the model; `None` if
+    /// nothing drafts by counts, and at temperature 0.
     #[serde(default)]
     pub positions: Option<usize>,
-    /// Sum over them of 1 - TV, the total variation between what the counts and the model say under the mask:
-    /// how often draws of the two could agree (maximal coupling).
+    /// Sum over them of 1 - TV, the total variation between the counts and the model under the mask: the
+    /// greatest possible rate of agreement of the two (maximal coupling).
     #[serde(default)]
     pub overlap: Option<f64>,
-    /// How often the guess by counts was the token that came.
+    /// Number of times that the guess by counts was the token that came.
     #[serde(default)]
     pub guessed: Option<usize>,
     /// Are the tokens those that the tokenizer makes of the text? `None` where the tokenizer cannot say.
@@ -240,17 +241,17 @@ pub struct Row {
     /// algorithm 3)? `None` where the definition does not ask.
     #[serde(default)]
     pub preferred: Option<bool>,
-    /// How many tokens those are.
+    /// Number of those tokens.
     #[serde(default)]
     pub preferred_tokens: Option<usize>,
-    /// Their negative log-likelihood, as [`nll`](Self::nll).
+    /// Negative log-likelihood of those tokens, as [`nll`](Self::nll).
     #[serde(default)]
     pub preferred_nll: Option<f64>,
     /// Is the answer the prompt's? `None` where the definition has no answers.
     pub correct: Option<bool>,
-    /// Is the text that of the unconstrained run of the same prompt, temperature and seed, where that is
-    /// well-formed? `None` where it is not, or there is no such run. Filled where rows are read: it is about
-    /// two of them.
+    /// Is the text that of the unconstrained run of the same prompt, temperature and seed, if that is
+    /// well-formed? `None` if it is not, or there is no such run. Filled in when rows are read, as it is
+    /// about two of them.
     #[serde(default)]
     pub reproduced: Option<bool>,
 }
@@ -278,13 +279,13 @@ impl Row {
     }
 }
 
-/// A number of tokens, passes or rows, all far below 2^32.
+/// Converts a number of tokens, passes or rows, all far below 2^32.
 pub(super) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Fills [`Row::reproduced`] from the unconstrained rows among them. Where parts of texts are judged, these
-/// are compared, otherwise the tokens.
+/// Fills in [`Row::reproduced`] from the unconstrained rows among them. Compares the judged parts of texts if
+/// there are some, otherwise the tokens.
 pub fn fill_reproduced(rows: &mut [Row]) {
     let place = |run: &RunId| {
         let RunId { model, grammar, prompt, temperature, seed, .. } = run;
@@ -308,7 +309,7 @@ pub const UNCONSTRAINED: &str = "unconstrained";
 pub(super) mod tests {
     use super::*;
 
-    /// A row of a made-up run.
+    /// Creates a row of a made-up run.
     pub(in crate::experiment) fn example(method: &str, prompt: usize, seed: u64) -> Row {
         Row {
             definition: "made-up".to_owned(),

@@ -1,7 +1,7 @@
-//! The runs of a plan, one after the other.
+//! Makes the runs of a plan, one after the other.
 //!
-//! Invariant: a row depends on its run alone, but for times and what decides how long drafts are. Whether a
-//! process made all rows or went on after another one, the tokens are the same.
+//! Invariant: a row depends on its run alone, except for times and the length of drafts. Whether a process
+//! made all rows or continued after another one, the tokens are the same.
 
 use std::{collections::HashMap, fmt, path::PathBuf};
 
@@ -21,23 +21,23 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// A model with what belongs to it.
+/// A model with its vocabulary, tokenizer and priors.
 #[derive(Debug)]
 pub struct Loaded<M> {
     /// The model.
     pub model: M,
-    /// Its vocabulary.
+    /// The model's vocabulary.
     pub vocabulary: Vocabulary,
-    /// Its tokenizer.
+    /// The model's tokenizer.
     pub tokenizer: Tokenizer,
-    /// The folder of priors that come with it.
+    /// The folder of priors that come with the model.
     pub priors: Option<PathBuf>,
 }
 
-/// Which model of a definition is to be loaded.
+/// The model of a definition that is to be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// That of an index in its models.
+    /// The model with this index in the definition.
     Model(usize),
     /// The draft model.
     Draft,
@@ -45,13 +45,13 @@ pub enum Part {
 
 /// Observer of an experiment, which can also stop it.
 pub trait Watch {
-    /// The experiment begins: `runs` runs in all, `there` of which are recorded already.
+    /// Called when the experiment begins: `runs` runs in all, `there` of which are recorded already.
     fn begun(&mut self, _runs: usize, _there: usize) {}
 
-    /// A row was made, and is on the disk.
+    /// Called when a row was made, and is on the disk.
     fn made(&mut self, _row: &Row) {}
 
-    /// Work between runs begins, such as warm-ups; `what` names it.
+    /// Called when work between runs begins, such as warm-ups; `what` names it.
     fn doing(&mut self, _what: &str) {}
 
     /// Should it stop before the next run?
@@ -63,12 +63,12 @@ pub trait Watch {
 /// Loads models.
 pub(super) type Load<'a, M> = &'a mut dyn FnMut(Part) -> Result<Loaded<M>, ExperimentError>;
 
-/// How far an experiment came.
+/// The extent to which an experiment ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// All rows are there.
     Complete,
-    /// It was stopped. The same plan goes on where it was.
+    /// The experiment was stopped. The same plan continues where it was.
     Stopped,
 }
 
@@ -79,12 +79,12 @@ pub struct Others<'a> {
     pub peer: Option<&'a dyn Peer>,
     /// An engine that runs models itself, for the methods that begin with `mistralrs`.
     pub host: Option<&'a dyn Host>,
-    /// Where the programs of the definition are found, for methods that are such programs.
+    /// The programs of the definition, for methods that are such programs.
     pub programs: Option<&'a Programs>,
 }
 
 impl Others<'_> {
-    /// Refuses methods of engines that are not there.
+    /// Refuses methods of engines that are missing.
     fn check(self, methods: &[MethodName]) -> Result<(), ExperimentError> {
         for method in methods {
             match method {
@@ -110,10 +110,10 @@ impl fmt::Debug for Others<'_> {
     }
 }
 
-/// As [`run_with`], without other engines.
+/// Makes all runs like [`run_with`], without other engines.
 ///
 /// # Errors
-/// Those of [`run_with`], and if a method needs another engine.
+/// All of [`run_with`], and if a method needs another engine.
 pub fn run<M: Model + 'static>(
     plan: &Plan,
     records: &mut Records,
@@ -189,7 +189,7 @@ pub fn run_with<M: Model + 'static>(
     Ok(Ended::Complete)
 }
 
-/// Measures what passes of a model cost, if the definition asks for it and the records do not have it.
+/// Measures the cost of a model's passes, if the definition asks for it and the records do not have it.
 fn measure_passes<M: Model>(
     plan: &Plan,
     records: &Records,

@@ -1,8 +1,8 @@
 //! Means with intervals, by the bootstrap over prompts (Efron's percentile method).
 //!
-//! Texts of one prompt are alike, so prompts are drawn again, each with all of its texts; where there is one
-//! prompt only, there is no interval, as its texts tell nothing of other prompts. Everything is a ratio of
-//! two sums over texts, so that a mean over tokens is one too.
+//! Texts of one prompt are alike, so prompts are resampled, each with all of its texts; a single prompt gives
+//! no interval, as its texts tell nothing of other prompts. Everything is a ratio of two sums over texts, so
+//! that a mean over tokens is one too.
 //!
 //! Invariant: the same rows give the same intervals: the resamples have a fixed seed.
 
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Number of times that prompts are drawn again.
+/// Number of resamples.
 pub const RESAMPLES: usize = 1000;
-/// Their seed.
+/// Seed of the resamples.
 const SEED: u64 = 0x5eed;
 
 /// An estimate with its 95% interval, if there are several prompts.
@@ -24,7 +24,7 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// The 97.5% quantile; `None` for one prompt.
     pub high: Option<f64>,
-    /// Texts that it is about.
+    /// Number of its texts.
     pub n: usize,
 }
 
@@ -41,8 +41,7 @@ impl Estimate {
         self.low.zip(self.high)
     }
 
-    /// The words of the estimate, with so many figures behind the point: the interval stands in brackets, or
-    /// `-` in its place.
+    /// Formats the estimate with `figures` decimals, and the interval in brackets, or `-` in its place.
     #[must_use]
     pub fn words(&self, figures: usize) -> String {
         match self.interval() {
@@ -52,14 +51,14 @@ impl Estimate {
     }
 }
 
-/// What one text adds to the two sums of a ratio.
+/// The contribution of one text to the two sums of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// What belongs together, by the index of its prompt.
+    /// Index of the text's prompt, the unit of resampling.
     pub prompt: usize,
-    /// Added above the line.
+    /// Summand of the numerator.
     pub above: f64,
-    /// Added below it.
+    /// Summand of the denominator.
     pub below: f64,
 }
 
@@ -80,7 +79,7 @@ impl Sums {
     }
 }
 
-/// The units that are drawn again: prompts.
+/// Sums the parts by unit of resampling: by prompt.
 fn units(parts: &[Part]) -> BTreeMap<usize, Sums> {
     let mut units: BTreeMap<usize, Sums> = BTreeMap::new();
     for Part { prompt, above, below } in parts {
@@ -90,8 +89,8 @@ fn units(parts: &[Part]) -> BTreeMap<usize, Sums> {
     units
 }
 
-/// The ratio of two sums over texts, after `shown` was applied to it; `None` without texts, or where it is no
-/// number.
+/// Returns the ratio of two sums over texts, after `shown` was applied to it; `None` without texts, or if it
+/// is not finite.
 #[must_use]
 pub fn ratio(parts: &[Part], shown: fn(f64) -> f64) -> Option<Estimate> {
     let units: Vec<Sums> = units(parts).into_values().collect();
@@ -101,8 +100,8 @@ pub fn ratio(parts: &[Part], shown: fn(f64) -> f64) -> Option<Estimate> {
     estimate(parts.len(), units.len(), |drawn| shown(of(drawn, &units)))
 }
 
-/// How many times the ratio of `base` that of `parts` is. Prompts that both have are drawn together, so that
-/// what is hard for both does not widen the interval. Only those are looked at.
+/// Returns the ratio of `parts` divided by that of `base`. Prompts that both have are resampled together, so
+/// that prompts that are hard for both do not widen the interval. Other prompts are left out.
 #[must_use]
 pub fn relative(parts: &[Part], base: &[Part]) -> Option<Estimate> {
     let (ours, theirs) = (units(parts), units(base));
@@ -118,7 +117,7 @@ pub fn relative(parts: &[Part], base: &[Part]) -> Option<Estimate> {
     })
 }
 
-/// An estimate of `of` of all units, by that of resamples.
+/// Estimates `of` over all units, with an interval from resamples.
 fn estimate(n: usize, units: usize, of: impl Fn(&mut dyn Iterator<Item = usize>) -> f64) -> Option<Estimate> {
     let value = of(&mut (0..units));
     if units == 0 || !value.is_finite() {
@@ -151,7 +150,7 @@ mod tests {
         Part { prompt, above, below: 1.0 }
     }
 
-    /// Uniform on 0..1, by another generator than the bootstrap's.
+    /// Generates a uniform number in 0..1, by another generator than the bootstrap's.
     fn noise(seed: &mut u32) -> f64 {
         *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f64::from(*seed) / f64::from(u32::MAX)
@@ -183,7 +182,7 @@ mod tests {
         assert!(width(&alike) > 3.0 * width(&apart));
     }
 
-    /// However many texts: what they differ by tells nothing of other prompts.
+    /// A single prompt has no interval, however many texts: their differences tell nothing of other prompts.
     #[test]
     fn one_prompt_has_no_interval() {
         for texts in [1, 2, 100] {

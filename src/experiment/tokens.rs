@@ -6,7 +6,7 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// Tokens of a prompt; at least one, as a model has to go on from something.
+/// Splits a prompt into tokens; at least one, as a model must have something to continue.
 pub(super) fn prompt_tokens(
     tokenizer: &Tokenizer,
     vocabulary: &Vocabulary,

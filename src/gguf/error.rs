@@ -1,4 +1,4 @@
-//! Why a GGUF file cannot be used.
+//! Errors of GGUF files.
 
 use std::{
     fmt, io,
@@ -10,7 +10,7 @@ use std::{
 pub(crate) enum GgufErrorKind {
     /// There is no such file.
     Missing,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
     /// It is not a GGUF file, is damaged or cut short.
     Damaged,
@@ -21,17 +21,17 @@ pub(crate) enum GgufErrorKind {
 pub(crate) struct GgufError {
     pub(crate) kind: GgufErrorKind,
     pub(crate) file: PathBuf,
-    /// In words.
+    /// A description of what is wrong.
     pub(crate) reason: String,
 }
 
 impl GgufError {
-    /// An error of `kind` about `file`.
+    /// Creates an error of `kind` about `file`.
     pub(crate) fn new(kind: GgufErrorKind, file: &Path, reason: impl Into<String>) -> Self {
         Self { kind, file: file.to_owned(), reason: reason.into() }
     }
 
-    /// A file that cannot be opened or read.
+    /// Creates the error of a file that cannot be opened or read.
     pub(super) fn io(file: &Path, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => GgufErrorKind::Missing,

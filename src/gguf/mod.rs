@@ -1,7 +1,7 @@
-//! GGUF files: metadata, and where the tensors are. Knows nothing of tokenizers and models.
+//! The head of GGUF files: metadata, and the places of the tensors. Knows nothing of tokenizers and models.
 //!
-//! Invariant: what a file says about lengths is believed only as far as the file is long, so that reading
-//! takes memory in proportion to the file's head; every tensor lies within the file.
+//! Invariant: lengths in a file are believed only as far as the file is long, so that reading takes memory in
+//! proportion to the file's head; every tensor lies within the file.
 
 mod error;
 mod reader;
@@ -21,7 +21,7 @@ use self::reader::Reader;
 
 /// The first four bytes of a file.
 const MAGIC: [u8; 4] = *b"GGUF";
-/// Where tensors start is a multiple of this unless the file says otherwise.
+/// Tensors start at multiples of this unless the file says otherwise.
 const ALIGNMENT: u64 = 32;
 /// Most dimensions of a tensor.
 const DIMENSIONS: u32 = 4;
@@ -34,22 +34,22 @@ pub(crate) struct Gguf {
     tensors: HashMap<String, Tensor>,
 }
 
-/// Where a tensor is and how its numbers are stored.
+/// The place of a tensor, and the format of its numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tensor {
     /// Slowest first: rows, then columns.
     pub(crate) shape: Vec<usize>,
     /// The number of the format, as `ggml_type` counts them.
     pub(crate) format: u32,
-    /// Which of the files.
+    /// Index of its file.
     pub(crate) file: usize,
-    /// Of its first byte in the file.
+    /// Offset of its first byte in the file.
     pub(crate) start: u64,
-    /// Bytes from there to the next tensor or the end of the file: it has no more than these.
+    /// Bytes from there to the next tensor or the end of the file: an upper bound of its size.
     pub(crate) room: u64,
 }
 
-/// Is `path` that of a GGUF file, by its name?
+/// Has `path` the name of a GGUF file?
 pub(crate) fn is_gguf(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) && !path.is_dir()
 }
@@ -65,22 +65,22 @@ impl Gguf {
         Ok(gguf)
     }
 
-    /// The value of a key. A model's own keys start with its architecture.
+    /// Returns the value of a key. A model's own keys start with its architecture.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.metadata.get(key)
     }
 
-    /// The tensor of a name.
+    /// Returns the tensor with a name.
     pub(crate) fn tensor(&self, name: &str) -> Option<&Tensor> {
         self.tensors.get(name)
     }
 
-    /// The files, in the order in which tensors count them.
+    /// The files, in the order of [`Tensor::file`].
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Reads the head of one file; what earlier files say comes first.
+    /// Reads the head of one file; keys of earlier files take precedence.
     fn add(&mut self, path: PathBuf) -> Result<(), GgufError> {
         let file = File::open(&path).map_err(|error| GgufError::io(&path, error))?;
         let length = file.metadata().map_err(|error| GgufError::io(&path, error))?.len();
@@ -101,7 +101,7 @@ impl Gguf {
     }
 }
 
-/// The files of the model that `path` is the first part of.
+/// Lists the files of the model of which `path` is the first part.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let count = path.file_name().and_then(|name| name.to_str()).and_then(|name| {
         let (stem, count) = name.strip_suffix(".gguf")?.split_once("-00001-of-")?;
@@ -118,7 +118,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 
 type Head = (Vec<(String, Value)>, Vec<(String, Tensor)>);
 
-/// The head of file number `file`.
+/// Reads the head of file number `file`.
 fn read(reader: &mut Reader, file: usize) -> Result<Head, reader::Fault> {
     if reader.bytes::<4>()? != MAGIC {
         return Err(reader::Fault::NotGguf);
@@ -160,7 +160,7 @@ fn read(reader: &mut Reader, file: usize) -> Result<Head, reader::Fault> {
     Ok((metadata, tensors))
 }
 
-/// Turns offsets from `data` on into places in a file of `length` bytes, and finds how far each reaches.
+/// Turns offsets from `data` on into offsets in a file of `length` bytes, and finds the room of each tensor.
 fn place(tensors: &mut [(String, Tensor)], data: u64, length: u64) -> Result<(), reader::Fault> {
     for (name, tensor) in &mut *tensors {
         let start = data.checked_add(tensor.start).filter(|&start| start <= length);

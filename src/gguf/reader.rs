@@ -1,4 +1,4 @@
-//! Reads the numbers and strings of a file's head, never past its end.
+//! Reads the numbers and strings of a file's head, and never past its end.
 
 use std::{
     fs::File,
@@ -8,23 +8,23 @@ use std::{
 
 use super::error::{GgufError, GgufErrorKind};
 
-/// What can be wrong with a head.
+/// A fault of a head.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It does not begin like a GGUF file.
+    /// The file does not begin like a GGUF file.
     NotGguf,
     /// The file ends, or would have to be longer than it is.
     Short,
     /// A tensor of this name would lie past the end.
     Cut(String),
-    /// In words.
+    /// Another fault, described in words.
     Other(String),
     /// Reading failed.
     Io(std::io::Error),
 }
 
 impl Fault {
-    /// The error for a file of `length` bytes.
+    /// Converts the fault to an error about a file of `length` bytes.
     pub(super) fn in_file(self, file: &Path, length: u64) -> GgufError {
         let damaged = |reason: String| GgufError::new(GgufErrorKind::Damaged, file, reason);
         match self {
@@ -37,7 +37,7 @@ impl Fault {
     }
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Debug)]
 pub(super) struct Reader {
     input: BufReader<File>,
@@ -46,22 +46,22 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// At the start of a file of `length` bytes.
+    /// Creates a reader at the start of a file of `length` bytes.
     pub(super) fn new(input: BufReader<File>, length: u64) -> Self {
         Self { input, position: 0, length }
     }
 
-    /// Bytes read.
+    /// Number of bytes read.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
@@ -85,7 +85,7 @@ impl Reader {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// How many things follow that take at least `least` bytes each.
+    /// Reads a count of items that take at least `least` bytes each.
     pub(super) fn count(&mut self, least: u64) -> Result<usize, Fault> {
         let count = self.u64()?;
         let fits =
@@ -93,7 +93,7 @@ impl Reader {
         if fits { usize::try_from(count).map_err(|_| Fault::Short) } else { Err(Fault::Short) }
     }
 
-    /// A string with its length. Bytes that are not UTF-8 become U+FFFD.
+    /// Reads a string with its length. Bytes that are not UTF-8 become U+FFFD.
     pub(super) fn string(&mut self) -> Result<String, Fault> {
         let mut bytes = vec![0; self.count(1)?];
         self.fill(&mut bytes)?;

@@ -10,7 +10,7 @@ fn string(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Two keys, two tensors of 4 and 2 floats.
+/// Returns a file with two keys and two tensors, of 4 and 2 floats.
 fn whole() -> Vec<u8> {
     let mut bytes = b"GGUF\x03\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0".to_vec();
     bytes.extend([string("a.names"), vec![9, 0, 0, 0, 8, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]].concat());
@@ -91,7 +91,7 @@ fn parts_are_read_together() {
     assert_eq!(gguf.tensor("xirst").unwrap().file, 1);
 }
 
-/// Tensors begin at the next multiple of what the file says, or of 32.
+/// Tensors begin at the next multiple of the file's alignment, or of 32.
 #[test]
 fn data_is_aligned_as_the_file_says() {
     let folder = tempfile::tempdir().unwrap();

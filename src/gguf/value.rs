@@ -7,7 +7,7 @@ use super::reader::{Fault, Reader};
 pub(crate) enum Value {
     /// Any integer.
     Integer(i128),
-    /// Either size.
+    /// A float of either size.
     Float(f64),
     /// A truth value.
     Bool(bool),
@@ -36,6 +36,7 @@ impl Value {
         }
     }
 
+    /// Reads a list: the kind of its values, their number, and the values.
     fn list(reader: &mut Reader) -> Result<Self, Fault> {
         fn all<T>(
             reader: &mut Reader,
@@ -69,7 +70,7 @@ impl Value {
         }
     }
 
-    /// A number that is not negative.
+    /// Returns an integer that is not negative.
     pub(crate) fn as_u64(&self) -> Option<u64> {
         match self {
             Self::Integer(number) => u64::try_from(*number).ok(),
@@ -77,7 +78,7 @@ impl Value {
         }
     }
 
-    /// A number.
+    /// Returns a number.
     pub(crate) fn as_f64(&self) -> Option<f64> {
         match self {
             #[expect(clippy::cast_precision_loss, reason = "what is asked for is a float")]
@@ -87,7 +88,7 @@ impl Value {
         }
     }
 
-    /// A truth value.
+    /// Returns a truth value.
     pub(crate) fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -95,7 +96,7 @@ impl Value {
         }
     }
 
-    /// A text.
+    /// Returns a text.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),
@@ -103,7 +104,7 @@ impl Value {
         }
     }
 
-    /// Texts.
+    /// Returns a list of texts.
     pub(crate) fn as_strings(&self) -> Option<&[String]> {
         match self {
             Self::Strings(texts) => Some(texts),
@@ -111,7 +112,7 @@ impl Value {
         }
     }
 
-    /// Integers.
+    /// Returns a list of integers.
     pub(crate) fn as_integers(&self) -> Option<&[i64]> {
         match self {
             Self::Integers(numbers) => Some(numbers),
@@ -119,7 +120,7 @@ impl Value {
         }
     }
 
-    /// Floats.
+    /// Returns a list of floats.
     pub(crate) fn as_floats(&self) -> Option<&[f32]> {
         match self {
             Self::Floats(numbers) => Some(numbers),
@@ -128,7 +129,7 @@ impl Value {
     }
 }
 
-/// An integer of a kind of value.
+/// Reads an integer of a kind of value.
 fn integer(reader: &mut Reader, kind: u32) -> Result<i128, Fault> {
     Ok(match kind {
         0 => u8::from_le_bytes(reader.bytes()?).into(),

@@ -4,41 +4,41 @@ use crate::ids::ExprId;
 
 /// One or more parts in any order, with a separator between neighbours.
 ///
-/// Parts have *names*: of the parts with one name at most one may come, and one must where the name is
-/// required. Parts without a name may come any number of times. Parts may also carry *marks*, all of which
-/// must have been found at the end. Neither parts nor the separator may match the empty text; a grammar where
-/// they do is not compiled.
+/// Parts have *names*: at most one part of each name may come, and one must if the name is required. Parts
+/// without a name may come any number of times. Parts may also carry *marks*, all of which must have been
+/// found at the end. Neither parts nor the separator may match the empty text; a grammar in which they do is
+/// not compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOrder {
-    /// What may come.
+    /// The parts that may come.
     pub parts: Vec<AnyOrderPart>,
-    /// What stands between two parts.
+    /// The separator between two parts.
     pub separator: ExprId,
-    /// By name: must a part of that name come?
+    /// The flag of each name: true if a part of that name must come.
     pub required: Vec<bool>,
-    /// Bits of the marks that must be found.
+    /// The bits of the marks that must be found.
     pub marks: u8,
-    /// Least number of parts; 0 counts as 1.
+    /// The least number of parts; 0 counts as 1.
     pub min: u64,
-    /// Greatest number of parts.
+    /// The greatest number of parts.
     pub max: Option<u64>,
 }
 
 /// One of the parts of [`AnyOrder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnyOrderPart {
-    /// What it is.
+    /// The part's expression.
     pub expr: ExprId,
-    /// Its name, as an index of [`AnyOrder::required`]; `None` if it may come any number of times.
+    /// The part's name, as an index of [`AnyOrder::required`]; `None` if it may come any number of times.
     pub name: Option<u32>,
-    /// Bits of the marks that it is found to have.
+    /// The bits of the marks that it carries.
     pub marks: u8,
 }
 
 impl AnyOrder {
-    /// Parts that may each come once, with a name of its own and `true` where it must; any number of
-    /// `others`.
+    /// A list of parts that may come once, each with a name of its own and `true` if it must come, and of any
+    /// number of `others`.
     #[must_use]
     pub fn new(named: Vec<(ExprId, bool)>, others: Vec<ExprId>, separator: ExprId) -> Self {
         let required = named.iter().map(|&(_, required)| required).collect();
@@ -48,12 +48,12 @@ impl AnyOrder {
         Self { parts, separator, required, marks: 0, min: 0, max: None }
     }
 
-    /// The expressions in it, the separator last.
+    /// The expressions of the list, the separator last.
     pub fn exprs(&self) -> impl Iterator<Item = ExprId> + '_ {
         self.parts.iter().map(|part| part.expr).chain([self.separator])
     }
 
-    /// The same with every expression replaced.
+    /// Replaces every expression.
     #[must_use]
     pub fn map(&self, mut by: impl FnMut(ExprId) -> ExprId) -> Self {
         let parts = self.parts.iter().map(|part| AnyOrderPart { expr: by(part.expr), ..*part }).collect();
@@ -61,12 +61,12 @@ impl AnyOrder {
     }
 }
 
-/// What of [`AnyOrder`] decides which parts may come when: names, marks and counts.
+/// The names, marks and counts of an [`AnyOrder`], which decide what parts may come when.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
-    /// Name and marks of each part.
+    /// The name and the marks of each part.
     parts: Vec<(Option<u32>, u8)>,
-    /// The parts of each name, and of none.
+    /// The parts of each name; below, those without a name.
     by_name: Vec<Vec<usize>>,
     unnamed: Vec<usize>,
     required: Vec<bool>,
@@ -85,7 +85,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// All that tells it from others.
+    /// All numbers that tell the value from others.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
         self.used.iter().copied().chain([self.count, u64::from(self.marks)])
     }
@@ -96,7 +96,7 @@ impl Chosen {
 }
 
 impl Choice {
-    /// Of those parts for which `keep` says so; at most one part if there are no separators.
+    /// The choice among the parts that `keep` selects; at most one part if there is no separator.
     pub(crate) fn new(of: &AnyOrder, keep: impl Fn(usize) -> bool, separated: bool) -> Self {
         let kept = of.parts.iter().enumerate().filter(|&(index, _)| keep(index));
         let parts: Vec<_> = kept.map(|(_, part)| (part.name, part.marks)).collect();
@@ -106,7 +106,7 @@ impl Choice {
             name.map_or(&mut unnamed, |name| &mut by_name[name as usize]).push(index);
         }
         let max = if separated { of.max } else { Some(of.max.map_or(1, |max| max.min(1))) };
-        // A list has a part in any case.
+        // A list has at least one part in any case.
         let min = if of.min <= 1 { 0 } else { of.min };
         Self { parts, by_name, unnamed, required: of.required.clone(), marks: of.marks, min, max }
     }
@@ -125,12 +125,12 @@ impl Choice {
         }
     }
 
-    /// Before any part.
+    /// The state before any part.
     pub(crate) fn start(&self) -> Chosen {
         Chosen { used: vec![0; self.required.len().div_ceil(64)].into(), count: 0, marks: 0 }
     }
 
-    /// All that tells it from others.
+    /// All numbers that tell the value from others.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
         let parts = self
             .parts
@@ -141,26 +141,26 @@ impl Choice {
         numbers.into_iter().chain([length]).chain(parts).chain(self.required.iter().map(|&must| must.into()))
     }
 
-    /// Number of parts.
+    /// The number of parts.
     pub(crate) fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Is there a list at all?
+    /// True if there is any list at all.
     pub(crate) fn has_list(&self) -> bool {
         let start = self.start();
         self.least(&start, |_| 0, 0).is_some()
             && (0..self.len()).any(|part| self.after(&start, part).is_some())
     }
 
-    /// May the list end?
+    /// True if the list may end.
     pub(crate) fn may_end(&self, chosen: &Chosen) -> bool {
         let complete = (0..).zip(&self.required).all(|(name, &required)| !required || chosen.is_used(name));
         complete && chosen.count >= self.min && chosen.marks & self.marks == self.marks
     }
 
-    /// What has come after one more part; `None` if it may not come, or no list goes on like this. Linear in
-    /// the names; where marks or a greatest number matter, a product of those and the names.
+    /// The state after one more part; `None` if the part may not come, or if no list goes on like this.
+    /// Linear in the names; if marks or a greatest number matter, a product of these and the names.
     pub(crate) fn after(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
         let (name, marks) = self.parts[part];
         if self.max.is_some_and(|max| chosen.count >= max) {
@@ -175,19 +175,19 @@ impl Choice {
         }
         after.marks |= marks & self.marks;
         after.count = (chosen.count + 1).min(self.max.unwrap_or(self.min));
-        // Without these a further part takes nothing away from what may come.
+        // Without these, a further part rules out no list.
         let free = self.max.is_none() && self.marks == 0;
         (free || self.least(&after, |_| 0, 0).is_some()).then_some(after)
     }
 
     /// The least sum of prices of parts with which the list may end, each with a separator before it; `None`
-    /// if it cannot. Linear in the names and parts; where marks matter, a product of those and the parts.
+    /// if it cannot end. Linear in the names and parts; if marks matter, a product of these and the parts.
     pub(crate) fn least(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> Option<u64> {
         let (sum, count) = self.least_rest(chosen, price, separator, 0)?;
         Some(sum.saturating_add(count.saturating_mul(separator)))
     }
 
-    /// The same where a part comes next, with no separator before it.
+    /// The least sum if a part comes next, without a separator before it.
     pub(crate) fn least_from(
         &self,
         chosen: &Chosen,
@@ -198,7 +198,7 @@ impl Choice {
         Some(sum.saturating_add((count - 1).saturating_mul(separator)))
     }
 
-    /// The cheapest way to end the list by `needed` parts or more: the sum of their prices without
+    /// The cheapest way to end the list with at least `needed` more parts: the sum of their prices without
     /// separators, and their number.
     fn least_rest(
         &self,
@@ -213,6 +213,7 @@ impl Choice {
         if missing != 0 {
             return self.least_with_marks(chosen, &price, separator, (missing, need));
         }
+        // Required parts come once each, at their lowest price; the others only fill up the number of parts.
         let cheapest = |parts: &[usize]| parts.iter().map(|&part| price(part)).min();
         let (mut sum, mut count, mut others) = (0_u64, 0_u64, Vec::new());
         for (name, &required) in self.required.iter().enumerate() {
@@ -229,6 +230,7 @@ impl Choice {
             return None;
         }
         if count < need {
+            // A part that may come again is the filler once it is cheaper than all that may come only once.
             let fill = usize::try_from(need - count).ok()?;
             others.sort_unstable();
             let again = cheapest(&self.unnamed);
@@ -244,7 +246,8 @@ impl Choice {
         Some((sum, count))
     }
 
-    /// The same where marks are missing, by dynamic programming over the marks found and the number of parts.
+    /// The cheapest way if marks are missing, by dynamic programming over the marks found and the number of
+    /// parts.
     fn least_with_marks(
         &self,
         chosen: &Chosen,
@@ -282,7 +285,7 @@ impl Choice {
             }
             add(&mut best, &from, &self.by_name[name]);
         }
-        // Counts ascend, so a part may come again: once more for each round.
+        // Each round allows one more part without a name.
         for _ in 0..most {
             let from = best.clone();
             add(&mut best, &from, &self.unnamed);
@@ -305,7 +308,7 @@ mod tests {
 
     const PRICES: [u64; 5] = [3, 1, 4, 1, 5];
 
-    /// The list of these parts, name and marks each.
+    /// The list of parts with these names and marks.
     fn choice(parts: &[(u32, u8)], required: u8, marks: u8, min: u64, room: Option<u64>) -> Choice {
         let part = |&(name, marks): &(u32, u8)| AnyOrderPart {
             expr: ExprId::new(0),
@@ -324,7 +327,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against each part that may come next, and the rest after it.
+        /// The least sum equals the minimum over each part that may come next and the rest after it.
         #[test]
         fn the_next_part_is_the_cheapest_way_on(
             parts in proptest::collection::vec((0..5_u32, 0..4_u8), 1..=5),

@@ -1,4 +1,4 @@
-//! How front ends ask for tokens of the model, and how a grammar tells which it asks for.
+//! Tokens of the model in grammars: front ends ask for them, and a grammar tells which ones it asks for.
 
 use std::borrow::Cow;
 
@@ -15,36 +15,38 @@ use crate::{
 };
 
 impl Grammar {
-    /// The names of the special tokens that it asks for, sorted. Such a token stands for itself: a text may
-    /// hold its name beside it.
+    /// The names of the special tokens that the grammar asks for, sorted. Such a token stands for itself; a
+    /// text may contain its name as well.
     #[must_use]
     pub fn specials(&self) -> &[String] {
         &self.asked.specials
     }
 
-    /// May the token of this name also be an ordinary one, which then is text elsewhere in the grammar?
+    /// True if the token of this name may also be an ordinary one, which then is text elsewhere in the
+    /// grammar.
     pub(crate) fn is_by_text(&self, name: &str) -> bool {
         self.asked.by_text.contains(name)
     }
 
-    /// The classes of tokens that it asks for, sorted.
+    /// The classes of tokens that the grammar asks for, sorted.
     pub(crate) fn classes(&self) -> impl ExactSizeIterator<Item = TokenClass> {
         self.asked.classes.iter().copied()
     }
 
-    /// The tokens that it picks, sorted.
+    /// The tokens that the grammar picks, sorted.
     pub(crate) fn picked(&self) -> impl ExactSizeIterator<Item = &Picked> {
         self.asked.picked.iter()
     }
 
-    /// Where it asks for a token of this name, or for [picked](Picked::marked) ones, if that is known.
+    /// The first place that asks for a token of this name, or for [picked](Picked::marked) ones, if it is
+    /// known.
     pub(crate) fn asked_at(&self, name: &str) -> Option<&Place> {
         self.asked.places.get(name)
     }
 
-    /// A text in which the names of its [special tokens](Self::specials) stand for those, as the bytes that
-    /// [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes: each name between two bytes
-    /// `0xFF`. Linear in the text, for each name.
+    /// Replaces the names of [special tokens](Self::specials) in a text by the bytes that
+    /// [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes for them: each name between two
+    /// bytes `0xFF`. Linear in the text, for each name.
     #[must_use]
     pub fn spell<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         match self.specials() {
@@ -55,7 +57,7 @@ impl Grammar {
 }
 
 impl GrammarBuilder {
-    /// The special token of this name, which the vocabulary must have. The name is not empty.
+    /// The special token of this name, which the vocabulary must have. The name must not be empty.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -65,7 +67,7 @@ impl GrammarBuilder {
         self.pattern(Pattern::literal(&special::spelled(name)), span)
     }
 
-    /// As [`special`](Self::special), with a place for errors.
+    /// Asks for a token like [`special`](Self::special), with a place for errors.
     pub(super) fn special_at(
         &mut self,
         name: &str,
@@ -76,8 +78,8 @@ impl GrammarBuilder {
         self.special(name, span)
     }
 
-    /// The one token whose text is this: the special token of this name, else an ordinary one, which is text
-    /// in the rest of the grammar.
+    /// The one token with this text: the special token of this name, else an ordinary token, which is text in
+    /// the rest of the grammar.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -107,7 +109,8 @@ impl GrammarBuilder {
         self.pattern(Pattern::literal(&special::spelled(&marked)), span)
     }
 
-    /// Says that patterns hold the tokens that another grammar asks for, as that grammar's builder made them.
+    /// Declares that patterns contain the tokens that another grammar asks for, as that grammar's builder
+    /// made them.
     pub(super) fn with_asked(&mut self, grammar: &Grammar) {
         self.asked.add(&grammar.asked);
     }

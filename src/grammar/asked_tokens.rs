@@ -1,6 +1,6 @@
-//! Tokens of the model that a grammar asks for: special tokens by their names, classes, and tokens picked by
-//! number. In expressions each is a byte string that no text has ([`special`](crate::special)); which tokens
-//! they are is found out when the grammar is compiled for a vocabulary.
+//! The tokens of the model that a grammar asks for: special tokens by their names, classes, and tokens picked
+//! by number. In expressions each is a byte string that no text contains ([`special`](crate::special)); they
+//! are resolved to tokens when the grammar is compiled for a vocabulary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use super::{
 };
 use crate::special::{Picked, TokenClass};
 
-/// What a grammar asks for.
+/// The tokens that a grammar asks for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AskedTokens {
-    /// Names of special tokens, sorted.
+    /// The names of special tokens, sorted.
     pub(super) specials: Vec<String>,
-    /// Those of them that may also be the text of an ordinary token, which then stays text elsewhere.
+    /// The names that may also be the text of an ordinary token, which then stays text elsewhere.
     pub(super) by_text: BTreeSet<String>,
     pub(super) classes: BTreeSet<TokenClass>,
     pub(super) picked: BTreeSet<Picked>,
-    /// Where a name, or a [`Picked::marked`], stands first.
+    /// The first place of each name, or of each [`Picked::marked`].
     pub(super) places: BTreeMap<String, Place>,
 }
 
@@ -36,7 +36,7 @@ impl AskedTokens {
         }
     }
 
-    /// Adds what another grammar asks for.
+    /// Adds the tokens that another grammar asks for.
     pub(super) fn add(&mut self, other: &Self) {
         other.specials.iter().for_each(|name| self.add_special(name));
         self.by_text.extend(other.by_text.iter().cloned());

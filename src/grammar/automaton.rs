@@ -1,11 +1,11 @@
 //! Deterministic byte automata as leaves of a grammar.
 //!
 //! Some languages have small automata and only huge regular expressions: complements, products, multiples of
-//! a number. They come as they are.
+//! a number. They are given as automata.
 //!
-//! Invariant: states are reachable and live (but for the start of the empty language), the start is state 0,
-//! states are numbered breadth-first over ascending bytes, and the edges of a state are ascending with equal
-//! neighbours joined. So automata of the same shape are equal values. They need not be minimal.
+//! Invariant: states are reachable and live (but for the start of the empty language); the start is state 0;
+//! states are numbered breadth-first over ascending bytes; the edges of a state ascend, and equal neighbours
+//! are joined. So automata of the same shape are equal values. They need not be minimal.
 
 use std::{
     hash::{Hash, Hasher},
@@ -14,23 +14,23 @@ use std::{
 
 use crate::{grouped::Grouped, hopcroft::mix, limits::AUTOMATON_STATES};
 
-/// Some bytes, and where they lead.
+/// An edge: a range of bytes, and the state that they lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
-    /// First byte.
+    /// The first byte.
     pub first: u8,
-    /// Last byte, at least `first`.
+    /// The last byte, at least `first`.
     pub last: u8,
-    /// The state they lead to.
+    /// The state that the bytes lead to.
     pub to: u32,
 }
 
 /// A state of an [`Automaton`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct State {
-    /// Does the text end here?
+    /// True if the text may end here.
     pub accepts: bool,
-    /// Ways out; no two have a byte in common.
+    /// The edges; no two have a byte in common.
     pub edges: Vec<Edge>,
 }
 
@@ -39,9 +39,9 @@ pub struct State {
 pub struct Automaton {
     states: Arc<[State]>,
     minimal: bool,
-    /// Memory of the states.
+    /// Memory of the states, in bytes.
     bytes: usize,
-    /// Of the states: a grammar has many automata, and the same ones many times.
+    /// A hash of the states: a grammar has many automata, and many of them are equal.
     hash: u64,
 }
 
@@ -59,7 +59,7 @@ impl Hash for Automaton {
     }
 }
 
-/// Why states are no [`Automaton`].
+/// The reason why states do not make an [`Automaton`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AutomatonError {
@@ -78,10 +78,10 @@ pub enum AutomatonError {
 }
 
 impl Automaton {
-    /// The automaton of these states, of which the first is the start. `O(n log n)` in the edges.
+    /// Makes an automaton of these states, of which the first is the start. `O(n log n)` in the edges.
     ///
     /// # Errors
-    /// If the states are none of a deterministic automaton.
+    /// If the states are not those of a deterministic automaton.
     pub fn new(mut states: Vec<State>) -> Result<Self, AutomatonError> {
         check(&mut states)?;
         let live = live(&states);
@@ -91,27 +91,27 @@ impl Automaton {
         Ok(Self::of(states, false))
     }
 
-    /// As [`new`](Self::new), of states no two of which, reachable and live, mean the same. The caller's word
-    /// is taken for that: if it is wrong, the language is as it should be, and automata larger than needed.
+    /// Makes an automaton like [`new`](Self::new), of states no two of which are equivalent. That is not
+    /// checked: if it is wrong, the language is right, but automata are larger than needed.
     ///
     /// # Errors
-    /// If the states are none of a deterministic automaton.
+    /// If the states are not those of a deterministic automaton.
     pub(crate) fn minimal(states: Vec<State>) -> Result<Self, AutomatonError> {
         Ok(Self { minimal: true, ..Self::new(states)? })
     }
 
-    /// As [`minimal`](Self::minimal), of states from each of which a text ends. The caller's word is taken
-    /// for that too: it is what takes longest to find out. Linear.
+    /// Makes an automaton like [`minimal`](Self::minimal), of states that are all live. That is not checked
+    /// either, as it takes longest to find out. Linear.
     ///
     /// # Errors
-    /// If the states are none of a deterministic automaton.
+    /// If the states are not those of a deterministic automaton.
     pub(crate) fn trimmed(mut states: Vec<State>) -> Result<Self, AutomatonError> {
         check(&mut states)?;
         debug_assert!(live(&states).into_iter().all(|live| live), "a state leads nowhere");
         Ok(Self::of(states, true))
     }
 
-    /// Of states that were looked at.
+    /// Makes an automaton of states that were checked.
     fn of(states: Vec<State>, minimal: bool) -> Self {
         let (states, hash) = numbered(states);
         let edges: usize = states.iter().map(|state| state.edges.capacity()).sum();
@@ -119,13 +119,13 @@ impl Automaton {
         Self { states: states.into(), minimal, bytes, hash }
     }
 
-    /// Memory of its states, in bytes. Clones share them.
+    /// Memory of the states, in bytes. Clones share them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Is it known to have no two states that mean the same?
+    /// True if it is known that no two states are equivalent.
     pub(crate) fn is_minimal(&self) -> bool {
         self.minimal
     }
@@ -136,17 +136,18 @@ impl Automaton {
         &self.states
     }
 
-    /// A shortest text; the least of these. `None` if there is no text. Linear.
+    /// The lexicographically least of the shortest texts; `None` if there is no text. A breadth-first search,
+    /// linear.
     #[must_use]
     pub fn shortest(&self) -> Option<Vec<u8>> {
-        /// Comes from no state.
+        /// The predecessor of states that have none.
         const NOWHERE: u32 = u32::MAX;
         if self.states[0].accepts {
             return Some(Vec::new());
         }
         let mut from = vec![(NOWHERE, 0_u8); self.states.len()];
         let (mut order, mut next) = (vec![0_u32], 0);
-        // The first end that is found is the one at the end of the first of the shortest ways.
+        // States are met in order of their least shortest text, so the first end found is the right one.
         let mut at = loop {
             let state = *order.get(next)?;
             let known = order.len();
@@ -173,7 +174,7 @@ impl Automaton {
     }
 }
 
-/// Puts the edges of each state in order, if the states are those of a deterministic automaton.
+/// Sorts the edges of each state, and checks that the states are those of a deterministic automaton.
 fn check(states: &mut [State]) -> Result<(), AutomatonError> {
     if states.is_empty() {
         return Err(AutomatonError::NoState);
@@ -197,12 +198,12 @@ fn check(states: &mut [State]) -> Result<(), AutomatonError> {
     Ok(())
 }
 
-/// The states from which a text ends: a search backwards from the ends. Linear.
+/// The live states, by a search backwards from the ends. Linear.
 fn live(states: &[State]) -> Vec<bool> {
     if states.iter().all(|state| state.accepts) {
         return vec![true; states.len()];
     }
-    // At most `AUTOMATON_STATES`, so numbers fit.
+    // There are at most `AUTOMATON_STATES`, so numbers fit.
     let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
     let incoming = Grouped::new(states.len(), || {
         (0..count).flat_map(|from| states[from as usize].edges.iter().map(move |edge| (edge.to, from)))
@@ -221,7 +222,7 @@ fn live(states: &[State]) -> Vec<bool> {
 
 /// The reachable states, numbered breadth-first, with neighbouring edges joined, and a hash of them.
 fn numbered(mut states: Vec<State>) -> (Vec<State>, u64) {
-    /// Not reached yet.
+    /// The number of states not reached yet.
     const NO_NUMBER: u32 = u32::MAX;
     let mut number = vec![NO_NUMBER; states.len()];
     number[0] = 0;
@@ -241,7 +242,7 @@ fn numbered(mut states: Vec<State>) -> (Vec<State>, u64) {
         for Edge { first, last, to } in &mut state.edges {
             let number = &mut number[*to as usize];
             if *number == NO_NUMBER {
-                // At most `AUTOMATON_STATES`, so numbers fit.
+                // There are at most `AUTOMATON_STATES`, so numbers fit.
                 *number = u32::try_from(order.len()).unwrap_or(NO_NUMBER);
                 order.push(*to as usize);
             }

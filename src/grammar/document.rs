@@ -1,9 +1,9 @@
-//! JSON texts as an arena of values that keeps what grammars in JSON need: order of keys, numbers as written, and
-//! places.
+//! JSON texts as an arena of values that keeps what grammars in JSON need: the order of keys, numbers as
+//! written, and places.
 //!
-//! All documents of one schema share one arena, so a node's id says which document it is in. The reader works
-//! with a stack of its own: deep input costs no stack. Every value knows its parent, which is enough to write
-//! the JSON pointer of any place without keeping pointers.
+//! All documents of one schema share an arena, so a node's id determines its document. The reader works with
+//! a stack of its own, so deep input costs no call stack. Every value knows its parent, which is enough to
+//! write the JSON pointer of any place.
 
 use std::collections::HashSet;
 
@@ -12,17 +12,17 @@ use super::{
     source::{BYTE_ORDER_MARK, Source, Span},
 };
 
-/// Levels of nesting in a document; deeper text is refused.
+/// Limit on the nesting of a document; deeper text is refused.
 const MOST_NESTING: usize = 512;
-/// Keys of an object up to which duplicates are looked for by comparing all pairs.
+/// Number of keys up to which duplicates are found by comparing all pairs.
 const FEW_KEYS: usize = 8;
 
-/// A value in the arena.
+/// The id of a value in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(super) struct NodeId(u32);
 
 impl NodeId {
-    /// Its number in the arena.
+    /// The index of the value in the arena.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -33,11 +33,11 @@ impl NodeId {
 pub(super) enum Value {
     Null,
     Bool(bool),
-    /// As written.
+    /// A number as written.
     Number(Box<str>),
     String(Box<str>),
     Array(Vec<NodeId>),
-    /// In the order of the text; no key comes twice.
+    /// The members in the order of the text; no key comes twice.
     Object(Vec<(Box<str>, NodeId)>),
 }
 
@@ -49,17 +49,17 @@ struct Node {
     document: u32,
 }
 
-/// Why a text is not a document.
+/// The reason why a text is not a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NotJson {
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Offset in bytes.
+    /// The place of the mistake.
     pub(super) span: Span,
 }
 
 impl NotJson {
-    /// As an error in the text.
+    /// Turns it into an error in the text.
     pub(super) fn shown(self, text: &str) -> GrammarError {
         let shown = GrammarError::syntax(self.message).at(Source::new(text), self.span, "");
         match self.hint {
@@ -69,7 +69,7 @@ impl NotJson {
     }
 }
 
-/// Documents and their values.
+/// An arena of documents and their values.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     nodes: Vec<Node>,
@@ -82,7 +82,7 @@ impl Documents {
         let document = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
         self.texts.push(text.to_owned());
         let before = self.nodes.len();
-        // RFC 8259, section 8.1: whoever reads JSON may ignore a byte order mark.
+        // RFC 8259, section 8.1: a reader of JSON may ignore a byte order mark.
         let at = if text.as_bytes().starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let root = Reader { text, at, documents: self, document }.document();
         if root.is_err() {
@@ -96,17 +96,17 @@ impl Documents {
         &self.nodes[node.index()].value
     }
 
-    /// Where the node stands in its text.
+    /// The place of the node in its text.
     pub(super) fn span(&self, node: NodeId) -> Span {
         self.nodes[node.index()].span
     }
 
-    /// The object or array that the node is in.
+    /// The object or array around the node.
     pub(super) fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.nodes[node.index()].parent
     }
 
-    /// Which document the node is in; the first that was read is 0.
+    /// The number of the node's document; the first that was read is 0.
     pub(super) fn document(&self, node: NodeId) -> u32 {
         self.nodes[node.index()].document
     }
@@ -122,7 +122,7 @@ impl Documents {
         nodes.filter(|(_, node)| matches!(node.value, Value::Object(_))).map(|(id, _)| id)
     }
 
-    /// The member called `key`, if the node is an object that has one.
+    /// The value of member `key`, if the node is an object that has one.
     pub(super) fn member(&self, node: NodeId, key: &str) -> Option<NodeId> {
         match self.value(node) {
             Value::Object(members) => {
@@ -140,7 +140,7 @@ impl Documents {
         }
     }
 
-    /// The node below `node` that a JSON pointer (RFC 6901, decoded from its URI form) names.
+    /// The node below `node` that a JSON pointer (RFC 6901, decoded from its URI form) leads to.
     pub(super) fn at_pointer(&self, node: NodeId, pointer: &str) -> Option<NodeId> {
         let mut here = node;
         for segment in pointer.split('/').skip(1) {
@@ -209,7 +209,7 @@ impl Reader<'_, '_> {
         Ok(root)
     }
 
-    /// One value, with all below it.
+    /// Reads one value, with all values below it.
     fn value(&mut self) -> Result<NodeId, NotJson> {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
                     Some(self.push(value, start, parent)?)
                 }
             };
-            // A finished value goes into what is open, which may be finished by it.
+            // A finished value goes into the innermost open one, which may be finished by it.
             while let Some(node) = done {
                 let Some(mut top) = open.pop() else { return Ok(node) };
                 match top.key.take() {
@@ -436,7 +436,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// A key that comes twice.
+/// A key that comes twice, if there is one.
 fn duplicate(members: &[(Box<str>, NodeId)]) -> Option<&str> {
     if members.len() <= FEW_KEYS {
         let comes_before = |index: usize| members[..index].iter().any(|(key, _)| *key == members[index].0);

@@ -1,4 +1,4 @@
-//! A grammar as a part of another one.
+//! Embeds a grammar in another one.
 
 use super::{
     any_order::AnyOrder,
@@ -9,14 +9,14 @@ use crate::{
     limits::LimitExceeded,
 };
 
-/// Copies the rules of `grammar` under names that begin with `prefix`, and gives the name of its start rule.
-/// `at` is where its text begins in that of the other grammar. Linear.
+/// Copies the rules of `grammar` under names that begin with `prefix`, and returns the name of its start
+/// rule. `at` is the place where its text begins in that of the other grammar. Linear.
 ///
-/// What [`Grammar::distinct_keys`] and [`Grammar::distinct_items`] say is not copied, since it is about whole
+/// [`Grammar::distinct_keys`] and [`Grammar::distinct_items`] are not copied, since they are about whole
 /// texts.
 ///
 /// # Errors
-/// When the budget of expressions is used up.
+/// If the budget of expressions is used up.
 pub(super) fn embed(
     builder: &mut GrammarBuilder,
     grammar: &Grammar,
@@ -48,7 +48,7 @@ pub(super) fn embed(
     }
     for rule in grammar.rules() {
         let body = made[grammar.rule_body(rule).index()];
-        // A prefix is used once, so no rule of the name is there.
+        // A prefix is used once, so the name is free.
         let _ = builder.define(&name(rule), body, grammar.rule_span(rule).shifted(at));
     }
     builder.with_asked(grammar);

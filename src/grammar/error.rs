@@ -1,18 +1,19 @@
-//! What is wrong with a grammar text, and where.
+//! Errors in grammar texts: what is wrong, and where.
 //!
-//! Every front end makes these. An error owns short excerpts, not the text: it stays small for any text.
+//! Every front end makes these. An error owns short excerpts and not the text, so it stays small for any
+//! text.
 
 use std::fmt;
 
 use super::source::{Excerpt, Position, Source, Span};
 use crate::limits::LimitExceeded;
 
-/// Places shown of one error, and names listed in a message.
+/// Limit on the places shown of one error, and on the names listed in a message.
 pub(super) const MOST_SHOWN: usize = 20;
-/// Characters shown of a name.
+/// Limit on the characters shown of a name.
 const NAME_CHARS: usize = 60;
 
-/// Kinds of [`GrammarError`].
+/// The kind of a [`GrammarError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GrammarErrorKind {
@@ -22,7 +23,7 @@ pub enum GrammarErrorKind {
     Syntax,
     /// Rules are used but not defined: all of them, in order of first use.
     Undefined(Vec<String>),
-    /// No start rule.
+    /// There is no start rule.
     NoRoot,
     /// A rule is defined twice.
     Duplicate(String),
@@ -32,8 +33,9 @@ pub enum GrammarErrorKind {
     Limit(LimitExceeded),
 }
 
-/// A grammar text that cannot be used. `Display` prints what is wrong, then for each place line and
-/// column, the line with carets and a label, then a hint if there is one; no line feed at the end.
+/// A grammar text that cannot be used. `Display` prints what is wrong; then for each place its line and
+/// column, and the line with carets and a label; then a hint if there is one. There is no line feed at the
+/// end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrammarError {
     inner: Box<Inner>,
@@ -48,7 +50,7 @@ struct Inner {
     hint: Option<String>,
 }
 
-/// A place in a grammar text with what is to be said about it.
+/// A place in a grammar text, with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     span: Span,
@@ -61,7 +63,7 @@ impl Place {
         Self { span, excerpt: source.excerpt(span), label: label.into() }
     }
 
-    /// The same place, of a text that is a part of another one.
+    /// Moves the place of a text that is a part of another one.
     pub(super) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         Self::new(source, to(self.span), self.label.clone())
     }
@@ -77,13 +79,13 @@ impl Place {
         self.span
     }
 
-    /// Line and column where it begins.
+    /// The line and column where it begins.
     #[must_use]
     pub fn position(&self) -> Position {
         self.excerpt.position()
     }
 
-    /// What is said about it; may be empty.
+    /// The label, which may be empty.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
@@ -91,31 +93,31 @@ impl Place {
 }
 
 impl GrammarError {
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &GrammarErrorKind {
         &self.inner.kind
     }
 
-    /// What is wrong, in one line of words.
+    /// The message: what is wrong, in one line of words.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.inner.message
     }
 
-    /// Where (the first place).
+    /// The first place.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         self.inner.places.first().map(Place::span)
     }
 
-    /// All places, the first being where to look first; at most twenty.
+    /// All places, at most twenty; the first is the one to look at first.
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.inner.places
     }
 
-    /// What may help.
+    /// A hint that may help.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.inner.hint.as_deref()
@@ -127,23 +129,23 @@ impl GrammarError {
         Self { inner: Box::new(inner) }
     }
 
-    /// The text is not of the notation.
+    /// An error of a text that is not of the notation.
     pub(crate) fn syntax(message: impl Into<String>) -> Self {
         Self::new(GrammarErrorKind::Syntax, message)
     }
 
-    /// The notation has it, Domino does not.
+    /// An error of a construct that the notation has, and Domino does not.
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::new(GrammarErrorKind::Unsupported, message)
     }
 
-    /// A budget is used up.
+    /// An error of a budget that is used up.
     pub(crate) fn limit(limit: LimitExceeded) -> Self {
         let message = limit.to_string();
         Self::new(GrammarErrorKind::Limit(limit), message)
     }
 
-    /// The same error, with one more place.
+    /// Adds a place.
     pub(crate) fn at(mut self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
         if self.inner.places.len() < MOST_SHOWN {
             self.inner.places.push(Place::new(source, span, label));
@@ -153,20 +155,20 @@ impl GrammarError {
         self
     }
 
-    /// The same error of a text that is a part of another one: `source` is the whole, and `to` leads from
-    /// places in the part to places in the whole.
+    /// Moves an error of a text that is a part of another one: `source` is the whole, and `to` maps places in
+    /// the part to places in the whole.
     pub(crate) fn moved(mut self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         self.inner.places = self.inner.places.iter().map(|place| place.moved(source, &to)).collect();
         self
     }
 
-    /// The same error, of a part that has a name.
+    /// Puts the name of a part before the message.
     pub(crate) fn within(mut self, part: &str) -> Self {
         self.inner.message = format!("{part}: {}", self.inner.message);
         self
     }
 
-    /// The same error, with a hint, in place of any it had.
+    /// Sets the hint, in place of any before.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.inner.hint = Some(hint.into());
         self
@@ -208,7 +210,7 @@ pub(super) fn quoted(name: &str) -> String {
     }
 }
 
-/// Some names between backquotes with commas; says how many are left out.
+/// Names between backquotes with commas, and the number of those left out.
 pub(super) fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let hidden = names.len().saturating_sub(MOST_SHOWN);
     let shown: Vec<String> = names.take(MOST_SHOWN).map(quoted).collect();

@@ -1,10 +1,10 @@
-//! Languages that have a name: quoted and unquoted text, text up to a stop, substrings, delimited lists and
+//! Languages with a name: quoted and unquoted text, text up to a stop, substrings, delimited lists and
 //! subsequences, tokens of the model.
 //!
 //! They are the extensions of regular expressions of Koo, Liu and He, "Automata-based constraints for
-//! language model decoding" (2024, arXiv 2407.08103). This is what they mean, once for all notations:
-//! `regex_extensions` reads them in regular expressions, `gbnf::extensions` in GBNF. An expression stands for the
-//! first two and for tokens of the model; the others are automata.
+//! language model decoding" (2024, arXiv 2407.08103). Here is their meaning, once for all notations:
+//! `regex_extensions` reads them in regular expressions, `gbnf::extensions` in GBNF. The first two and the
+//! tokens of the model are expressions; the others are automata.
 
 use std::fmt;
 
@@ -24,21 +24,21 @@ use crate::{
 pub(super) enum Extension {
     /// A text in double quotes, on one line, with escapes by backslashes.
     QuotedText,
-    /// What YAML reads as a plain scalar on one line, wherever it stands.
+    /// A plain scalar of YAML on one line, as YAML reads it in every context.
     UnquotedText,
-    /// Any text up to and with the first occurrence of a stop.
+    /// Any text up to and including the first occurrence of a stop.
     TextUntil,
-    /// Any part of a text, the empty one too.
+    /// Any part of a text, also the empty one.
     SubstringOf,
     /// One or more elements with a delimiter between neighbours.
     DelimitedList,
-    /// The same of distinct elements that come in their order.
+    /// One or more distinct elements in their order, with a delimiter between neighbours.
     DelimitedSubsequenceOf,
     /// One token of the model.
     Token(TokenClass),
 }
 
-/// All of them.
+/// All extensions.
 const ALL: [Extension; 9] = [
     Extension::QuotedText,
     Extension::UnquotedText,
@@ -58,7 +58,7 @@ impl fmt::Display for Extension {
 }
 
 impl Extension {
-    /// How it is written.
+    /// The name of the extension in grammars.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::QuotedText => "QUOTED_TEXT",
@@ -71,23 +71,23 @@ impl Extension {
         }
     }
 
-    /// The extension of this name, if it is one.
+    /// The extension of this name, if there is one.
     pub(super) fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|extension| extension.name() == name)
     }
 
-    /// The one whose name is nearest to this one, if that is near.
+    /// The extension with the nearest name, if one is near.
     pub(super) fn nearest(name: &str) -> Option<Self> {
         let meant = suggest::nearest(name, ALL.into_iter().map(Self::name))?;
         ALL.into_iter().find(|extension| extension.name() == meant)
     }
 
-    /// Does it have a delimiter, and elements?
+    /// True if it has a delimiter, and elements.
     pub(super) fn is_delimited(self) -> bool {
         matches!(self, Self::DelimitedList | Self::DelimitedSubsequenceOf)
     }
 
-    /// The regular expression that it is short for, if it is. No flags are on, but for `u`.
+    /// The regular expression that it is short for, if it is. No flags are on but `u`.
     pub(super) fn expression(self) -> Option<String> {
         match self {
             Self::QuotedText => {
@@ -101,13 +101,13 @@ impl Extension {
     }
 }
 
-/// Plain scalars of YAML 1.2 (`ns-plain-one-line` within flow collections), without tabs and what YAML 1.1
-/// takes for a line end: words with spaces between. A word does not begin with `#` nor end with `:`; the text
-/// does not begin with an indicator, but for `-`, `?` and `:` with more of the word behind.
+/// The expression of plain scalars of YAML 1.2 (`ns-plain-one-line` within flow collections), without tabs
+/// and the line ends of YAML 1.1: words with spaces between. A word does not begin with `#` nor end with `:`;
+/// the text does not begin with an indicator, except for `-`, `?` and `:` with more of the word behind.
 fn unquoted_text() -> String {
     const OTHERS: &str =
         r"\xA0-\x{2027}\x{202A}-\x{D7FF}\x{E000}-\x{FEFE}\x{FF00}-\x{FFFD}\x{10000}-\x{10FFFF}";
-    // In ASCII: all but `,[]{}`; these without `:`; without `:` and `#`; without any indicator.
+    // Classes in ASCII: all but `,[]{}`; these without `:`; without `:` and `#`; without any indicator.
     let any = format!(r"[!-+\x2D-Z\\^-z\x7C\x7E{OTHERS}]");
     let last = format!(r"[!-+\x2D-9;-Z\\^-z\x7C\x7E{OTHERS}]");
     let first = format!(r#"[!"$-+\x2D-9;-Z\\^-z\x7C\x7E{OTHERS}]"#);
@@ -116,17 +116,17 @@ fn unquoted_text() -> String {
     format!("{}(?: +{})*", word(&start, r"\x2D?:"), word(&first, ":"))
 }
 
-/// Any text up to and with the first match of a stop: none of its beginnings ends with one. The stop does not
-/// match the empty text.
+/// Any text up to and including the first match of a stop: no proper prefix of it ends with one. The stop
+/// must not match the empty text.
 ///
 /// # Errors
-/// As all here: if automata would be larger than the limits allow.
+/// As all functions here: if automata would be larger than the limits allow.
 pub(super) fn text_until(stop: &Language, limits: &Limits) -> Result<Language, LimitExceeded> {
     let ending = Language::sequence(&[Language::texts(limits)?, stop.clone()], limits)?;
     Ok(ending.shortest())
 }
 
-/// One or more of the elements with a delimiter between neighbours; or, for
+/// One or more of the elements with a delimiter between neighbours; for
 /// [`DelimitedSubsequenceOf`](Extension::DelimitedSubsequenceOf), some of them in their order.
 pub(super) fn delimited(
     extension: Extension,
@@ -142,8 +142,8 @@ pub(super) fn delimited(
     Language::sequence(&[element, more.repeat(0, None, limits)?], limits)
 }
 
-/// An NFA with each element and the delimiter before it once, made from its end: `element` is where one of
-/// the elements from here on must come, `more` where the text may end too.
+/// An NFA that has each element, with the delimiter before it, once. It is made from its end: at `element`
+/// one of the elements from here on must come, at `more` the text may end too.
 fn subsequence(builder: &mut Builder, elements: &[Language], delimiter: &Language) -> Result<Piece, NoRoom> {
     let end = builder.add_empty()?;
     let (mut element, mut more) = (builder.add_fail()?, end);

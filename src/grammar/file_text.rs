@@ -1,20 +1,19 @@
-//! The text in a file of a grammar: what editors and shells add to a text is no part of the grammar.
+//! The grammar text in a file: additions of editors and shells are not part of the grammar.
 //!
-//! A text that a program has in its hands is taken as it is; a file may have come through an editor, a shell
-//! or a version control system of Windows.
+//! A text in a program's memory is taken as it is; a file may have come through an editor, a shell or a
+//! version control system of Windows.
 
 use std::borrow::Cow;
 
 use super::Syntax;
 
 impl Syntax {
-    /// The grammar's text in a file with this content: without a byte order mark, with `\n` where lines end
-    /// with `\r\n`, and, of a regular expression, without the line end after it, which nobody means as a part
-    /// of it. So a file means the same whatever editor has saved it. Linear; copies only where lines end with
-    /// `\r\n`.
+    /// The grammar text in a file with this content: without a byte order mark; with `\n` for `\r\n`; and,
+    /// for a regular expression, without the line end behind it, which nobody means as a part of it. So a
+    /// file means the same whatever editor has saved it. Linear; copies the text only if it has `\r\n`.
     ///
     /// [`Grammar::parse`](super::Grammar::parse) takes a text as it is but for a byte order mark, and a
-    /// regular expression wholly as it is.
+    /// regular expression entirely as it is.
     ///
     /// # Examples
     /// ```
@@ -27,7 +26,7 @@ impl Syntax {
     pub fn text_of_file(self, content: &str) -> Cow<'_, str> {
         let content = content.strip_prefix('\u{FEFF}').unwrap_or(content);
         let is_json = matches!(self, Self::JsonSchema | Self::StructuralTag);
-        // JSON has no line end inside of a string.
+        // JSON has no line ends inside of strings.
         let text = match !is_json && content.contains("\r\n") {
             true => Cow::Owned(content.replace("\r\n", "\n")),
             false => Cow::Borrowed(content),
@@ -45,10 +44,10 @@ impl Syntax {
     }
 }
 
-/// What may help with bytes that are not UTF-8.
+/// A hint for bytes that are not UTF-8.
 pub(super) fn encoding_hint(bytes: &[u8]) -> &'static str {
     let is_utf_16 = bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF");
-    // Without a mark, every other byte of an ASCII text is NUL.
+    // Without a mark, every other byte of an ASCII text in UTF-16 is NUL.
     let looks_so = bytes.len() > 1 && (bytes[0] == 0) != (bytes[1] == 0);
     match is_utf_16 || looks_so {
         true => "the text is UTF-16, as shells of Windows write it: save it as UTF-8",

@@ -1,8 +1,8 @@
-//! The grammar IR every notation is turned into: rules over an arena of expressions.
+//! The grammar IR that every notation is turned into: rules over an arena of expressions.
 //!
-//! Invariants: an expression's parts have smaller ids than itself (so passes are loops, not recursion,
-//! and deep input cannot blow the stack); every rule has a body; [`GrammarBuilder`] is the only way in.
-//! Knows nothing of scanners, parsers or vocabularies.
+//! Invariants: an expression's parts have smaller ids than itself (so passes are loops without recursion, and
+//! deep input cannot overflow the stack); every rule has a body; [`GrammarBuilder`] is the only way in. The
+//! IR knows nothing of scanners, parsers or vocabularies.
 
 use std::collections::HashMap;
 
@@ -23,17 +23,17 @@ pub enum Expr {
     Pattern(Pattern),
     /// The language of a rule.
     Rule(RuleId),
-    /// One after the other; with no parts, the empty string.
+    /// The concatenation of its parts; without parts, the empty string.
     Sequence(Vec<ExprId>),
-    /// One of them; with no parts, no string at all.
+    /// The union of its parts; without parts, no string at all.
     Alternatives(Vec<ExprId>),
-    /// `min` to `max` times (`None`: any number).
+    /// A part repeated `min` to `max` times (`None`: any number).
     Repeat {
-        /// What is repeated.
+        /// The part that is repeated.
         part: ExprId,
-        /// Least count.
+        /// The least count.
         min: u32,
-        /// Greatest count, at least `min`.
+        /// The greatest count, at least `min`.
         max: Option<u32>,
     },
     /// Parts in any order, with separators.
@@ -65,28 +65,27 @@ pub struct Grammar {
     greedy: bool,
 }
 
-/// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
-/// can say so of keys that it does not list.
+/// The rule that the texts of a grammar are JSON, and that none of their objects has a key twice. No
+/// context-free grammar can say that of keys that it does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DistinctKeys {
-    /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those
-    /// may have come? Masks look at more tokens then.
+    /// True if some beginning of a key leaves only finitely many keys, so that all of them may have come.
+    /// Masks look at more tokens then.
     pub may_run_out: bool,
-    /// Promises three things about key terminals, so that masks check fewer tokens. Each key is one
-    /// terminal, and one that may begin with a colon follows it directly. Keys that need no escapes are
-    /// accepted without them. A terminal of one key stands only where that key is new. If in doubt, `false`
-    /// is correct.
+    /// Promises three things about key terminals, so that masks check fewer tokens: each key is one terminal,
+    /// and a terminal that may begin with a colon follows it directly; keys that need no escapes are accepted
+    /// without them; and a terminal of one key stands only where that key is new. `false` is always correct.
     pub are_terminals: bool,
 }
 
-/// That the texts of a grammar are JSON, and some of its marks stand only after an item of an array that
-/// equals none before it ([`Pattern::after_new_item`]). No context-free grammar can say so.
+/// The rule that the texts of a grammar are JSON, and that some of its marks stand only after an item of an
+/// array that equals none before it ([`Pattern::after_new_item`]). No context-free grammar can say that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DistinctItems {
-    /// Can there be a beginning of an item, or of a string in one, that only finitely many values have, so that
-    /// all of those may have come? Masks look at more tokens then.
+    /// True if some beginning of an item, or of a string in one, is shared by only finitely many values, so
+    /// that all of them may have come. Masks look at more tokens then.
     pub strings_may_run_out: bool,
-    /// The same of the digits of a number.
+    /// True if that holds for the digits of a number.
     pub numbers_may_run_out: bool,
 }
 
@@ -97,52 +96,52 @@ impl Grammar {
         self.root
     }
 
-    /// Parts of the text that may not mean what its author expects, in the text's order; at most twenty. What
-    /// a grammar costs is another question: [`CompiledGrammar::warnings`](crate::CompiledGrammar::warnings).
+    /// Parts of the text that may not mean what its author expects, in the text's order; at most twenty.
+    /// Warnings about cost are in [`CompiledGrammar::warnings`](crate::CompiledGrammar::warnings).
     #[must_use]
     pub fn warnings(&self) -> &[GrammarWarning] {
         &self.warnings
     }
 
-    /// Of the texts of the rules, are only those meant in which no object of the JSON has a key twice?
+    /// The rule that no object has a key twice, if the texts of the grammar are restricted by it.
     #[must_use]
     pub fn distinct_keys(&self) -> Option<DistinctKeys> {
         self.keys
     }
 
-    /// Do some marks of the JSON stand only after items that are new in their array?
+    /// The rule that some marks stand only after new items, if the texts of the grammar are restricted by it.
     #[must_use]
     pub fn distinct_items(&self) -> Option<DistinctItems> {
         self.items
     }
 
-    /// Languages that grammars of its notation have in common, and that leaves of this one may largely agree
-    /// with, such as any string of JSON. They mean nothing for its texts; masks are made sooner.
+    /// Languages that grammars of this notation share, and that leaves of this grammar may largely agree
+    /// with, such as any string of JSON. They do not change its texts; masks are made sooner.
     #[must_use]
     pub fn common(&self) -> &[Automaton] {
         &self.common
     }
 
-    /// The rules that it captures itself, and under which names: for [`Captures`](crate::Captures).
+    /// The rules that the grammar captures, with the captures' names: for [`Captures`](crate::Captures).
     pub fn captured(&self) -> impl ExactSizeIterator<Item = (RuleId, &str)> {
         self.captured.iter().map(|(rule, name)| (*rule, &**name))
     }
 
-    /// The rules whose texts are left out where they end what is captured, such as that of Lark's `%ignore`.
+    /// The rules whose texts are left out at the end of a capture, such as that of Lark's `%ignore`.
     #[must_use]
     pub fn ignored(&self) -> &[RuleId] {
         &self.ignored
     }
 
-    /// Are texts split into terminals greedily, as [`Syntax::LarkGreedy`](super::Syntax::LarkGreedy) says?
+    /// True if terminals are split off greedily, as [`Syntax::LarkGreedy`](super::Syntax::LarkGreedy) says.
     #[must_use]
     pub fn is_greedy(&self) -> bool {
         self.greedy
     }
 
-    /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts.
-    /// `None` if its texts are JSON without [repeated keys](Self::distinct_keys) or
-    /// [items](Self::distinct_items), which is said of whole texts. Linear.
+    /// The grammar of the same texts with `prefix` before them, for [healing](crate::decode::Healing)
+    /// prompts. `None` if its texts are JSON without [repeated keys](Self::distinct_keys) or
+    /// [items](Self::distinct_items), which are rules for whole texts. Linear.
     #[must_use]
     pub fn after(&self, prefix: &[u8]) -> Option<Self> {
         let mut grammar = self.clone();
@@ -174,7 +173,7 @@ impl Grammar {
         &self.rules[rule.index()].name
     }
 
-    /// Where the rule is defined.
+    /// The place where the rule is defined.
     #[must_use]
     pub fn rule_span(&self, rule: RuleId) -> Span {
         self.rules[rule.index()].span
@@ -186,19 +185,19 @@ impl Grammar {
         self.rules[rule.index()].body
     }
 
-    /// An expression.
+    /// The expression of an id.
     #[must_use]
     pub fn expr(&self, expr: ExprId) -> &Expr {
         &self.exprs[expr.index()]
     }
 
-    /// Where an expression stands in the grammar text.
+    /// The place of an expression in the grammar text.
     #[must_use]
     pub fn expr_span(&self, expr: ExprId) -> Span {
         self.spans[expr.index()]
     }
 
-    /// All expressions; parts come before what they are part of.
+    /// All expressions; parts come before the expressions that have them.
     pub fn exprs(&self) -> impl ExactSizeIterator<Item = (ExprId, &Expr)> {
         self.exprs
             .iter()
@@ -215,8 +214,8 @@ struct Mention {
     body: Option<(Span, ExprId)>,
 }
 
-/// Builds a [`Grammar`]. Sequences and alternatives of one part are that part, so redundant
-/// parentheses cost nothing.
+/// A builder of a [`Grammar`]. Sequences and alternatives of one part are that part, so redundant parentheses
+/// cost nothing.
 #[derive(Debug)]
 pub struct GrammarBuilder {
     names: HashMap<String, RuleId>,
@@ -234,25 +233,25 @@ pub struct GrammarBuilder {
     room: Room,
 }
 
-/// A rule was given a second body; holds the span of the first definition.
+/// The error that a rule was given a second body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DuplicateRule {
-    /// Where the rule was defined first.
+    /// The place where the rule was defined first.
     pub first: Span,
 }
 
-/// Why a [`GrammarBuilder`] could not finish.
+/// The reason why a [`GrammarBuilder`] cannot finish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnfinishedGrammar {
-    /// There is no rule of the start rule's name.
+    /// There is no rule with the start rule's name.
     NoRoot,
-    /// Rules that are used but have no body: name and every place of use, in order of first use.
+    /// Rules are used but have no body: their names and all places of use, in order of first use.
     Undefined(Vec<(String, Vec<Span>)>),
 }
 
 impl GrammarBuilder {
-    /// An empty grammar.
+    /// A builder of an empty grammar.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
@@ -276,7 +275,7 @@ impl GrammarBuilder {
         if let Some(&rule) = self.names.get(name) {
             return rule;
         }
-        // More rules than expressions cannot be made, and expressions are bounded by `u32`.
+        // There are no more rules than expressions, which `u32` bounds.
         let rule = RuleId::new(u32::try_from(self.rules.len()).unwrap_or(u32::MAX));
         self.names.insert(name.to_owned(), rule);
         self.rules.push(Mention { name: name.to_owned(), uses: Vec::new(), body: None });
@@ -291,12 +290,12 @@ impl GrammarBuilder {
         Ok(id)
     }
 
-    /// Number of expressions so far.
+    /// The number of expressions so far.
     pub(crate) fn expr_count(&self) -> usize {
         self.exprs.len()
     }
 
-    /// An expression; there is one.
+    /// The expression of an id, which must exist.
     pub(crate) fn expr(&self, expr: ExprId) -> &Expr {
         &self.exprs[expr.index()]
     }
@@ -306,40 +305,41 @@ impl GrammarBuilder {
         self.rules.get(rule.index())?.body.map(|(_, body)| body)
     }
 
-    /// Attaches what the author of the text should know.
+    /// Attaches warnings for the author of the text.
     pub(crate) fn warn(&mut self, warnings: Vec<GrammarWarning>) {
         self.warnings.extend(warnings);
     }
 
-    /// Says that texts are split into terminals greedily.
+    /// Declares that texts are split into terminals greedily.
     pub(super) fn greedy(&mut self) {
         self.greedy = true;
     }
 
-    /// Says that the texts are JSON, and that those in which an object has a key twice are not meant.
+    /// Declares that the texts are JSON, and leaves out those in which an object has a key twice.
     pub fn distinct_keys(&mut self, keys: DistinctKeys) {
         self.keys = Some(keys);
     }
 
-    /// Says that the texts are JSON, and that marks [after new items](Pattern::after_new_item) are that.
+    /// Declares that the texts are JSON, with marks that stand only [after new
+    /// items](Pattern::after_new_item).
     pub fn distinct_items(&mut self, items: DistinctItems) {
         self.items = Some(items);
     }
 
-    /// Adds to what [`Grammar::common`] says.
+    /// Adds to the automata of [`Grammar::common`].
     pub fn in_common(&mut self, automaton: Automaton) {
         if !self.common.contains(&automaton) {
             self.common.push(automaton);
         }
     }
 
-    /// Says that texts of the rule called `rule` are captured under `name`.
+    /// Declares that texts of the rule called `rule` are captured under `name`.
     pub fn capture(&mut self, rule: &str, name: &str) {
         let rule = self.rule(rule);
         self.captured.push((rule, name.to_owned()));
     }
 
-    /// Says that texts of the rule called `rule` are left out where they end what is captured.
+    /// Declares that texts of the rule called `rule` are left out at the end of a capture.
     pub fn ignore(&mut self, rule: &str) {
         let rule = self.rule(rule);
         self.ignored.push(rule);
@@ -353,19 +353,19 @@ impl GrammarBuilder {
     /// A use of the rule called `name`, which may be defined later.
     ///
     /// # Errors
-    /// When the budget of expressions is used up, as for every expression below.
+    /// If the budget of expressions is used up, as for every expression below.
     pub fn rule_ref(&mut self, name: &str, span: Span) -> Result<ExprId, LimitExceeded> {
         let rule = self.rule(name);
         self.mention(rule, span)
     }
 
-    /// A use of a rule that is there.
+    /// A use of a rule that has been mentioned.
     pub(super) fn mention(&mut self, rule: RuleId, span: Span) -> Result<ExprId, LimitExceeded> {
         self.rules[rule.index()].uses.push(span);
         self.push(Expr::Rule(rule), span)
     }
 
-    /// A byte language.
+    /// An expression for a byte language.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -375,7 +375,7 @@ impl GrammarBuilder {
         self.push(Expr::Pattern(pattern), span)
     }
 
-    /// One after the other.
+    /// The concatenation of the parts.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -386,7 +386,7 @@ impl GrammarBuilder {
         }
     }
 
-    /// One of them.
+    /// The union of the parts.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -397,7 +397,7 @@ impl GrammarBuilder {
         }
     }
 
-    /// `min` to `max` times. The caller sees to `min <= max`.
+    /// A part repeated `min` to `max` times. The caller sees to `min <= max`.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -412,8 +412,8 @@ impl GrammarBuilder {
         self.push(Expr::Repeat { part, min, max }, span)
     }
 
-    /// Parts in any order. The caller sees to it that names are indices of
-    /// [`required`](AnyOrder::required), and that neither parts nor the separator match the empty text.
+    /// Parts in any order. The caller sees to it that names are indices of [`required`](AnyOrder::required),
+    /// and that neither parts nor the separator match the empty text.
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
@@ -427,10 +427,10 @@ impl GrammarBuilder {
         self.push(Expr::AnyOrder(Box::new(parts)), span)
     }
 
-    /// Gives the rule called `name` its body. `span` is that of the name where it is defined.
+    /// Gives the rule called `name` its body. `span` is the place of the name in its definition.
     ///
     /// # Errors
-    /// If it has one already.
+    /// If the rule has a body already.
     pub fn define(&mut self, name: &str, body: ExprId, span: Span) -> Result<RuleId, DuplicateRule> {
         let rule = self.rule(name);
         let slot = &mut self.rules[rule.index()].body;
@@ -441,12 +441,12 @@ impl GrammarBuilder {
         Ok(rule)
     }
 
-    /// The rules that have a body so far: name and where it is defined, in order of first mention.
+    /// The rules that have a body so far: name and place of definition, in order of first mention.
     pub fn defined(&self) -> impl Iterator<Item = (&str, Span)> {
         self.rules.iter().filter_map(|rule| rule.body.map(|(span, _)| (&*rule.name, span)))
     }
 
-    /// Would [`finish`](Self::finish) succeed?
+    /// Checks whether [`finish`](Self::finish) would succeed.
     ///
     /// # Errors
     /// If `root` or any rule that is used is not defined.
@@ -464,7 +464,7 @@ impl GrammarBuilder {
         }
     }
 
-    /// The grammar whose start rule is called `root`.
+    /// Finishes the grammar, whose start rule is called `root`.
     ///
     /// # Errors
     /// If `root` or any rule that is used is not defined.

@@ -1,36 +1,36 @@
-//! Where in a string the states of an automaton of such strings are: between characters or inside of one.
+//! Finds for each state of an automaton of strings whether it is between characters or inside of one.
 //!
-//! The bytes of JSON say where characters end, whatever the automaton: UTF-8 by the first byte, escapes by
-//! the letter, surrogates by the first two digits. So one pass of that lexer beside the automaton finds it
-//! out. Strings without quotes and escapes, as in arguments between tags, stand between two `>`.
+//! The bytes of JSON determine where characters end, whatever the automaton: UTF-8 by the first byte, escapes
+//! by the letter, surrogates by the first two digits. So one pass of that lexer over the automaton finds it
+//! out. Strings without quotes and escapes, such as arguments between tags, stand between two `>`.
 
 use super::automaton::Automaton;
 
-/// A place in a JSON string. Places that bytes lead to without ending a character are greater.
+/// A place in a JSON string. Bytes that do not end a character lead to greater places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(u8);
 
-/// Bytes that end the character at hand; at most the eight of a first surrogate's last digits and of the
-/// second surrogate.
+/// The place at which this many bytes end the current character. At most eight: the last two digits of a
+/// first surrogate, and the second surrogate.
 const fn left(bytes: u8) -> Place {
     Place(13 - bytes)
 }
 
 impl Place {
-    /// In front of the opening quote.
+    /// The place in front of the opening quote.
     pub(super) const START: Self = Self(0);
-    /// Where a character has just ended, or none has begun.
+    /// The place where a character has just ended, or none has begun.
     pub(super) const BETWEEN: Self = Self(1);
-    /// Behind a backslash that begins a character.
+    /// The place behind a backslash that begins a character.
     const ESCAPE: Self = Self(2);
-    /// Behind `\u` that begins a character.
+    /// The place behind `\u` that begins a character.
     const UNIT: Self = Self(3);
-    /// Behind `\ud`, which a surrogate begins with.
+    /// The place behind `\ud`, which begins a surrogate.
     const MAYBE_SURROGATE: Self = Self(4);
-    /// Behind the closing quote.
+    /// The place behind the closing quote.
     pub(super) const END: Self = Self(13);
 
-    /// The place after a byte; `None` where JSON has no such byte.
+    /// The place after a byte; `None` if JSON has no such byte there.
     fn after(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (Self::START, b'"') => Self::BETWEEN,
@@ -64,14 +64,14 @@ impl Place {
     }
 }
 
-/// The place of each state. `None` if a text is no such string, or if a state is in two places. Linear in the
-/// edges, with each byte of theirs.
+/// The place of each state. `None` if some text is not such a string, or if a state has two places. Linear in
+/// the bytes of all edges.
 pub(super) fn places(automaton: &Automaton) -> Option<Box<[Place]>> {
     let states = automaton.states();
     let is_plain = matches!(&states[0].edges[..], [edge] if (edge.first, edge.last) == (b'>', b'>'));
     let mut places: Vec<Option<Place>> = vec![None; states.len()];
     places[0] = Some(Place::START);
-    // States are numbered breadth-first, so each is met before its turn comes.
+    // States are numbered breadth-first, so each has its place before its turn.
     for (at, state) in states.iter().enumerate() {
         let place = places[at]?;
         if state.accepts != (place == Place::END) {
@@ -96,7 +96,7 @@ pub(super) fn places(automaton: &Automaton) -> Option<Box<[Place]>> {
 mod tests {
     use super::*;
 
-    /// The numbers of characters that end in each prefix of a text.
+    /// The number of characters that end in each prefix of a text.
     fn characters(text: &str) -> Vec<usize> {
         let mut place = Place::START;
         let mut count = 0;

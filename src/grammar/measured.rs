@@ -1,10 +1,10 @@
-//! The product of an automaton of strings and a counter of their characters, for bounds on the length.
-//! It is never made as a whole.
+//! The product of an automaton of strings and a counter of their characters, for bounds on the length. It is
+//! never made as a whole.
 //!
-//! A state of the product is a state of the automaton and the number of characters read so far. Dynamic
-//! programming over that number, from the greatest down, finds the states that have a way to an end (live
-//! states). Far from the bound the same states of the automaton are live at every number, so only the numbers
-//! at which this changes are kept, and the sweep ends where nothing changes any more.
+//! A state of the product is a state of the automaton with the number of characters so far. Dynamic
+//! programming over that number, from the greatest down, finds the live states. Far from the bound, the same
+//! states of the automaton are live at every number, so only the numbers at which this changes are kept, and
+//! the sweep ends when nothing changes any more.
 //!
 //! Invariant: `step` leads to live states only, and the start is live.
 
@@ -21,13 +21,13 @@ use super::{
 };
 use crate::grouped::Grouped;
 
-/// States of the automaton times counts: a grammar has numbers for 500 such terminals.
+/// Limit on the states of the automaton times the counts: a grammar has numbers for 500 such terminals.
 const MAX_NUMBERS: usize = 1 << 23;
-/// Edges looked at while finding out which states are live: some 10 ms.
+/// Limit on the edges looked at while live states are found, which takes some 10 ms.
 const MAX_LOOKS: usize = 1 << 22;
 
-/// The texts of an automaton of JSON strings, or of texts between two `>`, that have from `min` to `max`
-/// characters inside. An escape of JSON is one, and so is a pair of escaped surrogates. Cheap to clone.
+/// The texts of an automaton of JSON strings, or of texts between two `>`, with `min` to `max` characters
+/// inside. An escape of JSON is one character, and so is a pair of escaped surrogates. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Measured(Arc<Inner>);
 
@@ -36,35 +36,35 @@ struct Inner {
     automaton: Automaton,
     min: u32,
     max: u32,
-    /// Where in a string each state of the automaton is.
+    /// The place in a string of each state of the automaton.
     places: Box<[Place]>,
-    /// States so ordered that bytes which end no character lead to earlier ones.
+    /// The states in an order in which bytes that end no character lead to earlier ones.
     order: Box<[u32]>,
-    /// Bits of a state's number that are its count.
+    /// The number of low bits of a state that are its count.
     shift: u32,
     live: Levels<bool>,
-    /// By state of the automaton: the first count from which on it is dead though the string may end, and the
-    /// first from which on some state that it leads to is.
+    /// The first count from which on each state of the automaton is dead although the string may end; below,
+    /// the first count from which on a state reachable from it is.
     ends: Box<[u32]>,
     tight: Box<[u32]>,
-    /// See [`Measured::is_free`].
+    /// The flags of [`Measured::is_free`].
     free: OnceLock<Box<[bool]>>,
-    /// Fewest bytes to an end; made when it is first asked for.
+    /// The fewest bytes to an end, made on first use.
     distances: OnceLock<Levels<u32>>,
 }
 
-/// Values of the automaton's states by count; neighbouring counts with the same values share them.
+/// Values of the automaton's states for each count; neighbouring counts with the same values share a level.
 #[derive(Debug)]
 struct Levels<V> {
-    /// By count, which of `firsts`.
+    /// The level of each count, as an index of `firsts`.
     of: Box<[u32]>,
     /// The least count of each level.
     firsts: Vec<u32>,
-    /// `level * states + state`.
+    /// The values, at `level * states + state`.
     values: Vec<V>,
 }
 
-/// How a state's value follows from those of the states that it leads to.
+/// The rule by which a state's value follows from those of its successors.
 struct Rule<V> {
     none: V,
     end: V,
@@ -89,8 +89,8 @@ impl std::hash::Hash for Measured {
 
 impl Measured {
     /// The strings of `automaton`, with quotes or between two `>`, of `min` to `max` characters inside.
-    /// `None` if there is none, if some state of the automaton is between characters as well as inside of
-    /// one, or if there would be too many states or levels. Linear in the edges for each level.
+    /// `None` if there is none, if some state of the automaton is both between characters and inside of one,
+    /// or if there would be too many states or levels. Linear in the edges for each level.
     pub(crate) fn new(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
         let shift = u32::BITS - max.leading_zeros();
         let states = automaton.states().len();
@@ -98,7 +98,7 @@ impl Measured {
             return None;
         }
         let places = places(automaton)?;
-        // At most `MAX_NUMBERS`, so numbers fit.
+        // There are at most `MAX_NUMBERS`, so numbers fit.
         let mut order: Box<[u32]> = (0..u32::try_from(states).unwrap_or(u32::MAX)).collect();
         order.sort_by_key(|&state| Reverse(places[state as usize]));
         let mut made = Inner {
@@ -122,7 +122,7 @@ impl Measured {
         has_text.then(|| Self(Arc::new(made)))
     }
 
-    /// The strings of any length.
+    /// The automaton of the strings of any length.
     #[must_use]
     pub fn automaton(&self) -> &Automaton {
         &self.0.automaton
@@ -134,22 +134,22 @@ impl Measured {
         self.0.min..=self.0.max
     }
 
-    /// States are numbered below this; the start is 0.
+    /// A number above those of all states; the start is 0.
     pub(crate) fn bound(&self) -> usize {
         self.0.places.len() << self.0.shift
     }
 
-    /// The state of the automaton, and the number of characters read so far.
+    /// The state of the automaton, and the number of characters so far.
     pub(crate) fn place(&self, state: u32) -> (u32, u32) {
         (state >> self.0.shift, state & ((1 << self.0.shift) - 1))
     }
 
-    /// The state of a state of the automaton and a number of characters.
+    /// The state for a state of the automaton and a number of characters.
     pub(crate) fn state(&self, of: u32, count: u32) -> u32 {
         of << self.0.shift | count
     }
 
-    /// The state after one more byte. A look at the edges of a state.
+    /// The state after one more byte, by binary search in the edges.
     pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
         let edges = &self.0.automaton.states()[self.place(state).0 as usize].edges;
         let at = edges.partition_point(|edge| edge.last < byte);
@@ -157,25 +157,26 @@ impl Measured {
         self.after(state, edge.to)
     }
 
-    /// The state after a byte that leads the automaton to its state `to`; `None` if nothing ends from there.
+    /// The state after a byte that leads the automaton to its state `to`; `None` if no end can be reached
+    /// from there.
     pub(crate) fn after(&self, state: u32, to: u32) -> Option<u32> {
         let (from, count) = self.place(state);
         let count = count + u32::from(self.0.counts(from, to));
         (count <= self.0.max && self.live_at(count)[to as usize]).then(|| self.state(to, count))
     }
 
-    /// Does a byte that leads the automaton from one state to another end a character?
+    /// True if a byte that leads the automaton from one state to the other ends a character.
     pub(crate) fn counts(&self, from: u32, to: u32) -> bool {
         self.0.counts(from, to)
     }
 
-    /// May the string end here?
+    /// True if the string may end here.
     pub(crate) fn accepts(&self, state: u32) -> bool {
-        // Ends that are within the bounds are the only ones that are live.
+        // Ends outside of the bounds are not live.
         self.0.places[self.place(state).0 as usize] == Place::END
     }
 
-    /// The fewest bytes after which the string may end. The first use finds them all.
+    /// The fewest bytes after which the string may end. The first call computes it for all states.
     pub(crate) fn distance(&self, state: u32) -> u32 {
         let (of, count) = self.place(state);
         self.distances().of(self.0.places.len(), count)[of as usize]
@@ -184,7 +185,7 @@ impl Measured {
     fn distances(&self) -> &Levels<u32> {
         let step = |bytes: u32| bytes.saturating_add(1);
         let rule = Rule { none: u32::MAX, end: 0, step, best: u32::min };
-        // There is no bound, so there are levels.
+        // The number of looks is not limited, so the sweep succeeds.
         self.0.distances.get_or_init(|| self.0.sweep(&rule, usize::MAX).unwrap_or_default())
     }
 
@@ -193,22 +194,22 @@ impl Measured {
         self.0.live.around(count)
     }
 
-    /// The fewest characters from a state of the automaton to an end, where that is within the bounds.
+    /// The fewest characters from a state of the automaton to an end, if that is within the bounds.
     pub(crate) fn to_end(&self, of: u32) -> u32 {
         (self.0.max + 1).saturating_sub(self.0.ends[of as usize])
     }
 
-    /// The most characters up to which all texts go on, and end, from a state as in the automaton alone;
-    /// `None` if there is none of which that is true.
+    /// The greatest number of characters up to which all texts from this state go on, and may end, as in the
+    /// automaton alone; `None` if there is no such number.
     pub(crate) fn room(&self, state: u32) -> Option<u32> {
         let (of, count) = self.place(state);
         let room = self.0.tight[of as usize].checked_sub(count + 1)?;
         (count >= self.0.min).then_some(room)
     }
 
-    /// May a string that has come to a state of the automaton both end and go on after each further
-    /// character, as far as the automaton says? Then the bounds alone say which lengths it may have. The
-    /// first use finds it out for all states, linear in the edges.
+    /// True if a string in a state of the automaton may both end and go on after each further character, as
+    /// far as the automaton says. Then the bounds alone decide its length. The first call computes it for all
+    /// states, linear in the edges.
     pub(crate) fn is_free(&self, of: u32) -> bool {
         self.0.free.get_or_init(|| self.0.free())[of as usize]
     }
@@ -249,12 +250,12 @@ impl Unfolded for Measured {
 }
 
 impl Inner {
-    /// See [`Measured::counts`].
+    /// Implements [`Measured::counts`].
     fn counts(&self, from: u32, to: u32) -> bool {
         self.places[to as usize] == Place::BETWEEN && self.places[from as usize] != Place::START
     }
 
-    /// By state, the first count from which on it is dead; 0 if it is dead whenever the string may end.
+    /// For each state, the first count from which on it is dead; 0 if it is dead whenever the string may end.
     /// Linear in the levels.
     fn ends(&self) -> Box<[u32]> {
         let states = self.automaton.states();
@@ -267,12 +268,13 @@ impl Inner {
         ends.into()
     }
 
-    /// By state, the least of the ends of all states that it leads to. Linear in the edges.
+    /// For each state, the least of the ends of all states reachable from it. Linear in the edges.
     fn tight(&self) -> Box<[u32]> {
         let (states, ends) = (self.automaton.states(), &self.ends);
         let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
         let incoming = self.incoming();
-        // A search backwards from the least, so that each state is met first from the least that it leads to.
+        // A search backwards, from the least end up, so that each state is first met from the least that it
+        // can reach.
         let mut order: Vec<u32> = (0..count).collect();
         order.sort_by_key(|&state| ends[state as usize]);
         let mut tight: Vec<Option<u32>> = vec![None; states.len()];
@@ -289,8 +291,8 @@ impl Inner {
         tight.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// See [`Measured::is_free`]: a search backwards from the states between characters where a string can
-    /// only end, or only go on.
+    /// Computes [`Measured::is_free`]: a search backwards from the states between characters in which a
+    /// string can only end, or only go on.
     fn free(&self) -> Box<[bool]> {
         let states = self.automaton.states();
         let incoming = self.incoming();
@@ -310,7 +312,7 @@ impl Inner {
         found
     }
 
-    /// The states that lead to each.
+    /// The predecessors of each state.
     fn incoming(&self) -> Grouped {
         let states = self.automaton.states();
         let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
@@ -319,14 +321,14 @@ impl Inner {
         })
     }
 
-    /// Values of all states by count, each from those of the states that it leads to; `None` if that takes
-    /// more than `looks` looks at edges.
+    /// The values of all states for each count, each from those of its successors; `None` if that takes more
+    /// than `looks` looks at edges.
     fn sweep<V: Copy + PartialEq>(&self, rule: &Rule<V>, looks: usize) -> Option<Levels<V>> {
         let states = self.automaton.states();
         let edges: usize = states.iter().map(|state| state.edges.len()).sum();
         let mut left = looks;
         let (mut last, mut now) = (vec![rule.none; states.len()], vec![rule.none; states.len()]);
-        // From the greatest count down, which is turned around at the end.
+        // From the greatest count down; the result is reversed at the end.
         let (mut values, mut firsts): (Vec<V>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut count = self.max;
         loop {
@@ -346,7 +348,7 @@ impl Inner {
                 firsts.push(count);
             }
             if same {
-                // Values follow from those of the count above, and from whether the string may end.
+                // Values follow from those at the count above, and from whether the string may end.
                 count = if may_end { self.min } else { 0 };
             }
             if let Some(first) = firsts.last_mut() {
@@ -367,7 +369,7 @@ impl<V> Default for Levels<V> {
 }
 
 impl<V: Copy> Levels<V> {
-    /// Of levels that come from the greatest count down.
+    /// Reverses levels that were made from the greatest count down.
     fn turned(max: u32, mut firsts: Vec<u32>, values: &[V], states: usize) -> Self {
         firsts.reverse();
         let values = values.chunks_exact(states.max(1)).rev().flatten().copied().collect();
@@ -383,7 +385,7 @@ impl<V: Copy> Levels<V> {
         &self.values[level * states..][..states]
     }
 
-    /// The counts of the level of one.
+    /// The counts of the same level as this one.
     fn around(&self, count: u32) -> RangeInclusive<u32> {
         let level = self.of[count as usize] as usize;
         let end = self.firsts.get(level + 1).copied();

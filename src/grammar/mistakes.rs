@@ -1,10 +1,10 @@
-//! Golden tests of error messages: a file of mistakes, each with the message that it is to give.
+//! Golden tests of error messages: a file of mistakes, each with its message.
 
 use super::{Grammar, GrammarError};
 
-/// Holds each mistake in `file` against its message. Mistakes are parted by lines of `=====`, and each from
-/// its message by `-----`. With `DOMINO_BLESS` set the messages of today are written to `path` instead.
-/// Returns the messages.
+/// Compares the message of each mistake in `file`, and returns the messages. Mistakes are separated by lines
+/// of `=====`, and each from its message by `-----`. With `DOMINO_BLESS` set, the current messages are
+/// written to `path` instead.
 pub(super) fn check(file: &str, path: &str, read: fn(&str) -> Result<Grammar, GrammarError>) -> Vec<String> {
     let cases: Vec<(&str, &str)> =
         file.split("\n=====\n").map(|case| case.split_once("\n-----\n").unwrap_or((case, ""))).collect();

@@ -1,7 +1,7 @@
 //! Notations -> grammar IR.
 //!
-//! Each front end is text -> [`GrammarBuilder`] calls and no analysis; all of them speak of mistakes
-//! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
+//! Each front end turns text into [`GrammarBuilder`] calls and does no analysis; all of them report mistakes
+//! as [`GrammarError`]. They know nothing of vocabularies, scanners or parsing with the grammar.
 
 pub mod any_order;
 pub mod automaton;
@@ -61,23 +61,23 @@ use lark::Lexing;
 pub enum Syntax {
     /// llama.cpp's GBNF.
     Gbnf,
-    /// One regular expression that matches the whole text, in the dialect of the `regex` crate with some
-    /// natural writings of Python, PCRE and ECMAScript beside (`docs/regex.md` has the table). What one of
-    /// those reads in another way is among the [warnings](Grammar::warnings). POSIX classes are ASCII, all
-    /// others Unicode. Groups such as `(?P<SUBSTRING_OF>some text)` are languages by name.
+    /// One regular expression that matches the whole text, in the dialect of the `regex` crate together with
+    /// some natural writings of Python, PCRE and ECMAScript (`docs/regex.md` has the table). Parts that one
+    /// of those reads in another way are among the [warnings](Grammar::warnings). POSIX classes are ASCII,
+    /// all others Unicode. Groups such as `(?P<SUBSTRING_OF>some text)` are languages by name.
     Regex,
     /// XGrammar's EBNF (`docs/lark.md` says where it differs from GBNF).
     Ebnf,
     /// Lark, in the dialect of llguidance (`docs/lark.md` has the table). Every way to split a text into
     /// terminals is followed.
     Lark,
-    /// The same notation, read as llguidance and other lexers do: a terminal goes on as long as any that may stand
-    /// there can, and of those that match equally far all are taken. What the lexer takes may come to where no
-    /// text ends (`docs/lark.md`).
+    /// Lark with greedy lexing, as llguidance and other lexers read it: a terminal goes on as long as any
+    /// that may stand there can, and of those that match equally far all are taken. The lexer may take texts
+    /// from which no end can be reached (`docs/lark.md`).
     LarkGreedy,
     /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
     JsonSchema,
-    /// XGrammar's structural tags in JSON: free text, tags with grammars in them, free text
+    /// XGrammar's structural tags in JSON: free text, interrupted by tags with grammars in them
     /// (`docs/structural-tags.md`).
     StructuralTag,
 }
@@ -86,10 +86,10 @@ impl Grammar {
     /// Reads a grammar.
     ///
     /// Linear in the text. A byte order mark before the text is skipped, except before a regular expression,
-    /// which is taken as it is; for what a file holds, see [`Syntax::text_of_file`].
+    /// which is taken as it is; for the content of files, see [`Syntax::text_of_file`].
     ///
     /// # Errors
-    /// Where the text is not of the notation, uses undefined rules, or a budget is used up.
+    /// If the text is not of the notation, uses undefined rules, or a budget is used up.
     ///
     /// # Examples
     /// ```
@@ -103,9 +103,9 @@ impl Grammar {
         Self::parse_with(syntax, text, limits, &AutomataCache::of_one_call())
     }
 
-    /// Reads a grammar with automata that other JSON Schemas may have in common, which takes less time for
-    /// schemas, and for grammars with schemas in them. What is made is kept there.
-    /// [`Compiler::parse`](crate::Compiler::parse) takes those of a compiler.
+    /// Reads a grammar with a cache of automata that JSON Schemas share, and fills it. That takes less time
+    /// for schemas, and for grammars with schemas in them. [`Compiler::parse`](crate::Compiler::parse) uses
+    /// the cache of a compiler.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -118,8 +118,8 @@ impl Grammar {
         Self::parse_by(syntax, text, &SchemaOptions::default(), limits, automata)
     }
 
-    /// The same where JSON Schemas are read with these options: the text itself, or those inside of Lark and
-    /// of structural tags, where objects are closed unless they say otherwise and
+    /// Reads a grammar with these options for JSON Schemas: the text itself, or schemas inside of Lark and of
+    /// structural tags, where objects are closed unless they say otherwise and
     /// [`lenient`](SchemaOptions::lenient) has no effect.
     ///
     /// # Errors
@@ -164,12 +164,12 @@ impl Grammar {
     /// Reads a grammar from bytes, as [`parse`](Self::parse) reads it from a text.
     ///
     /// # Errors
-    /// See [`parse`](Self::parse); also where the bytes are not UTF-8.
+    /// As [`parse`](Self::parse); also if the bytes are not UTF-8.
     pub fn parse_bytes(syntax: Syntax, bytes: &[u8], limits: &Limits) -> Result<Self, GrammarError> {
         Self::parse_bytes_with(syntax, bytes, limits, &AutomataCache::of_one_call())
     }
 
-    /// As [`parse_with`](Self::parse_with), from bytes.
+    /// Reads a grammar from bytes, as [`parse_with`](Self::parse_with) reads it from a text.
     ///
     /// # Errors
     /// As [`parse_bytes`](Self::parse_bytes).

@@ -1,7 +1,7 @@
 //! A terminal's byte language: a regular expression without look-around, or an automaton, over bytes.
 //!
-//! Invariant: a [`Hir`] inside has no look-around, so that every pattern is a regular language of
-//! byte strings. It may be empty or contain the empty string.
+//! Invariant: a [`Hir`] inside has no look-around, so every pattern is a regular language of byte strings. It
+//! may be empty or contain the empty string.
 
 use std::sync::Arc;
 
@@ -20,38 +20,38 @@ pub struct Pattern {
     after_new_item: bool,
 }
 
-/// How a [`Pattern`] is given.
+/// The form in which a [`Pattern`] is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternKind {
-    /// By a regular expression without look-around, matched as a whole.
+    /// A regular expression without look-around, matched as a whole.
     Expression(Hir),
-    /// By an automaton, which stays a terminal of its own.
+    /// An automaton, which stays a terminal of its own.
     Automaton(Automaton),
-    /// The parts of a text, of whole characters, all of it and nothing too. It stays a terminal of its own,
-    /// whose states are made as texts come to them.
+    /// All substrings of a text, in whole characters, the empty one included. It stays a terminal of its own,
+    /// whose states are made lazily, as texts reach them.
     Substrings(Arc<str>),
-    /// The JSON strings of an automaton that have some number of characters. It stays a terminal of its own,
-    /// whose states are made as texts come to them.
+    /// The JSON strings of an automaton with a bounded number of characters. It stays a terminal of its own,
+    /// whose states are made lazily.
     Measured(Measured),
     /// The JSON strings of an automaton over characters. It stays a terminal of its own, whose states are
-    /// made as texts come to them.
+    /// made lazily.
     Spelled(Spelled),
 }
 
-/// Why a regular expression cannot be a [`Pattern`].
+/// The reason why a regular expression cannot be a [`Pattern`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// It asks about its surroundings; holds the assertion as it is written.
+    /// The expression looks around; holds the assertion as written.
     #[error("look-around such as {0} asks about text outside the match, which a terminal cannot do")]
     LookAround(&'static str),
-    /// It is nested more deeply than this many levels.
+    /// The expression is nested more deeply than this many levels.
     #[error("the expression is nested more than {0} levels deep")]
     TooDeep(usize),
 }
 
 impl Pattern {
-    /// Exactly these bytes.
+    /// The language of exactly these bytes.
     #[must_use]
     pub fn literal(bytes: &[u8]) -> Self {
         Self::expression(Hir::literal(bytes))
@@ -74,24 +74,24 @@ impl Pattern {
         Self { kind: PatternKind::Automaton(automaton), after_new_item: false }
     }
 
-    /// The parts of a text, of whole characters, all of it and nothing too, however long it is. A short
-    /// text's automaton is made at once where it is an [`Automaton`].
+    /// All substrings of a text of any length, in whole characters, the empty one included. For a short text,
+    /// an [`Automaton`] is made at once where one is wanted.
     #[must_use]
     pub fn substrings(text: &str) -> Self {
         Self { kind: PatternKind::Substrings(text.into()), after_new_item: false }
     }
 
-    /// The texts of `automaton` with `min` to `max` characters between the quotes, where an escape or a
-    /// pair of escaped surrogates is one, or between two `>`, where each stands for itself. `None` if there
-    /// is no such text, if one of the automaton is neither, or if states times `max` exceed some millions:
-    /// then an [`Automaton`] that counts says the same.
+    /// The texts of `automaton` with `min` to `max` characters between quotes, where an escape or a pair of
+    /// escaped surrogates is one character, or between two `>`, where each stands for itself. `None` if there
+    /// is no such text, if some text of the automaton has neither form, or if states times `max` exceed some
+    /// millions: then an [`Automaton`] that counts is needed.
     #[must_use]
     pub fn measured(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
         let measured = Measured::new(automaton, min, max)?;
         Some(Self { kind: PatternKind::Measured(measured), after_new_item: false })
     }
 
-    /// Strings of an automaton over characters.
+    /// The strings of an automaton over characters.
     pub(crate) fn spelled(spelled: Spelled) -> Self {
         Self { kind: PatternKind::Spelled(spelled), after_new_item: false }
     }
@@ -100,11 +100,10 @@ impl Pattern {
         Self { kind: PatternKind::Expression(hir), after_new_item: false }
     }
 
-    /// The language of `hir`, matched as a whole.
+    /// The language of `hir`, matched as a whole. Linear in its size.
     ///
     /// # Errors
-    /// If `hir` has look-around, or is nested deeper than automata can be built of. Linear in the size of
-    /// `hir`.
+    /// If `hir` has look-around, or is nested deeper than automata can be built of.
     pub fn from_hir(hir: Hir) -> Result<Self, PatternError> {
         use regex_syntax::hir::Look;
         let name = match hir.properties().look_set().iter().next() {
@@ -117,29 +116,29 @@ impl Pattern {
         Err(PatternError::LookAround(name))
     }
 
-    /// The same language, but only directly after an item of an array of JSON that equals none before it in
-    /// the array: a comma or a closing bracket, with the white space around it. Means nothing unless
-    /// [`GrammarBuilder::distinct_items`](super::GrammarBuilder::distinct_items) is called. Only an
-    /// automaton can say so, since what is given by an expression may become a part of another terminal.
+    /// Restricts the language to places directly after an item of a JSON array that equals none before it in
+    /// the array: a comma or a closing bracket, with the white space around it. Has no effect unless
+    /// [`GrammarBuilder::distinct_items`](super::GrammarBuilder::distinct_items) is called, and only on
+    /// automata, since an expression may become a part of another terminal.
     #[must_use]
     pub fn after_new_item(self) -> Self {
         let after_new_item = matches!(self.kind, PatternKind::Automaton(_));
         Self { after_new_item, ..self }
     }
 
-    /// May it only follow an [item that is new](Self::after_new_item)?
+    /// True if it may only follow an [item that is new](Self::after_new_item).
     #[must_use]
     pub fn is_after_new_item(&self) -> bool {
         self.after_new_item
     }
 
-    /// How it is given.
+    /// The form in which it is given.
     #[must_use]
     pub fn kind(&self) -> &PatternKind {
         &self.kind
     }
 
-    /// The expression, if it is given by one.
+    /// The expression, if it is given as one.
     #[must_use]
     pub fn hir(&self) -> Option<&Hir> {
         match &self.kind {
@@ -151,7 +150,7 @@ impl Pattern {
         }
     }
 
-    /// The classes of tokens that are in it; in automata there are none. Linear.
+    /// The classes of tokens in the pattern; automata have none. Linear.
     pub(crate) fn classes(&self) -> Vec<TokenClass> {
         let mut found = Vec::new();
         let mut open: Vec<&Hir> = self.hir().into_iter().collect();
@@ -173,15 +172,15 @@ impl Pattern {
         found
     }
 
-    /// Does it mention the byte that [marks](special::MARK) special tokens, elsewhere than in these, as
-    /// they are spelled? Linear; also where it is in a part that matches nothing.
+    /// True if the byte that [marks](special::MARK) special tokens occurs outside of these tokens' spellings,
+    /// even in a part that matches nothing. Linear.
     pub(crate) fn mentions_mark(&self, spelled: &[Vec<u8>]) -> bool {
         let mark = &special::MARK;
         let hir = match &self.kind {
             PatternKind::Expression(hir) => hir,
             PatternKind::Automaton(automaton) => return edges_have(automaton, *mark),
             PatternKind::Measured(measured) => return edges_have(measured.automaton(), *mark),
-            // They are of characters, and no character is written with it.
+            // These are strings of characters, and no character is written with that byte.
             PatternKind::Spelled(_) => return false,
             PatternKind::Substrings(text) => return text.as_bytes().contains(mark),
         };
@@ -216,13 +215,13 @@ impl Pattern {
     }
 }
 
-/// Is the byte on an edge?
+/// True if the byte is on an edge.
 fn edges_have(automaton: &Automaton, byte: u8) -> bool {
     let mut edges = automaton.states().iter().flat_map(|state| &state.edges);
     edges.any(|edge| (edge.first..=edge.last).contains(&byte))
 }
 
-/// Is `hir` nested at most `depth` levels deep? Does not recurse.
+/// True if `hir` is nested at most `depth` levels deep. Does not recurse.
 fn nested_within(hir: &Hir, depth: usize) -> bool {
     let mut open = vec![(hir, 1)];
     while let Some((hir, level)) = open.pop() {

@@ -1,10 +1,10 @@
 //! A regular expression as a grammar: one rule `root`, one pattern, matched as a whole.
 //!
-//! The dialect is that of the `regex` crate, Unicode on; flags such as `(?s)` may be written inside. It
-//! differs where Python, PCRE and ECMAScript agree on something else (see `regex_text`), and warns where
-//! they do not; `docs/regex.md` has the table. Since the whole text is matched, anchors at the ends are
-//! dropped; all other look-around and back-references are refused by name. How lazy or greedy a repeat is
-//! makes no difference but for what named groups capture.
+//! The dialect is that of the `regex` crate with Unicode on; flags such as `(?s)` may be written inside. It
+//! differs where Python, PCRE and ECMAScript agree on something else (see `regex_text`), and warns where they
+//! do not; `docs/regex.md` has the table. Since the whole text is matched, anchors at the ends are dropped;
+//! all other look-around and back-references are refused by name. Lazy and greedy repeats differ only in what
+//! named groups capture.
 
 use regex_syntax::{
     ast::{
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::limits::{Budget, LimitExceeded, Limits};
 
-/// What a class such as `\w` counts in bytes of text: it becomes hundreds of ranges.
+/// The size that a class such as `\w` is counted with, in bytes of text: it becomes hundreds of ranges.
 const NAMED_CLASS_BYTES: usize = 96;
 
 /// Reads a regular expression.
@@ -34,8 +34,8 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError
     root_of(pattern, warnings, Span::from_range(0..text.len()), limits)
 }
 
-/// A regular expression in a grammar of another notation, with the flags that stand behind it: its language
-/// as a whole. Places are in `text`.
+/// Reads a regular expression in a grammar of another notation, with the flags behind it: its language as a
+/// whole. Places are in `text`.
 pub(super) fn leaf(
     text: &str,
     flags: &str,
@@ -170,16 +170,16 @@ fn takes_no_text(ast: &Ast) -> bool {
     matches!(ast, Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_))
 }
 
-/// What a [`Check`] collects.
+/// The findings of a [`Check`].
 #[derive(Debug, Default)]
 struct Found {
-    /// Repeats of repeats that others read as possessive.
+    /// Repeats of repeats that other dialects read as possessive.
     possessive: Vec<Span>,
-    /// The flags outside of each extension.
+    /// The flags in force outside of each extension.
     foldings: Vec<(usize, Folding)>,
 }
 
-/// Stops at the first part that cannot be, before anything large is made of it.
+/// A check that stops at the first part that is not allowed, before anything large is made of it.
 struct Check<'a, 't> {
     prepared: &'a Prepared<'t>,
     limits: &'a Limits,
@@ -220,13 +220,12 @@ impl Check<'_, '_> {
         self.at(error, &assertion.span, "asks about the text around it").with_hint(hint)
     }
 
-    /// An empty class is refused where it stands: what compiling says of an empty grammar would not lead to
-    /// it.
+    /// Refuses an empty class at its place, to which an error about an empty grammar would not lead.
     fn class(&self, class: &Ast) -> Result<(), GrammarError> {
         let Folding { ignore_case, unicode } = self.modes;
         let mut translator = TranslatorBuilder::new();
         translator.utf8(false).unicode(unicode).case_insensitive(ignore_case);
-        // What cannot be translated is told when the whole is.
+        // Parts that cannot be translated are reported when the whole is.
         let hir = translator.build().translate(self.prepared.text(), class);
         if hir.is_ok_and(|hir| hir.properties().minimum_len().is_none()) {
             let hint = match class {
@@ -241,7 +240,7 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// A `+` right after a greedy repeat.
+    /// Notes a `+` directly behind a greedy repeat.
     fn possessive(&mut self, repetition: &Repetition) {
         if let Ast::Repetition(inner) = &*repetition.ast
             && inner.greedy
@@ -321,7 +320,7 @@ impl Visitor for Check<'_, '_> {
 
     fn visit_post(&mut self, ast: &Ast) -> Result<(), GrammarError> {
         match ast {
-            // Only now its parts are known to be few.
+            // Only now it is known that the class has few parts.
             Ast::ClassBracketed(class) if class.negated || !has_characters(&class.kind) => self.class(ast),
             Ast::ClassUnicode(_) => self.class(ast),
             Ast::Group(_) => {
@@ -341,7 +340,7 @@ impl Visitor for Check<'_, '_> {
     }
 }
 
-/// Is a class not empty, at a glance?
+/// Quick, sufficient test that a class is not empty.
 fn has_characters(class: &ClassSet) -> bool {
     let sure = |item: &ClassSetItem| matches!(item, ClassSetItem::Literal(_) | ClassSetItem::Range(_));
     match class {

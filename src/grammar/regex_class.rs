@@ -1,7 +1,7 @@
-//! Where a class of a regular expression ends, and what in it has a meaning of its own.
+//! Finds the end of a class in a regular expression, and the special places in it.
 //!
-//! A walk over the class item by item, as `regex-syntax` does it, with one choice: a `[` inside is a
-//! literal or opens a nested class. Needs no memory but for the marks; linear in the class.
+//! It walks over the class item by item, as `regex-syntax` does, with one choice: a `[` inside is a literal
+//! or opens a nested class. Needs no memory but for the marks; linear in the class.
 
 use std::ops::Range;
 
@@ -13,22 +13,22 @@ pub(super) const POSIX_NAMES: [&str; 14] = [
     "upper", "word", "xdigit",
 ];
 
-/// A class as it was walked.
+/// A class that was walked.
 #[derive(Debug, Default)]
 pub(super) struct Class {
-    /// One past its `]`.
+    /// The place behind its `]`.
     pub(super) end: usize,
-    /// What is not an ordinary character, in the text's order.
+    /// The places that are not ordinary characters, in the text's order.
     pub(super) marks: Vec<(usize, Mark)>,
-    /// Does it begin with a literal `]`?
+    /// True if it begins with a literal `]`.
     pub(super) leading_bracket: bool,
-    /// Would other dialects read a range from what it begins with?
+    /// The beginning that other dialects would read as a range, if there is one.
     pub(super) leading_range: Option<Span>,
     /// The first white space or comment that is left out.
     pub(super) skipped: Option<Span>,
 }
 
-/// What stands at a place of a class.
+/// The kind of a special place in a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// `[`
@@ -37,29 +37,28 @@ pub(super) enum Mark {
     Escape,
     /// `&&`, `--` or `~~`
     Operator,
-    /// `[:name:]` with letters that name no class; how long.
+    /// `[:name:]` with letters that name no class, and its length.
     UnknownPosix(usize),
 }
 
 impl Class {
-    /// Is there such a mark?
+    /// True if there is such a mark.
     pub(super) fn has(&self, wanted: Mark) -> bool {
         self.marks.iter().any(|&(_, mark)| mark == wanted)
     }
 }
 
-/// What a walk with nested classes may cost.
+/// Limits on the cost of a walk with nested classes.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// Classes in one another; the parser has the same bound.
+    /// The limit on the nesting of classes, which the parser has too.
     pub(super) depth: u32,
-    /// Bytes that may still be looked at, all walks together.
+    /// The bytes that may still be looked at, in all walks together.
     pub(super) bytes: usize,
 }
 
-/// Walks the class that begins at `start`, where a `[` is. With `free`, white space and comments are left
-/// out; with `nested`, a `[` inside opens a class. `None`: the class is not closed, or not within the
-/// bounds.
+/// Walks the class whose `[` is at `start`. With `free`, white space and comments are left out; with
+/// `nested`, a `[` inside opens a class. `None` if the class is not closed, or not within the bounds.
 pub(super) fn walk(text: &str, start: usize, free: bool, mut nested: Option<&mut Bounds>) -> Option<Class> {
     let mut walk = Walk { text, at: start, free, class: Class::default() };
     let mut depth = 0;
@@ -148,7 +147,7 @@ impl Walk<'_> {
         self.at = end;
     }
 
-    /// The `[` and what has another meaning right after it. There is one.
+    /// Reads the `[` and the characters with another meaning directly behind it. There must be a `[`.
     fn open(&mut self) -> Option<()> {
         let outermost = self.class.marks.is_empty();
         self.at += 1;
@@ -169,7 +168,7 @@ impl Walk<'_> {
             self.skip_space();
             self.class.leading_bracket |= outermost;
         }
-        // Others read a dash, a dash and a character as a range, so every third dash begins anew.
+        // Others read two dashes and a character as a range, so every third dash begins anew.
         let range = match dashes {
             0 => bracket && self.rest().starts_with('-') && !self.rest()[1..].starts_with([']', '-']),
             _ => dashes % 3 == 2 && self.peek()? != ']',
@@ -182,7 +181,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// A character or an escape, or a range of two.
+    /// Reads a character or an escape, or a range of two.
     fn item(&mut self) -> Option<()> {
         self.single()?;
         self.skip_space();
@@ -203,7 +202,7 @@ impl Walk<'_> {
         if self.peek()? == '\\' {
             self.mark(Mark::Escape);
             self.at += 1;
-            // The letter of a control character has no meaning of its own, whatever it is.
+            // The letter of a control character never has a meaning of its own.
             if self.peek()? == 'c' {
                 self.at += 1;
             }
@@ -212,7 +211,7 @@ impl Walk<'_> {
     }
 }
 
-/// White space and comments at the beginning of `text`, as they are left out with the flag `x`.
+/// The white space and comments at the beginning of `text` that the flag `x` leaves out.
 pub(super) fn space(text: &str) -> Range<usize> {
     let mut rest = text;
     loop {
@@ -230,7 +229,7 @@ enum Posix {
     Other,
 }
 
-/// Does `text` begin with `[:name:]`?
+/// Reads `[:name:]` at the beginning of `text`.
 fn posix(text: &str) -> Posix {
     let Some(rest) = text.strip_prefix("[:") else { return Posix::Other };
     let rest = rest.strip_prefix('^').unwrap_or(rest);

@@ -2,8 +2,8 @@
 //!
 //! [`regex_text`](super::regex_text) finds the groups, replaces those that are short for an expression, and
 //! numbers the names of the others, so that each may come more than once. [`take`] reads their arguments in
-//! the syntax tree, where texts and alternatives are as they were written; [`Uses::pattern`] makes automata
-//! of the translated expression, where flags have had their effect.
+//! the syntax tree, where texts and alternatives are as written; [`Uses::pattern`] makes automata of the
+//! translated expression, in which flags have had their effect.
 
 use regex_syntax::{
     ast::{self, Ast, Group, GroupKind},
@@ -24,9 +24,9 @@ use crate::{
     special::TokenClass,
 };
 
-/// The group in a list or subsequence that is its delimiter.
+/// The name of the group that is the delimiter in a list or subsequence.
 pub(super) const DELIMITER: &str = "DELIMITER";
-/// What alternatives of lists and subsequences become groups by the name of.
+/// The name of the groups that the alternatives of lists and subsequences become.
 const ELEMENT: &str = "ELEMENT";
 
 const OWN_GROUP: &str = "a group that is no extension may have any name in small letters";
@@ -49,19 +49,19 @@ impl Use {
     }
 }
 
-/// The flags that change which texts an argument stands for.
+/// The flags that change the texts that an argument stands for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Folding {
     pub(super) ignore_case: bool,
     pub(super) unicode: bool,
 }
 
-/// The name that the first, second.. delimiter of an extension gets.
+/// The name of the first, second, ... delimiter of an extension.
 pub(super) fn delimiter(index: usize, number: usize) -> String {
     format!("{DELIMITER}[{index}.{number}]")
 }
 
-/// How it is written.
+/// The form of an extension, for hints.
 pub(super) fn form(extension: Extension) -> &'static str {
     match extension {
         Extension::QuotedText => "`(?P<QUOTED_TEXT>)`",
@@ -76,10 +76,11 @@ pub(super) fn form(extension: Extension) -> &'static str {
     }
 }
 
-/// The extension that a group of this name is.
+/// The extension with the name of a group, if it is one.
 ///
 /// # Errors
-/// If the name is in capital letters and nearly one; without a place yet, with what is said about it.
+/// If the name is in capital letters and nearly that of an extension; without a place yet, with the label for
+/// it.
 pub(super) fn of_name(name: &str) -> Result<Option<Extension>, (GrammarError, String)> {
     // The names of groups may have brackets, which number those of extensions.
     let plain = name.split('[').next().unwrap_or(name);
@@ -98,14 +99,14 @@ pub(super) fn of_name(name: &str) -> Result<Option<Extension>, (GrammarError, St
     }
 }
 
-/// A group's number, by its name.
+/// The number of a group, by its name.
 fn number(name: &str) -> Option<usize> {
     let (plain, rest) = name.split_once('[')?;
     Extension::named(plain)?;
     rest.strip_suffix(']')?.parse().ok()
 }
 
-/// Which extension of the expression a group is.
+/// The number of the extension that a group is, if it is one.
 pub(super) fn index(group: &Group) -> Option<usize> {
     match &group.kind {
         GroupKind::CaptureName { name, .. } => number(&name.name),
@@ -114,7 +115,7 @@ pub(super) fn index(group: &Group) -> Option<usize> {
 }
 
 /// Reads the arguments that are more than expressions: the texts of `SUBSTRING_OF`, which are taken out but
-/// for a character, and the alternatives of lists, which become groups. The nesting limit bounds the
+/// for one character, and the alternatives of lists, which become groups. The nesting limit bounds the
 /// recursion.
 pub(super) fn take(ast: &mut Ast, prepared: &mut Prepared<'_>) -> Result<(), GrammarError> {
     match ast {
@@ -154,7 +155,7 @@ fn take_text(group: &mut Group, index: usize, prepared: &mut Prepared<'_>) -> Re
         };
         text.push(literal.c);
     }
-    // What is left is not empty, or repeats of it would be taken for repeats of nothing.
+    // The group must not be left empty, or repeats of it would be taken for repeats of nothing.
     if let Some(first) = parts.first().cloned() {
         *group.ast = first;
     }
@@ -198,10 +199,10 @@ fn take_elements(group: &mut Group, index: usize, prepared: &Prepared<'_>) -> Re
     }
 }
 
-/// What the extensions of an expression mean.
+/// The extensions of an expression, with what is needed to translate them.
 pub(super) struct Uses<'a, 't> {
     pub(super) prepared: &'a Prepared<'t>,
-    /// By the numbers of extensions, where it matters.
+    /// The flags of extensions, by their numbers, where they matter.
     pub(super) foldings: Vec<(usize, Folding)>,
     pub(super) limits: &'a Limits,
 }
@@ -209,7 +210,7 @@ pub(super) struct Uses<'a, 't> {
 impl Uses<'_, '_> {
     /// The language of an expression with extensions in it.
     pub(super) fn pattern(&self, hir: &Hir) -> Result<Pattern, GrammarError> {
-        // The automaton of a text that stands alone may be a large one.
+        // The automaton of a text that is the whole expression may be large.
         let mut whole = hir;
         while let HirKind::Capture(group) = whole.kind() {
             match self.used(group) {
@@ -236,7 +237,7 @@ impl Uses<'_, '_> {
         GrammarError::limit(limit).at(self.prepared.source(), place, "").with_hint(hint)
     }
 
-    /// [`PATTERN_NESTING`](crate::limits::PATTERN_NESTING) bounds the recursion.
+    /// The language of a part; [`PATTERN_NESTING`](crate::limits::PATTERN_NESTING) bounds the recursion.
     fn language(&self, hir: &Hir) -> Result<Language, GrammarError> {
         let limited = |limit| self.limit(limit, 0);
         if hir.properties().explicit_captures_len() == 0 {
@@ -263,7 +264,7 @@ impl Uses<'_, '_> {
         }
     }
 
-    /// The languages of parts, neighbours without groups as one.
+    /// The languages of parts, with neighbours that have no groups joined.
     fn languages(&self, parts: &[Hir], join: fn(Vec<Hir>) -> Hir) -> Result<Vec<Language>, GrammarError> {
         let plain = |part: &Hir| part.properties().explicit_captures_len() == 0;
         let runs = parts.chunk_by(|one, other| plain(one) && plain(other));
@@ -318,7 +319,7 @@ impl Uses<'_, '_> {
         made.map_err(|limit| self.limit(limit, index))
     }
 
-    /// Those that are all of an expression.
+    /// The substrings of a text that is the whole expression.
     fn substrings_alone(&self, index: usize) -> Result<Pattern, GrammarError> {
         if self.foldings.iter().any(|(of, folding)| *of == index && folding.ignore_case) {
             return self.substrings(index).map(Pattern::automaton);
@@ -328,7 +329,7 @@ impl Uses<'_, '_> {
         substring::pattern(text).map_err(|limit| self.limit(limit, index))
     }
 
-    /// How the characters of a text are taken.
+    /// The flags under which the characters of a text are taken.
     fn of_characters(&self, index: usize) -> Result<Folding, GrammarError> {
         let Use { text, place, .. } = &self.prepared.uses()[index];
         let folding = self.foldings.iter().find(|(of, _)| *of == index).map(|&(_, folding)| folding);
@@ -354,7 +355,7 @@ impl Uses<'_, '_> {
     }
 }
 
-/// The characters that are the same but for their case, ascending.
+/// The characters that differ from one only by case, ascending.
 fn cases(c: char, unicode: bool) -> Vec<char> {
     if !unicode {
         let mut both = vec![c.to_ascii_uppercase(), c.to_ascii_lowercase()];

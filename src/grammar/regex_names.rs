@@ -1,13 +1,13 @@
-//! What the parts of regular expressions are called that Domino does not take, and what to write instead.
+//! The names of the parts of regular expressions that Domino refuses, and what to write instead.
 
 use super::{GrammarError, error::quoted, regex_class::POSIX_NAMES};
 
 /// A part that is refused.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
-    /// Its name, with an article or with how it is written.
+    /// The name of the construct, with an article or with the way it is written.
     what: &'static str,
-    /// Is it beyond regular languages?
+    /// True if it is beyond regular languages.
     irregular: bool,
     hint: &'static str,
 }
@@ -25,14 +25,15 @@ impl Refused {
         Self { what, irregular: false, hint }
     }
 
-    /// The error, without a place yet, and what is said about the place.
+    /// The error, without a place yet, and the label for the place.
     pub(super) fn error(self) -> (GrammarError, &'static str) {
         let error = GrammarError::unsupported(format!("{} is not supported", self.what)).with_hint(self.hint);
         (error, if self.irregular { "not a regular language's" } else { "" })
     }
 }
 
-/// What begins with `(` and this, if it is refused. Look-around and atomic groups are left to the parser.
+/// The part that begins with `(` and `after`, if it is refused. Look-around and atomic groups are left to the
+/// parser.
 pub(super) fn group(after: &str) -> Option<Refused> {
     let Some(after) = after.strip_prefix('?') else {
         let verb = after.strip_prefix('*')?.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -59,7 +60,7 @@ pub(super) fn group(after: &str) -> Option<Refused> {
     })
 }
 
-/// What a backslash and this character mean, if it is refused by name.
+/// The meaning of a backslash and this character, if it is refused by name.
 pub(super) fn escape(letter: char) -> Option<Refused> {
     Some(match letter {
         'k' | 'g' => Refused::irregular("a back-reference", BACK_REFERENCE),
@@ -85,7 +86,7 @@ pub(super) fn escape(letter: char) -> Option<Refused> {
     })
 }
 
-/// An escape that is no escape, without a place yet.
+/// The error of an escape that does not exist, without a place yet.
 pub(super) fn unknown_escape(letter: char) -> GrammarError {
     GrammarError::syntax(format!("unknown escape {}", quoted(&format!("\\{letter}")))).with_hint(
         "a special character is made literal by a backslash; other characters need none, \
@@ -93,7 +94,7 @@ pub(super) fn unknown_escape(letter: char) -> GrammarError {
     )
 }
 
-/// A flag that is no flag here, without a place yet.
+/// The error of a flag that does not exist here, without a place yet.
 pub(super) fn unknown_flag(flag: char) -> GrammarError {
     let message = format!("the flag {} is unknown", quoted(&flag.to_string()));
     let hint = match flag {
@@ -108,19 +109,19 @@ pub(super) fn unknown_flag(flag: char) -> GrammarError {
     GrammarError::unsupported(message).with_hint(hint)
 }
 
-/// `[:name:]` with a name that is none, without a place yet.
+/// The error of `[:name:]` with an unknown name, without a place yet.
 pub(super) fn unknown_posix() -> GrammarError {
     GrammarError::syntax("there is no POSIX class of this name")
         .with_hint(format!("they are {}; a literal `[` is `\\[`", POSIX_NAMES.join(", ")))
 }
 
-/// `\c` without a letter, without a place yet.
+/// The error of `\c` without a letter, without a place yet.
 pub(super) fn unknown_control() -> GrammarError {
     GrammarError::syntax("`\\c` must be followed by an ASCII letter")
         .with_hint("a control character may also be written with its number, as in `\\x1B`")
 }
 
-/// `\1` in a class, without a place yet.
+/// The error of `\1` in a class, without a place yet.
 pub(super) fn octal() -> GrammarError {
     GrammarError::unsupported("an octal escape that does not begin with 0 is not supported")
         .with_hint("write `\\0` and two octal digits, or `\\x{...}` with hexadecimal digits")

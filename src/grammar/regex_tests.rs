@@ -1,4 +1,4 @@
-//! What a regular expression becomes and how its mistakes are told.
+//! Tests of the grammars of regular expressions, and of the messages about mistakes.
 
 use super::*;
 use crate::grammar::{Expr, GrammarErrorKind, Syntax};
@@ -59,7 +59,7 @@ fn languages_are_those_of_the_regex_crate() {
     }
 }
 
-/// Mistakes and the whole of what is printed for them.
+/// Mistakes, with the whole of what is printed for them.
 #[test]
 fn mistakes_are_shown_where_they_are() {
     #[rustfmt::skip]

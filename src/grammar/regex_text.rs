@@ -2,15 +2,14 @@
 //!
 //! The parser of `regex-syntax` is that of Rust's `regex` crate. Where Python, PCRE and ECMAScript agree on
 //! something else that is natural to write, this pass rewrites the text: a `[` in a class is a literal, and
-//! `\0`, `\cJ`, `\e`, `[\b]` and `\Z` are what they are there. What cannot be taken is refused by its name,
-//! and what another dialect reads in another way is warned of. Everything else goes through as it is,
-//! mistakes included: the parser tells of those.
+//! `\0`, `\cJ`, `\e`, `[\b]` and `\Z` have their meaning there. Constructs that cannot be had are refused by
+//! name, and those that another dialect reads in another way cause a warning. Everything else is passed on,
+//! mistakes included, which the parser reports.
 //!
 //! Groups with the names of extensions are found here too, for [`regex_extensions`].
 //!
-//! The pass follows the parser's own division of the text into items (groups and their flags, classes,
-//! escapes, and white space where `x` is on), so that what it takes for a class is one. [`Prepared::place`]
-//! leads back from the rewritten text to the user's.
+//! The pass divides the text into the same items as the parser (groups and their flags, classes, escapes, and
+//! white space where `x` is on). [`Prepared::place`] maps places in the rewritten text to the user's.
 
 use std::ops::Range;
 
@@ -26,15 +25,15 @@ use super::{
 };
 use crate::limits::{Budget, LimitExceeded, Limits};
 
-/// Bytes that may be looked at to see whether brackets in classes are balanced, all classes together. Where
-/// they are not, each bracket opens one more class, and the bound of depth ends a walk soon; this bound is
-/// for expressions made to avoid that, which would cost quadratic time.
+/// Limit on the bytes looked at to see whether brackets in classes are balanced, in all classes together.
+/// Where they are not, each bracket opens one more class, and the limit on depth ends a walk soon; this one
+/// is for expressions made to avoid that, which would cost quadratic time.
 const MOST_LOOKED_AT: usize = 1 << 24;
 
-/// A text for the parser.
+/// A text that is ready for the parser.
 #[derive(Debug)]
 pub(super) struct Prepared<'t> {
-    /// What the user wrote.
+    /// The text as the user wrote it.
     original: &'t str,
     text: String,
     edits: Vec<Edit>,
@@ -42,7 +41,7 @@ pub(super) struct Prepared<'t> {
     uses: Vec<Use>,
 }
 
-/// A piece that was rewritten: where it is in the new text, and where it was.
+/// A piece that was rewritten: its place in the new text, and its place in the old one.
 #[derive(Debug)]
 struct Edit {
     new: Range<usize>,
@@ -72,12 +71,12 @@ impl<'t> Prepared<'t> {
         Ok(reader.done)
     }
 
-    /// What the parser shall read.
+    /// The text for the parser.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// What the user wrote.
+    /// The text as the user wrote it.
     pub(super) fn source(&self) -> Source<'t> {
         Source::new(self.original)
     }
@@ -87,7 +86,7 @@ impl<'t> Prepared<'t> {
         self.original.get(place.range()).unwrap_or_default()
     }
 
-    /// Where in the user's text a place of the rewritten one is. A part of a rewritten piece is all of that
+    /// Maps a place in the rewritten text to the user's text. A part of a rewritten piece becomes all of that
     /// piece.
     pub(super) fn place(&self, span: &ast::Span) -> Span {
         let (start, end) = (span.start.offset, span.end.offset);
@@ -105,7 +104,7 @@ impl<'t> Prepared<'t> {
         }
     }
 
-    /// Keeps a warning, if there are not many already.
+    /// Keeps a warning, unless there are many already.
     pub(super) fn warn(&mut self, kind: GrammarWarningKind, message: &str, span: Span, hint: &str) {
         if self.warnings.len() < MOST_SHOWN {
             self.warnings.push(GrammarWarning::new(kind, message, self.source(), span, hint));
@@ -130,23 +129,23 @@ impl<'t> Prepared<'t> {
 
 /// An open group.
 struct Open {
-    /// What `free` was outside of it.
+    /// The value of `free` outside of it.
     free: bool,
-    /// The number of the extension that it is, where it has a delimiter.
+    /// The number of the extension that it is, if that has a delimiter.
     delimited: Option<usize>,
 }
 
-/// Follows the text.
+/// A walk over the text.
 struct Reader<'t> {
     text: &'t str,
     at: usize,
-    /// Is the flag `x` on: are white space and comments left out?
+    /// True if the flag `x` is on, so that white space and comments are left out.
     free: bool,
     /// The open groups.
     open: Vec<Open>,
-    /// Up to here the new text is made.
+    /// The place up to which the new text is made.
     copied: usize,
-    /// For looking at brackets.
+    /// The limits for walks over brackets.
     bounds: Bounds,
     done: Prepared<'t>,
 }
@@ -197,7 +196,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The head of a group, or flags for what follows.
+    /// Reads the head of a group, or flags for the text behind.
     fn group(&mut self) -> Result<(), GrammarError> {
         let start = self.at;
         self.at += 1;
@@ -211,7 +210,7 @@ impl<'t> Reader<'t> {
         if let Some(name) = rest.strip_prefix("?P<").or_else(|| rest.strip_prefix("?<"))
             && !name.starts_with(['=', '!'])
         {
-            // A name may hold brackets.
+            // A name may contain brackets.
             let (from, end) = (self.text.len() - name.len(), name.find('>'));
             self.at = from + end.map_or(name.len(), |end| end + 1);
             if let Some(end) = end {
@@ -227,7 +226,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// A group with a name, which stands here in the text; what follows it comes next.
+    /// Reads a group with a name, given by its place in the text; the text behind it comes next.
     fn named(&mut self, start: usize, name: Range<usize>) -> Result<(), GrammarError> {
         let (text, free, head) = (&self.text[name.clone()], self.free, Span::from_range(start..self.at));
         let inside = self.open.last().and_then(|open| open.delimited);
@@ -257,7 +256,7 @@ impl<'t> Reader<'t> {
         if let Some(expression) = extension.expression() {
             self.at += 1;
             let once = format!("(?u-isx:{expression})");
-            // In a group of its own, so that a count behind it counts all of it.
+            // The group gets a group around it, so that a count behind it applies to all of it.
             let text = if count.is_empty() { once } else { format!("(?:{once}{count})") };
             self.replace(start..self.at, &text);
             return Ok(());
@@ -270,7 +269,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the count of `(?P<PARAGRAPH_TOKEN>+)`, as arXiv 2407.08103 prints it: `+`, `*`, `?` or `{..}` up
-    /// to the end of the group, with a `?` behind it or not. Empty where there is none.
+    /// to the end of the group, perhaps with a `?` behind it. Empty if there is none.
     fn count_inside(&mut self) -> &'t str {
         let rest = self.rest();
         let inside = &rest[..rest.find(')').unwrap_or(0)];
@@ -287,7 +286,7 @@ impl<'t> Reader<'t> {
         written
     }
 
-    /// Flags up to `:` or `)`. Are they for what follows, without a group of their own?
+    /// Reads flags up to `:` or `)`. True if they apply to the text behind, without a group of their own.
     fn flags(&mut self) -> Result<bool, GrammarError> {
         let mut on = true;
         for (index, flag) in self.rest().char_indices() {
@@ -310,7 +309,7 @@ impl<'t> Reader<'t> {
         Ok(true)
     }
 
-    /// A backslash and what belongs to it.
+    /// Reads a backslash and what belongs to it.
     fn escape(&mut self, in_class: bool) -> Result<(), GrammarError> {
         let start = self.at;
         let Some(letter) = self.rest()[1..].chars().next() else {
@@ -345,7 +344,7 @@ impl<'t> Reader<'t> {
                 Span::from_range(start..self.at),
                 "write `\\x0B`, or `[\\n-\\r\\x{85}\\x{2028}\\x{2029}]`",
             ),
-            // What is quoted must not be taken for groups and classes.
+            // Quoted text must not be taken for groups and classes.
             'Q' => {
                 if let Some(refused) = regex_names::escape(letter) {
                     let (error, label) = refused.error();
@@ -357,7 +356,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// A `{`: only looked at, for white space in a count.
+    /// Looks at a `{`, to warn of white space in a count.
     fn count(&mut self) {
         let start = self.at;
         self.at += 1;
@@ -374,7 +373,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A class. Brackets in it are literals, unless it has set operations.
+    /// Reads a class. Brackets in it are literals, unless it has set operations.
     fn class(&mut self) -> Result<(), GrammarError> {
         let start = self.at;
         let plain = regex_class::walk(self.text, start, self.free, None);
@@ -385,7 +384,7 @@ impl<'t> Reader<'t> {
         };
         let nested = if plain.has(Mark::Bracket) { self.nested(start)? } else { None };
         match nested {
-            // Where it is not balanced, the parser says so.
+            // If the class is not balanced, the parser reports that.
             Some(nested) if nested.has(Mark::Operator) => self.mark_up(start, &nested, true),
             None if plain.has(Mark::Bracket) && plain.has(Mark::Operator) => {
                 Err(self.unbalanced(start, &plain))
@@ -399,7 +398,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The class with each `[` opening a class of its own, if that is balanced.
+    /// Walks the class with each `[` opening a class of its own; `None` if that is not balanced.
     fn nested(&mut self, start: usize) -> Result<Option<Class>, GrammarError> {
         let nested = regex_class::walk(self.text, start, self.free, Some(&mut self.bounds));
         if self.bounds.bytes > 0 {
@@ -420,7 +419,7 @@ impl<'t> Reader<'t> {
         self.error(error, bracket..bracket + 1, "opened here")
     }
 
-    /// Rewrites the marked places of a class, and warns of what other dialects read in another way.
+    /// Rewrites the marked places of a class, and warns of those that other dialects read in another way.
     fn mark_up(&mut self, start: usize, class: &Class, nested: bool) -> Result<(), GrammarError> {
         for &(at, mark) in &class.marks {
             match mark {
@@ -498,8 +497,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// How much of a refused group is pointed at: up to its `)` if nothing but a name or number is before it,
-/// else what tells what it is.
+/// The length of a refused group that is pointed at: up to its `)` if nothing but a name or number is before
+/// it, else the part that identifies it.
 fn refused_head(rest: &str) -> usize {
     let simple = |c: char| c.is_ascii_alphanumeric() || "?+-_&=>#*(".contains(c);
     let length = rest.find(|c| !simple(c)).unwrap_or(rest.len());

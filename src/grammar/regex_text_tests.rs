@@ -1,4 +1,4 @@
-//! What is rewritten, refused by name and warned of in regular expressions.
+//! Tests of the parts of regular expressions that are rewritten, refused by name, or warned of.
 
 use proptest::prelude::*;
 use regex_syntax::hir::Hir;
@@ -24,7 +24,7 @@ fn theirs(text: &str) -> Result<Hir, Box<regex_syntax::Error>> {
     regex_syntax::ParserBuilder::new().utf8(false).build().parse(text).map_err(Box::new)
 }
 
-/// The expression means what the parser alone makes of the other.
+/// Each expression means what the parser alone makes of the other one.
 #[test]
 fn natural_writings_mean_what_they_mean_elsewhere() {
     for (text, same) in [
@@ -66,7 +66,7 @@ fn natural_writings_mean_what_they_mean_elsewhere() {
     }
 }
 
-/// Parts that are refused: the message, where it points to, and a hint.
+/// Parts that are refused: the message, the place that it points to, and a hint.
 #[test]
 fn what_is_not_taken_is_refused_by_name() {
     for (text, message, marked) in [
@@ -171,7 +171,7 @@ fn an_empty_class_is_named() {
     }
 }
 
-/// What is warned of, and the characters that the carets mark.
+/// Warnings, with the characters that the carets mark.
 #[test]
 fn other_readings_are_warned_of() {
     for (text, kind, marked) in [
@@ -250,14 +250,14 @@ fn what_all_read_alike_is_not_warned_of() {
     }
 }
 
-/// Whether brackets are balanced is looked up within a bound, however many classes begin.
+/// The search for balanced brackets is bounded, however many classes begin.
 #[test]
 fn brackets_do_not_cost_quadratic_time() {
     let limits = Limits::default();
     for (piece, count) in
         [("[[]", 100_000), ("[[]x", 100_000), ("!-[[]]", 100_000), ("{", 500_000), ("(?<", 300_000)]
     {
-        // Read or refused, but soon.
+        // The text is read or refused, but soon.
         let _ = Grammar::parse(Syntax::Regex, &piece.repeat(count), &limits);
     }
     let error = parse(&"!-[[]]".repeat(100_000)).expect_err("far too many");
@@ -276,7 +276,7 @@ fn expression() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
-    /// Beside what the parser alone makes of the same text: where both take it, they mean the same, but for
+    /// The result agrees with what the parser alone makes of the same text, if both accept it, but for
     /// brackets in classes, which are warned of.
     #[test]
     fn only_warned_brackets_differ_from_the_crate(text in expression()) {

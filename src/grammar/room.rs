@@ -1,4 +1,4 @@
-//! What a grammar in the making may still take: the budgets of its expressions and of their automata.
+//! The budgets of a grammar under construction: of its expressions and of their automata.
 
 use hashbrown::HashSet;
 
@@ -9,21 +9,21 @@ use crate::limits::{Budget, LimitExceeded, Limits};
 #[derive(Debug)]
 pub(super) struct Room {
     expressions: usize,
-    /// Memory of automata, in bytes: what there may be, and what there is.
+    /// Memory of automata, in bytes: the limit, then what is taken of it.
     most: usize,
     bytes: usize,
-    /// Automata that were met, each counted once.
+    /// The automata met so far, each counted once.
     known: HashSet<Automaton>,
 }
 
 impl Room {
-    /// All of what the limits allow.
+    /// The budgets that the limits allow.
     pub(super) fn new(limits: &Limits) -> Self {
         let expressions = limits.expressions.min(u32::MAX as usize);
         Self { expressions, most: limits.terminal_bytes, bytes: 0, known: HashSet::new() }
     }
 
-    /// Is there room for one more expression beside `count`?
+    /// Checks that there is room for one more expression beside `count`.
     ///
     /// # Errors
     /// If there is none.

@@ -1,7 +1,7 @@
-//! The JSON of Rust types as grammars, by their schemas.
+//! Grammars of the JSON of Rust types, by way of their schemas.
 //!
-//! What the grammar allows, `serde_json` reads: integers within their type and written as integers, floats
-//! that are finite, and no deeper nesting than its parser takes.
+//! `serde_json` reads everything that the grammar allows: integers within their type and written as integers,
+//! floats that are finite, and no deeper nesting than its parser takes.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Number, Value};
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::limits::Limits;
 
-/// Levels of arrays and objects that the parser of `serde_json` takes.
+/// Limit on the nesting of arrays and objects in the parser of `serde_json`.
 const LEVELS: u32 = 127;
 
 impl Grammar {
-    /// The JSON of a Rust type, as `serde_json` reads it into the type: compact or indented, members in the
-    /// order of the fields.
+    /// The grammar of the JSON of a Rust type, as `serde_json` reads it into the type: compact or indented,
+    /// with members in the order of the fields.
     ///
     /// # Errors
     /// If the schema of the type cannot be had exactly, or allows no value.
@@ -44,7 +44,7 @@ impl Grammar {
         Ok(Self::of_type::<T>(SchemaOptions::default(), &Limits::default())?)
     }
 
-    /// The same with options and limits. Numbers are plain whatever the options say.
+    /// The grammar of a Rust type with options and limits. Numbers are plain, whatever the options say.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -58,8 +58,8 @@ impl Grammar {
     }
 }
 
-/// Writes the ranges that the names of number types stand for into a schema. Schemas of types are no deeper
-/// than the types; past 1,000 levels nothing is done.
+/// Adds to a schema the ranges that the names of number types stand for. Schemas of types are no deeper than
+/// the types; below 1,000 levels nothing is done.
 fn bound(schema: &mut Value, depth: usize) {
     match schema {
         Value::Array(parts) if depth < 1_000 => parts.iter_mut().for_each(|part| bound(part, depth + 1)),
@@ -74,7 +74,7 @@ fn bound(schema: &mut Value, depth: usize) {
     }
 }
 
-/// Least and greatest value of a number type, by the name that schemas give it.
+/// The least and greatest value of a number type, by its name in schemas.
 fn range(format: &str) -> Option<(Number, Number)> {
     let float = |most: f64| Some((Number::from_f64(-most)?, Number::from_f64(most)?));
     match format {
@@ -88,14 +88,14 @@ fn range(format: &str) -> Option<(Number, Number)> {
         "uint32" => Some((0.into(), u32::MAX.into())),
         "uint64" | "uint128" => Some((0.into(), u64::MAX.into())),
         "uint" => Some((0.into(), usize::MAX.into())),
-        // What is written for the greatest one, which is a little more than it is, and rounded to it.
+        // The text that is written for the greatest one, which is slightly above it and rounded to it.
         "float" => float(3.402_823_5e38),
         "double" => float(f64::MAX),
         _ => None,
     }
 }
 
-/// Sets a lower bound, unless there is one: types say theirs or narrower ones.
+/// Sets a lower bound, unless there is one: the schemas of types have theirs or narrower ones.
 fn at_least(members: &mut Map<String, Value>, least: Number) {
     if !members.contains_key("minimum") && !members.contains_key("exclusiveMinimum") {
         members.insert("minimum".to_owned(), Value::Number(least));

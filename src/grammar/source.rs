@@ -1,15 +1,15 @@
-//! Grammar text, spans into it, and how an error shows them.
+//! Grammar texts, spans into them, and excerpts that show errors.
 //!
 //! A [`Span`] is a range of bytes of the text; line and column are worked out only for display. An
-//! [`Excerpt`] is a bounded copy, so an error holds no text and is short whatever the text is. Knows
+//! [`Excerpt`] is a bounded copy, so an error holds no text and is short, whatever the text is. It knows
 //! nothing of notations.
 
 use std::{fmt, ops::Range};
 
-/// U+FEFF in UTF-8: what some editors and shells put before a text to tell its encoding.
+/// U+FEFF in UTF-8, which some editors and shells put before a text to mark its encoding.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Characters of a line shown before the caret, under it, and after it.
+/// Limits on the characters of a line that are shown before the carets, above them, and behind them.
 const BEFORE: usize = 60;
 const UNDER: usize = 60;
 const AFTER: usize = 40;
@@ -17,32 +17,32 @@ const AFTER: usize = 40;
 /// A range of bytes of a grammar text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
-    /// First byte.
+    /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The place behind the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// From `start` to `end`, or empty at `start` if that is larger.
+    /// The span from `start` to `end`, or the empty one at `start` if that is larger.
     #[must_use]
     pub fn new(start: u32, end: u32) -> Self {
         Self { start, end: end.max(start) }
     }
 
-    /// The same range; offsets beyond 4 GiB become the largest one there is.
+    /// The span of a range; offsets beyond 4 GiB become the largest one.
     #[must_use]
     pub fn from_range(range: Range<usize>) -> Self {
         let offset = |index| u32::try_from(index).unwrap_or(u32::MAX);
         Self::new(offset(range.start), offset(range.end))
     }
 
-    /// The same range of a text that begins `by` bytes into another one.
+    /// The span in another text, in which this text begins after `by` bytes.
     pub(super) fn shifted(self, by: u32) -> Self {
         Self { start: self.start.saturating_add(by), end: self.end.saturating_add(by) }
     }
 
-    /// The same range as indices.
+    /// The span as indices.
     #[must_use]
     pub fn range(self) -> Range<usize> {
         let index = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
@@ -50,12 +50,12 @@ impl Span {
     }
 }
 
-/// A place in a text as people count: both from 1.
+/// A place in a text, with numbers from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
-    /// Line, ended by a line feed.
+    /// The line; lines end with a line feed.
     pub line: usize,
-    /// Character (Unicode scalar) of the line.
+    /// The character (Unicode scalar value) of the line.
     pub column: usize,
 }
 
@@ -72,19 +72,19 @@ pub struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// This text.
+    /// Wraps a text.
     #[must_use]
     pub fn new(text: &'t str) -> Self {
         Self { bytes: text.as_bytes() }
     }
 
-    /// Text that may not be UTF-8.
+    /// Wraps a text that may not be UTF-8.
     #[must_use]
     pub fn from_bytes(bytes: &'t [u8]) -> Self {
         Self { bytes }
     }
 
-    /// Line and column of the byte at `offset`; a byte order mark takes no column. Linear in the text.
+    /// The line and column of the byte at `offset`; a byte order mark takes no column. Linear in the text.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
         let at = self.clamp(offset);
@@ -121,7 +121,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Is there only white space before it on its line?
+    /// True if there is only white space before it on its line.
     pub(super) fn begins_line(&self, span: Span) -> bool {
         let start = self.clamp(span.start);
         self.bytes[self.line_start(start)..start].iter().all(u8::is_ascii_whitespace)
@@ -131,7 +131,7 @@ impl<'t> Source<'t> {
         usize::try_from(offset).unwrap_or(usize::MAX).clamp(self.begin(), self.bytes.len())
     }
 
-    /// Where the first line begins: editors do not show a byte order mark, so nobody counts it.
+    /// The beginning of the first line: editors do not show a byte order mark, so nobody counts it.
     fn begin(&self) -> usize {
         if self.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
@@ -148,7 +148,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// A piece of one line with something in it pointed at. `Display` gives the line, a line feed, and the carets.
+/// A piece of one line, with a part of it pointed at. `Display` writes the line, a line feed, and the carets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
     position: Position,
@@ -158,13 +158,13 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Where the piece pointed at begins.
+    /// The line and column where the part pointed at begins.
     #[must_use]
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Writes the excerpt behind a gutter with the line number, and `label` after the carets.
+    /// Writes the excerpt behind a gutter with the line number, and `label` behind the carets.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, label: &str) -> fmt::Result {
         let number = self.position.line.to_string();
         let gutter = number.len();
@@ -182,7 +182,7 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// Does a character begin at this byte? (A stray byte counts as one character.)
+/// True if a character begins at this byte. A stray byte counts as one character.
 fn begins(byte: u8) -> bool {
     byte & 0xC0 != 0x80
 }
@@ -191,18 +191,18 @@ fn chars(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| begins(byte)).count()
 }
 
-/// The largest part of `range` of at most `count` characters that ends where it ends: its start.
+/// The start of the longest part of `range` that has at most `count` characters and ends where it ends.
 fn back(bytes: &[u8], range: Range<usize>, count: usize) -> usize {
     let starts = range.clone().rev().filter(|&at| begins(bytes[at]));
     starts.take(count).last().unwrap_or(range.end)
 }
 
-/// The largest part of `range` of at most `count` characters that starts where it starts: its end.
+/// The end of the longest part of `range` that has at most `count` characters and starts where it starts.
 fn forward(bytes: &[u8], range: Range<usize>, count: usize) -> usize {
     range.clone().filter(|&at| begins(bytes[at])).nth(count).unwrap_or(range.end)
 }
 
-/// As text in which each character takes one column and none moves the cursor.
+/// The bytes as text in which each character takes one column and none moves the cursor.
 fn shown(bytes: &[u8]) -> String {
     let picture = |c: char| match c {
         '\t' => ' ',

@@ -1,5 +1,5 @@
-//! The substrings of a text as an automaton: the suffix automaton (Blumer et al., 1985), built online in
-//! linear time.
+//! The automaton of a text's substrings: the suffix automaton (Blumer et al., 1985), built online in linear
+//! time.
 //!
 //! Symbols are characters, or pieces of a text that may only be taken as wholes.
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES};
 
-/// "No state", "no edge".
+/// A number that stands for no state and no edge.
 const NONE: u32 = u32::MAX;
 
 /// An edge of a state, as an element of a linked list.
@@ -29,16 +29,16 @@ struct Link {
 /// A state of a [`SuffixAutomaton`].
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// Length of its longest text.
+    /// The length of its longest text.
     length: u32,
-    /// The state of the longest suffix of its texts that occurs elsewhere too.
+    /// The suffix link: the state of the longest suffix of its texts that occurs elsewhere too.
     suffix: u32,
     /// The first of its edges.
     first: u32,
 }
 
-/// All ways to read a part of a sequence of symbols. State 0 is the start; the texts of any state are
-/// substrings. At most `2n` states and `3n` edges for `n` symbols.
+/// The suffix automaton of a sequence of symbols: reads all of its substrings from state 0 on. It has at most
+/// `2n` states and `3n` edges for `n` symbols.
 #[derive(Debug)]
 struct SuffixAutomaton {
     nodes: Vec<Node>,
@@ -48,7 +48,7 @@ struct SuffixAutomaton {
 }
 
 impl SuffixAutomaton {
-    /// Linear in the symbols, times the number of different ones that follow the same text.
+    /// Builds the automaton. Linear in the symbols, times the number of different symbols behind one text.
     fn new(symbols: impl Iterator<Item = u32>) -> Self {
         let root = Node { length: 0, suffix: NONE, first: NONE };
         let mut made = Self { nodes: vec![root], edges: Vec::new(), start: HashMap::new() };
@@ -93,7 +93,7 @@ impl SuffixAutomaton {
         }
     }
 
-    /// One more symbol behind the text of `last`; gives the state of the whole text.
+    /// Appends a symbol to the text of `last`; returns the state of the whole text.
     fn extend(&mut self, last: u32, symbol: u32) -> u32 {
         let whole = self.state(Node { length: self.node(last).length + 1, suffix: 0, first: NONE });
         let mut at = last;
@@ -113,7 +113,8 @@ impl SuffixAutomaton {
             self.nodes[whole as usize].suffix = to;
             return whole;
         }
-        // The texts of `to` that are suffixes of the whole get a state of their own, with the same edges.
+        // The texts of `to` that are suffixes of the whole get a state of their own, with the same edges (a
+        // clone).
         let copy = self.state(Node { length, suffix: self.node(to).suffix, first: NONE });
         let mut from = self.node(to).first;
         while from != NONE {
@@ -144,10 +145,10 @@ impl SuffixAutomaton {
     }
 }
 
-/// Bytes of a text past which the automaton of its substrings is not made at once.
+/// Length of a text, in bytes, above which the automaton of its substrings is made lazily.
 const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 10 };
 
-/// The substrings of a text, the empty one among them, of whole characters.
+/// The substrings of a text, in whole characters, the empty one included.
 ///
 /// # Errors
 /// If the text has more than [`SUBSTRING_BYTES`].
@@ -162,7 +163,7 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, LimitExceeded> {
     Ok(Pattern::substrings(text))
 }
 
-/// The substrings of a text, the empty one among them, of whole characters: a minimal automaton.
+/// The minimal automaton of the substrings of a text, in whole characters, the empty one included.
 ///
 /// # Errors
 /// If the automaton would have more than [`AUTOMATON_STATES`].
@@ -170,11 +171,11 @@ pub(super) fn of_text(text: &str) -> Result<Automaton, LimitExceeded> {
     of_characters(text, u32::from, char::from_u32)
 }
 
-/// The same whatever the case of letters is. `cases` are the characters that are the same but for their case,
-/// one's own among them.
+/// The automaton of the substrings without regard to the case of letters. `cases` are the characters that
+/// differ from one only by case, itself included.
 ///
 /// # Errors
-/// As those of [`of_text`].
+/// As [`of_text`].
 pub(super) fn of_text_in_any_case(
     text: &str,
     cases: impl Fn(char) -> Vec<char>,
@@ -194,7 +195,7 @@ pub(super) fn of_text_in_any_case(
     of_characters(text, |c| numbers.get(&c).copied().unwrap_or(NONE), spelling)
 }
 
-/// The substrings of a text in symbols, each spelled by one of the characters of `spellings`. No character
+/// The substrings of a text of symbols, each spelled by one of the characters of `spellings`. No character
 /// spells two symbols.
 fn of_characters<S: IntoIterator<Item = char>>(
     text: &str,
@@ -209,7 +210,7 @@ fn of_characters<S: IntoIterator<Item = char>>(
     let suffixes = SuffixAutomaton::new(text.chars().map(symbol));
     let mut made = Merged::default();
     let mut renamed = vec![NONE; suffixes.nodes.len()];
-    // Edges lead to longer texts, so what a state leads to is there before it is.
+    // Edges lead to longer texts, so the targets of a state are made before it.
     let mut order: Vec<u32> = (0..).take(suffixes.nodes.len()).collect();
     order.sort_unstable_by_key(|&state| Reverse(suffixes.node(state).length));
     let mut edges: Vec<([u8; 4], usize, u32)> = Vec::new();
@@ -228,8 +229,8 @@ fn of_characters<S: IntoIterator<Item = char>>(
     Automaton::minimal(made.last_first()).map_err(|_| too_many())
 }
 
-/// States no two of which mean the same: equal ones are one (Revuz, 1992). A suffix automaton has some, since
-/// it tells texts apart by where they end, also where the same follows.
+/// A minimal acyclic automaton: equal states are made once (Revuz, 1992). A suffix automaton has equivalent
+/// states, since it tells texts apart by where they end even if the same continuations follow.
 #[derive(Debug, Default)]
 struct Merged {
     states: Vec<State>,
@@ -237,7 +238,7 @@ struct Merged {
 }
 
 impl Merged {
-    /// The state of these edges, ascending by their bytes from `depth` on. At most four levels deep.
+    /// The state with these edges, which ascend by their bytes from `depth` on. Recurses at most four levels.
     fn state(&mut self, accepts: bool, edges: &[([u8; 4], usize, u32)], depth: usize) -> u32 {
         let mut state = State { accepts, edges: Vec::new() };
         for same in edges.chunk_by(|one, other| one.0[depth] == other.0[depth]) {
@@ -253,7 +254,7 @@ impl Merged {
         })
     }
 
-    /// The states with the last one, the start, as the first.
+    /// The states in reverse order, so that the last one, the start, becomes the first.
     fn last_first(self) -> Vec<State> {
         let mut states = self.states;
         states.reverse();
@@ -264,7 +265,7 @@ impl Merged {
     }
 }
 
-/// What some pieces in a row spell, any number of them from any one on.
+/// The texts of runs of neighbouring pieces, of any length from any piece on.
 ///
 /// # Errors
 /// If automata would be larger than the limits allow.
@@ -285,7 +286,7 @@ pub(super) fn of_pieces(pieces: &[&str], limits: &Limits) -> Result<Automaton, L
     Language::by_nfa(limits, |builder| states(builder, &suffixes, &known))?.automaton(limits)
 }
 
-/// The automaton's states as those of an NFA, with a chain of bytes for each edge.
+/// Adds the automaton's states to an NFA, with a chain of bytes for each edge.
 fn states(builder: &mut Builder, suffixes: &SuffixAutomaton, pieces: &[&str]) -> Result<Piece, NoRoom> {
     let end = builder.add_empty()?;
     let mut made = Vec::with_capacity(suffixes.nodes.len());

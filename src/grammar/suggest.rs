@@ -1,7 +1,7 @@
-//! "Did you mean": the name nearest to one that is not there, by Damerau-Levenshtein distance (optimal string
-//! alignment).
+//! "Did you mean": the nearest of some names to an unknown one, by Damerau-Levenshtein distance (optimal
+//! string alignment).
 //!
-//! Bounded: long names and all but the first ten thousand candidates are not looked at.
+//! The work is bounded: long names, and all but the first ten thousand candidates, are ignored.
 //!
 //! ```
 //! use domino::grammar::suggest;
@@ -13,9 +13,9 @@
 const LONGEST_NAME: usize = 64;
 const MOST_CANDIDATES: usize = 10_000;
 
-/// The candidate nearest to `name` if it is near: at most a third of the characters differ.
+/// The candidate nearest to `name`, if it is near: at most a third of the characters differ.
 ///
-/// Case makes no difference, and neither do `-` and `_`. Quadratic in the length of the names.
+/// Case makes no difference, nor does `-` for `_`. Quadratic in the length of the names.
 pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = folded(name);
     if wanted.len() > LONGEST_NAME {
@@ -36,8 +36,8 @@ pub fn did_you_mean<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -
     nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// A hint for an error of serde about a key that a struct does not have: the nearest of the keys that it has,
-/// or else all of them. `message` is the error's own text; `None` where it is about something else.
+/// A hint for an error of serde about a key that a struct does not have: the nearest of its keys, or else all
+/// of them. `message` is the error's own text; `None` if it is about something else.
 ///
 /// # Examples
 /// ```
@@ -51,7 +51,7 @@ pub fn did_you_mean<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -
 pub fn known_key(message: &str) -> Option<String> {
     let (_, about) = message.split_once("unknown field `")?;
     let (name, known) = about.split_once("`, expected ")?;
-    // Names stand between back ticks, whatever is between them: every second part.
+    // Names stand between back ticks, so every second part is one.
     let known: Vec<&str> = known.lines().next()?.split('`').skip(1).step_by(2).collect();
     if known.is_empty() {
         return None;
@@ -63,12 +63,12 @@ pub fn known_key(message: &str) -> Option<String> {
     Some(did_you_mean(name, known.iter().copied()).unwrap_or_else(all))
 }
 
-/// Case and the kind of dash make no difference between names.
+/// Folds case and the kind of dash.
 fn folded(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
 }
 
-/// Least number of insertions, deletions, replacements and swaps of neighbours.
+/// The least number of insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(did_you_mean("number", names.into_iter()), None);
     }
 
-    /// The words are those that serde has, so its own errors are what is read.
+    /// Reads serde's own errors, so that a change of their words is noticed.
     #[test]
     fn keys_that_serde_does_not_know_are_told_of() {
         #[derive(Debug, serde::Deserialize)]

@@ -1,5 +1,5 @@
 //! Tokens by number, as llguidance's Lark writes them: `<[12]>`, `<[12-14,20]>`, `<[^12]>` for all others and
-//! `<[*]>` for all. llama.cpp's GBNF has the first.
+//! `<[*]>` for all. llama.cpp's GBNF has the first form.
 
 use super::{
     error::{GrammarError, quoted},
@@ -9,15 +9,15 @@ use crate::special::Picked;
 
 const FORMS: &str = "tokens are picked by `<[12]>`, `<[12-14,20]>`, `<[^12]>` (all others) and `<[*]>` (all)";
 
-/// Is it written as tokens by number are?
+/// True if a text begins as tokens by number do.
 pub(super) fn begins(written: &str) -> bool {
     written.starts_with("<[")
 }
 
-/// Reads what [`begins`] so, and stands at `at` of a text.
+/// Reads a text that [`begins`] so, and stands at `at` of the source.
 ///
 /// # Errors
-/// If it is not written like this, or a range goes from a greater number to a smaller one.
+/// If it has another form, or if a range goes from a greater number to a smaller one.
 pub(super) fn read(written: &str, source: Source<'_>, at: Span) -> Result<Picked, GrammarError> {
     let wrong = |message: String, span: Span| {
         Err(GrammarError::syntax(message).at(source, span, "").with_hint(FORMS))
@@ -38,7 +38,7 @@ pub(super) fn read(written: &str, source: Source<'_>, at: Span) -> Result<Picked
     for part in list.split(',') {
         let span = Span::from_range(from..from + part.len());
         from += part.len() + 1;
-        // A comma may stand behind the last, as in llguidance.
+        // A comma may stand behind the last range, as in llguidance.
         if part.is_empty() {
             continue;
         }
@@ -57,7 +57,7 @@ pub(super) fn read(written: &str, source: Source<'_>, at: Span) -> Result<Picked
     Ok(Picked::numbers(ranges, except))
 }
 
-/// A number of digits alone.
+/// Reads a number that is written in digits alone.
 fn number(written: &str) -> Option<u32> {
     written.bytes().all(|byte| byte.is_ascii_digit()).then(|| written.parse().ok()).flatten()
 }

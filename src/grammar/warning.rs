@@ -1,7 +1,7 @@
-//! What reads well but may not mean what its author expects.
+//! Warnings: parts of a grammar that are valid but may not mean what their author expects.
 //!
 //! Front ends attach these to the grammar; nothing prints them here. Like an error, a warning owns a short
-//! excerpt, not the text.
+//! excerpt and not the text.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use super::{
     source::{Source, Span},
 };
 
-/// Kinds of [`GrammarWarning`]: most are of what another dialect of regular expressions reads in another way.
+/// The kind of a [`GrammarWarning`]. Most are about what another dialect of regular expressions reads in
+/// another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum GrammarWarningKind {
@@ -35,12 +36,12 @@ pub enum GrammarWarningKind {
     VerticalTab,
     /// Lark's `name.2: ..`: every way to split a text is followed, so priorities decide nothing.
     Priority,
-    /// An option that says nothing about which texts there are, such as `temperature`, or a keyword of a JSON
-    /// Schema that says nothing where it stands, such as one that its draft does not have.
+    /// An option that does not change the set of texts, such as `temperature`, or a keyword of a JSON Schema
+    /// that restricts nothing in its place, such as one that its draft does not have.
     WithoutEffect,
-    /// A schema inside of another grammar: that no key comes twice cannot be said of a part of a text.
+    /// A schema inside of another grammar, where the rule that no key comes twice cannot be kept.
     DuplicateKeys,
-    /// Strings between tags that are longer than can be counted are left out.
+    /// Strings between tags that are longer than can be counted, which are left out.
     LongStrings,
     /// XGrammar's lookahead assertion: a hint for its compiler.
     Lookahead,
@@ -49,7 +50,7 @@ pub enum GrammarWarningKind {
 }
 
 impl GrammarWarningKind {
-    /// Its name in JSON.
+    /// The name of the kind in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,8 +73,8 @@ impl GrammarWarningKind {
     }
 }
 
-/// A part of a grammar text that may not mean what its author expects. `Display` prints, like an error,
-/// what it is, line and column, the line with carets, and a hint; no line feed at the end.
+/// A part of a grammar text that may not mean what its author expects. `Display` prints, like an error, the
+/// message, the line and column, the line with carets, and a hint; there is no line feed at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrammarWarning {
     kind: GrammarWarningKind,
@@ -93,41 +94,41 @@ impl GrammarWarning {
         Self { kind, message: message.into(), place: Place::new(source, span, ""), hint: hint.into() }
     }
 
-    /// The same warning of a text that is a part of `source`, where `to` leads there.
+    /// Moves a warning of a text that is a part of `source`; `to` maps its places.
     pub(super) fn moved(self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         Self { place: self.place.moved(source, to), ..self }
     }
 
-    /// The same warning, which says that there are `count` more that are not shown.
+    /// Adds to the message that `count` more warnings are not shown.
     pub(super) fn with_more(mut self, count: usize) -> Self {
         self.message += &format!(" (and {count} more warnings)");
         self
     }
 
-    /// The same warning, of a part that has a name.
+    /// Puts the name of a part before the message.
     pub(super) fn within(self, part: &str) -> Self {
         Self { message: format!("{part}: {}", self.message), ..self }
     }
 
-    /// What it is about.
+    /// The kind of the warning.
     #[must_use]
     pub fn kind(&self) -> GrammarWarningKind {
         self.kind
     }
 
-    /// How the part is read here and elsewhere, in one line of words.
+    /// The message: how the part is read here and elsewhere, in one line of words.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Where it is.
+    /// The place of the part.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// How to write it so that all dialects agree.
+    /// A hint: a form that all dialects read in the same way.
     #[must_use]
     pub fn hint(&self) -> &str {
         &self.hint
@@ -135,7 +136,7 @@ impl GrammarWarning {
 }
 
 impl Grammar {
-    /// The same with each warning as `change` makes it.
+    /// Replaces each warning by `change`.
     pub(super) fn with_warnings(mut self, change: impl FnMut(GrammarWarning) -> GrammarWarning) -> Self {
         self.warnings = self.warnings.into_iter().map(change).collect();
         self

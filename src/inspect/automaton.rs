@@ -1,11 +1,11 @@
-//! One terminal's DFA, with transitions by ranges of bytes.
+//! A view of one terminal's DFA, with transitions by ranges of bytes.
 
 use std::ops::RangeInclusive;
 
 use super::Inspection;
 use crate::{ids::TerminalId, scanner::NONE};
 
-/// Bytes from one to another, both included.
+/// An inclusive range of bytes.
 pub type ByteRange = RangeInclusive<u8>;
 
 /// A terminal's minimal DFA. State 0 is the start; from every state the terminal can still end.
@@ -22,7 +22,7 @@ pub struct AutomatonView {
 pub struct StateView {
     /// May the terminal end here?
     pub accepting: bool,
-    /// Where it goes on, one entry for each state it goes to, in order of that state's number.
+    /// The transitions, one for each next state, in order of that state's number.
     pub transitions: Vec<TransitionView>,
 }
 
@@ -32,14 +32,14 @@ pub struct StateView {
 pub struct TransitionView {
     /// The bytes, as ascending ranges that do not touch.
     pub bytes: Vec<ByteRange>,
-    /// The state it goes to.
+    /// The next state.
     pub to: u32,
 }
 
 impl Inspection {
-    /// The DFA of a terminal, if there is one of this number and its states are in a table, as all are but those
-    /// of the substrings of long texts and of strings with a bound on their length. 256 lookups for each
-    /// state.
+    /// Returns the DFA of a terminal, if there is one of this number and its states are in a table, as all
+    /// are but those of the substrings of long texts and of strings of counted characters. 256 lookups for
+    /// each state.
     #[must_use]
     pub fn automaton(&self, terminal: TerminalId) -> Option<AutomatonView> {
         let scanner = &self.program().lowered.scanner;

@@ -1,4 +1,4 @@
-//! What is found out about the productions once for all views: recursion, and who uses which terminal.
+//! Facts about the productions that all views share: recursion, and the users of terminals.
 
 use crate::{
     ids::{RuleId, TerminalId},
@@ -23,7 +23,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Linear in the productions.
+    /// Computes all facts. Linear in the productions.
     pub(super) fn new(lowered: &Lowered) -> Self {
         let cfg = &lowered.cfg;
         let edges = Edges::new(cfg);
@@ -49,7 +49,7 @@ impl Marks {
     }
 }
 
-/// Which nonterminals a nonterminal can begin with, end with, or be.
+/// The nonterminals that each nonterminal can begin with, end with, or be.
 struct Edges {
     left: Vec<Vec<usize>>,
     right: Vec<Vec<usize>>,
@@ -57,6 +57,7 @@ struct Edges {
 }
 
 impl Edges {
+    /// Finds the corners of all productions. Linear.
     fn new(cfg: &Cfg) -> Self {
         let none = || vec![Vec::new(); cfg.nonterminal_count()];
         let mut edges = Self { left: none(), right: none(), unit: none() };
@@ -84,7 +85,7 @@ impl Edges {
     }
 }
 
-/// Which nodes lie on a cycle, and a number for each that those share which lead to each other.
+/// Marks the nodes that lie on a cycle, and numbers the strongly connected components.
 fn on_cycles(edges: &[Vec<usize>]) -> (Vec<bool>, Vec<usize>) {
     let (mut found, mut component_of) = (vec![false; edges.len()], vec![0; edges.len()]);
     let components = components(edges.len(), 0..edges.len(), |node| edges[node].clone());

@@ -1,9 +1,10 @@
-//! What a compiled grammar is made of: for authors who want to know why theirs is slow.
+//! Views of a compiled grammar, for authors who want to know why theirs is slow.
 //!
-//! [`CompiledGrammar::inspect`] looks at all stages: rules and what lowering made of them, terminals, their
-//! automata, subterminal trees; [`Constraint::parser_sets`](crate::Constraint::parser_sets) and
-//! [`Constraint::state_sizes`](crate::Constraint::state_sizes) at what a text has led to. All views are owned, plain data; numbers in them mean something within one compiled grammar only.
-//! Nothing here changes what a grammar allows.
+//! [`CompiledGrammar::inspect`] looks at all stages: rules and their lowered form, terminals, their automata,
+//! subterminal trees; [`Constraint::parser_sets`](crate::Constraint::parser_sets) and
+//! [`Constraint::state_sizes`](crate::Constraint::state_sizes) at the state that a text has led to. All views
+//! are owned, plain data; numbers in them mean something within one compiled grammar only. Nothing here
+//! changes what a grammar allows.
 
 mod automaton;
 mod marks;
@@ -41,7 +42,7 @@ impl Inspection {
 }
 
 impl CompiledGrammar {
-    /// A look inside. Linear in the grammar's productions; the views are made when they are asked for.
+    /// Looks inside. Linear in the grammar's productions; the views are made when they are asked for.
     ///
     /// # Example
     /// ```

@@ -1,4 +1,4 @@
-//! The rules as written, and the productions they became.
+//! Views of the rules as written, and of the productions they became.
 
 use super::Inspection;
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleView {
-    /// Its number, as in [`Grammar::rules`](crate::Grammar::rules).
+    /// The rule's number, as in [`Grammar::rules`](crate::Grammar::rules).
     pub rule: RuleId,
-    /// Its name.
+    /// The rule's name.
     pub name: String,
-    /// Where it is defined in the grammar text.
+    /// The place of its definition in the grammar text.
     pub span: Span,
-    /// What lowering made of it.
+    /// The result of lowering it.
     pub became: Became,
     /// Did it begin with itself, and has that become repetition?
     pub left_recursion: bool,
@@ -27,7 +27,7 @@ pub struct RuleView {
     pub inside: Vec<TerminalId>,
 }
 
-/// What lowering made of a rule.
+/// The result of lowering a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Became {
@@ -39,9 +39,9 @@ pub enum Became {
     Absorbed,
     /// One terminal.
     Terminal {
-        /// Its number.
+        /// The terminal's number.
         terminal: TerminalId,
-        /// Or the empty string?
+        /// Can it also be empty?
         or_empty: bool,
     },
     /// The empty string, and nothing else.
@@ -59,15 +59,15 @@ pub enum Became {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NonterminalView {
-    /// Its number; 0 is the start.
+    /// The nonterminal's number; 0 is the start.
     pub number: u32,
-    /// Its name: the rule's, with a number behind it for a part.
+    /// The rule's name, followed by a number for a part of it.
     pub name: String,
-    /// The rule it is, or is a part of.
+    /// The rule that it is, or is a part of.
     pub rule: RuleId,
     /// Is it only a part of the rule?
     pub is_part: bool,
-    /// The part of the grammar text it stands for.
+    /// The part of the grammar text that it stands for.
     pub span: Span,
     /// May it be empty?
     pub nullable: bool,
@@ -106,6 +106,7 @@ impl Inspection {
         })
     }
 
+    /// Returns what lowering made of a rule.
     fn became(&self, fate: RuleFate) -> Became {
         match fate {
             RuleFate::Unreachable => Became::Unreachable,
@@ -164,7 +165,7 @@ impl Inspection {
         })
     }
 
-    /// What a symbol is called, if there is one of this number.
+    /// Returns the name of a symbol, if there is one of this number.
     #[must_use]
     pub fn symbol_name(&self, symbol: SymbolView) -> Option<String> {
         let lowered = &self.program().lowered;

@@ -1,4 +1,4 @@
-//! Parser sets and how large a text makes them.
+//! Views of parser sets, and their sizes along a text.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -9,21 +9,22 @@ use crate::{
     parser::Predicted,
 };
 
-/// How much there is to follow at one place of a text, and what getting there has cost.
+/// The amount of state at one place of a text, and the cost of getting there.
 ///
-/// On a grammar that costs nothing but lookups in the long run, `work`, `known_sets` and `known_states` come to rest
-/// and the others stay small, however long the text. What grows with the text costs more and more.
+/// On a grammar that costs nothing but lookups in the long run, `work`, `known_sets` and `known_states` come
+/// to rest and the others stay small, however long the text. Numbers that grow with the text cost more and
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StateSizes {
-    /// Threads: terminals begun at some place of the text and not given up yet.
+    /// Number of threads: terminals begun at some place of the text and not given up yet.
     pub threads: usize,
-    /// Threads that are at one state of one terminal with another, begun at another place: the text may be split
-    /// in more than one way.
+    /// Threads at the same state of a terminal as another one that began elsewhere: the text may be split in
+    /// more than one way.
     pub doubled: usize,
     /// Terminals that may begin here.
     pub starting: usize,
-    /// Parser sets that threads began in, and that in which the next would.
+    /// Parser sets that threads began in, and the one in which the next would.
     pub sets: usize,
     /// Items of these sets that were predicted in earlier ones.
     pub items: usize,
@@ -39,9 +40,9 @@ pub struct StateSizes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SetsView {
-    /// The sets: those of the present state first, then the ones they come from, then others that are known.
+    /// The sets: those of the present state first, then the ones they come from, then others in the arena.
     pub sets: Vec<SetView>,
-    /// All sets in the machine's arena.
+    /// Number of sets in the machine's arena.
     pub known_sets: usize,
 }
 
@@ -49,7 +50,7 @@ pub struct SetsView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SetView {
-    /// Its number in the machine's arena.
+    /// The set's number in the machine's arena.
     pub number: u32,
     /// Threads of the present state that began in it.
     pub threads: usize,
@@ -59,11 +60,11 @@ pub struct SetView {
     pub complete: bool,
     /// Items, as many as were asked for: first those predicted in earlier sets.
     pub items: Vec<ItemView>,
-    /// All its items.
+    /// Number of all its items.
     pub item_count: usize,
-    /// Those of them that were predicted in earlier sets.
+    /// Number of its items that were predicted in earlier sets.
     pub kernel_items: usize,
-    /// The terminals that may follow, with the set each leads to where that is known.
+    /// The terminals that may follow, with the set each leads to if that is memoised.
     pub accepts: Vec<(TerminalId, Option<u32>)>,
 }
 
@@ -73,30 +74,31 @@ pub struct SetView {
 pub struct ItemView {
     /// The dotted rule, `a ::= b . c`.
     pub dotted: String,
-    /// Where the rule was predicted.
+    /// The place where the rule was predicted.
     pub origin: ItemOrigin,
 }
 
-/// Where the rule of an item was predicted.
+/// The place where the rule of an item was predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ItemOrigin {
-    /// Before any text.
+    /// The rule was predicted before any text.
     Start,
-    /// In the set of this number.
+    /// The rule was predicted in the set with this number.
     Set(u32),
-    /// In the item's own set.
+    /// The rule was predicted in the item's own set.
     Here,
 }
 
 impl Constraint {
-    /// How much there is to follow here. Linear in the threads.
+    /// Returns the amount of state here. Linear in the threads.
     #[must_use]
     pub fn state_sizes(&self) -> StateSizes {
         self.look(|_, machine, state| sizes(machine, state))
     }
 
-    /// Parser sets of the present state and around it: at most `most_sets`, each with at most `most_items` items.
+    /// Returns the parser sets of the present state and around it: at most `most_sets`, with `most_items`
+    /// items each.
     #[must_use]
     pub fn parser_sets(&self, most_sets: usize, most_items: usize) -> SetsView {
         self.look(|program, machine, state| {
@@ -107,7 +109,7 @@ impl Constraint {
     }
 }
 
-/// The sizes of a state of `machine`.
+/// Counts the sizes of a state of `machine`.
 pub(super) fn sizes(machine: &Machine, state: Option<StateId>) -> StateSizes {
     let (known_sets, known_states) = machine.sizes();
     let work = machine.parser().effort();
@@ -130,12 +132,12 @@ pub(super) fn sizes(machine: &Machine, state: Option<StateId>) -> StateSizes {
     }
 }
 
-/// The sets that a state is made of.
+/// Returns the sets that a state consists of.
 fn live(machine: &Machine, state: StateId) -> BTreeSet<SetId> {
     machine.threads(state).iter().map(|thread| thread.set).chain(machine.boundary(state)).collect()
 }
 
-/// Sets in the order in which they matter: the state's, then by how many origins away they are, then the others.
+/// Orders sets by relevance: the state's, then by how many origins away they are, then the others.
 fn nearest_first(machine: &Machine, state: Option<StateId>, most: usize) -> Vec<SetId> {
     let parser = machine.parser();
     let known = u32::try_from(parser.len()).unwrap_or(u32::MAX);
@@ -158,6 +160,7 @@ fn nearest_first(machine: &Machine, state: Option<StateId>, most: usize) -> Vec<
     order
 }
 
+/// Describes a set, with its first `most_items` items.
 fn view(
     lowered: &Lowered,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! How large each stage is, and how long it took.
+//! Sizes and times of each stage.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ pub struct Sizes {
     pub terminals: usize,
     /// States of all terminals' DFAs: scanner states.
     pub scanner_states: usize,
-    /// Classes of bytes that the grammar tells apart.
+    /// Classes of bytes that the grammar distinguishes.
     pub byte_classes: usize,
     /// Ids of the vocabulary.
     pub vocabulary: usize,
@@ -37,17 +37,17 @@ pub struct Sizes {
 pub struct MemoryView {
     /// The part, in words.
     pub part: &'static str,
-    /// About how many bytes.
+    /// Approximate number of bytes.
     pub bytes: usize,
 }
 
-/// What a pass of the compiler took.
+/// The time of a pass of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassTime {
     /// The pass, in words.
     pub pass: &'static str,
-    /// Its time.
+    /// The time of the pass.
     pub time: Duration,
 }
 
@@ -73,8 +73,8 @@ impl Inspection {
         }
     }
 
-    /// About how much memory each part takes now. Sessions' parser sets, constraint states and masks are apart; what a
-    /// unit of them takes is said of [`Limits`](crate::Limits).
+    /// Approximate memory of each part now. Sessions' parser sets, constraint states and masks are apart; see
+    /// [`Limits`](crate::Limits) for the cost of a unit of them.
     #[must_use]
     pub fn memory(&self) -> Vec<MemoryView> {
         let program = self.program();
@@ -93,7 +93,7 @@ impl Inspection {
         .collect()
     }
 
-    /// What the passes that lower the grammar took when it was compiled, in order.
+    /// Times of the passes that lowered the grammar when it was compiled, in order.
     pub fn pass_times(&self) -> impl ExactSizeIterator<Item = PassTime> + '_ {
         self.program().lowered.times.iter().map(|&(pass, time)| PassTime { pass, time })
     }

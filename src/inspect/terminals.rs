@@ -1,4 +1,4 @@
-//! The terminals: where they come from, how large they are, and what of the vocabulary lies inside.
+//! Views of the terminals: their source, their size, and the tokens that lie inside them.
 
 use super::Inspection;
 use crate::{
@@ -11,24 +11,24 @@ use crate::{
     vocab::{ByteTrie, TokenSet},
 };
 
-/// Steps of a scanner state over a trie node that [`Inspection::tokens_inside`] makes at most.
+/// Number of steps of a scanner state over a trie node that [`Inspection::tokens_inside`] makes at most.
 const MAX_STEPS: usize = 20_000_000;
 
 /// A terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TerminalView {
-    /// Its number.
+    /// The terminal's number.
     pub terminal: TerminalId,
-    /// Its rule's name, or how it is written.
+    /// The name of its rule, or its text.
     pub name: String,
-    /// The rule in which it was met first.
+    /// The rule in which it first occurs.
     pub rule: RuleId,
-    /// The part of the grammar text it was made of first; empty if lowering wrote that part anew.
+    /// The part of the grammar text that it was first made from; empty if lowering wrote that part anew.
     pub span: Span,
-    /// States of its DFA.
+    /// Number of states of its DFA.
     pub states: usize,
-    /// Classes of bytes that its DFA tells apart.
+    /// Number of byte classes of its DFA.
     pub byte_classes: usize,
     /// Are its texts of bounded length?
     pub finite: bool,
@@ -57,8 +57,9 @@ impl Inspection {
         })
     }
 
-    /// The tokens that can lie wholly inside a terminal, wherever in it they begin: they need no parser. `None` if
-    /// there is no such terminal, or finding out would take over 20 million steps (about 0.1 s).
+    /// Returns the tokens that can lie wholly inside a terminal, wherever in it they begin: they need no
+    /// parser. `None` if there is no such terminal, or the search would take over 20 million steps (about 0.1
+    /// s).
     #[must_use]
     pub fn tokens_inside(&self, terminal: TerminalId) -> Option<TokenSet> {
         let scanner = &self.program().lowered.scanner;
@@ -79,8 +80,8 @@ impl Inspection {
     }
 }
 
-/// The tokens that any of the states of one terminal can take wholly: one walk of the trie with all states at once,
-/// which soon become few.
+/// Returns the tokens that any of the states of one terminal can read wholly: one walk of the trie with all
+/// states at once, which soon become few.
 fn inside(dfa: &TerminalDfa, trie: &ByteTrie, all: Vec<u32>, size: usize) -> Option<TokenSet> {
     let mut tokens = TokenSet::empty(size);
     let last = trie.end(ByteTrie::ROOT);

@@ -1,4 +1,4 @@
-//! The subterminal trees: how large each is, and what is in it.
+//! Views of the subterminal trees: their size and contents.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub struct TreeView {
     pub scanner_state: u32,
     /// Nodes: sequences of terminals that tokens spell, the state's own terminal first.
     pub nodes: usize,
-    /// Terminals of the longest sequence.
+    /// Number of terminals in the longest sequence.
     pub depth: usize,
     /// Tokens in all nodes; a token counts once for each way to spell it.
     pub tokens: usize,
-    /// Places inside tokens where a node's terminal may end and another begin, in all nodes.
+    /// Number of places inside tokens where a node's terminal may end and another begin, in all nodes.
     pub exits: usize,
-    /// Memory, in bytes, what trees share counted for each.
+    /// Memory, in bytes; memory that trees share counts for each.
     pub bytes: usize,
     /// Nodes whose children were not made because memory ran out: masks walk the vocabulary there.
     pub open: usize,
@@ -34,7 +34,7 @@ pub struct TreeView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TreeNodeView {
-    /// The node before it, by place in the list; `None` for the root.
+    /// Index of the parent in the list; `None` for the root.
     pub parent: Option<usize>,
     /// The last terminal of its sequence.
     pub terminal: TerminalId,
@@ -48,11 +48,12 @@ pub struct TreeNodeView {
     pub children: Option<usize>,
 }
 
-/// Tokens given as examples of a node.
+/// Number of tokens given as examples of a node.
 const MOST_EXAMPLES: usize = 5;
 
 impl Inspection {
-    /// The trees, by terminal and scanner state. [Grows](crate::CompiledGrammar::grow_trees) them all if they are not there.
+    /// Lists the trees, by terminal and scanner state. [Grows](crate::CompiledGrammar::grow_trees) those not
+    /// yet there.
     #[must_use]
     pub fn trees(&self) -> Vec<TreeView> {
         let Some(forest) = self.forest() else { return Vec::new() };
@@ -86,8 +87,8 @@ impl Inspection {
         forest.trees().into_iter().map(view).collect()
     }
 
-    /// The first nodes of a tree, parents before children, at most `most`; `None` if there is no such scanner state.
-    /// [Grows](crate::CompiledGrammar::grow_trees) all trees if they are not there.
+    /// Returns the first nodes of a tree, parents before children, at most `most`; `None` if there is no such
+    /// scanner state. [Grows](crate::CompiledGrammar::grow_trees) all trees if they are not there.
     #[must_use]
     pub fn tree(&self, terminal: TerminalId, scanner_state: u32, most: usize) -> Option<Vec<TreeNodeView>> {
         let scanner = &self.program().lowered.scanner;

@@ -1,8 +1,8 @@
-//! Parts in any order, as the context-free grammar has them.
+//! Lists of parts in any order, as the context-free grammar has them.
 //!
-//! The productions `list ::= part | list separator part`, `part ::= one | other | ...` say what all analyses
-//! may rely on: which symbols can stand where. They allow more than the list does. Which parts have come is
-//! the parser's to know: it predicts only those that still may, and completes the list where it may end.
+//! The productions `list ::= part | list separator part`, `part ::= one | other | ...` say what every
+//! analysis may rely on: which symbols can stand where. They allow more than the list does. The parser knows
+//! which parts have come: it predicts only those that still may, and completes the list where it may end.
 
 use hashbrown::HashMap;
 
@@ -21,14 +21,14 @@ use crate::{
 pub(super) struct EmittedList {
     pub(super) list: u32,
     pub(super) part: u32,
-    /// By part of `of`.
+    /// Nonterminals of the parts, in the order of `of`.
     pub(super) parts: Vec<u32>,
     pub(super) separator: Symbol,
     pub(super) of: AnyOrder,
 }
 
 impl EmittedList {
-    /// Has it a text, if these nonterminals have?
+    /// Has the list any text, if these nonterminals have?
     pub(super) fn has_text(&self, found: &[bool]) -> bool {
         self.choice(found).has_list()
     }
@@ -50,7 +50,7 @@ pub(crate) struct List {
     pub(crate) part: NonterminalId,
     pub(crate) parts: Vec<NonterminalId>,
     pub(crate) choice: Choice,
-    /// Before the first part, between two, before a further one, and at the end.
+    /// Dots before the first part, between two parts, before a further part, and at the end.
     pub(crate) first: Dot,
     pub(crate) between: Dot,
     pub(crate) again: Dot,
@@ -63,11 +63,12 @@ pub(crate) struct Lists {
     lists: Vec<List>,
     by_symbol: HashMap<NonterminalId, u32>,
     by_part: HashMap<NonterminalId, u32>,
-    /// The list that a part is of, and its place there.
+    /// The list of each part, and its place there.
     parts: HashMap<NonterminalId, (u32, usize)>,
 }
 
 impl Lists {
+    /// Indexes the lists by their symbols and parts.
     pub(super) fn new(lists: Vec<List>) -> Self {
         let mut all = Self::default();
         for (number, list) in (0..).zip(&lists) {
@@ -87,27 +88,27 @@ impl Lists {
         &self.lists[number as usize]
     }
 
-    /// All of them, by number.
+    /// Iterates over all lists with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &List)> {
         (0..).zip(&self.lists)
     }
 
-    /// The list that is this symbol.
+    /// Returns the list that this symbol stands for.
     pub(crate) fn of_symbol(&self, symbol: NonterminalId) -> Option<u32> {
         self.by_symbol.get(&symbol).copied()
     }
 
-    /// The list of which this symbol is any part.
+    /// Returns the list of which this symbol stands for any part.
     pub(crate) fn of_any_part(&self, symbol: NonterminalId) -> Option<u32> {
         self.by_part.get(&symbol).copied()
     }
 
-    /// The list of which this symbol is one part, and which.
+    /// Returns the list of which this symbol is one part, and its place there.
     pub(crate) fn of_part(&self, symbol: NonterminalId) -> Option<(u32, usize)> {
         self.parts.get(&symbol).copied()
     }
 
-    /// Writes all that the productions do not say; nothing if there are no lists.
+    /// Serialises all that the productions do not say; nothing if there are no lists.
     pub(super) fn write(&self, writer: &mut Writer) {
         for list in &self.lists {
             writer.u32(list.symbol.0);
@@ -122,7 +123,7 @@ impl Lists {
     }
 }
 
-/// A part in a list and in two tables.
+/// Memory of a part in a list and in two tables, in bytes.
 const PART_BYTES: usize = 64;
 
 impl List {
@@ -135,7 +136,7 @@ impl List {
         self.parts.iter().copied().chain(separator).any(|symbol| cfg.is_nullable(symbol))
     }
 
-    /// The parts of a list of the least price, in an order in which they may come.
+    /// Returns the parts of the cheapest list, in an order in which they may come.
     pub(crate) fn shortest(&self, price: impl Fn(usize) -> u64, separator: u64) -> Vec<usize> {
         let (mut chosen, mut parts) = (self.choice.start(), Vec::new());
         while parts.is_empty() || !self.choice.may_end(&chosen) {
@@ -154,14 +155,14 @@ impl List {
         parts
     }
 
-    /// The least price of a rest of the list that begins with a part, after the parts that have come. `price`
-    /// is that of a part, by its number.
+    /// Returns the least price of a rest of the list that begins with a part, after the parts that have come.
+    /// `price` maps a part's number to its price.
     pub(super) fn least_from(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
         self.choice.least_from(chosen, price, separator).unwrap_or(NEVER)
     }
 }
 
-/// What the rests of lists cost, by the shortest texts of rests of productions; see [`rests`](super::rests).
+/// Prices the rests of lists, by the shortest rests of productions; see [`rests`](super::rests).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prices<'a> {
     pub(crate) cfg: &'a Cfg,
@@ -177,12 +178,12 @@ impl Prices<'_> {
         self.rests[list.between.0 as usize].saturating_sub(self.rests[list.again.0 as usize])
     }
 
-    /// The shortest text with which the list may end after these parts.
+    /// Length of the shortest text that ends the list after these parts.
     pub(crate) fn to_end(self, list: &List, chosen: &Chosen) -> u64 {
         list.choice.least(chosen, |part| self.of(list, part), self.separator(list)).unwrap_or(NEVER)
     }
 
-    /// The same where the next part comes first.
+    /// Length of the shortest text that ends the list if another part comes first.
     pub(crate) fn least_from(self, list: &List, chosen: &Chosen) -> u64 {
         list.least_from(chosen, |part| self.of(list, part), self.separator(list))
     }

@@ -24,29 +24,29 @@ impl NonterminalId {
 pub(crate) struct Dot(pub(crate) u32);
 
 impl Dot {
-    /// One symbol further; the caller knows that there is one.
+    /// Moves the dot over the next symbol, which must exist.
     pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// One symbol back; the caller knows that there is one.
+    /// Moves the dot back over a symbol, which must exist.
     pub(super) fn previous(self) -> Self {
         Self(self.0 - 1)
     }
 }
 
-/// What stands after a dot.
+/// The symbol after a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Slot {
     /// A terminal.
     Terminal(TerminalId),
     /// A nonterminal.
     Nonterminal(NonterminalId),
-    /// Nothing: a production of this nonterminal is complete.
+    /// No symbol: a production of this nonterminal is complete.
     End(NonterminalId),
 }
 
-/// Productions with everything the parser asks of them.
+/// Productions, with the facts that the parser looks up.
 #[derive(Debug)]
 pub(crate) struct Cfg {
     pub(super) slots: Vec<Slot>,
@@ -63,7 +63,7 @@ impl Cfg {
     /// The dot before the root in `start ::= root`.
     pub(crate) const START: Dot = Dot(0);
 
-    /// What stands after a dot.
+    /// Returns the symbol after a dot.
     pub(crate) fn slot(&self, dot: Dot) -> Slot {
         self.slots[dot.0 as usize]
     }
@@ -78,7 +78,7 @@ impl Cfg {
         &self.productions[nonterminal.index()]
     }
 
-    /// All dots in order, with what stands after them.
+    /// Iterates over all dots in order, with the symbols after them.
     pub(crate) fn dots(&self) -> impl Iterator<Item = (Dot, Slot)> + '_ {
         (0..).map(Dot).zip(self.slots.iter().copied())
     }
@@ -88,7 +88,7 @@ impl Cfg {
         self.slots[first.0 as usize..].iter().copied().take_while(|slot| !matches!(slot, Slot::End(_)))
     }
 
-    /// First dots of what the parser predicts for the nonterminal: of a list of parts in any order the first
+    /// First dots of what the parser predicts for the nonterminal: of a list in any order only its first
     /// part.
     pub(crate) fn predicted(&self, nonterminal: NonterminalId) -> &[Dot] {
         let all = self.productions(nonterminal);
@@ -113,17 +113,17 @@ impl Cfg {
         dot
     }
 
-    /// Does it derive the empty string?
+    /// Does the nonterminal derive the empty string?
     pub(crate) fn is_nullable(&self, nonterminal: NonterminalId) -> bool {
         self.nullable[nonterminal.index()]
     }
 
-    /// Where a dotted rule stands among those that it can be compared with, if there are any.
+    /// Returns the rank of a dotted rule in the order of dominance, if it has any.
     pub(crate) fn rank(&self, dot: Dot) -> Option<Rank> {
         self.ranks.get(dot)
     }
 
-    /// The same grammar, of whose items all are kept.
+    /// Removes all ranks, so that the parser keeps every item.
     #[cfg(test)]
     pub(crate) fn without_ranks(mut self) -> Self {
         self.ranks = Ranks::default();
@@ -140,7 +140,7 @@ impl Cfg {
         self.slots.len()
     }
 
-    /// Writes all that tells it from other grammars but for the names.
+    /// Serialises everything that distinguishes the grammar, except for names.
     pub(crate) fn write(&self, writer: &mut Writer) {
         writer.count(self.slots.len());
         for slot in &self.slots {
@@ -171,7 +171,7 @@ impl Cfg {
             + productions.sum::<usize>()
     }
 
-    /// The one terminal of a nonterminal that is a terminal or empty.
+    /// Returns the only terminal of a nonterminal that is a terminal or empty.
     pub(crate) fn only_terminal(&self, nonterminal: u32) -> Option<TerminalId> {
         let mut only = None;
         for &dot in self.productions.get(nonterminal as usize)? {

@@ -1,7 +1,8 @@
 //! Strongly connected components of a graph given by numbers.
 
-/// The strongly connected components that can be reached from `starts`, each after those it leads to (Tarjan's
-/// algorithm, without recursion). `successors(n)` lists where `n` leads, and is asked once. Linear.
+/// Returns the strongly connected components reachable from `starts`, each after those it leads to (Tarjan's
+/// algorithm, without recursion). `successors(n)` lists the successors of `n`, and is called once each.
+/// Linear.
 pub(crate) fn components(
     count: usize,
     starts: impl IntoIterator<Item = usize>,
@@ -11,6 +12,7 @@ pub(crate) fn components(
     let (mut index, mut low) = (vec![UNSEEN; count], vec![0; count]);
     let mut on_stack = vec![false; count];
     let (mut stack, mut components, mut next) = (Vec::new(), Vec::new(), 0);
+    // The stack of calls: nodes with the successors that are still to be visited.
     let mut calls: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
     for start in starts {
         let mut enter = (index[start] == UNSEEN).then_some(start);
@@ -36,6 +38,7 @@ pub(crate) fn components(
             if let Some((caller, _)) = calls.last() {
                 low[*caller] = low[*caller].min(low[node]);
             }
+            // `node` is the first one met of its component: the others are above it on the stack.
             if low[node] == index[node] {
                 let mut component = Vec::new();
                 while let Some(member) = stack.pop() {

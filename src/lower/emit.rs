@@ -1,8 +1,8 @@
-//! Expressions -> terminals and productions.
+//! Turns expressions into terminals and productions.
 //!
-//! Afterwards no terminal matches the empty string (`t` that did is now `t' | epsilon`), terminals of
-//! equal languages are one terminal, and repetition is left recursion, so that a list of any length
-//! comes back to the same parser state. Works through a list of open nonterminals, never by recursion.
+//! Afterwards no terminal matches the empty string (`t` that did is now `t' | epsilon`), terminals of equal
+//! languages are one terminal, and repetition is left recursion, so that a list of any length comes back to
+//! the same parser state. Works through a list of open nonterminals, never by recursion.
 
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ use crate::{
 /// A symbol of a production.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Symbol {
-    /// By number.
+    /// A terminal, by number.
     Terminal(u32),
-    /// By number.
+    /// A nonterminal, by number.
     Nonterminal(u32),
 }
 
@@ -37,32 +37,32 @@ pub(crate) enum Symbol {
 #[derive(Debug)]
 pub(super) struct Emitted {
     pub(super) productions: Vec<(u32, Vec<Symbol>)>,
-    /// Where each nonterminal comes from.
+    /// Origin of each nonterminal.
     pub(super) nonterminals: Vec<Origin>,
     pub(super) terminals: Automata,
-    /// `None` for those that are called by their automaton.
+    /// Names; `None` for a terminal that is named after its automaton.
     pub(super) terminal_names: Vec<Option<String>>,
-    /// Which terminals stand only after items that are new in their array.
+    /// Does each terminal stand only after items that are new in their array?
     pub(super) after_new: Vec<bool>,
-    /// Where each terminal was met first.
+    /// Origin of each terminal's first occurrence.
     pub(super) terminal_origins: Vec<Origin>,
-    /// What became of each rule that was looked at by itself.
+    /// Symbol of each rule that was looked at by itself.
     pub(super) rules: Vec<Option<RuleSymbol>>,
-    /// Rules that went into a terminal together with what mentions them, and that terminal's symbol.
+    /// Rules that became part of a terminal together with what mentions them, and that terminal's symbol.
     pub(super) absorbed: Vec<(RuleId, Symbol)>,
     pub(super) lists: Vec<EmittedList>,
     pub(super) root: Symbol,
 }
 
-/// Counts up to which repetition is spelt out symbol by symbol; larger ones are made of blocks of this size.
+/// Count up to which repetition is written out symbol by symbol; larger ones are made of blocks of this size.
 const BLOCK: u32 = 256;
-/// NFA states per DFA state of the folding budget that are worth a try.
+/// Number of NFA states per DFA state of the folding budget up to which folding is tried.
 const NFA_PER_DFA_STATE: usize = 2;
-/// Bytes of a literal beyond which it is made of several terminals.
+/// Length of a literal, in bytes, beyond which it becomes several terminals.
 const LITERAL_BYTES: usize = 1_024;
-/// Notes kept about which rule went into which terminal.
+/// Number of notes about rules that became part of terminals.
 const MAX_ABSORBED: usize = 1 << 16;
-/// Expressions that turn out too large to fold after which no more are tried. A few ms each.
+/// Number of expressions too large to fold after which no more are tried. A few ms each.
 const MAX_UNFOLDABLE: usize = 400;
 
 /// Turns everything below the root into symbols.
@@ -103,7 +103,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
     Ok(emitter.out)
 }
 
-/// The measured strings of a pattern that is given by them.
+/// The length-bounded string of a pattern that is one.
 fn measured_of(kind: &PatternKind) -> Option<&Measured> {
     match kind {
         PatternKind::Measured(measured) => Some(measured),
@@ -111,10 +111,10 @@ fn measured_of(kind: &PatternKind) -> Option<&Measured> {
     }
 }
 
-/// What a terminal is called, if it is new.
+/// The name of a terminal, if the terminal is new.
 struct Name<'a> {
     made: &'a dyn Fn() -> String,
-    /// Does its automaton say that when it is asked? Few are.
+    /// Derive the name from the automaton when it is first displayed? Most names never are.
     late: bool,
 }
 
@@ -123,10 +123,10 @@ struct Emitter<'a> {
     regular: &'a Regular,
     limits: &'a Limits,
     out: Emitted,
-    /// The rule at work, and the place in the text.
+    /// The rule being processed, and the place in the text.
     here: (RuleId, Span),
     of_expr: HashMap<ExprId, Symbol>,
-    /// With whether the terminal stands only after new items.
+    /// Symbols by automaton, and by whether the terminal stands only after new items.
     of_dfa: HashMap<(Arc<TerminalDfa>, bool), Symbol>,
     of_automaton: HashMap<(&'a Automaton, bool), Symbol>,
     of_measured: HashMap<&'a Measured, Symbol>,
@@ -135,7 +135,7 @@ struct Emitter<'a> {
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
     /// Nonterminals whose productions are still to be made.
     open: Vec<(u32, ExprId)>,
-    /// Expressions whose automata were made and were too large to fold.
+    /// Number of expressions whose automata turned out too large to fold.
     unfoldable: usize,
     symbols: usize,
 }
@@ -144,7 +144,7 @@ struct Emitter<'a> {
 enum RepeatKind {
     Exactly,
     UpTo,
-    /// With a minimum, which is given.
+    /// At least as many as given.
     From(u32),
     AnyNumber,
 }
@@ -213,7 +213,7 @@ impl Emitter<'_> {
         Ok(symbol)
     }
 
-    /// Notes that `expr` is at work; returns the place that was.
+    /// Sets the place being processed to `expr`; returns the previous place.
     fn narrow(&mut self, expr: ExprId) -> Span {
         let whole = self.here.1;
         let span = self.work.expr_span(expr);
@@ -223,7 +223,7 @@ impl Emitter<'_> {
         whole
     }
 
-    /// The expression as one terminal, if it is a leaf, or regular and small enough.
+    /// Folds the expression into one terminal, if it is a leaf, or regular and small enough.
     fn folded(&mut self, expr: ExprId, name: Option<&str>) -> Result<Option<Symbol>, CompileError> {
         if let Expr::Pattern(pattern) = self.work.expr(expr) {
             if let Some(literal) = pattern.as_literal().filter(|literal| literal.len() > LITERAL_BYTES) {
@@ -277,7 +277,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Notes that all rules below `expr` are in the terminal of `symbol`.
+    /// Records that all rules below `expr` are part of the terminal of `symbol`.
     fn absorb(&mut self, expr: ExprId, symbol: Symbol) {
         let mut open = vec![expr];
         while let Some(expr) = open.pop() {
@@ -297,7 +297,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A literal in pieces, so that no automaton is larger than a piece.
+    /// Splits a literal into pieces, so that no automaton is larger than a piece.
     fn long_literal(&mut self, literal: &[u8]) -> Result<Symbol, CompileError> {
         let whole = self.nonterminal(shown_literal(literal))?;
         let mut pieces = Vec::new();
@@ -309,7 +309,7 @@ impl Emitter<'_> {
         Ok(Symbol::Nonterminal(whole))
     }
 
-    /// The symbol of a byte language: a terminal, split off from the empty string where it has that.
+    /// Returns the symbol of a byte language: a terminal, split off from the empty string if it has that.
     fn terminal(
         &mut self,
         dfa: Option<TerminalDfa>,
@@ -344,7 +344,7 @@ impl Emitter<'_> {
         Ok(symbol)
     }
 
-    /// The productions of one open nonterminal. Alternatives inside alternatives are flattened.
+    /// Makes the productions of one open nonterminal. Alternatives inside alternatives are flattened.
     fn productions(&mut self, nonterminal: u32, body: ExprId) -> Result<(), CompileError> {
         let work = self.work;
         let mut open = vec![body];
@@ -372,8 +372,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The productions of a list of parts in any order, and a note of what they do not say. Each part has a
-    /// symbol of its own, so that the parser knows which has come.
+    /// Makes the productions of a list in any order, and records the rest. Each part has a symbol of its own,
+    /// so that the parser knows which have come.
     fn any_order(&mut self, list: u32, of: &AnyOrder) -> Result<(), CompileError> {
         let separator = self.expr(of.separator)?;
         let part = self.nonterminal(String::new())?;
@@ -392,7 +392,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Can the expression not be folded into a terminal?
+    /// Must the expression stay apart, since it cannot be folded into a terminal?
     fn unfolded(&mut self, expr: ExprId) -> Result<bool, CompileError> {
         if self.of_expr.contains_key(&expr) {
             return Ok(false);
@@ -406,7 +406,7 @@ impl Emitter<'_> {
         Ok(folded.is_none())
     }
 
-    /// `min` to `max` of `symbol`, as symbols in a row.
+    /// Repeats `symbol` `min` to `max` times, as a sequence of symbols.
     fn repeat(&mut self, symbol: Symbol, min: u32, max: Option<u32>) -> Result<Vec<Symbol>, LimitExceeded> {
         let mut row = Vec::new();
         let tail = match max {
@@ -433,8 +433,8 @@ impl Emitter<'_> {
         Ok(row)
     }
 
-    /// One symbol for a counted repetition. Large counts are made of blocks, with one way only to split
-    /// a count into blocks and rest; recursion is as deep as the count has digits to the base [`BLOCK`].
+    /// Returns one symbol for a counted repetition. Large counts are made of blocks; each has one
+    /// split into blocks and rest. Recursion is as deep as the count has digits to the base [`BLOCK`].
     fn counted(&mut self, symbol: Symbol, kind: RepeatKind, count: u32) -> Result<Symbol, LimitExceeded> {
         if kind == RepeatKind::Exactly && count == 1 {
             return Ok(symbol);
@@ -481,8 +481,8 @@ impl Emitter<'_> {
         Ok(Symbol::Nonterminal(made))
     }
 
-    /// `made ::= cm | ... | cn` for `m` from `least` on, with `c1 ::= x`, `c(i+1) ::= ci x`: counts from the left,
-    /// so the parser's stack stays flat.
+    /// Makes `made ::= cm | ... | cn` for `m` from `least` on, with `c1 ::= x`, `c(i+1) ::= ci x`: counts
+    /// from the left, so the parser's stack stays flat.
     fn up_to(&mut self, made: u32, symbol: Symbol, least: u32, count: u32) -> Result<(), LimitExceeded> {
         let mut shorter = None;
         for at in 1..=count {

@@ -1,4 +1,4 @@
-//! Why a grammar cannot be compiled.
+//! Errors of compiling a grammar.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ impl CompileError {
         Self { kind, place: None }
     }
 
-    /// The same error with the part of the grammar text that it is about.
+    /// Adds the part of the grammar text where the error is.
     pub(crate) fn at(self, place: Option<&Place>) -> Self {
         Self { place: place.cloned().map(Box::new), ..self }
     }
@@ -57,13 +57,13 @@ impl CompileError {
         Self::new(CompileErrorKind::Limit(limit))
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &CompileErrorKind {
         &self.kind
     }
 
-    /// The part of the grammar text that it is about, where that is one token.
+    /// The part of the grammar text that the error is about, where that is one token.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         self.place.as_deref()
@@ -71,7 +71,7 @@ impl CompileError {
 }
 
 impl CompileErrorKind {
-    /// What is wrong.
+    /// Describes the error.
     fn message(&self) -> String {
         match self {
             Self::EmptyLanguage => {
@@ -111,7 +111,7 @@ impl CompileErrorKind {
         }
     }
 
-    /// What may help.
+    /// Suggests a way out.
     fn hint(&self) -> Option<Cow<'static, str>> {
         Some(match self {
             Self::EmptyLanguage => "give each recursive rule an alternative that does not use it, as in \

@@ -1,25 +1,26 @@
-//! Which terminals can directly follow which in a sentence.
+//! The FOLLOW sets of terminals: which terminals can directly follow which in a sentence.
 
 use super::cfg::{Cfg, Dot, Slot};
 use crate::ids::TerminalId;
 
-/// Bits of the sets of terminals, for all nonterminals and terminals together, up to which they are worked out. One byte
-/// for every eight.
+/// Number of bits of the sets of terminals, for all nonterminals and terminals together, up to which they are
+/// computed. A byte for eight.
 const MAX_BITS: usize = 1 << 27;
-/// Words of such sets that are added to others before it is given up. About 1 ns each.
+/// Number of words of such sets that are united before the computation is given up. About 1 ns each.
 const MAX_WORDS: usize = 1 << 26;
 
-/// For each terminal those that can follow it directly.
+/// The terminals that can directly follow each terminal.
 #[derive(Debug)]
 pub(crate) struct Follow {
     terminals: usize,
-    /// Rows of bits; `None`: too many to tell, so any may follow any.
+    /// Rows of bits; `None` if they were too many to compute, so that any terminal may follow any.
     rows: Option<Bits>,
 }
 
 impl Follow {
-    /// Works it out: the productions times the terminals, for each change of direction in which symbols stand at
-    /// each other's ends. Where that is too much, any terminal may follow any.
+    /// Computes FIRST and FOLLOW sets to a fixpoint: the productions times the terminals, for each change of
+    /// direction in which symbols stand at each other's ends. Where that is too much, any terminal may follow
+    /// any.
     pub(crate) fn new(cfg: &Cfg, terminals: usize) -> Self {
         let bits = (cfg.nonterminal_count() * 2).saturating_add(terminals).saturating_mul(terminals);
         let rows = (bits <= MAX_BITS).then(|| rows(cfg, terminals)).flatten();
@@ -79,6 +80,7 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
         if !visit.is_due(std::iter::once(lhs)) {
             return Some(false);
         }
+        // From the end backwards; `next` has what may come after the symbol before the dot.
         next.copy(0, &after, lhs);
         while dot != visit.start {
             words = words.checked_sub(2 * first.width)?;
@@ -104,7 +106,7 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
     Some(rows)
 }
 
-/// The nonterminals that what a production begins with hangs on: the first, and those after nullable ones.
+/// The nonterminals on which the first set of a production depends: the first, and those after nullable ones.
 fn leading(cfg: &Cfg, start: Dot) -> impl Iterator<Item = usize> + '_ {
     let mut dot = Some(start);
     std::iter::from_fn(move || match cfg.slot(dot?) {
@@ -116,18 +118,18 @@ fn leading(cfg: &Cfg, start: Dot) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// A visit of a production, and when what was last visited or grew.
+/// A visit of a production, with the times of the last visit and of the last growth of rows.
 struct Visit<'a> {
     start: Dot,
     now: &'a mut u64,
     seen: &'a mut u64,
-    /// By nonterminal.
+    /// Time of the last growth of each nonterminal's row.
     grew: &'a mut [u64],
 }
 
 impl Visit<'_> {
-    /// Is it the first visit, or has the row of one of these nonterminals grown since the last? Begins it
-    /// then.
+    /// Is a visit due: is it the first, or has the row of one of these nonterminals grown since the last? If
+    /// so, begins it.
     fn is_due(&mut self, mut rows: impl Iterator<Item = usize>) -> bool {
         let is_due = *self.seen == 0 || rows.any(|row| self.grew[row] > *self.seen);
         if is_due {
@@ -137,7 +139,7 @@ impl Visit<'_> {
         is_due
     }
 
-    /// Notes that the row of a nonterminal has grown, if so.
+    /// Records that the row of a nonterminal has grown, if so.
     fn grew(&mut self, row: usize, has_grown: bool) -> bool {
         if has_grown {
             *self.now += 1;
@@ -147,8 +149,7 @@ impl Visit<'_> {
     }
 }
 
-/// Visits all productions, from the first and from the last in turn, until nothing grows. `None` when a visit
-/// says so.
+/// Visits all productions, forwards and backwards in turn, until nothing grows. `None` when a visit gives up.
 fn to_fixpoint(
     productions: &[Dot],
     nonterminals: usize,
@@ -169,7 +170,7 @@ fn to_fixpoint(
     }
 }
 
-/// Rows of bits.
+/// A matrix of bits.
 #[derive(Debug)]
 struct Bits {
     words: Vec<u64>,
@@ -193,7 +194,7 @@ impl Bits {
         *word != before
     }
 
-    /// Adds a row of `other`. Returns whether that changed anything.
+    /// Unites a row with one of `other`. Returns whether that changed anything.
     fn union(&mut self, row: usize, other: &Self, from: usize) -> bool {
         let (to, from) = (row * self.width, from * self.width);
         let mut grown = false;
@@ -215,7 +216,7 @@ impl Bits {
         self.words[to].copy_from_slice(&other.words[from * self.width..(from + 1) * self.width]);
     }
 
-    /// Adds a row of its own.
+    /// Unites a row with another of the same matrix. Returns whether that changed anything.
     fn union_within(&mut self, row: usize, from: usize) -> bool {
         let (to, from) = (row * self.width, from * self.width);
         let mut grown = false;

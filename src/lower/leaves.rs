@@ -1,4 +1,4 @@
-//! Leaves that are given as automata -> DFAs of terminals, each once, on all cores.
+//! Builds the DFAs of leaves that are given as automata, each once, on all cores.
 //!
 //! The schemas of a list of functions have mostly the same leaves, and together thousands.
 
@@ -19,13 +19,13 @@ use crate::{
     scanner::{self, TerminalDfa},
 };
 
-/// Automata from which on several cores build them. Waking a core sometimes takes milliseconds.
+/// Number of automata from which on several cores build them. Waking a core sometimes takes milliseconds.
 const WORTH_SHARING: usize = 128;
 
 /// The DFA of a leaf, or `None` if its language is empty.
 pub(super) type Leaf = Result<Option<TerminalDfa>, LimitExceeded>;
 
-/// The automata of terminals, by number, within a budget of memory.
+/// The automata of terminals, by number, within a memory budget.
 #[derive(Debug, Default)]
 pub(super) struct Automata {
     automata: Vec<Arc<TerminalDfa>>,
@@ -33,7 +33,7 @@ pub(super) struct Automata {
 }
 
 impl Automata {
-    /// Adds one that is not there.
+    /// Adds an automaton that is not there yet.
     pub(super) fn push(&mut self, dfa: Arc<TerminalDfa>, limits: &Limits) -> Result<(), LimitExceeded> {
         self.bytes += dfa.bytes();
         if self.bytes > limits.terminal_bytes {
@@ -61,7 +61,7 @@ impl Deref for Automata {
     }
 }
 
-/// The DFAs of all leaves among these expressions that are given as automata, by those. Linear in them.
+/// Builds the DFAs of all leaves among these expressions that are given as automata. Linear in them.
 pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Automaton, Leaf> {
     let automaton = |expr: &'e Expr| match expr {
         Expr::Pattern(pattern) => match pattern.kind() {

@@ -1,14 +1,15 @@
-//! Grammar IR -> terminals and a reduced context-free grammar.
+//! Lowers the grammar IR to terminals and a reduced context-free grammar.
 //!
 //! The passes, and what holds after each:
 //! 1. [`recursion`]: no rule begins or ends with itself; such recursion has become repetition.
-//! 2. [`runs`], unless terminals are written: no repetition has regular alternatives beside others; such alternatives
-//!    have become runs between those. Or [`written`]: neighbours that a lexer would take as one are one expression.
+//! 2. [`runs`], unless terminals are written: no repetition has regular alternatives beside others; adjacent
+//!    regular ones form one expression. Or [`written`]: neighbours that a lexer would take as one are one
+//!    expression.
 //! 3. [`regular`]: it is known which expressions are regular, and how large.
-//! 4. [`emit`]: regular expressions within the budget have become terminals, none of which matches the
-//!    empty string; the rest has become productions, with repetition as left recursion.
-//! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
-//!    "a sentence follows".
+//! 4. [`emit`]: regular expressions within the budget have become terminals, none of which matches the empty
+//!    string; the rest has become productions, with repetition as left recursion.
+//! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means "a
+//!    sentence follows".
 
 mod any_order;
 mod cfg;
@@ -58,19 +59,19 @@ pub(crate) struct Lowered {
     pub(crate) cfg: Cfg,
     /// The terminals' automata.
     pub(crate) scanner: Scanner,
-    /// How each terminal is written, if its automaton does not tell.
+    /// Name of each terminal, unless its automaton gives it.
     terminal_names: Vec<Option<String>>,
-    /// Which rules all of this comes from.
+    /// Source rules of everything here.
     pub(crate) provenance: Provenance,
     /// May no key of an object come twice?
     pub(crate) keys: Option<DistinctKeys>,
     /// May no item of some arrays come twice?
     pub(crate) items: Option<DistinctItems>,
-    /// By terminal: does it stand only after an item that is new in its array?
+    /// Does each terminal stand only after an item that is new in its array?
     pub(crate) after_new: Vec<bool>,
-    /// Does a terminal go on as long as any that may stand there can?
+    /// Does a terminal go on as long as any that may stand there can (greedy lexing)?
     pub(crate) greedy: bool,
-    /// What each pass took, in order.
+    /// Time that each pass took, in order.
     pub(crate) times: Vec<(&'static str, Duration)>,
 }
 
@@ -146,7 +147,7 @@ pub(crate) fn lower(
     })
 }
 
-/// Times passes, for display only.
+/// A clock of passes, for display only.
 struct Clock {
     last: Instant,
     laps: Vec<(&'static str, Duration)>,
@@ -174,7 +175,7 @@ mod tests {
         lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), Terminals::Folded, &limits).unwrap()
     }
 
-    /// Terminals and nonterminals, the start apart.
+    /// Counts terminals and nonterminals, without the start.
     fn sizes(text: &str) -> (usize, usize) {
         let lowered = lowered(text);
         (lowered.scanner.terminal_count(), lowered.cfg.nonterminal_count() - 1)

@@ -1,4 +1,4 @@
-//! What terminals are called that no rule names.
+//! Names of terminals that no rule names.
 
 use regex_syntax::hir::{Hir, HirKind};
 
@@ -10,7 +10,7 @@ use crate::{
 /// Longest name of a terminal, in characters.
 const NAME_CHARS: usize = 60;
 
-/// An automaton by its size and a text of it, as it has no short notation.
+/// Names a pattern: an automaton, which has no short notation, by its size and a text of it.
 pub(super) fn shown_kind(kind: &PatternKind) -> String {
     match kind {
         PatternKind::Expression(hir) => shown(hir),
@@ -23,7 +23,7 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
     }
 }
 
-/// A terminal's automaton, likewise.
+/// Names a terminal's automaton in the same way.
 pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
     match (dfa.measured(), dfa.spelled()) {
         (Some((measured, _)), _) => of_measured(measured),
@@ -51,7 +51,7 @@ fn of_states(count: usize, example: &[u8]) -> String {
     format!("automaton of {count} states, as {}", shown_literal(example))
 }
 
-/// A literal in quotes, anything else as a regular expression; cut to a readable length.
+/// Names an expression: a literal in quotes, anything else as a regular expression; cut to a readable length.
 pub(super) fn shown(hir: &Hir) -> String {
     match hir.kind() {
         HirKind::Literal(literal) => shown_literal(&literal.0),
@@ -59,7 +59,7 @@ pub(super) fn shown(hir: &Hir) -> String {
     }
 }
 
-/// Bytes in quotes, cut to a readable length.
+/// Quotes bytes, cut to a readable length.
 pub(super) fn shown_literal(literal: &[u8]) -> String {
     let start = &literal[..literal.len().min(NAME_CHARS * 4)];
     cut(format!("{:?}", String::from_utf8_lossy(start)))
@@ -81,7 +81,7 @@ mod tests {
         scanner::build_pattern,
     };
 
-    /// Whether its name is made when it is met or when it is asked for.
+    /// Names are equal whether they are made when a terminal is met or when it is displayed.
     #[test]
     fn an_automaton_has_one_name() {
         let schema = r#"{"enum": ["b/c", "aé", 17], "pattern": "^a{2}|c"}"#;

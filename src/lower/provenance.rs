@@ -1,7 +1,7 @@
-//! Where terminals and nonterminals come from, and what lowering made of each rule.
+//! Provenance: the source of terminals and nonterminals, and the fate of each rule.
 //!
-//! Nothing of this is needed to constrain a text: it lets messages, `inspect` and warnings speak of the rules
-//! that the author wrote.
+//! Constraining a text needs none of this: it lets messages, `inspect` and warnings speak of the rules that
+//! the author wrote.
 
 use super::{
     Lowered,
@@ -16,20 +16,20 @@ use crate::{
     ids::{RuleId, TerminalId},
 };
 
-/// Symbols shown on either side of a dot.
+/// Number of symbols shown on either side of a dot.
 const MOST_SYMBOLS: usize = 20;
 
-/// At which ends a rule mentioned itself, before that became repetition.
+/// The ends at which a rule mentioned itself, before that became repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EndRecursion {
     pub(crate) left: bool,
     pub(crate) right: bool,
 }
 
-/// Where a symbol comes from.
+/// The source of a symbol.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
-    /// What it is called; empty if it is a part of a rule and has no name.
+    /// The symbol's name; empty if it is a part of a rule and has none.
     pub(crate) name: String,
     /// The rule that it is, or is a part of.
     pub(crate) rule: RuleId,
@@ -47,28 +47,28 @@ pub(super) struct RuleSymbol {
     pub(super) regular: bool,
 }
 
-/// What lowering made of a rule.
+/// The fate of a rule in lowering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RuleFate {
     /// The start rule does not lead to it.
     Unreachable,
     /// No sentence uses it.
     Useless,
-    /// It is a part of larger terminals only.
+    /// The rule is only a part of larger terminals.
     Absorbed,
-    /// It is one terminal, or one terminal and the empty string.
+    /// The rule is one terminal, or one terminal and the empty string.
     Terminal(Symbol),
-    /// It has productions.
+    /// The rule has productions.
     Productions {
-        /// Of this number.
+        /// The nonterminal of the productions.
         nonterminal: u32,
-        /// Is it regular all the same, but too large an automaton?
+        /// Is it regular nevertheless, but its automaton too large?
         regular: bool,
     },
 }
 
-/// Where a symbol stands in the grammar text, with its number if it is a terminal: many symbols that repetition makes
-/// have one place.
+/// The place of a symbol in the grammar text, with its number if it is a terminal: many symbols that
+/// repetition makes have one place.
 pub(crate) type Place = (RuleId, Span, Option<TerminalId>);
 
 /// A rule of the source.
@@ -78,7 +78,7 @@ pub(crate) struct RuleSource {
     pub(crate) span: Span,
     pub(crate) recursion: Option<EndRecursion>,
     pub(crate) fate: RuleFate,
-    /// Terminals of others that it went into (up to a bound on all such notes), ascending.
+    /// Terminals of other rules that it became part of (up to a bound on all such notes), ascending.
     pub(crate) inside: Vec<TerminalId>,
 }
 
@@ -88,11 +88,11 @@ pub(crate) struct Provenance {
     pub(crate) root: RuleId,
     pub(crate) rules: Vec<RuleSource>,
     pub(crate) terminals: Vec<Origin>,
-    /// Without number 0, the start.
+    /// Origins of nonterminals, from number 1 on: number 0 is the start.
     pub(crate) nonterminals: Vec<Origin>,
 }
 
-/// What the passes noted about rules.
+/// The notes that the passes left about rules.
 #[derive(Debug)]
 pub(super) struct Notes<'a> {
     pub(super) reachable: &'a [Vec<RuleId>],
@@ -101,8 +101,8 @@ pub(super) struct Notes<'a> {
     pub(super) absorbed: &'a [(RuleId, Symbol)],
 }
 
-/// The sources of all rules. `only_terminal` says which terminal a nonterminal stands for that is a terminal
-/// or empty. Linear.
+/// Returns the sources of all rules. `only_terminal` returns the terminal that a nonterminal stands for, if
+/// it is a terminal or empty. Linear.
 pub(super) fn rules(
     work: &WorkGrammar,
     notes: &Notes<'_>,
@@ -156,22 +156,22 @@ pub(super) fn rules(
 }
 
 impl Lowered {
-    /// Where a nonterminal comes from; `None` for the start.
+    /// Returns the source of a nonterminal; `None` for the start.
     fn origin(&self, nonterminal: NonterminalId) -> Option<&Origin> {
         nonterminal.index().checked_sub(1).map(|at| &self.provenance.nonterminals[at])
     }
 
-    /// The rule that a nonterminal is, or is a part of.
+    /// Returns the rule that a nonterminal is, or is a part of.
     pub(crate) fn rule_of(&self, nonterminal: NonterminalId) -> RuleId {
         self.origin(nonterminal).map_or(self.provenance.root, |origin| origin.rule)
     }
 
-    /// The source of the rule that a nonterminal is, or is a part of.
+    /// Returns the source of the rule that a nonterminal is, or is a part of.
     pub(crate) fn rule(&self, nonterminal: NonterminalId) -> &RuleSource {
         &self.provenance.rules[self.rule_of(nonterminal).index()]
     }
 
-    /// Is the nonterminal only a part of its rule, and where in the text does it stand?
+    /// Is the nonterminal only a part of its rule? Also returns its place in the text.
     pub(crate) fn part(&self, nonterminal: NonterminalId) -> (bool, Span) {
         let rule = self.rule(nonterminal);
         match self.origin(nonterminal) {
@@ -180,7 +180,7 @@ impl Lowered {
         }
     }
 
-    /// Where a symbol stands in the grammar text.
+    /// Returns the place of a symbol in the grammar text.
     pub(crate) fn place(&self, symbol: Slot) -> Place {
         match symbol {
             Slot::Terminal(terminal) => {
@@ -193,7 +193,7 @@ impl Lowered {
         }
     }
 
-    /// The nonterminal's name: its rule's, with a number where it is only a part of it.
+    /// Names a nonterminal: after its rule, with a number if it is only a part of it.
     pub(crate) fn name(&self, nonterminal: NonterminalId) -> String {
         let Some(origin) = self.origin(nonterminal) else { return "start".to_owned() };
         match origin.name.as_str() {
@@ -202,7 +202,7 @@ impl Lowered {
         }
     }
 
-    /// The dotted rule as text, `a ::= b . c`, cut where it is long.
+    /// Shows a dotted rule as text, `a ::= b . c`, cut where it is long.
     pub(crate) fn show(&self, dot: Dot) -> String {
         let at = dot.0 as usize;
         let is_end =
@@ -232,7 +232,7 @@ impl Lowered {
         text
     }
 
-    /// Memory of all this file is about, in bytes.
+    /// Memory of the provenance, in bytes.
     pub(crate) fn source_bytes(&self) -> usize {
         let origins = self.provenance.terminals.iter().chain(&self.provenance.nonterminals);
         let origins = origins.map(|origin| size_of_val(origin) + origin.name.len());
@@ -244,13 +244,13 @@ impl Lowered {
         origins.sum::<usize>() + names.sum::<usize>() + rules.sum::<usize>()
     }
 
-    /// How a terminal is written, for display: as its rule is called, or by its automaton. Linear in that.
+    /// Names a terminal for display: after its rule, or by its automaton. Linear in that.
     pub(crate) fn terminal_name(&self, terminal: TerminalId) -> String {
         let known = self.terminal_names[terminal.index()].clone();
         known.unwrap_or_else(|| shown_automaton(self.scanner.dfa(terminal)))
     }
 
-    /// How all terminals are written.
+    /// Names all terminals.
     #[cfg(test)]
     pub(crate) fn terminal_names(&self) -> Vec<String> {
         (0..self.terminal_names.len())
@@ -259,7 +259,7 @@ impl Lowered {
             .collect()
     }
 
-    /// What a symbol is called.
+    /// Names a symbol.
     pub(crate) fn symbol_name(&self, slot: Slot) -> String {
         match slot {
             Slot::Terminal(terminal) => self.terminal_name(terminal),

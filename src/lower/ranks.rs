@@ -1,42 +1,49 @@
-//! Counted repeats: which dotted rules allow all that others do (simulation of dotted rules).
+//! Dominance between dotted rules: a simulation preorder on nonterminals, found in the productions.
 //!
-//! In `X{0,9}` the items that have used 2 and 5 of the 9 parts differ by their count alone. Begun at the same
-//! place, the one with the least count allows all that the other does: it may end where that may, and have
-//! more parts. So a parser set needs the least count only; otherwise all combinations of counts at all levels
-//! of nesting would be sets of their own. Below the minimum of `X{3,9}` counts stay apart.
+//! A dominates B if every continuation of B is one of A. In `X{0,9}` the items that have used 2 and 5 of the
+//! 9 parts differ by their count alone. If both began at the same place, the lower count dominates: it may
+//! end where the other may, and have more parts. So a parser set needs only the lowest count; otherwise every
+//! combination of counts at all levels of nesting would be a set of its own. Below the minimum of `X{3,9}`
+//! counts stay apart.
 //!
-//! This is seen in the productions, whatever they were made of. A nonterminal that occurs at the beginning of
-//! productions alone is completed into those productions, so what may follow it is known from them: its
-//! *contexts*, each a production's left-hand side and the symbols that are left of it. `A` ranks before `B`
-//! if each context of `B` is one of `A`, or has the same symbols left and a left-hand side that ranks behind
-//! that of one of `A`. Both have to be predicted in the same sets, which holds if all ways to predict them
-//! begin at one nonterminal. Nonterminals that rank one behind the other make a *chain*. Linear in the
-//! productions, but for a few comparisons for each nonterminal.
+//! Method: a nonterminal that occurs only at the beginning of productions is completed into those
+//! productions, so its continuations are known from them: its *contexts*, each a production's left-hand side
+//! and the symbols left of it. `A` ranks before `B` if each context of `B` is one of `A`, or has the same
+//! symbols left and a left-hand side that ranks behind that of one of `A`. Both must be predicted in the same
+//! sets, which holds if all ways to predict them begin at one nonterminal. Nonterminals that rank one behind
+//! the other form a *chain*:
+//!
+//! ```text
+//! X{0,3} is  X ::= c1 | c2 | c3    c1 ::= x    c2 ::= c1 x    c3 ::= c2 x
+//! contexts   c1: X, c2 with x left    c2: X, c3 with x left    c3: X      chain   c1 before c2 before c3
+//! ```
+//!
+//! Linear in the productions, and a few comparisons for each nonterminal.
 
 use hashbrown::HashMap;
 
 use super::cfg::{Cfg, Dot, NonterminalId, Slot};
 
-/// Contexts of a nonterminal beyond which it is in no chain. A part of a counted repeat has three.
+/// Number of contexts of a nonterminal beyond which it is in no chain. A part of a counted repeat has three.
 const MAX_CONTEXTS: usize = 16;
 
-/// Chains of one place that a nonterminal is tried on, the newest first.
+/// Number of chains of one place that a nonterminal is tried on, the newest first.
 const MAX_CHAINS: usize = 8;
 
-/// Where a dotted rule stands among those of its class. Of the items of one class and one origin, the one
-/// that comes first allows all that the others do.
+/// The rank of a dotted rule in its class. Of the items of one class and one origin, the first dominates the
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rank {
     /// Dotted rules with the same symbols left, in productions whose left-hand sides are comparable.
     pub(crate) class: u32,
-    /// Its place in the class.
+    /// Position in the class; the first dominates.
     pub(crate) place: u32,
 }
 
 /// The ranks of a grammar's dotted rules.
 #[derive(Debug, Default)]
 pub(super) struct Ranks {
-    /// By dot; empty if there is no class of two.
+    /// Ranks by dot; empty if no class has two members.
     ranks: Vec<Option<Rank>>,
 }
 
@@ -54,7 +61,7 @@ impl Ranks {
         size_of_val(&*self.ranks)
     }
 
-    /// The ranks of `cfg`, which does not have them yet.
+    /// Computes the ranks of `cfg`, which does not have them yet.
     pub(super) fn of(cfg: &Cfg) -> Self {
         let mut suffixes = Suffixes::default();
         let starts = Starts::of(cfg, &mut suffixes);
@@ -92,7 +99,7 @@ impl Ranks {
     }
 }
 
-/// Whose left-hand sides a class has.
+/// The left-hand sides that a class has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Nonterminal(NonterminalId),
@@ -104,7 +111,8 @@ enum Owner {
 struct Suffixes(HashMap<(Slot, u32), u32>);
 
 impl Suffixes {
-    /// The numbers of all suffixes of a production, the longest first. The last is the empty one, number 0.
+    /// Returns the numbers of all suffixes of a production, the longest first. The last is the empty one,
+    /// number 0.
     fn of(&mut self, cfg: &Cfg, first: Dot) -> Vec<u32> {
         let mut numbers = vec![0];
         for slot in cfg.symbols(first).collect::<Vec<_>>().into_iter().rev() {
@@ -118,19 +126,21 @@ impl Suffixes {
     }
 }
 
-/// What follows a nonterminal at the beginning of a production, and that production's left-hand side.
+/// The symbols left after a nonterminal at the beginning of a production, and that production's left-hand
+/// side.
 type Context = (u32, NonterminalId);
 
-/// The nonterminals that occur at the beginning of productions alone.
+/// The nonterminals that occur only at the beginning of productions.
 #[derive(Debug)]
 struct Starts {
-    /// By nonterminal; empty for others.
+    /// Contexts by nonterminal; empty for others.
     contexts: Vec<Vec<Context>>,
-    /// Those nonterminals, each behind the left-hand sides of its contexts, cycles apart.
+    /// Order of these nonterminals: each is behind the left-hand sides of its contexts, but in cycles.
     order: Vec<NonterminalId>,
 }
 
 impl Starts {
+    /// Finds the nonterminals that only begin productions, with their contexts.
     fn of(cfg: &Cfg, suffixes: &mut Suffixes) -> Self {
         let count = cfg.nonterminal_count();
         let (mut uses, mut only_first) = (vec![Vec::new(); count], vec![true; count]);
@@ -143,7 +153,7 @@ impl Starts {
                 }
             }
         }
-        // Which parts of a list in any order have come is no matter of the productions: a part is never another.
+        // Productions do not tell which parts of a list in any order have come, so no part dominates another.
         for (_, list) in cfg.lists().iter() {
             for symbol in list.parts.iter().chain([&list.symbol, &list.part]) {
                 only_first[symbol.index()] = false;
@@ -185,18 +195,19 @@ fn outside_in(contexts: &[Vec<Context>]) -> Vec<NonterminalId> {
     order
 }
 
-/// Nonterminals that rank one behind the other.
+/// Chains of nonterminals that rank one behind the other.
 #[derive(Debug)]
 struct Chains {
-    /// By nonterminal: its chain, and how many rank behind it there.
+    /// Chain of each nonterminal, and how many rank behind it there.
     members: Vec<Option<(u32, u32)>>,
     lengths: Vec<u32>,
 }
 
 impl Chains {
+    /// Builds the chains, outer nonterminals first: each is appended to a chain that it ranks before.
     fn of(starts: &Starts) -> Self {
         let mut chains = Self { members: vec![None; starts.contexts.len()], lengths: Vec::new() };
-        // By nonterminal: one that is predicted wherever it is, and without which it never is.
+        // By nonterminal: one that is predicted in the same sets; itself if none is known.
         let mut places: Vec<Option<NonterminalId>> = vec![None; starts.contexts.len()];
         // By place: the last of each chain.
         let mut lasts: HashMap<NonterminalId, Vec<NonterminalId>> = HashMap::new();
@@ -226,7 +237,7 @@ impl Chains {
         chains
     }
 
-    /// Does what has the contexts `general` allow all that one with `special` does?
+    /// Does a nonterminal with the contexts `general` dominate one with `special`?
     fn is_before(&self, general: &[Context], special: &[Context]) -> bool {
         special.iter().all(|&(rest, outer)| {
             general.iter().any(|&(other_rest, other)| {
@@ -255,13 +266,13 @@ impl Chains {
         }
     }
 
-    /// The chain of a nonterminal, if it is one of several there.
+    /// Returns the chain of a nonterminal, if the chain has several members.
     fn of_nonterminal(&self, nonterminal: NonterminalId) -> Option<u32> {
         let (chain, _) = self.members[nonterminal.index()]?;
         (self.lengths[chain as usize] > 1).then_some(chain)
     }
 
-    /// How many of its chain rank before it.
+    /// Returns how many of its chain rank before it.
     fn place(&self, nonterminal: NonterminalId) -> u32 {
         self.members[nonterminal.index()].map_or(0, |(chain, at)| self.lengths[chain as usize] - 1 - at)
     }

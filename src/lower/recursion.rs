@@ -1,9 +1,9 @@
-//! Recursion at the ends of a rule becomes repetition.
+//! Turns recursion at the ends of a rule into repetition (Arden's rule).
 //!
-//! For `X ::= A X | X C | X D X | X X | B` the least solution is `P (D P)*` with `P = A* B C*`, whatever
-//! else the parts `A B C D` mention (for `X X`, `D` is empty): the same language, so masks do not
-//! change. It makes linear rules regular (`ws ::= ([ \t\n] ws)?`), keeps the parser's stack flat on
-//! right-recursive lists, and takes the ambiguity out of `e ::= e "+" e | n`.
+//! For `X ::= A X | X C | X D X | X X | B` the least solution is `P (D P)*` with `P = A* B C*`, whatever else
+//! the parts `A B C D` mention (for `X X`, `D` is empty): the same language, so masks do not change. It makes
+//! linear rules regular (`ws ::= ([ \t\n] ws)?`), keeps the parser's stack flat on right-recursive lists, and
+//! removes the ambiguity of `e ::= e "+" e | n`.
 
 use super::{provenance::EndRecursion, work::WorkGrammar};
 use crate::{
@@ -12,23 +12,23 @@ use crate::{
     limits::{LimitExceeded, Limits},
 };
 
-/// Alternatives of one rule beyond which it is left alone: expanding optional tails must not run away.
+/// Number of alternatives beyond which a rule is left alone: expanding optional tails must not run away.
 const MAX_ALTERNATIVES: usize = 1_000;
 
-/// The alternatives of a rule by how they mention the rule at their ends.
+/// The alternatives of a rule, by how they mention the rule at their ends.
 #[derive(Default)]
 struct Ends {
-    /// `A` of `A X`.
+    /// The parts `A` of `A X`.
     before: Vec<ExprId>,
-    /// `C` of `X C`.
+    /// The parts `C` of `X C`.
     after: Vec<ExprId>,
-    /// `D` of `X D X`.
+    /// The parts `D` of `X D X`.
     between: Vec<ExprId>,
-    /// `B`.
+    /// The alternatives `B`.
     rest: Vec<ExprId>,
 }
 
-/// Rewrites every rule that mentions itself at an end of an alternative; returns which, and at which ends.
+/// Rewrites every rule that mentions itself at an end of an alternative; returns these rules and ends.
 pub(super) fn to_repetition(
     work: &mut WorkGrammar,
     components: &[Vec<RuleId>],
@@ -51,8 +51,8 @@ pub(super) fn to_repetition(
     Ok(rewritten)
 }
 
-/// The rule's body as a list of sequences, with optional and alternative groups at their ends expanded
-/// where they mention the rule. `None` if there are none that do, or too many.
+/// Returns the rule's body as a list of sequences, with optional and alternative groups at their ends
+/// expanded where they mention the rule. `None` if there are none that do, or too many.
 fn alternatives(
     work: &mut WorkGrammar,
     rule: RuleId,
@@ -77,7 +77,7 @@ fn alternatives(
     Ok(recursive.then_some(done))
 }
 
-/// If the first or last part is a group that begins or ends with the rule, the sequences it stands for.
+/// Expands the first or last part if it is a group that begins or ends with the rule.
 fn expand_end(
     work: &mut WorkGrammar,
     rule: RuleId,
@@ -108,7 +108,8 @@ fn expand_end(
     Ok(None)
 }
 
-/// Does a group of alternatives, sequences and options begin or end with the rule? Bounded look inside.
+/// Does a group of alternatives, sequences and options begin or end with the rule? Its depth of search is
+/// bounded.
 fn mentions_at_end(work: &WorkGrammar, expr: ExprId, rule: RuleId) -> bool {
     let mut stack = vec![expr];
     for _ in 0..MAX_ALTERNATIVES {
@@ -129,8 +130,8 @@ fn is_rule(work: &WorkGrammar, expr: ExprId, rule: RuleId) -> bool {
     matches!(work.expr(expr), Expr::Rule(found) if *found == rule)
 }
 
-/// Sorts the alternatives into A, C, D and B; `X ::= X` says nothing and is dropped, and so are `X X X` and longer
-/// ones beside `X X`.
+/// Sorts the alternatives into A, C, D and B. `X ::= X` says nothing and is dropped, and so are `X X X` and
+/// longer ones beside `X X`.
 fn sort(
     work: &mut WorkGrammar,
     rule: RuleId,
@@ -165,7 +166,7 @@ fn sort(
     Ok(ends)
 }
 
-/// `P (D P)*` with `P = A* B C*`.
+/// Returns `P (D P)*` with `P = A* B C*`.
 fn solve(work: &mut WorkGrammar, ends: Ends, limits: &Limits) -> Result<ExprId, LimitExceeded> {
     let mut parts = Vec::new();
     if !ends.before.is_empty() {

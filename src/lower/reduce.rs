@@ -15,22 +15,22 @@ use hashbrown::HashSet;
 
 use crate::{grouped::Grouped, ids::TerminalId, scanner::TerminalDfa};
 
-/// What is left of [`Emitted`], in new numbers.
+/// The reduced grammar, in new numbers.
 #[derive(Debug)]
 pub(super) struct Reduced {
     pub(super) cfg: Cfg,
     pub(super) terminals: Vec<Arc<TerminalDfa>>,
     pub(super) terminal_names: Vec<Option<String>>,
     pub(super) terminal_origins: Vec<Origin>,
-    /// Which terminals stand only after items that are new in their array.
+    /// Does each terminal stand only after items that are new in their array?
     pub(super) after_new: Vec<bool>,
-    /// Where nonterminals come from; the start, which has no rule of its own, as the root.
+    /// Origins of nonterminals; the start, which has no rule of its own, counts as the root.
     pub(super) nonterminal_origins: Vec<Origin>,
-    /// What became of the numbers in [`Emitted`].
+    /// New numbers of the symbols of [`Emitted`].
     pub(super) numbers: Numbers,
 }
 
-/// The reduced grammar; `None` if no sentence is left. Linear.
+/// Reduces the grammar; `None` if no sentence is left. Linear.
 pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let count = emitted.nonterminals.len();
     let is_text = |symbol: &Symbol| matches!(symbol, Symbol::Terminal(_));
@@ -110,7 +110,7 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     Some(reduced)
 }
 
-/// The nonterminal of the end that follows each slot.
+/// Returns the left-hand side of each slot: the nonterminal of the end that follows it.
 fn left_hand_sides(slots: &[Slot]) -> Vec<NonterminalId> {
     let mut current = NonterminalId(0);
     let mut lhs: Vec<NonterminalId> = slots
@@ -127,7 +127,7 @@ fn left_hand_sides(slots: &[Slot]) -> Vec<NonterminalId> {
     lhs
 }
 
-/// New numbers in order of first use; what is not used gets none.
+/// New numbers in order of first use; unused symbols get none.
 #[derive(Debug)]
 pub(super) struct Numbers {
     nonterminals: Vec<Option<NonterminalId>>,
@@ -138,7 +138,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// What is `old` called now, if any sentence uses it?
+    /// Returns the new name of a symbol, if any sentence uses it.
     pub(super) fn renamed(&self, old: Symbol) -> Option<Symbol> {
         match old {
             Symbol::Terminal(old) => self.terminals[old as usize].map(|new| Symbol::Terminal(new.raw())),
@@ -146,7 +146,7 @@ impl Numbers {
         }
     }
 
-    /// A list of parts in any order, if any sentence uses it. Its productions are those for one part and for
+    /// Returns a list in any order, if any sentence uses it. Its productions are those for one part and for
     /// more, in this order; the latter is missing if nothing can stand between two parts.
     fn list(&self, list: &EmittedList, productive: &[bool], productions: &[Vec<Dot>]) -> Option<List> {
         let symbol = self.nonterminals[list.list as usize]?;
@@ -167,6 +167,7 @@ impl Numbers {
         })
     }
 
+    /// Returns the symbol with its new number, by order of first use.
     fn slot(&mut self, symbol: Symbol) -> Slot {
         match symbol {
             Symbol::Terminal(old) => {
@@ -187,9 +188,9 @@ impl Numbers {
     }
 }
 
-/// Which nonterminals derive a string of symbols for which `base` holds: the usual count of open
-/// symbols per production. Linear. The productions of lists in any order say too little of them: they derive
-/// something once their parts say so.
+/// Marks the nonterminals that derive a string of symbols for which `base` holds: the usual worklist with a
+/// count of open symbols per production. Linear. A list in any order is not judged by its productions: it
+/// derives something once its parts do.
 fn derives(
     count: usize,
     productions: &[(u32, Vec<Symbol>)],
@@ -201,6 +202,7 @@ fn derives(
     let mut missing: Vec<usize> = Vec::with_capacity(productions.len());
     let mut found = vec![false; count];
     let mut work = Vec::new();
+    // Counts the symbols of each production that are still open, and notes who uses each nonterminal.
     for (index, (lhs, symbols)) in (0..).zip(productions) {
         let mut open = 0;
         for symbol in symbols.iter().filter(|symbol| !base(symbol)) {
@@ -215,6 +217,7 @@ fn derives(
         }
     }
     let uses = Grouped::new(count, || uses.iter().copied());
+    // The lists are looked at again whenever the worklist is empty.
     loop {
         while let Some(nonterminal) = work.pop() {
             for &production in uses.of(nonterminal) {
@@ -240,7 +243,7 @@ fn derives(
     }
 }
 
-/// Which nonterminals derive the empty string: those of productions without terminals.
+/// Marks the nonterminals that derive the empty string, by productions without terminals.
 fn nullable(slots: &[Slot], productions: &[Vec<Dot>]) -> Vec<bool> {
     let symbols = |&Dot(dot): &Dot| {
         let slots = slots[dot as usize..].iter().take_while(|slot| !matches!(slot, Slot::End(_)));

@@ -1,4 +1,4 @@
-//! Which expressions are regular, how large their automata may get, and their regular expression.
+//! Finds the regular expressions of a grammar, estimates their automata, and writes them as one expression.
 //!
 //! An expression is regular if no recursive rule is below it. One with an automaton below has no regular
 //! expression of reasonable size: it is regular, but never folded. Sizes are estimates of NFA states; they
@@ -12,10 +12,10 @@ use crate::{
     ids::{ExprId, RuleId},
 };
 
-/// Nesting of expressions beyond which nothing is folded, so that recursion over a [`Hir`] is shallow.
+/// Depth of nesting beyond which nothing is folded, so that recursion over a [`Hir`] is shallow.
 const MAX_DEPTH: u32 = 100;
 
-/// Size and nesting of a regular expression, and whether there is one: automata have none.
+/// Size and nesting of a regular expression, and whether it is opaque, as automata are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     size: u32,
@@ -23,7 +23,7 @@ struct Extent {
     opaque: bool,
 }
 
-/// What [`analyse`] found.
+/// The result of [`analyse`].
 #[derive(Debug)]
 pub(super) struct Regular {
     exprs: Vec<Option<Extent>>,
@@ -42,20 +42,21 @@ impl Regular {
         })
     }
 
-    /// About how many NFA states the expression needs; as many as can be said if it is not regular.
+    /// Estimates how many NFA states the expression needs; `usize::MAX` if it is not regular.
     pub(super) fn size(&self, expr: ExprId) -> usize {
         self.exprs[expr.index()].map_or(usize::MAX, |extent| extent.size as usize)
     }
 
-    /// Lets only those be regular of which `keep` says so, by number. What is inside of them stays as it is.
+    /// Keeps as regular only the expressions for which `keep` is set, by number. Their parts stay as they
+    /// are.
     pub(super) fn retain(&mut self, keep: &[bool]) {
         for (extent, &keep) in self.exprs.iter_mut().zip(keep) {
             *extent = extent.filter(|_| keep);
         }
     }
 
-    /// The regular expression of an expression for which [`is_within`](Self::is_within) said yes.
-    /// Recursion is as deep as the expression, which is at most `MAX_DEPTH`.
+    /// Writes an expression, for which [`is_within`](Self::is_within) is true, as one regular expression.
+    /// Recursion is as deep as the expression, at most `MAX_DEPTH`.
     pub(super) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {
         match work.expr(expr) {
             // Where there is an automaton, the answer was no.
@@ -77,7 +78,7 @@ impl Regular {
     }
 }
 
-/// Looks at every expression below the given rules, callees first. `O(n log n)`.
+/// Analyses every expression below the given rules, callees first. `O(n log n)`.
 pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular {
     let mut exprs: Vec<Option<Extent>> = vec![None; work.exprs().len()];
     let mut seen = vec![false; work.exprs().len()];
@@ -106,6 +107,7 @@ pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular
     Regular { exprs }
 }
 
+/// Returns the extent of an expression from those of its parts; `None` if it is not regular.
 fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<Extent> {
     let of = |part: &ExprId| known[part.index()];
     let join = |parts: &[ExprId]| {
@@ -143,12 +145,12 @@ fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<
             depth: part.depth + 1,
             opaque: part.opaque,
         }),
-        // Some are, but with an exponential number of states.
+        // Some are regular, but with an exponential number of states.
         Expr::AnyOrder(_) => None,
     }
 }
 
-/// About how many NFA states a pattern needs. Patterns come from parsers that bound their nesting.
+/// Estimates how many NFA states a pattern needs. Patterns come from parsers that bound their nesting.
 fn hir_size(hir: &Hir) -> u32 {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     match hir.kind() {

@@ -1,10 +1,12 @@
-//! Regular alternatives of a repetition become runs: `(A | R)*` is `R* (A R*)*`, and up to `n` of `A | R` are up to `n` of
-//! them with no `R` next to an `R`, where an `R` after an `R` is an `R`.
+//! Factors regular alternatives out of repetitions, so that adjacent regular parts form one terminal.
 //!
-//! Inner repetitions go first: any number of `x{1,9}` is any number of `x`. The language is the same, by the expression and not by how it is written: a text between two parts that are not
-//! regular is one run of the regular ones. So `(element | text | ws)*` has one terminal where texts and spaces may
-//! meet in any number and order, and a run can be read in one way only, where each split of it into terminals was a
-//! way of its own before.
+//! `(A | R)*` becomes `R* (A R*)*`, and up to `n` of `A | R` become up to `n` of them with no `R` next to an
+//! `R`, if `R R` is an `R`. Inner repetitions go first: any number of `x{1,9}` is any number of `x`.
+//!
+//! The language is the same, whatever the notation: the text between two parts that are not regular is one
+//! *run* of the regular ones. So `(element | text | ws)*` has one terminal where texts and spaces may meet in
+//! any number and order, and a run can be read in one way only, where each split into terminals was a way of
+//! its own before.
 
 use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, Repetition};
@@ -17,18 +19,18 @@ use crate::{
     scanner,
 };
 
-/// Alternatives of one repetition beyond which it is left alone, rules looked through included.
+/// Number of alternatives of one repetition beyond which it is left alone, rules looked through included.
 const MAX_ALTERNATIVES: usize = 200;
 
-/// Counts up to which the parts of a repetition are told apart one by one; three expressions each.
+/// Count up to which the parts of a repetition are numbered one by one; three expressions each.
 const MOST_COUNTED: u32 = 256;
 
-/// Automata tried in all; beyond, repetitions are left alone. A few ms each at most.
+/// Number of automata tried in all; beyond it, repetitions are left alone. A few ms each at most.
 const MAX_TRIES: usize = 400;
 
-/// Rewrites the repetitions below the given rules. Adds the rules that this makes to them, and returns whether anything
-/// was rewritten. About linear in the grammar, and an automaton within the folding budget for each repetition of both
-/// kinds of parts.
+/// Rewrites the repetitions below the given rules. Adds the new rules to them, and returns whether anything
+/// was rewritten. About linear in the grammar, and an automaton within the folding budget for each repetition
+/// that has both kinds of parts.
 pub(super) fn to_runs(
     work: &mut WorkGrammar,
     regular: &Regular,
@@ -56,7 +58,7 @@ pub(super) fn to_runs(
     Ok(true)
 }
 
-/// The repetitions below the given rules, inner ones first, and at most a bounded number of them.
+/// Lists the repetitions below the given rules, inner ones first, up to a bound.
 fn repetitions(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Vec<ExprId> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for &rule in components.iter().flatten() {
@@ -88,12 +90,13 @@ struct Pass<'a> {
     regular: &'a Regular,
     limits: &'a Limits,
     tries: usize,
-    /// Rules made of the parts of rules that are not regular, by rule and by whether inner repetitions were opened.
+    /// Rules made of the parts of rules that are not regular, by rule and by whether inner repetitions were
+    /// opened.
     rests: HashMap<(RuleId, bool), RuleId>,
 }
 
 impl Pass<'_> {
-    /// What a repetition becomes, if it has parts of both kinds.
+    /// Rewrites a repetition, if it has parts of both kinds.
     fn runs(&mut self, work: &mut WorkGrammar, expr: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
         match *work.expr(expr) {
             Expr::Repeat { part, min, max: None } => self.unbounded(work, part, min),
@@ -106,8 +109,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Up to `max` parts, the regular ones of which never stand side by side: where any number of those in a row is one
-    /// of them, any text can be read so, with no more parts.
+    /// Rewrites up to `max` parts so that regular ones are never adjacent: if any number of those in a row is
+    /// one of them, every text can be read so, with no more parts.
     fn counted(
         &mut self,
         work: &mut WorkGrammar,
@@ -118,6 +121,7 @@ impl Pass<'_> {
         let Some(Parts { regular: mut runs, mut others, rests, .. }) = self.parts(work, part, false) else {
             return Ok(None);
         };
+        // A run after a run must be a run: gives up the largest part until that holds.
         while !self.absorbs_itself(work, &runs) {
             let Some(largest) = (0..runs.len()).max_by_key(|&at| self.regular.size(runs[at])) else {
                 return Ok(None);
@@ -134,7 +138,7 @@ impl Pass<'_> {
             return work.repeat(run, min, Some(1), limits).map(Some);
         }
         let other = work.alternatives(others, limits)?;
-        // So many parts, the last of which is no run, or is one.
+        // For each number of parts: texts whose last part is no run, and texts whose last part is one.
         let (mut after_other, mut after_run) = (work.sequence(Vec::new(), limits)?, None);
         let mut all = Vec::new();
         for _ in 0..max {
@@ -150,7 +154,7 @@ impl Pass<'_> {
         work.alternatives(all, limits).map(Some)
     }
 
-    /// Is one of these after another one of them, too? Then so is any number.
+    /// Is one of these after another one of them, too? Then so is any number of them.
     fn absorbs_itself(&mut self, work: &WorkGrammar, parts: &[ExprId]) -> bool {
         if parts.is_empty() {
             return true;
@@ -167,6 +171,8 @@ impl Pass<'_> {
         dfa(&one).is_some_and(|one| one.len() <= self.limits.fold_states && Some(&one) == dfa(&two).as_ref())
     }
 
+    /// Rewrites `min` or more parts as runs of the regular ones between the others: `(A | R)*` becomes
+    /// `R* (A R*)*`.
     fn unbounded(
         &mut self,
         work: &mut WorkGrammar,
@@ -180,9 +186,9 @@ impl Pass<'_> {
         if regular.is_empty() || (others.is_empty() && rests.is_empty() && !opened) {
             return Ok(None);
         }
-        // Any number of times, if no times are as good as some.
+        // If a part may be empty, `min` of them may be too.
         let min = if nullable { 0 } else { min };
-        // As many of the regular parts as make one small automaton together.
+        // Keeps as many regular parts as make one small automaton together.
         while !self.is_foldable(work, &regular) {
             let Some(largest) = (0..regular.len()).max_by_key(|&at| self.regular.size(regular[at])) else {
                 return Ok(None);
@@ -219,7 +225,7 @@ impl Pass<'_> {
         Ok(Some(rewritten))
     }
 
-    /// Is any number of these one terminal within the budget?
+    /// Is any number of these parts one terminal within the budget?
     fn is_foldable(&mut self, work: &WorkGrammar, parts: &[ExprId]) -> bool {
         self.tries += 1;
         let most = self.limits.fold_states.saturating_mul(2);
@@ -234,7 +240,7 @@ impl Pass<'_> {
     }
 }
 
-/// What is repeated, as alternatives.
+/// The alternatives of a repeated part.
 #[derive(Default)]
 struct Parts {
     regular: Vec<ExprId>,
@@ -248,8 +254,9 @@ struct Parts {
 }
 
 impl Pass<'_> {
-    /// The alternatives of a repeated part, through groups and rules, and through inner repetitions if they are to be
-    /// `opened`: any number of `x{0,9} | y+` is any number of `x | y`. `None` if there are too many.
+    /// Collects the alternatives of a repeated part, through groups and rules, and through inner repetitions
+    /// if they are to be `opened`: any number of `x{0,9} | y+` is any number of `x | y`. `None` if there are
+    /// too many.
     fn parts(&self, work: &WorkGrammar, part: ExprId, opened: bool) -> Option<Parts> {
         let largest = self.limits.fold_states.saturating_mul(2);
         let mut parts = Parts::default();
@@ -289,8 +296,8 @@ impl Pass<'_> {
         Some(parts)
     }
 
-    /// Mentions of rules that are what is left of others without their regular parts. Rules, because what is left may
-    /// hold the repetition itself.
+    /// Mentions rules that are the rest of others without their regular parts. They are rules because the
+    /// rest may contain the repetition itself.
     fn rests(
         &mut self,
         work: &mut WorkGrammar,
@@ -314,7 +321,7 @@ impl Pass<'_> {
     }
 }
 
-/// Is a rule's body one that is looked into?
+/// Is a rule's body looked through?
 fn is_open(work: &WorkGrammar, rule: RuleId, opened: bool) -> bool {
     match work.expr(work.body(rule)) {
         Expr::Alternatives(_) => true,

@@ -1,4 +1,4 @@
-//! How short texts can be: of nonterminals, and of what is left of a production.
+//! Lengths of shortest texts: of nonterminals, and of the rests of productions.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -9,20 +9,20 @@ use super::{
     cfg::{Cfg, Dot, Slot},
 };
 
-/// The length of a text that there is not.
+/// The length of a text that does not exist.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Where nonterminals stand in productions.
+/// The uses of nonterminals in productions.
 #[derive(Debug)]
 pub(crate) struct Uses {
-    /// By nonterminal: numbers of the productions that use it, once for each use.
+    /// Numbers of the productions that use each nonterminal, once for each use.
     pub(crate) productions: Vec<Vec<u32>>,
-    /// By number of production: its first dot.
+    /// First dot of each production.
     pub(crate) firsts: Vec<Dot>,
 }
 
 impl Uses {
-    /// Linear in the productions.
+    /// Collects all uses. Linear in the productions.
     pub(crate) fn new(cfg: &Cfg) -> Self {
         let mut uses = Self { productions: vec![Vec::new(); cfg.nonterminal_count()], firsts: Vec::new() };
         let mut at_start = true;
@@ -39,12 +39,13 @@ impl Uses {
     }
 }
 
-/// The shortest text of each nonterminal, as its length in bytes (saturating below [`NEVER`]) and the production it
-/// is of, given the lengths of the terminals' shortest: Knuth's generalisation of Dijkstra's algorithm.
-/// `O(n log n)` for `n` symbols in productions.
+/// Returns the shortest text of each nonterminal: its length in bytes (saturating below [`NEVER`]) and its
+/// production. Takes the lengths of the terminals' shortest texts. Knuth's generalisation of Dijkstra's
+/// algorithm, `O(n log n)` for `n` symbols in productions.
 pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, Dot)> {
     let mut found = vec![(NEVER, Cfg::START); cfg.nonterminal_count()];
     let mut heap = BinaryHeap::new();
+    // By production: the number of nonterminals whose shortest text is unknown, and the length of the others.
     let mut open: Vec<(usize, u64)> = Vec::with_capacity(uses.firsts.len());
     let lists = ListsByPart::new(cfg);
     for (number, &first) in uses.firsts.iter().enumerate() {
@@ -61,6 +62,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
         }
     }
     while let Some(Reverse((length, nonterminal, number))) = heap.pop() {
+        // They come in order of length, so the first production of a nonterminal is a shortest one.
         if found[nonterminal].0 != NEVER {
             continue;
         }
@@ -74,6 +76,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
                 heap.push(Reverse((*total, lhs.index(), number as usize)));
             }
         }
+        // A list is measured again whenever a part of it is known.
         for &list in lists.with(nonterminal) {
             let list = cfg.lists().get(list);
             let length = shortest_list(cfg, list, terminals, &found);
@@ -109,7 +112,7 @@ impl ListsByPart {
     }
 }
 
-/// The shortest text of a list in any order, by those of its parts that were found.
+/// Length of the shortest text of a list in any order, by the parts that were found.
 fn shortest_list(cfg: &Cfg, list: &List, terminals: &[u64], found: &[(u64, Dot)]) -> u64 {
     let separator = match cfg.slot(list.between) {
         Slot::Nonterminal(separator) => found[separator.index()].0,
@@ -119,7 +122,7 @@ fn shortest_list(cfg: &Cfg, list: &List, terminals: &[u64], found: &[(u64, Dot)]
     list.least_from(&list.choice.start(), |part| found[list.parts[part].index()].0, separator)
 }
 
-/// By dot the length of the shortest text of the symbols after it in its production, saturating below [`NEVER`].
+/// Length of the shortest text of the symbols after each dot in its production, saturating below [`NEVER`].
 /// Linear.
 pub(crate) fn rests(cfg: &Cfg, terminals: &[u64]) -> Vec<u64> {
     let shortest = shortest(cfg, terminals, &Uses::new(cfg));

@@ -1,17 +1,17 @@
-//! Which parts of a grammar are terminals: the two lexicalisations.
+//! The two lexicalisations: which parts of a grammar are terminals.
 
-/// Which parts of a grammar are terminals.
+/// The choice of the parts of a grammar that are terminals.
 ///
 /// With unbounded [`Lookahead`](crate::Lookahead) masks are the same. A finite `k` counts terminals, so it
 /// depends on this: only with [`Written`](Self::Written) does it mean what the paper's `k` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Terminals {
-    /// The largest regular parts, up to [`Limits::fold_states`](crate::Limits::fold_states) states each.
-    /// Fewest and largest terminals, so the fastest masks; whole statements may be one terminal.
+    /// The largest regular parts, up to [`Limits::fold_states`](crate::Limits::fold_states) states each. They
+    /// are few, so masks are fastest; a whole statement may be one terminal.
     #[default]
     Folded,
-    /// Those of a lexer that a person would write for the grammar (the scanner of the paper, 3.2):
+    /// The terminals of a lexer that a person would write for the grammar (the scanner of the paper, 3.2):
     ///
     /// * A literal is a terminal. A class, alone or repeated, is one.
     /// * A *token-like rule* is one: a rule over characters, such as `string`, `number`, `name` or `ws`. It

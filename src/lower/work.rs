@@ -16,20 +16,20 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct WorkGrammar {
     exprs: Vec<Expr>,
-    /// Where each expression stands in the text; empty for those that rewriting made.
+    /// The place of each expression in the text; empty for those that rewriting made.
     spans: Vec<Span>,
     bodies: Vec<ExprId>,
-    /// Name of each rule, and where it is defined.
+    /// Name of each rule, and the place of its definition.
     rules: Vec<(String, Span)>,
     root: RuleId,
     epsilon: Option<ExprId>,
-    /// Regular expressions of the source, as what they were taken apart into.
+    /// Regular expressions of the source, as the expressions they were taken apart into.
     regexes: HashSet<ExprId>,
 }
 
 impl WorkGrammar {
-    /// The grammar with its patterns taken apart down to literals and classes: whether they are put
-    /// together again as one automaton is decided like for any other expression, so no pattern is too large.
+    /// Copies a grammar with its patterns taken apart down to literals and classes. Whether they become one
+    /// automaton again is decided as for any other expression, so no pattern is too large.
     pub(super) fn from_ir(grammar: &Grammar, limits: &Limits) -> Result<Self, LimitExceeded> {
         let mut work = Self {
             exprs: Vec::with_capacity(grammar.exprs().len()),
@@ -77,7 +77,7 @@ impl WorkGrammar {
         Ok(work)
     }
 
-    /// Recursion is as deep as the pattern, which [`Pattern`] bounds.
+    /// Takes a pattern apart. Recursion is as deep as the pattern, which [`Pattern`] bounds.
     fn open_pattern(&mut self, hir: &Hir, limits: &Limits) -> Result<ExprId, LimitExceeded> {
         let all = |work: &mut Self, parts: &[Hir]| -> Result<Vec<ExprId>, LimitExceeded> {
             parts.iter().map(|part| work.open_pattern(part, limits)).collect()
@@ -122,12 +122,12 @@ impl WorkGrammar {
         &self.rules[rule.index()].0
     }
 
-    /// Where the rule is defined.
+    /// The place of the rule's definition.
     pub(super) fn rule_span(&self, rule: RuleId) -> Span {
         self.rules[rule.index()].1
     }
 
-    /// Where an expression stands in the text; empty if rewriting made it.
+    /// The place of an expression in the text; empty if rewriting made it.
     pub(super) fn expr_span(&self, expr: ExprId) -> Span {
         self.spans.get(expr.index()).copied().unwrap_or_default()
     }
@@ -142,7 +142,7 @@ impl WorkGrammar {
         expr.index() >= self.spans.len()
     }
 
-    /// A further rule that is a part of another and goes by its name.
+    /// Adds a rule that is a part of another and has its name.
     pub(super) fn add_rule(
         &mut self,
         of: RuleId,
@@ -161,7 +161,7 @@ impl WorkGrammar {
         self.bodies[rule.index()] = body;
     }
 
-    /// The expression with parts replaced by others that mean the same. Linear in what is below it.
+    /// Copies the expression with parts replaced by equivalent ones. Linear in what is below it.
     pub(super) fn replaced(
         &mut self,
         expr: ExprId,
@@ -169,7 +169,7 @@ impl WorkGrammar {
         limits: &Limits,
     ) -> Result<ExprId, LimitExceeded> {
         let mut known: HashMap<ExprId, ExprId> = HashMap::new();
-        // What is to be rebuilt, each once before and once after its parts.
+        // Expressions to rebuild: each comes up once before its parts, and again after them.
         let mut open = vec![(expr, false)];
         while let Some((here, parts_done)) = open.pop() {
             if known.contains_key(&here) {
@@ -210,7 +210,7 @@ impl WorkGrammar {
         Ok(*known.get(&expr).unwrap_or(&expr))
     }
 
-    /// A new expression over existing ones.
+    /// Adds an expression over existing ones.
     pub(super) fn push(&mut self, expr: Expr, limits: &Limits) -> Result<ExprId, LimitExceeded> {
         let exceeded =
             || LimitExceeded::new(Budget::Expressions, "expressions of a grammar", limits.expressions);
@@ -223,7 +223,7 @@ impl WorkGrammar {
         Ok(id)
     }
 
-    /// The sequence of these parts; one part is itself.
+    /// Returns the sequence of these parts; a single part is itself.
     pub(super) fn sequence(&mut self, parts: Vec<ExprId>, limits: &Limits) -> Result<ExprId, LimitExceeded> {
         match parts[..] {
             [only] => Ok(only),
@@ -239,7 +239,7 @@ impl WorkGrammar {
         }
     }
 
-    /// One of these; one part is itself.
+    /// Returns the choice of these parts; a single part is itself.
     pub(super) fn alternatives(
         &mut self,
         parts: Vec<ExprId>,
@@ -251,8 +251,8 @@ impl WorkGrammar {
         }
     }
 
-    /// `min` to `max` of a part. A repetition of a repetition is one repetition:
-    /// `(x{p,q}){m,n}` is `x{pm,qn}` for `p <= 1`, because the counts it adds up leave no gaps.
+    /// Repeats a part `min` to `max` times. A repetition of a repetition is one repetition: `(x{p,q}){m,n}`
+    /// is `x{pm,qn}` for `p <= 1`, because the counts it adds up leave no gaps.
     pub(super) fn repeat(
         &mut self,
         part: ExprId,
@@ -276,7 +276,7 @@ impl WorkGrammar {
         self.push(Expr::Repeat { part, min, max }, limits)
     }
 
-    /// The rules that each rule's body mentions, by a loop over everything reachable from the body.
+    /// Lists the rules that each rule's body mentions, by a loop over everything reachable from the body.
     fn callees(&self) -> Vec<Vec<RuleId>> {
         let mut seen = vec![u32::MAX; self.exprs.len()];
         let mut stack = Vec::new();
@@ -306,7 +306,7 @@ impl WorkGrammar {
             .collect()
     }
 
-    /// How often each rule is mentioned by others of these. Linear.
+    /// Counts the mentions of each rule by others of these. Linear.
     pub(super) fn mention_counts(&self, components: &[Vec<RuleId>]) -> Vec<u32> {
         let mut counts = vec![0_u32; self.bodies.len()];
         let mut seen = vec![false; self.exprs.len()];
@@ -336,7 +336,7 @@ impl WorkGrammar {
         counts
     }
 
-    /// The strongly connected components of rules reachable from the root, callees before callers.
+    /// Returns the strongly connected components of rules reachable from the root, callees before callers.
     pub(super) fn rules_callees_first(&self) -> Vec<Vec<RuleId>> {
         let mut callees = self.callees();
         let take = |rule: usize| std::mem::take(&mut callees[rule]).into_iter().map(RuleId::index).collect();

@@ -1,7 +1,7 @@
 //! The written lexicalisation: finds the terminals that a lexer for the grammar would have.
 //!
-//! One pass over the expressions, parts before wholes, that says of each whether it is a *lexeme*, a stretch
-//! of characters that may be a terminal or a part of one. What that means is said at
+//! One pass over the expressions, parts before wholes, decides for each whether it is a *lexeme*: a stretch
+//! of characters that may be a terminal or a part of one, as defined at
 //! [`Terminals::Written`](super::Terminals::Written). Sequences that are no lexemes are regrouped, so that
 //! neighbours that are one terminal become one expression. The language stays the same.
 
@@ -12,21 +12,21 @@ use crate::{
     limits::{LimitExceeded, Limits},
 };
 
-/// States of a written terminal for each of [`Limits::fold_states`]: which parts are terminals is what this
-/// lexicalisation is about, so automata may be larger before that is given up.
+/// Factor on [`Limits::fold_states`] for written terminals: this lexicalisation is about which parts are
+/// terminals, so automata may be larger before that is given up.
 pub(super) const STATES_FACTOR: usize = 16;
 
-/// Other rules that a lexeme mentions, those of single characters apart.
+/// The other rules that a lexeme mentions, apart from those of single characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Names {
     None,
     /// Rules that nothing else mentions.
     Own,
-    /// Some that others mention too: they are tokens of their own.
+    /// Some rules that others mention too: they are tokens of their own.
     Shared,
 }
 
-/// A stretch of characters.
+/// A stretch of characters that may be a terminal or a part of one.
 #[derive(Debug, Clone, Copy)]
 struct Lexeme {
     /// Has it a class? A stretch without one is left to its literals.
@@ -37,16 +37,16 @@ struct Lexeme {
     character: bool,
     /// Is there a longest text?
     bounded: bool,
-    /// Has it any number of a class?
+    /// Has it any number of repeats of a class?
     long: bool,
-    /// Is it a literal, or a choice of literals, that has to be there?
+    /// Is it a literal, or a choice of literals, that must be there?
     literal: bool,
     /// Has it such a literal as a part?
     literals: bool,
     names: Names,
-    /// Must one of those be there?
+    /// Must one of those rules be there?
     required: bool,
-    /// Is it a terminal also where it is not the whole of a rule?
+    /// Is it a terminal even where it is not the whole of a rule?
     alone: bool,
 }
 
@@ -67,6 +67,7 @@ impl Lexeme {
     /// A regular expression, whose inside does not matter.
     const REGEX: Self = Self { class: true, bounded: false, long: true, ..Self::EMPTY };
 
+    /// Returns a literal as a lexeme; `None` for a word, which is a token by itself.
     fn literal(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return Some(Self::EMPTY);
@@ -79,7 +80,7 @@ impl Lexeme {
         (!word).then_some(Self { single, literal: true, literals: true, alone: false, ..Self::EMPTY })
     }
 
-    /// It with `next` right after it, as long as that is one lexeme.
+    /// Appends `next`, as long as the result is one lexeme.
     fn then(self, next: Self) -> Option<Self> {
         let names = self.names.max(next.names);
         let literals = self.literals || next.literal;
@@ -102,7 +103,7 @@ impl Lexeme {
         })
     }
 
-    /// A choice of these.
+    /// Returns the choice of these.
     fn any(parts: &[Self]) -> Self {
         let beside_one = parts.iter().any(|part| part.character);
         let bounded = parts.iter().all(|part| part.bounded);
@@ -125,6 +126,7 @@ impl Lexeme {
         }
     }
 
+    /// Repeats the lexeme; `None` if that makes several lexemes.
     fn repeated(self, min: u32, max: Option<u32>) -> Option<Self> {
         if max.is_some_and(|max| max <= 1) {
             let required = min > 0 && self.required;
@@ -153,8 +155,8 @@ impl Lexeme {
     }
 }
 
-/// Regroups the rules, given callees first. Returns the expressions that are terminals, by their numbers.
-/// `O(n log n)`.
+/// Regroups the rules, given callees first. Returns the expressions that are terminals, by number. `O(n log
+/// n)`.
 pub(super) fn separate(
     work: &mut WorkGrammar,
     components: &[Vec<RuleId>],
@@ -178,13 +180,13 @@ pub(super) fn separate(
 }
 
 struct Pass<'a> {
-    /// Rules that mention each rule.
+    /// Number of rules that mention each rule.
     mentions: Vec<u32>,
-    /// What is known of the bodies of rules; `None` where they are no lexemes, or recursive.
+    /// Lexemes of the rules' bodies; `None` where they are none, or recursive.
     rules: Vec<Option<Lexeme>>,
-    /// By expression, as it was.
+    /// Lexemes of the original expressions.
     known: Vec<Option<Lexeme>>,
-    /// What has become of each expression.
+    /// New number of each expression.
     renamed: Vec<ExprId>,
     seen: Vec<bool>,
     tokens: Vec<ExprId>,
@@ -192,6 +194,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// Finds the tokens in the body of a rule, parts first, and regroups everything else.
     fn rule(&mut self, work: &mut WorkGrammar, rule: RuleId) -> Result<(), LimitExceeded> {
         let mut below = Vec::new();
         let mut stack = vec![work.body(rule)];
@@ -207,7 +210,7 @@ impl Pass<'_> {
                 Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
             }
         }
-        // Parts have smaller ids than what they are part of.
+        // A part has a smaller id than its whole.
         below.sort_unstable();
         for expr in below {
             let lexeme = self.lexeme(work, expr);
@@ -229,6 +232,7 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Returns an expression as a lexeme, from those of its parts; `None` if it is none.
     fn lexeme(&self, work: &WorkGrammar, expr: ExprId) -> Option<Lexeme> {
         if work.is_regex(expr) {
             return Some(Lexeme::REGEX);
@@ -265,7 +269,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What a mention of a rule with this body is.
+    /// Returns the lexeme of a mention of a rule with this body.
     fn mention(&self, rule: RuleId, body: Lexeme) -> Lexeme {
         if body.character || body.literal {
             return Lexeme { alone: body.character, ..body };
@@ -276,7 +280,7 @@ impl Pass<'_> {
         Lexeme { names, required: true, literals: false, alone: false, ..body }
     }
 
-    /// The expression, which is no terminal, over what its parts have become.
+    /// Regroups an expression that is no terminal, over its regrouped parts.
     fn regrouped(&mut self, work: &mut WorkGrammar, expr: ExprId) -> Result<ExprId, LimitExceeded> {
         let new = |parts: &[ExprId]| -> Vec<ExprId> {
             parts.iter().map(|part| self.renamed[part.index()]).collect()
@@ -291,7 +295,7 @@ impl Pass<'_> {
         if regrouped == *work.expr(expr) { Ok(expr) } else { work.push(regrouped, self.limits) }
     }
 
-    /// The parts of a sequence, neighbours that are one terminal as one.
+    /// Returns the parts of a sequence, with neighbours that are one terminal joined.
     fn stretches(&mut self, work: &mut WorkGrammar, parts: &[ExprId]) -> Result<Vec<ExprId>, LimitExceeded> {
         let mut row = Vec::new();
         let mut at = 0;
@@ -313,8 +317,8 @@ impl Pass<'_> {
         Ok(row)
     }
 
-    /// Where the longest stretch ends that begins at `from`, has a class and no literal that must be there;
-    /// `from` if there is none.
+    /// Returns the end of the longest stretch that begins at `from`, has a class and no literal that must be
+    /// there; `from` if there is none.
     fn stretch(&self, parts: &[ExprId], from: usize) -> usize {
         let plain = |at: usize| {
             let part = *parts.get(at)?;
@@ -328,7 +332,7 @@ impl Pass<'_> {
         if whole.is_token() { end } else { from }
     }
 
-    /// Where a stretch in quotes ends that begins at `from`.
+    /// Returns the end of a stretch in quotes that begins at `from`.
     fn quoted(&self, work: &WorkGrammar, parts: &[ExprId], from: usize) -> Option<usize> {
         let literal = |at: usize| match work.expr(*parts.get(at)?) {
             Expr::Pattern(pattern) => pattern.as_literal(),

@@ -1,9 +1,9 @@
-//! Which terminals grammars get.
+//! Terminals of example grammars.
 
 use super::{Terminals, lower};
 use crate::{Grammar, Limits, Syntax};
 
-/// Names of the terminals, sorted: of a rule, or as they are written.
+/// Lists the names of the terminals, sorted: rules' names, or their text.
 fn terminals(syntax: Syntax, text: &str) -> Vec<String> {
     let limits = Limits::default();
     let grammar = Grammar::parse(syntax, text, &limits).unwrap();
@@ -79,7 +79,7 @@ fn shipped_grammars_have_the_tokens_of_a_lexer() {
     );
 }
 
-/// What ends in `ws`, as in listing 3 of the paper, is split from it.
+/// A rule that ends in `ws`, as in listing 3 of the paper, is split from it.
 #[test]
 fn stretches_of_other_rules() {
     check(

@@ -65,8 +65,8 @@ pub trait BatchModel: Send {
     }
 
     /// Appends copied keys and values to a sequence, as if their tokens had been given: for those tokens, and
-    /// the same ones before them, the copy was made, by a model of the same weights. Says whether that was done;
-    /// it is not where they do not fit, or the sequence does not end with a whole block.
+    /// the same ones before them, the copy was made, by a model of the same weights. Says whether that was
+    /// done; it is not where they do not fit, or the sequence does not end with a whole block.
     fn copy_in(&mut self, _sequence: usize, _copy: &KvCopy) -> bool {
         false
     }

@@ -1,7 +1,7 @@
-//! Grammar IR -> one context-free grammar over bytes.
+//! Turns the grammar IR into one context-free grammar over bytes.
 //!
-//! Every expression and every node of a pattern becomes a nonterminal of its own, by the rule that
-//! defines its meaning. Productions that derive nothing are removed at the end.
+//! Every expression and every node of a pattern becomes a nonterminal of its own, by the rule that defines
+//! its meaning. Productions that derive nothing are removed at the end.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,7 +20,7 @@ use crate::{
     limits::{Budget, LimitExceeded},
 };
 
-/// More symbols than this are not for brute force (and all positions fit in 32 bits).
+/// Bound on symbols: more are not for brute force (and all positions fit in 32 bits).
 pub(super) const MAX_SYMBOLS: usize = 50_000_000;
 
 /// A symbol of a right-hand side.
@@ -28,7 +28,7 @@ pub(super) const MAX_SYMBOLS: usize = 50_000_000;
 pub(super) enum Symbol {
     /// One byte of an inclusive range.
     Byte(u8, u8),
-    /// What a nonterminal derives.
+    /// A nonterminal.
     Nonterminal(u32),
     /// The end of a production for this nonterminal.
     End(u32),
@@ -39,14 +39,14 @@ pub(super) enum Symbol {
 #[derive(Debug)]
 pub(super) struct BytesCfg {
     symbols: Vec<Symbol>,
-    /// Where the productions of each nonterminal start.
+    /// First positions of the productions of each nonterminal.
     starts: Vec<Vec<u32>>,
     nullable: Vec<bool>,
     start: u32,
 }
 
 impl BytesCfg {
-    /// The grammar over bytes that means `grammar`, of fewer than `symbols` symbols.
+    /// Builds the grammar over bytes that means `grammar`, with fewer than `symbols` symbols.
     pub(super) fn new(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
         let mut builder = Builder { max_symbols: symbols.min(MAX_SYMBOLS), ..Builder::default() };
         // Nonterminals first of all rules, then of all expressions, numbered as they are there.
@@ -94,12 +94,12 @@ impl BytesCfg {
         Ok(builder.finish(grammar.root().raw()))
     }
 
-    /// The symbol after the dot.
+    /// Returns the symbol after the dot.
     pub(super) fn symbol(&self, position: u32) -> Symbol {
         self.symbols[position as usize]
     }
 
-    /// The dotted rules of a nonterminal with the dot in front.
+    /// Returns the dotted rules of a nonterminal with the dot in front.
     pub(super) fn productions(&self, nonterminal: u32) -> &[u32] {
         &self.starts[nonterminal as usize]
     }
@@ -125,7 +125,7 @@ impl BytesCfg {
     }
 }
 
-/// A number that [`MAX_SYMBOLS`] keeps below 2^32.
+/// Converts an index that [`MAX_SYMBOLS`] keeps below 2^32.
 fn id(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
@@ -152,6 +152,7 @@ impl Builder {
         id(self.nonterminals - 1)
     }
 
+    /// Adds a production, within the limit of symbols.
     fn production(&mut self, head: u32, body: &[Symbol]) -> Result<(), LimitExceeded> {
         // Nonterminals count too: one without productions still takes space.
         if self.symbols.len() + self.nonterminals + body.len() >= self.max_symbols {
@@ -168,7 +169,7 @@ impl Builder {
         Ok(())
     }
 
-    /// `head` derives what `hir` matches. A list of work instead of recursion, for deep patterns.
+    /// Makes `head` derive what `hir` matches. A worklist instead of recursion, for deep patterns.
     fn pattern(&mut self, head: u32, hir: &Hir) -> Result<(), OracleError> {
         let mut work = vec![(head, hir)];
         while let Some((head, hir)) = work.pop() {
@@ -199,7 +200,7 @@ impl Builder {
         Ok(())
     }
 
-    /// `head` derives what the automaton accepts: a nonterminal for each state reads a byte and goes on.
+    /// Makes `head` derive what the automaton accepts: a nonterminal for each state reads a byte and goes on.
     fn automaton(&mut self, head: u32, automaton: &Automaton) -> Result<(), LimitExceeded> {
         let states: Vec<u32> = automaton.states().iter().map(|_| self.nonterminal()).collect();
         self.production(head, &[Symbol::Nonterminal(states[0])])?;
@@ -215,7 +216,8 @@ impl Builder {
         Ok(())
     }
 
-    /// `head` derives the substrings of whole characters: a nonterminal for each place reads its byte and goes on.
+    /// Makes `head` derive the substrings of whole characters: a nonterminal for each place reads its byte
+    /// and goes on.
     fn substrings(&mut self, head: u32, text: &str) -> Result<(), LimitExceeded> {
         let places: Vec<u32> = (0..=text.len()).map(|_| self.nonterminal()).collect();
         for (at, &from) in places.iter().enumerate() {
@@ -230,7 +232,7 @@ impl Builder {
         Ok(())
     }
 
-    /// `head` derives the characters (in UTF-8) or the bytes of `class`.
+    /// Makes `head` derive the characters (in UTF-8) or the bytes of `class`.
     fn class(&mut self, head: u32, class: &Class) -> Result<(), LimitExceeded> {
         match class {
             Class::Unicode(class) => {
@@ -254,7 +256,7 @@ impl Builder {
         Ok(())
     }
 
-    /// `head` derives `min` to `max` times `part`, one nonterminal for each count.
+    /// Makes `head` derive `min` to `max` times `part`, with one nonterminal for each count.
     fn repeat(&mut self, head: u32, part: u32, min: u32, max: Option<u32>) -> Result<(), LimitExceeded> {
         let (head, part) = (&mut { head }, Symbol::Nonterminal(part));
         for _ in 0..min {
@@ -278,8 +280,9 @@ impl Builder {
         self.production(*head, &[])
     }
 
-    /// `head` derives all orders of the parts, one nonterminal for each way to have come so far: which names,
-    /// how many parts, which marks. `of` holds nonterminals in the place of expressions.
+    /// Makes `head` derive all orders of the parts, with one nonterminal for each state of the list: the
+    /// names, the number of parts and the marks that have come. `of` holds nonterminals in the place of
+    /// expressions.
     fn any_order(&mut self, head: u32, of: &AnyOrder) -> Result<(), LimitExceeded> {
         type Come = (BTreeSet<u32>, u64, u8);
         let nonterminal = |part: ExprId| Symbol::Nonterminal(part.raw());
@@ -317,7 +320,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The nonterminals that derive some string: of any bytes, or the empty one.
+    /// Marks the nonterminals that derive some string: of any bytes, or the empty one.
     fn derive_something(&self, bytes: Bytes) -> Vec<bool> {
         let mut derives = vec![false; self.nonterminals];
         // In which productions a nonterminal stands, and how many symbols of a production are open.
@@ -356,6 +359,7 @@ impl Builder {
         derives
     }
 
+    /// Builds the grammar from the productive productions.
     fn finish(self, start: u32) -> BytesCfg {
         let productive = self.derive_something(Bytes::Any);
         let nullable = self.derive_something(Bytes::None);
@@ -373,7 +377,7 @@ impl Builder {
     }
 }
 
-/// Which bytes a derivation may have.
+/// The bytes that a derivation may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bytes {
     Any,

@@ -22,7 +22,7 @@ use crate::{
 
 pub use session::{Session, SortedTokens};
 
-/// Why there is no [`Oracle`] for a grammar.
+/// The reason why there is no [`Oracle`] for a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OracleError {
@@ -47,12 +47,12 @@ pub enum OracleError {
 #[derive(Debug)]
 pub struct Oracle {
     cfg: BytesCfg,
-    /// Is no text meant in which an object has a key twice?
+    /// Does no text count in which an object has a key twice?
     distinct_keys: bool,
 }
 
 impl Oracle {
-    /// The oracle of `grammar`. Linear in its expressions and in the counts of its repetitions.
+    /// Creates the oracle of `grammar`. Linear in its expressions and in the counts of its repetitions.
     ///
     /// # Errors
     /// If the grammar over bytes would have more than 50 million symbols, or is greedy.
@@ -60,7 +60,8 @@ impl Oracle {
         Self::within(grammar, MAX_SYMBOLS)
     }
 
-    /// The oracle of `grammar`, if that is cheap: the grammar over bytes has fewer than `symbols` symbols.
+    /// Creates the oracle of `grammar` if that is cheap: the grammar over bytes has fewer than `symbols`
+    /// symbols.
     ///
     /// # Errors
     /// If it has more, or is greedy.
@@ -78,7 +79,7 @@ impl Oracle {
         Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys })
     }
 
-    /// A session at the empty text.
+    /// Starts a session at the empty text.
     #[must_use]
     pub fn session(&self) -> Session<'_> {
         Session::new(&self.cfg, self.distinct_keys)
@@ -103,7 +104,7 @@ impl Oracle {
         session.push_all(text) && session.is_complete()
     }
 
-    /// The tokens of `vocabulary` that may follow `prefix`: those after whose bytes the text is still
+    /// Returns the tokens of `vocabulary` that may follow `prefix`: those after whose bytes the text is still
     /// viable, and the end-of-text tokens if it is a sentence. None if `prefix` is not viable.
     #[must_use]
     pub fn mask(&self, prefix: &[u8], vocabulary: &Vocabulary) -> TokenSet {

@@ -1,6 +1,6 @@
-//! Does an object of a text have a key twice? Reads the whole text each time it is asked.
+//! Finds objects of a text with a key twice. Reads the whole text on each call.
 
-/// Is there an object in which two keys that are whole mean the same? `text` is the beginning of a JSON text.
+/// Are two complete keys of an object equal? `text` is the beginning of a JSON text.
 pub(super) fn has_key_twice(text: &[u8]) -> bool {
     // Of each open container the keys; `None` for arrays.
     let mut open: Vec<Option<Vec<String>>> = Vec::new();

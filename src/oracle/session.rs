@@ -13,7 +13,7 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// A dotted rule and where the rule was begun.
+/// A dotted rule and the position where the rule was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Item {
     position: u32,
@@ -21,18 +21,18 @@ struct Item {
 }
 
 impl Item {
-    /// The dot moved over one symbol.
+    /// Moves the dot over one symbol.
     fn moved(self) -> Self {
         Self { position: self.position + 1, ..self }
     }
 }
 
-/// The closed set of items after a prefix of the text, as far as later steps ask for it.
+/// The closed set of items after a prefix of the text, as far as later steps need it.
 #[derive(Debug)]
 struct ItemSet {
-    /// Items before a byte, with the range it has to be in.
+    /// Items before a byte, with its range.
     scan: Vec<(u8, u8, Item)>,
-    /// Items before a nonterminal, sorted by that.
+    /// Items before a nonterminal, sorted by that nonterminal.
     waiting: Vec<(u32, Item)>,
     /// Has the start symbol been derived from the beginning to here?
     complete: bool,
@@ -47,7 +47,7 @@ pub struct SortedTokens {
 }
 
 impl SortedTokens {
-    /// The tokens of `vocabulary`.
+    /// Sorts the tokens of `vocabulary`.
     #[must_use]
     pub fn new(vocabulary: &Vocabulary) -> Self {
         let mut tokens: Vec<_> = (0..vocabulary.size())
@@ -60,22 +60,23 @@ impl SortedTokens {
     }
 }
 
-/// A text in the making.
+/// A text in progress.
 #[derive(Debug)]
 pub struct Session<'o> {
     cfg: &'o BytesCfg,
-    /// The text, where no object may have a key twice.
+    /// The text, if no object may have a key twice.
     text: Option<Vec<u8>>,
     sets: Vec<ItemSet>,
     /// Scratch of `close`, empty between calls.
     items: Vec<Item>,
     seen: HashSet<Item>,
-    /// Scratch of `close`: the last set (counted over the session) that a nonterminal was predicted in.
+    /// Scratch of `close`: the last set (counted over the session) in which each nonterminal was predicted.
     predicted: Vec<u64>,
     closed: u64,
 }
 
 impl<'o> Session<'o> {
+    /// Starts a session in which no byte has come.
     pub(super) fn new(cfg: &'o BytesCfg, distinct_keys: bool) -> Self {
         let mut session = Self {
             cfg,
@@ -110,7 +111,7 @@ impl<'o> Session<'o> {
         self.sets.last().is_some_and(|set| set.complete)
     }
 
-    /// Reads `byte` if the text is still a viable prefix with it; else returns `false` and nothing has
+    /// Reads `byte` if the text is still a viable prefix with it; otherwise returns `false` and has not
     /// moved.
     pub fn push(&mut self, byte: u8) -> bool {
         let Some(set) = self.sets.last() else { return false };
@@ -137,7 +138,7 @@ impl<'o> Session<'o> {
         true
     }
 
-    /// Reads all of `bytes`, or returns `false` and nothing has moved.
+    /// Reads all of `bytes`, or returns `false` and has not moved.
     pub fn push_all(&mut self, bytes: &[u8]) -> bool {
         let before = self.len();
         let viable = bytes.iter().all(|&byte| self.push(byte));
@@ -205,7 +206,7 @@ impl<'o> Session<'o> {
         self.sets.push(set);
     }
 
-    /// Moves the items of set `origin` that wait for `nonterminal`.
+    /// Moves on the items of set `origin` that wait for `nonterminal`.
     fn complete(&mut self, nonterminal: u32, origin: u32) {
         let waiting = &self.sets[origin as usize].waiting;
         let first = waiting.partition_point(|&(other, _)| other < nonterminal);
@@ -216,8 +217,8 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// The tokens that may follow, see [`Oracle::mask`](super::Oracle::mask). The text is the same before
-    /// and after.
+    /// Returns the tokens that may follow, see [`Oracle::mask`](super::Oracle::mask). Leaves the text as it
+    /// is.
     #[must_use]
     pub fn mask(&mut self, tokens: &SortedTokens) -> TokenSet {
         let mut mask = TokenSet::empty(tokens.size);

@@ -1,4 +1,4 @@
-//! The oracle on grammars small enough to see the answer. Random ones: `tests/promises/oracle.rs`.
+//! The oracle on grammars small enough to see the answer. Random grammars are in `tests/promises/oracle.rs`.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -8,7 +8,7 @@ use crate::{
     limits::Limits,
 };
 
-/// `seq` of `|`-separated alternatives; upper-case letters are rules, others bytes.
+/// Builds `seq` of `|`-separated alternatives; upper-case letters are rules, others bytes.
 fn grammar(rules: &[(&str, &str)]) -> Grammar {
     let mut builder = GrammarBuilder::new(&Limits::default());
     let at = Span::default();
@@ -36,7 +36,7 @@ fn oracle(rules: &[(&str, &str)]) -> Oracle {
     Oracle::new(&grammar(rules)).unwrap()
 }
 
-/// Which words over `ab` of up to `length` letters satisfy `test`.
+/// Lists the words over `ab` of up to `length` letters that satisfy `test`.
 fn words(length: usize, test: impl Fn(&[u8]) -> bool) -> Vec<String> {
     let mut all: Vec<Vec<u8>> = vec![Vec::new()];
     let mut first = 0;
@@ -99,7 +99,7 @@ fn what_derives_nothing_is_not_viable() {
     assert!(only_empty.accepts(b"") && only_empty.viable(b"") && !only_empty.viable(b"a"));
 }
 
-/// Counts of `a` up to 12 that the grammar `"a"{min,max}` accepts, and the largest viable one.
+/// Returns the counts of `a` up to 12 that the grammar `"a"{min,max}` accepts, and the largest viable one.
 fn counts(min: u32, max: Option<u32>) -> (Vec<usize>, usize) {
     let mut builder = GrammarBuilder::new(&Limits::default());
     let at = Span::default();

@@ -1,8 +1,8 @@
-//! Prediction: from the dotted rules of a kernel to all of the set's. Completion lives in `parser`, where old
-//! sets are at hand.
+//! Prediction: computes the dotted rules of a set from those of its kernel. Completion is in `parser`, which
+//! has the older sets.
 //!
-//! Nullable nonterminals are stepped over where they are predicted (Aycock and Horspool, "Practical
-//! Earley Parsing", 2002), so nothing of empty extent is ever completed.
+//! Nullable nonterminals are stepped over where they are predicted (Aycock and Horspool, "Practical Earley
+//! Parsing", 2002), so nothing of empty extent is ever completed.
 
 use super::{
     core::{Begun, OpenCore},
@@ -25,7 +25,7 @@ impl Scratch {
         Self { predicted: vec![false; cfg.nonterminal_count()], open: Vec::new() }
     }
 
-    /// All dotted rules of a set with these in its kernel. Linear in the rules made.
+    /// Computes all dotted rules of a set with these in its kernel. Linear in the rules made.
     pub(super) fn close(
         &mut self,
         cfg: &Cfg,
@@ -45,6 +45,7 @@ impl Scratch {
         Ok(core)
     }
 
+    /// Adds the rules of the kernel, then those of every nonterminal that is predicted.
     fn fill(
         &mut self,
         cfg: &Cfg,
@@ -74,7 +75,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Files one dotted rule under what it waits for and notes what it predicts.
+    /// Files one dotted rule under the symbol that it waits for, and queues the nonterminal that it predicts.
     fn add(
         &mut self,
         cfg: &Cfg,

@@ -1,8 +1,8 @@
-//! What a set can do, as far as that does not depend on the stack.
+//! The part of a set that does not depend on the stack.
 //!
-//! What is predicted in a set follows from the dotted rules of its kernel, wherever these were begun. So sets
-//! whose kernels differ in their origins alone have one *core*. A text that nests ever deeper makes new
-//! sets, but soon no new cores.
+//! The predictions of a set follow from the dotted rules of its kernel, wherever these began. So sets whose
+//! kernels differ only in their origins share one *core*. A text that nests ever deeper makes new sets, but
+//! soon no new cores.
 
 use std::ops::Range;
 
@@ -20,26 +20,27 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CoreId(u32);
 
-/// Where a dotted rule of a set was begun.
+/// The place where a dotted rule of a set began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// In the set itself.
+    /// The rule began in the set itself.
     Here,
-    /// In the origins that it has in the kernel.
+    /// The rule began in the origins that it has in the kernel.
     Before,
 }
 
-/// Dotted rules by what they wait for.
+/// Dotted rules, grouped by the symbol that they wait for.
 #[derive(Debug)]
 struct Groups<K> {
-    /// What is waited for, ascending.
+    /// The symbols that rules wait for, ascending.
     keys: Box<[K]>,
-    /// Where each group starts in `rules`, and where the last one ends.
+    /// Start of each group in `rules`, and the end of the last one.
     starts: Box<[u32]>,
     rules: Box<[(Dot, Begun)]>,
 }
 
 impl<K: Copy + Ord> Groups<K> {
+    /// Sorts the rules and groups them by symbol.
     fn new(mut waiting: Vec<(K, Dot, Begun)>) -> Self {
         waiting.sort_unstable_by_key(|&(key, dot, _)| (key, dot));
         let (mut keys, mut starts) = (Vec::new(), Vec::new());
@@ -56,7 +57,7 @@ impl<K: Copy + Ord> Groups<K> {
         Self { keys: keys.into(), starts: starts.into(), rules }
     }
 
-    /// Where the rules that wait for `key` stand in `rules`.
+    /// Returns the range in `rules` of the rules that wait for `key`.
     fn range(&self, key: K) -> Option<Range<usize>> {
         let place = self.keys.binary_search(&key).ok()?;
         Some(self.starts[place] as usize..self.starts[place + 1] as usize)
@@ -67,7 +68,7 @@ impl<K: Copy + Ord> Groups<K> {
     }
 }
 
-/// What stands in the sets with one core, origins apart.
+/// The contents of the sets with one core, without origins.
 #[derive(Debug)]
 pub(super) struct Core {
     /// Dotted rules of the kernel, ascending.
@@ -76,7 +77,7 @@ pub(super) struct Core {
     by_nonterminal: Groups<NonterminalId>,
 }
 
-/// The dotted rules of a core that is being made.
+/// The dotted rules of a core in progress.
 #[derive(Debug, Default)]
 pub(super) struct OpenCore {
     pub(super) by_terminal: Vec<(TerminalId, Dot, Begun)>,
@@ -84,7 +85,7 @@ pub(super) struct OpenCore {
 }
 
 impl OpenCore {
-    /// Of the rules begun here that can be compared, keeps those that allow all that the others do.
+    /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::ranks`).
     pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
         let mut firsts: HashMap<u32, u32> = HashMap::new();
         let rules = |(dot, begun): (Dot, Begun)| cfg.rank(dot).filter(|_| begun == Begun::Here);
@@ -106,27 +107,27 @@ impl Core {
         &self.by_terminal.keys
     }
 
-    /// Numbers of the rules that wait for `terminal`; `None` if none does.
+    /// Returns the numbers of the rules that wait for `terminal`; `None` if none does.
     pub(super) fn waiting_for_terminal(&self, terminal: TerminalId) -> Option<Range<usize>> {
         self.by_terminal.range(terminal)
     }
 
-    /// The rule with a number from [`waiting_for_terminal`](Self::waiting_for_terminal).
+    /// Returns the rule with a number from [`waiting_for_terminal`](Self::waiting_for_terminal).
     pub(super) fn terminal_rule(&self, at: usize) -> (Dot, Begun) {
         self.by_terminal.rules[at]
     }
 
-    /// All rules, by what they wait for.
+    /// Iterates over all rules, by the symbols that they wait for.
     pub(super) fn rules(&self) -> impl Iterator<Item = (Dot, Begun)> + '_ {
         self.by_terminal.rules.iter().chain(&*self.by_nonterminal.rules).copied()
     }
 
-    /// Numbers of the rules that wait for `nonterminal`.
+    /// Returns the numbers of the rules that wait for `nonterminal`.
     pub(super) fn waiting_for_nonterminal(&self, nonterminal: NonterminalId) -> Range<usize> {
         self.by_nonterminal.range(nonterminal).unwrap_or_default()
     }
 
-    /// The rule with a number from [`waiting_for_nonterminal`](Self::waiting_for_nonterminal).
+    /// Returns the rule with a number from [`waiting_for_nonterminal`](Self::waiting_for_nonterminal).
     pub(super) fn nonterminal_rule(&self, at: usize) -> (Dot, Begun) {
         self.by_nonterminal.rules[at]
     }
@@ -139,7 +140,7 @@ pub(super) struct Cores {
     index: Index,
     scratch: Scratch,
     lists: OpenLists,
-    /// Of the cores, apart from the index.
+    /// Memory of the cores, without the index.
     bytes: usize,
     rules: usize,
 }
@@ -163,7 +164,7 @@ impl Cores {
         &mut self.lists
     }
 
-    /// Rules of all cores.
+    /// Number of rules of all cores.
     pub(super) fn rule_count(&self) -> usize {
         self.rules
     }
@@ -173,7 +174,7 @@ impl Cores {
         self.bytes + self.index.bytes() + self.lists.bytes()
     }
 
-    /// The core of these dotted rules (sorted, without duplicates). New ones are linear in their items.
+    /// Returns the core of these dotted rules (sorted, without duplicates). A new one is linear in its items.
     pub(super) fn intern(
         &mut self,
         cfg: &Cfg,

@@ -1,24 +1,24 @@
-//! Items that are not needed, because another one of the set allows all that they do: see `lower::ranks`.
+//! Drops dominated items: those whose continuations another item of the set has too (see `lower::ranks`).
 
 use hashbrown::{HashMap, hash_map::Entry};
 
 use super::item::Item;
 use crate::lower::{Cfg, Dot};
 
-/// Of the items of a set so far that can be compared, the first of each class and origin.
+/// The first rank of each class and origin among the comparable items of a set so far.
 #[derive(Debug, Default)]
 pub(super) struct Firsts {
-    /// By class, which stands where an item has its dotted rule.
+    /// Ranks by class, which takes the place of an item's dotted rule, and origin.
     places: HashMap<Item, u32>,
 }
 
 impl Firsts {
-    /// Nothing met yet.
+    /// Forgets all items.
     pub(super) fn clear(&mut self) {
         self.places.clear();
     }
 
-    /// Notes an item. Returns whether it is needed so far.
+    /// Records an item. Returns whether no item so far dominates it.
     pub(super) fn meet(&mut self, cfg: &Cfg, item: Item) -> bool {
         let Some(rank) = cfg.rank(item.dot) else { return true };
         match self.places.entry(Item { dot: Dot(rank.class), ..item }) {
@@ -34,7 +34,7 @@ impl Firsts {
         }
     }
 
-    /// Is an item needed, now that all were met?
+    /// Is an item not dominated, now that all were recorded?
     pub(super) fn keeps(&self, cfg: &Cfg, item: Item) -> bool {
         cfg.rank(item.dot).is_none_or(|rank| {
             self.places.get(&Item { dot: Dot(rank.class), ..item }).is_none_or(|&first| first == rank.place)

@@ -1,4 +1,5 @@
-//! The parser that drops items against the one that keeps them all, on counted repeats inside each other.
+//! Compares the parser that drops dominated items with one that keeps all, on counted repeats inside each
+//! other.
 
 use hashbrown::HashSet;
 use proptest::prelude::*;
@@ -11,9 +12,9 @@ use crate::{
     lower::{Cfg, Lowered, lower},
 };
 
-/// Terminals of the texts tried.
+/// Number of terminals of the texts tried.
 const LENGTH: usize = 7;
-/// Pairs of sets looked at of one grammar.
+/// Number of pairs of sets compared for one grammar.
 const PAIRS: usize = 400;
 
 fn lowered(text: &str) -> Option<Lowered> {
@@ -22,7 +23,7 @@ fn lowered(text: &str) -> Option<Lowered> {
     lower(&grammar, Terminals::Folded, &limits).ok()
 }
 
-/// The terminals after `set`, each with the set after it.
+/// Returns the terminals after `set`, each with the set after it.
 fn shifts(parser: &mut Parser, cfg: &Cfg, set: SetId, work: &mut Work) -> Vec<(u32, SetId)> {
     let accepts = parser.accepts(set).to_vec();
     let shift =
@@ -30,7 +31,7 @@ fn shifts(parser: &mut Parser, cfg: &Cfg, set: SetId, work: &mut Work) -> Vec<(u
     accepts.into_iter().filter_map(shift).collect()
 }
 
-/// Holds both parsers against each other after all short texts.
+/// Compares both parsers after all short texts.
 fn compare(text: &str) {
     // No text at all may be of the language.
     let (Some(ranked), Some(whole)) = (lowered(text), lowered(text)) else { return };
@@ -61,7 +62,7 @@ fn compare(text: &str) {
     }
 }
 
-/// One part of a counted repeat.
+/// Generates one part of a counted repeat.
 fn part() -> impl Strategy<Value = String> {
     let leaf = proptest::sample::select(&[
         r#""*" all "*""#,
@@ -105,7 +106,7 @@ proptest! {
     }
 }
 
-/// Items of the sets along a text of stars.
+/// Counts the items of the sets along a text of stars.
 fn items(cfg: &Cfg, stars: usize) -> usize {
     let work = &mut Work::new(usize::MAX);
     let mut parser = Parser::new(cfg, &Limits::default(), work).unwrap();
@@ -118,7 +119,7 @@ fn items(cfg: &Cfg, stars: usize) -> usize {
     along.sum()
 }
 
-/// Of the many ways to count the parts of a text, the least count at each level stays.
+/// Among the many ways to count the parts of a text, only the lowest count at each level is kept.
 #[test]
 fn the_least_counts_stay() {
     let cfg = |counts: &str| lowered(&format!("root ::= (\"*\" root? \"*\"){counts}\n")).unwrap().cfg;

@@ -1,9 +1,9 @@
 //! Lists of parts in any order: dotted rules that know which parts have come.
 //!
 //! An item of such a list is a dotted rule and an interned set of the parts that have come. Both together
-//! have one number, past the dots of the grammar, so items, sets and cores are as for any other rule. A list
-//! is one item however long it grows, and the same one whatever the order was. Sets are interned when texts
-//! need them.
+//! have one number, past the dots of the grammar, so items, sets and cores work as for any other rule. A list
+//! is one item however long it grows, and the same one whatever the order was. Part sets are interned when
+//! texts need them.
 
 use std::ops::ControlFlow;
 
@@ -14,19 +14,20 @@ use crate::{
     lower::{Cfg, Dot, List, NonterminalId, Prices, Slot},
 };
 
-/// Where an item is in a list.
+/// An item's position in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// After a part, with more to come.
+    /// The item is after a part, with more to come.
     Between,
-    /// After a separator.
+    /// The item is after a separator.
     Again,
 }
 
-/// All dotted rules of lists that texts came to, but for those before the first part, which the grammar has.
+/// The dotted rules of lists that texts came to, except for those before the first part, which the grammar
+/// has.
 #[derive(Debug, Default)]
 pub(super) struct OpenLists {
-    /// List and parts that have come; two dots each, by place.
+    /// The list and the parts that have come; two dots each, one for each position.
     states: Vec<(u32, Chosen)>,
     index: Index,
     bytes: usize,
@@ -38,31 +39,31 @@ impl OpenLists {
         self.bytes + self.index.bytes()
     }
 
-    /// Number of the state that a dot past the grammar's has, and its place.
+    /// Splits a dot past the grammar's into the number of its state, and its position.
     fn split(cfg: &Cfg, dot: Dot) -> Option<(usize, Place)> {
         let over = (dot.0 as usize).checked_sub(cfg.dot_count())?;
         Some((over / 2, if over % 2 == 0 { Place::Between } else { Place::Again }))
     }
 
-    /// The dot of a state in a place; the caller knows that there is one.
+    /// Returns the dot of a state in a position; the caller knows that there is one.
     fn dot(cfg: &Cfg, state: usize, place: Place) -> Dot {
         let over = 2 * state + usize::from(place == Place::Again);
         Dot(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
     }
 
-    /// The grammar's own dotted rule, without what has come.
+    /// Returns the grammar's own dotted rule, without the parts that have come.
     pub(super) fn plain(&self, cfg: &Cfg, dot: Dot) -> Dot {
         let Some((state, place)) = Self::split(cfg, dot) else { return dot };
         let list = cfg.lists().get(self.states[state].0);
         if place == Place::Between { list.between } else { list.again }
     }
 
-    /// What has come, of a dot past the grammar's.
+    /// Returns the parts that have come, of a dot past the grammar's.
     pub(super) fn chosen(&self, cfg: &Cfg, dot: Dot) -> Option<&Chosen> {
         Self::split(cfg, dot).map(|(state, _)| &self.states[state].1)
     }
 
-    /// What stands after a dot. Where it is any part of a list, only those of [`parts`](Self::parts) may
+    /// Returns the symbol after a dot. If it is any part of a list, only those of [`parts`](Self::parts) may
     /// come.
     pub(super) fn slot(&self, cfg: &Cfg, dot: Dot) -> Slot {
         cfg.slot(self.plain(cfg, dot))
@@ -92,7 +93,7 @@ impl OpenLists {
         Ok(true)
     }
 
-    /// The list of a dot before a part of it, and what has come, if anything has.
+    /// Returns the list of a dot before a part of it, and the parts that have come, if any have.
     fn before_part<'s, 'c>(&'s self, cfg: &'c Cfg, dot: Dot) -> Option<(&'c List, Option<&'s Chosen>)> {
         if cfg.lists().is_empty() {
             return None;
@@ -111,7 +112,7 @@ impl OpenLists {
         }
     }
 
-    /// The dots after `symbol`, which `dot` waits for: one, but after a part of a list up to two.
+    /// Returns the dots after `symbol`, which `dot` waits for: one, but after a part of a list up to two.
     pub(super) fn after(
         &mut self,
         cfg: &Cfg,
@@ -143,13 +144,14 @@ impl OpenLists {
         Ok([end, between])
     }
 
-    /// The dot that is here what `dot` is in `other`.
+    /// Re-interns a dot of `other` here.
     pub(super) fn adopt(&mut self, cfg: &Cfg, other: &Self, dot: Dot) -> Result<Dot, LimitExceeded> {
         let Some((state, place)) = Self::split(cfg, dot) else { return Ok(dot) };
         let (list, chosen) = &other.states[state];
         Ok(Self::dot(cfg, self.intern(cfg, *list, chosen)?, place))
     }
 
+    /// Returns the number of a list with these chosen parts; makes one if there is none.
     fn intern(&mut self, cfg: &Cfg, list: u32, chosen: &Chosen) -> Result<usize, LimitExceeded> {
         let hash = self.index.hash(&(list, chosen));
         let is_it = |state: u32| {
@@ -170,7 +172,7 @@ impl OpenLists {
         Ok(id)
     }
 
-    /// The length of the shortest rest of the production that a dot is in.
+    /// Length of the shortest rest of the production that a dot is in.
     pub(super) fn rest(&self, prices: Prices<'_>, dot: Dot) -> u64 {
         let Some((state, place)) = Self::split(prices.cfg, dot) else { return prices.rests[dot.0 as usize] };
         let (list, chosen) = &self.states[state];
@@ -179,7 +181,7 @@ impl OpenLists {
         if place == Place::Between { prices.to_end(list, chosen) } else { prices.least_from(list, chosen) }
     }
 
-    /// The same after `symbol`, which `dot` waits for.
+    /// Length of the shortest rest after `symbol`, which `dot` waits for.
     pub(super) fn rest_after(&self, prices: Prices<'_>, dot: Dot, symbol: NonterminalId) -> u64 {
         let cfg = prices.cfg;
         if let Some((state, Place::Between)) = Self::split(cfg, dot) {

@@ -1,4 +1,4 @@
-//! What is known about sets: answers by set and a second key.
+//! Memoised moves: answers by set and a second key.
 
 use std::hash::Hash;
 
@@ -6,11 +6,11 @@ use hashbrown::HashMap;
 
 use crate::ids::SetId;
 
-/// Sets whose answers lie in one table. A table that is full moves all it holds in one go, so one table of millions would
-/// make a single step slow.
+/// Number of sets whose answers share one table. A full table moves all it holds in one go, so one table of
+/// millions would make a single step slow.
 const SETS_OF_A_TABLE: usize = 64;
 
-/// A map from a set and something else to a set.
+/// A map from a set and a second key to a set.
 #[derive(Debug)]
 pub(super) struct Memo<K> {
     tables: Vec<HashMap<(SetId, K), SetId>>,
@@ -28,6 +28,7 @@ impl<K: Copy + Eq + Hash> Memo<K> {
         self.tables.get(set.index() / SETS_OF_A_TABLE)?.get(&(set, key)).copied()
     }
 
+    /// Adds an entry and its memory.
     pub(super) fn insert(&mut self, set: SetId, key: K, to: SetId) {
         let at = set.index() / SETS_OF_A_TABLE;
         if at >= self.tables.len() {

@@ -1,11 +1,11 @@
-//! Which part of a set is the origin of what was predicted in it.
+//! Origins of predictions: the part of a set that completion can ask for.
 //!
-//! Of the set in which a nonterminal `A` was predicted, completion of `A` asks only for the items that
-//! wait for `A`, and for where those came from. All of that follows from the kernel items that lead to
-//! `A` at their left corner. So the origin is the set of just these, and what else happened to be open at
-//! that place is forgotten: after `stmt ws stmt ws ...`, where each `ws` may still go on, the next `stmt` has
-//! the same origin as the last. (If an item leads to `B` and a rule of `B` begins with `A`, it leads to `A`, so
-//! restricting a restricted set comes to the same.)
+//! When a nonterminal `A` is completed, its origin, the set in which it was predicted, is asked only for the
+//! items that wait for `A`, and for their origins. All of that follows from the kernel items that lead to `A`
+//! at their left corner. So the origin is the set of just these, and whatever else was open at that place is
+//! forgotten: after `stmt ws stmt ws ...`, where each `ws` may still go on, the next `stmt` has the same
+//! origin as the last. (If an item leads to `B` and a rule of `B` begins with `A`, it leads to `A`, so
+//! restricting a restricted set gives the same.)
 
 use hashbrown::{HashMap, hash_map::Entry};
 
@@ -16,18 +16,19 @@ use crate::{
     lower::{Cfg, Dot, NonterminalId, Slot},
 };
 
-/// Nonterminals up to which left corners are worked out; beyond, whole sets are origins: as exact, less canonical.
+/// Number of nonterminals up to which left corners are computed; beyond, whole sets are origins: exact, less
+/// canonical.
 const MAX_NONTERMINALS: usize = 20_000;
 
-/// Kernel items up to which a set is restricted: chains of thousands of open rules would otherwise make a
-/// large set for each. Beyond, again, the whole set is the origin.
+/// Number of kernel items up to which a set is restricted: chains of thousands of open rules would otherwise
+/// make a large set for each. Beyond, again, the whole set is the origin.
 const MAX_KERNEL: usize = 64;
 
 /// Left corners and known origins.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     known: Memo<NonterminalId>,
-    /// For a nonterminal, a bit for each nonterminal it can begin with, itself included.
+    /// For each nonterminal, a bit for each nonterminal that it can begin with, itself included.
     left_corners: HashMap<NonterminalId, Box<[u64]>>,
 }
 
@@ -37,7 +38,7 @@ impl Origins {
         kernel.len() > MAX_KERNEL || cfg.nonterminal_count() > MAX_NONTERMINALS
     }
 
-    /// The origin of `nonterminal` in `set`, if it was asked before.
+    /// Returns the origin of `nonterminal` in `set`, if it is memoised.
     pub(super) fn known(&self, set: SetId, nonterminal: NonterminalId) -> Option<SetId> {
         self.known.get(set, nonterminal)
     }
@@ -46,7 +47,7 @@ impl Origins {
         self.known.insert(set, nonterminal, origin);
     }
 
-    /// Can what stands after `dot` begin with `nonterminal`?
+    /// Can the rest after `dot` begin with `nonterminal`?
     pub(super) fn leads_to(
         &mut self,
         cfg: &Cfg,
@@ -73,7 +74,7 @@ impl Origins {
     }
 }
 
-/// Everything `first` can begin with. Linear in the productions reached.
+/// Collects everything that `first` can begin with. Linear in the productions reached.
 fn left_corners(cfg: &Cfg, first: NonterminalId, work: &mut Work) -> Result<Box<[u64]>, LimitExceeded> {
     let mut bits = vec![0_u64; cfg.nonterminal_count().div_ceil(64)].into_boxed_slice();
     let mut open = vec![first];

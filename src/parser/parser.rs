@@ -1,4 +1,4 @@
-//! Memoised moves between sets.
+//! Memoised moves between sets: the scanner and completer of Earley's algorithm.
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -11,29 +11,29 @@ use crate::{
     lower::{Cfg, Dot, NonterminalId, Slot},
 };
 
-/// Items up to which the scratch space of one set is kept for the next.
+/// Number of items up to which the scratch space of one set is kept for the next.
 const KEPT_ITEMS: usize = 1_024;
 
-/// Unfinished sets that are kept for the next call: as many texts can wait for a long step at once without loss.
+/// Number of unfinished sets that are kept, so that this many texts can wait for a long step at once.
 const KEPT_MAKINGS: usize = 8;
 
-/// A set in the making.
+/// A set in progress.
 #[derive(Debug, Default)]
 struct Making {
-    /// Items whose turn is still to come.
+    /// Items still to be processed.
     open: Vec<Item>,
     /// All items so far.
     seen: HashSet<Item>,
-    /// Those that wait for something.
+    /// Items that wait for something.
     kernel: Vec<Item>,
     /// May the text end here?
     complete: bool,
-    /// Of the items that can be compared, those that allow all that the others do.
+    /// The dominating ones among the comparable items.
     firsts: Firsts,
 }
 
 impl Making {
-    /// Nothing, in the same memory unless that is large.
+    /// Empties it, keeping the memory unless that is large.
     fn clear(&mut self) {
         if self.seen.capacity() > 2 * KEPT_ITEMS {
             self.seen = HashSet::new();
@@ -47,24 +47,24 @@ impl Making {
     }
 }
 
-/// An arena of sets and the moves between them. Grows; what it holds is never changed but for memos.
+/// An arena of sets and the moves between them. It grows; nothing in it changes but memos.
 #[derive(Debug)]
 pub(crate) struct Parser {
     sets: Sets,
     start: SetId,
     shifts: Memo<TerminalId>,
     origins: Origins,
-    /// Scratch: the set in the making.
+    /// Scratch: the set in progress.
     making: Making,
     /// Sets whose making ran out of work, the oldest first, each with the move that leads to it.
     suspended: VecDeque<((SetId, TerminalId), Making)>,
     max_bytes: usize,
-    /// Items completed and merged since the arena was made.
+    /// Number of items completed and merged since the arena was made.
     effort: u64,
 }
 
 impl Parser {
-    /// An arena that holds the start set.
+    /// Creates an arena that holds the start set.
     pub(crate) fn new(cfg: &Cfg, limits: &Limits, work: &mut Work) -> Result<Self, LimitExceeded> {
         let mut parser = Self {
             sets: Sets::new(cfg),
@@ -97,7 +97,8 @@ impl Parser {
         self.sets.bytes() + self.shifts.bytes() + self.origins.bytes(cfg)
     }
 
-    /// Items completed, merged and predicted since the arena was made: what moves that were not looked up have cost.
+    /// Number of items completed, merged and predicted since the arena was made: the cost of moves that were
+    /// not memoised.
     pub(crate) fn effort(&self) -> u64 {
         self.effort + self.sets.items_made()
     }
@@ -106,7 +107,7 @@ impl Parser {
         &self.sets
     }
 
-    /// The set after `terminal`, if that was asked before.
+    /// Returns the set after `terminal`, if that is memoised.
     pub(super) fn known_shift(&self, set: SetId, terminal: TerminalId) -> Option<SetId> {
         self.shifts.get(set, terminal)
     }
@@ -126,7 +127,7 @@ impl Parser {
         self.sets.core(set).waiting_for_terminal(terminal).is_some()
     }
 
-    /// The dotted rules that wait for `terminal`, for display.
+    /// Returns the dotted rules that wait for `terminal`, for display.
     pub(crate) fn waiting<'a>(
         &'a self,
         cfg: &'a Cfg,
@@ -138,8 +139,8 @@ impl Parser {
         rules.map(move |at| self.sets.lists().plain(cfg, core.terminal_rule(at).0))
     }
 
-    /// The set after `terminal`, or `None` if it cannot follow. One lookup when it was asked before;
-    /// otherwise linear in the items that are moved on or completed, each as often as there are ways to.
+    /// Returns the set after `terminal`, or `None` if it cannot follow. A lookup if memoised; otherwise
+    /// linear in the items that are moved on or completed, each as often as there are ways to.
     pub(crate) fn shift(
         &mut self,
         cfg: &Cfg,
@@ -168,8 +169,8 @@ impl Parser {
         Ok(Some(to))
     }
 
-    /// The set after `terminal`, which these rules of `set` wait for. Leaves the scratch space as it is, so
-    /// that another call goes on where this one ran out of work.
+    /// Computes the set after `terminal`, which these rules of `set` wait for. On error the scratch space is
+    /// left as it is, so that another call resumes.
     fn after(
         &mut self,
         cfg: &Cfg,
@@ -185,7 +186,8 @@ impl Parser {
         self.complete(cfg, work)
     }
 
-    /// The set that continues as any of `sets` does (they end at the same byte of the text): the union of kernels.
+    /// Returns the set that continues as any of `sets` does (they end at the same byte of the text): the
+    /// union of kernels.
     pub(crate) fn merge(
         &mut self,
         cfg: &Cfg,
@@ -212,13 +214,13 @@ impl Parser {
         self.intern(cfg, &kernel, complete, work)
     }
 
-    /// The older sets that the kernel of `set` refers to.
+    /// Returns the older sets that the kernel of `set` refers to.
     pub(crate) fn origins_of(&self, set: SetId) -> impl Iterator<Item = SetId> + '_ {
         let origins = self.sets.kernel(set).iter().map(|item| item.origin);
         origins.filter(|origin| *origin != Item::START.origin)
     }
 
-    /// The set that is here what `set` is in `other`. `here` holds what its origins are here.
+    /// Re-interns `other`'s set in this arena; returns its new id. `here` holds the new ids of its origins.
     pub(crate) fn adopt(
         &mut self,
         cfg: &Cfg,
@@ -236,7 +238,8 @@ impl Parser {
         self.intern(cfg, &kernel, other.sets.is_complete(set), work)
     }
 
-    /// The set with this kernel, made if there is memory left. (Past the budget known sets are refused too.)
+    /// Returns the set with this kernel, made if there is memory left. (Past the budget known sets are
+    /// refused too.)
     fn intern(
         &mut self,
         cfg: &Cfg,
@@ -250,7 +253,7 @@ impl Parser {
         self.sets.intern(cfg, kernel, complete, work)
     }
 
-    /// Puts the items of `set` with one dotted rule, moved on by the symbol it waited for, on the work list.
+    /// Queues the items of `set` with one dotted rule, moved over the symbol that it waited for.
     fn advance(
         &mut self,
         cfg: &Cfg,
@@ -277,7 +280,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The origin of what `lhs` begins in `set`: the set of those kernel items that lead to it.
+    /// Returns the origin of a rule of `lhs` predicted in `set`: the set of those kernel items that lead to
+    /// it.
     fn origin(
         &mut self,
         cfg: &Cfg,
@@ -304,8 +308,7 @@ impl Parser {
         Ok(origin)
     }
 
-    /// Puts an item on the work list of [`complete`](Self::complete), once, unless another one allows all that it
-    /// does.
+    /// Queues an item for [`complete`](Self::complete), once, unless another one dominates it.
     fn add(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         self.effort += 1;
         if self.making.firsts.meet(cfg, item) && self.making.seen.insert(item) {
@@ -315,8 +318,8 @@ impl Parser {
         work.spend(1)
     }
 
-    /// Completes the items on the work list to a fixpoint and interns the set. All origins are older
-    /// sets, so this never looks at the set in the making.
+    /// Completes the queued items to a fixpoint and interns the set. All origins are older sets, so this
+    /// never looks at the set in progress.
     fn complete(&mut self, cfg: &Cfg, work: &mut Work) -> Result<SetId, LimitExceeded> {
         while let Some(item) = self.making.open.pop() {
             if let Err(limit) = self.settle(cfg, item, work) {

@@ -1,8 +1,9 @@
-//! How much text at least is missing from a set to the end.
+//! The least number of bytes from a set to a complete text.
 //!
-//! A text is completed by finishing an item of the set's kernel, then an item that waited for it in its origin,
-//! and so on up to the start: a shortest path over (nonterminal just completed, origin), where each step costs
-//! the shortest text of the rest of a production. What was predicted in the set is the beginning of such a rest.
+//! A text is completed by finishing an item of the set's kernel, then an item that waited for it in its
+//! origin, and so on up to the start: a shortest path (Dijkstra's algorithm) over pairs of a completed
+//! nonterminal and its origin, where each step costs the shortest rest of a production. Predictions of the
+//! set are the beginning of such a rest.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -14,27 +15,27 @@ use crate::{
     lower::{Cfg, Dot, NonterminalId, Prices},
 };
 
-/// A nonterminal that has just been completed, and where it was predicted.
+/// A nonterminal that has just been completed, and the set where it was predicted.
 type Completed = (NonterminalId, SetId);
 
-/// What was found out about an arena's sets so far.
+/// A memo of the distances of an arena's sets.
 #[derive(Debug, Default)]
 pub(crate) struct Remaining {
     known: HashMap<Completed, u64>,
 }
 
-/// A place and the way to it: its cost, the place (`None`: the end of the text), and the place before.
+/// A node and the path to it: its cost, the node (`None`: the end of the text), and the node before.
 type Reached = (u64, Option<Completed>, Option<Completed>);
 
-/// One search.
+/// A search in progress.
 struct Search {
-    /// Cheapest way to each place so far: its cost, and the place before.
+    /// Cost of the cheapest path to each node so far, and the node before.
     best: HashMap<Completed, (u64, Option<Completed>)>,
     heap: BinaryHeap<Reverse<Reached>>,
 }
 
 impl Search {
-    /// Notes a way to a place, if it is the cheapest so far.
+    /// Records a path to a node, if it is the cheapest so far.
     fn reach(&mut self, place: Option<Completed>, cost: u64, via: Option<Completed>) {
         if let Some(place) = place {
             let known = self.best.entry(place).or_insert((u64::MAX, None));
@@ -48,8 +49,8 @@ impl Search {
 }
 
 impl Parser {
-    /// The fewest bytes with which the text is complete after `set`; `rests` has by dot the shortest text of the
-    /// rest of its production. Counts the places it looked at in `visits`.
+    /// Returns the fewest bytes with which the text is complete after `set`. `rests` has the shortest rest of
+    /// the production after each dot. Counts the nodes it looked at in `visits`.
     ///
     /// `O(n log n)` for `n` items reached; less when some of them were met before.
     pub(crate) fn remaining(
@@ -67,6 +68,8 @@ impl Parser {
         let lists = self.sets().lists();
         let prices = Prices { cfg, rests };
         let lhs = |dot: Dot| cfg.lhs(lists.plain(cfg, dot));
+        // A completed item is a node by what it completes and where; that of the start has none: the text
+        // ends.
         let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (lhs(dot), origin));
         for item in self.sets().kernel(set) {
             search.reach(place(item.dot, item.origin), lists.rest(prices, item.dot), None);
@@ -77,15 +80,18 @@ impl Parser {
                 remember(&search, via, cost, found);
                 return cost;
             };
+            // A cheaper path was found after this entry was made.
             if search.best.get(&here).is_some_and(|best| best.0 < cost) {
                 continue;
             }
+            // The shortest rest from here is known from an earlier search.
             if let Some(&rest) = found.known.get(&here) {
                 search.reach(None, cost.saturating_add(rest), Some(here));
                 continue;
             }
             let (nonterminal, set) = here;
             let core = self.sets().core(set);
+            // The rules that wait for the nonterminal where it was predicted are completed next.
             for (dot, begun) in core.waiting_for_nonterminal(nonterminal).map(|at| core.nonterminal_rule(at))
             {
                 *visits += 1;
@@ -104,7 +110,7 @@ impl Parser {
     }
 }
 
-/// Keeps what a finished search says about the places on its way.
+/// Memoises the distances of the nodes on the path of a finished search.
 fn remember(search: &Search, mut via: Option<Completed>, total: u64, found: &mut Remaining) {
     while let Some(place) = via {
         let Some(&(cost, before)) = search.best.get(&place) else { return };
@@ -122,8 +128,8 @@ mod tests {
         lower::{lower, rests},
     };
 
-    /// Many ways lead to one place, each shorter than the one before, and many rules wait there. They are
-    /// looked at once.
+    /// Nodes are looked at once, even if many paths lead there, each shorter than the one before, and many
+    /// rules wait.
     #[test]
     fn places_are_left_by_the_shortest_way_only() {
         const WAYS: usize = 20;

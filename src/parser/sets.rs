@@ -1,8 +1,8 @@
-//! Canonical closed sets.
+//! Canonical closed sets, hash-consed by their kernels.
 //!
-//! A set is known by its *kernel*: the items that wait for something and were predicted in an earlier
-//! set, and whether the text is complete. Items that were predicted in the set itself follow from the
-//! kernel (see `core`); items at their end have done their work when the set is made.
+//! The *kernel* of a set is its items that wait for something and were predicted in an earlier set, and
+//! whether the text is complete. Items predicted in the set itself follow from the kernel (see `core`);
+//! complete items have done their work when the set is made.
 
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ impl Sets {
         self.sets.len()
     }
 
-    /// Items of all kernels and all cores.
+    /// Number of items of all kernels and all cores.
     pub(super) fn items_made(&self) -> u64 {
         u64::try_from(self.kernels.len() + self.cores.rule_count()).unwrap_or(u64::MAX)
     }
@@ -85,7 +85,7 @@ impl Sets {
         &self.kernels[self.kernel_range(set.index())]
     }
 
-    /// Numbers of the kernel items of `set` with this dotted rule.
+    /// Returns the numbers of the kernel items of `set` with this dotted rule.
     pub(super) fn with_dot(&self, set: SetId, dot: Dot) -> Range<usize> {
         let Range { start, end } = self.kernel_range(set.index());
         let kernel = &self.kernels[start..end];
@@ -94,7 +94,7 @@ impl Sets {
         first..first + count
     }
 
-    /// The item with a number from [`with_dot`](Self::with_dot).
+    /// Returns the item with a number from [`with_dot`](Self::with_dot).
     pub(super) fn item(&self, at: usize) -> Item {
         self.kernels[at]
     }
@@ -104,8 +104,8 @@ impl Sets {
         self.sets[set].kernel as usize..end
     }
 
-    /// The set with this kernel (sorted, without duplicates). Linear in its items, and in those of its core if that
-    /// is new.
+    /// Returns the set with this kernel (sorted, without duplicates). Linear in its items, and in those of
+    /// its core if that is new.
     pub(super) fn intern(
         &mut self,
         cfg: &Cfg,

@@ -1,4 +1,4 @@
-//! What is in a set, for display.
+//! The contents of sets, for display.
 
 use super::{core::Begun, item::Item, parser::Parser};
 use crate::{
@@ -7,19 +7,19 @@ use crate::{
     lower::{Cfg, Dot},
 };
 
-/// Where an item was predicted.
+/// The set in which an item was predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Predicted {
-    /// Before any text.
+    /// The item was predicted before any text.
     AtStart,
-    /// In an earlier set.
+    /// The item was predicted in an earlier set.
     In(SetId),
-    /// In the set itself.
+    /// The item was predicted in the set itself.
     Here,
 }
 
 impl Parser {
-    /// The items of a set: first its kernel, then what was predicted in it.
+    /// Lists the items of a set: first its kernel, then its own predictions.
     pub(crate) fn items<'a>(
         &'a self,
         cfg: &'a Cfg,
@@ -35,8 +35,8 @@ impl Parser {
         self.sets().kernel(set).iter().map(of).chain(predicted)
     }
 
-    /// The dotted rules of a set that were predicted in earlier ones, each with what has come of a list in
-    /// any order.
+    /// Lists the dotted rules of a set that were predicted in earlier ones, each with the parts of a list
+    /// that have come.
     pub(crate) fn kernel_dots<'a>(
         &'a self,
         cfg: &'a Cfg,
@@ -47,12 +47,12 @@ impl Parser {
         self.sets().kernel(set).iter().map(of)
     }
 
-    /// Items of a set that were predicted in earlier ones.
+    /// Number of items of a set that were predicted in earlier ones.
     pub(crate) fn kernel_len(&self, set: SetId) -> usize {
         self.sets().kernel(set).len()
     }
 
-    /// The terminals that may follow, each with the set it leads to if that was asked for already.
+    /// Lists the terminals that may follow, each with the set it leads to if that is memoised.
     pub(crate) fn known_shifts(&self, set: SetId) -> impl Iterator<Item = (TerminalId, Option<SetId>)> + '_ {
         self.accepts(set).iter().map(move |&terminal| (terminal, self.known_shift(set, terminal)))
     }

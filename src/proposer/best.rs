@@ -1,4 +1,4 @@
-//! Several proposers, of which for each token one is heard.
+//! Combines several proposers: for each token the most promising guess wins.
 
 use super::{
     propose::{Guess, Propose, Seen},
@@ -6,9 +6,9 @@ use super::{
 };
 use crate::ids::TokenId;
 
-/// Asks all of its proposers for each token and takes the guess most likely to be accepted: of drafts that begin alike,
-/// the one that gains most. An earlier proposer's guess goes before a later one's that is only a little surer: of two
-/// estimates the larger one is more often too large.
+/// Asks all of its proposers for each token and takes the guess most likely to be accepted. An earlier
+/// proposer's guess wins over a later one's that is only a little more confident, since the larger of two
+/// estimates is more often too large.
 #[derive(Debug)]
 pub struct BestOf {
     proposers: Vec<Box<dyn Propose>>,
@@ -16,19 +16,19 @@ pub struct BestOf {
 }
 
 impl BestOf {
-    /// Nothing that another says could gain more.
+    /// Acceptance from which on no other guess could gain more.
     const SURE: f64 = 0.97;
-    /// By how much a less trusted one must be surer.
+    /// Margin by which a less trusted proposer must be more confident.
     const SURER: f64 = 0.2;
 
-    /// The best of these, the most trusted first.
+    /// Combines these proposers, the most trusted first.
     #[must_use]
     pub fn new(proposers: Vec<Box<dyn Propose>>) -> Self {
         Self { proposers, dear: None }
     }
 
-    /// Asks this one too where none of the others is sure: it is trusted most, and takes long. Its guess is
-    /// worth only what it [adds](Site::worth) to theirs.
+    /// Adds an expensive proposer, which is trusted most and asked only where none of the others is sure. Its
+    /// guess is worth only what it [adds](Site::worth) to theirs.
     #[must_use]
     pub fn with_dear(self, dear: Box<dyn Propose>) -> Self {
         Self { dear: Some(dear), ..self }
@@ -42,7 +42,7 @@ impl BestOf {
         self.proposers.iter_mut().chain(&mut self.dear)
     }
 
-    /// The best guess of all but the dear one.
+    /// Returns the best guess of all but the expensive proposer.
     fn cheap(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let mut best: Option<Guess> = None;
         for proposer in &mut self.proposers {

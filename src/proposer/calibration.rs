@@ -1,25 +1,25 @@
-//! How often guesses of a kind were right.
+//! Calibration: how often guesses of each kind were right.
 
 use super::keys::LEVELS;
 use crate::store::{Reader, StoreError, Writer};
 
-/// Margins, in nats, at which a kind ends.
+/// Margins between kinds, in nats.
 const MARGINS: [f64; 7] = [0.2, 0.5, 1.0, 1.8, 3.0, 5.0, 8.0];
-/// What is thought of guesses with these margins before any was seen.
+/// Expected acceptance of guesses with these margins before any was seen.
 pub(crate) const EXPECTED: [f64; MARGINS.len() + 1] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9];
-/// Observations at which a kind of support ends.
+/// Numbers of observations between kinds of support.
 const SUPPORTS: [f32; 2] = [1.5, 6.0];
 const KINDS: usize = 2 * LEVELS * (SUPPORTS.len() + 1) * (MARGINS.len() + 1);
-/// Guesses that what is thought of a kind's margin counts for.
+/// Number of guesses that the prior of a margin counts for.
 const WEIGHT: f64 = 4.0;
 
-/// Which kind of margin it is, from 0: an index of [`EXPECTED`].
+/// Returns the kind of a margin, from 0: an index of [`EXPECTED`].
 pub(crate) fn kind_of_margin(margin: f64) -> usize {
     MARGINS.iter().filter(|&&end| margin >= end).count()
 }
 
-/// What kind of a guess it is: how draws are made, how rich a context is known and how well, and by how much the guess
-/// is ahead of the next one.
+/// The kind of a guess: how draws are made, how rich the known context is and how well known, and by how much
+/// the guess is ahead of the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GuessKind {
     greedy: bool,
@@ -40,7 +40,7 @@ impl GuessKind {
     }
 }
 
-/// Guesses of a kind, and the right ones among them.
+/// Numbers of guesses of a kind, and of right ones among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Tally {
     tried: u32,
@@ -60,15 +60,15 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Notes a guess of a kind.
+    /// Counts a guess of a kind.
     pub(super) fn add(&mut self, kind: GuessKind, right: bool) {
         let tally = &mut self.tallies[kind.index()];
         tally.tried = tally.tried.saturating_add(1);
         tally.right = tally.right.saturating_add(u32::from(right));
     }
 
-    /// How likely a guess of a kind is right: the kind's rate, drawn towards that of all guesses with this margin
-    /// where it was met seldom.
+    /// Estimates the acceptance of guesses of a kind: the kind's rate, shrunk towards that of all guesses
+    /// with this margin if the kind is rare.
     pub(super) fn acceptance(&self, kind: GuessKind) -> f64 {
         let mut alike = (WEIGHT, WEIGHT * EXPECTED[kind.margin]);
         for level in 0..LEVELS {
@@ -81,7 +81,7 @@ impl Calibration {
         (f64::from(tally.right) + WEIGHT * alike.1 / alike.0) / (f64::from(tally.tried) + WEIGHT)
     }
 
-    /// Guesses in all, and the right ones among them.
+    /// Returns the number of guesses in all, and of right ones among them.
     pub(super) fn total(&self) -> (u64, u64) {
         let add =
             |(tried, right), tally: &Tally| (tried + u64::from(tally.tried), right + u64::from(tally.right));
@@ -102,6 +102,7 @@ impl Calibration {
         );
     }
 
+    /// Reads the tallies that [`write`](Self::write) wrote.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, StoreError> {
         let numbers = reader.u32s()?;
         let (pairs, rest) = numbers.as_chunks();

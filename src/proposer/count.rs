@@ -1,4 +1,4 @@
-//! The count-based proposer (paper, 3.6).
+//! The count-based proposer (paper, 3.6): an n-gram model with back-off over places in the grammar.
 
 use std::sync::Arc;
 
@@ -16,32 +16,32 @@ use crate::ids::TokenId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Learning {
-    /// No: its prior stays as it is.
+    /// The proposer learns nothing: its prior stays as it is.
     #[default]
     Fixed,
-    /// From each token of a text, and from the model's probabilities for it, until the text ends: its prior stays as it
-    /// is. For one text at a time.
+    /// The proposer learns from each token of a text, and the model's probabilities for it, until the text
+    /// ends: its prior stays as it is. For one text at a time.
     Text,
-    /// From each token generated, and from the model's probabilities for it, for good.
+    /// The proposer learns from each generated token, and the model's probabilities for it, permanently.
     Online,
 }
 
-/// What a [`CountProposer`] counts, and how it guesses. The default has all three; without any it is the
-/// paper's proposer (3.6): the likeliest token at such a place of the grammar, by how often it came.
+/// The way a [`CountProposer`] counts and guesses. The default has all three; without any it is the paper's
+/// proposer (3.6): the most frequent token at such a place of the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Counting {
-    /// Contexts of up to six tokens before beside the place, with back-off; otherwise the place (alpha, beta)
-    /// alone.
+    /// Contexts are n-grams of up to six earlier tokens besides the place, with back-off; otherwise the place
+    /// (alpha, beta) alone.
     pub tokens_before: bool,
-    /// The model's probabilities count, otherwise the token that came.
+    /// The model's probabilities are counted, otherwise the token that came.
     pub soft: bool,
-    /// Guesses have the noise of the draw, and their acceptance is calibrated; otherwise the likeliest token is
-    /// guessed, and its acceptance is its share.
+    /// Guesses share the noise of the draw (Gumbel-max), and their acceptance is calibrated; otherwise the
+    /// likeliest token is guessed, and its acceptance is its share.
     pub coupled: bool,
 }
 
 impl Counting {
-    /// The paper's (3.6): the token that came most often at such a place of the grammar.
+    /// The paper's way (3.6): the most frequent token at such a place of the grammar.
     #[must_use]
     pub fn paper() -> Self {
         Self { tokens_before: false, soft: false, coupled: false }
@@ -60,7 +60,7 @@ pub struct CountProposer {
     prior: Arc<Prior>,
     learning: Learning,
     counting: Counting,
-    /// What came in the text at hand.
+    /// Counts of the text at hand.
     text: Counts,
     /// Length of that text when it was last looked at, and its last tokens.
     length: usize,
@@ -69,16 +69,16 @@ pub struct CountProposer {
 }
 
 impl CountProposer {
-    /// What came in the text at hand counts for so many times as much as what came in others.
+    /// Weight of counts of the text at hand, relative to those of other texts.
     const OWN: f32 = 2.0;
 
-    /// A proposer that begins with a prior, which may be [empty](Prior::new).
+    /// Creates a proposer that starts from a prior, which may be [empty](Prior::new).
     #[must_use]
     pub fn new(prior: Prior, learning: Learning) -> Self {
         Self::with(Arc::new(prior), learning, Counting::default())
     }
 
-    /// The same, counting and guessing otherwise. Its prior should have been learnt so.
+    /// Sets another way of counting and guessing. The prior should have been learnt in the same way.
     #[must_use]
     pub fn counting(self, counting: Counting) -> Self {
         Self { counting, ..self }
@@ -96,19 +96,19 @@ impl CountProposer {
         }
     }
 
-    /// Another one with the same prior, which is not copied, for another text.
+    /// Creates another proposer with the same prior, which is not copied, for another text.
     #[must_use]
     pub fn another(&self) -> Self {
         Self::with(Arc::clone(&self.prior), self.learning, self.counting)
     }
 
-    /// What it knows, but for what it forgets with the text.
+    /// Returns its knowledge, except for what it forgets with the text.
     #[must_use]
     pub fn prior(&self) -> &Prior {
         &self.prior
     }
 
-    /// The tokens that may come at a site, each with its share of the counts. Shares of tokens that may not
+    /// Returns the tokens that may come at a site, each with its share of the counts. Tokens that may not
     /// come are left out.
     #[cfg(feature = "experiments")]
     pub(crate) fn shares(&mut self, site: &mut Site<'_>) -> Vec<(TokenId, f64)> {
@@ -117,9 +117,10 @@ impl CountProposer {
         candidates.map(|token| (token, self.mixture.share(token))).filter(|(_, share)| *share > 0.0).collect()
     }
 
-    /// Goes on to where `token` follows `tokens`: some may have come unseen since the last one, or it is another text.
+    /// Continues to where `token` follows `tokens`: some may have come unseen since the last one, or it is
+    /// another text.
     fn follow(&mut self, tokens: &[TokenId], token: TokenId) {
-        /// Tokens by which a text is known again.
+        /// Number of tokens by which a text is recognised.
         const KNOWN: usize = 8;
         if tokens.get(..self.length).is_none_or(|before| !before.ends_with(&self.last)) {
             self.text = Counts::default();
@@ -130,20 +131,21 @@ impl CountProposer {
         self.last.push(token);
     }
 
-    /// Works out what the contexts say.
+    /// Computes the mixture of the contexts.
     fn mix(&mut self, keys: &Keys) {
         self.mixture.fill(&[(&self.prior.counts, 1.0), (&self.text, Self::OWN)], keys);
     }
 
-    /// The contexts that count.
+    /// Returns the contexts that count.
     fn keys(&self, site: &Site<'_>) -> Keys {
         let keys = Keys::at(site);
         if self.counting.tokens_before { keys } else { keys.of_place() }
     }
 
-    /// The guess and its kind: by Gumbel-max with the draw's noise if coupled, otherwise the likeliest token.
+    /// Returns the guess and its kind: by Gumbel-max with the draw's noise if coupled, otherwise the
+    /// likeliest token.
     fn best(&mut self, site: &mut Site<'_>) -> Option<(TokenId, GuessKind)> {
-        /// Candidates that turn out not to be allowed, after which there is no guess.
+        /// Number of refused candidates after which there is no guess.
         const TRIES: usize = 6;
         self.mix(&self.keys(site));
         let mut refused = Vec::new();
@@ -188,7 +190,7 @@ impl Propose for CountProposer {
             Learning::Fixed => {}
             Learning::Text => self.text.add(&keys, &weights(seen, self.prior.size())),
             Learning::Online => {
-                // What would have been guessed before this was learnt: so acceptance is that of what is still to come.
+                // The guess before this is learnt: so acceptance is that of what is still to come.
                 let guess = self.best(site);
                 let prior = Arc::make_mut(&mut self.prior);
                 if let Some((token, kind)) = guess {

@@ -1,7 +1,7 @@
-//! How often which token came in which context, and what that says about the next one.
+//! Counts of tokens by context, and their mixture: an n-gram model with interpolated back-off.
 //!
-//! Counts are weights: a token that came counts for one, and where the model's probabilities are known they count in its
-//! place, since one look at a distribution says more than one sample of it.
+//! Counts are weights: a token that came counts for one. If the model's probabilities are known they count in
+//! its place, since one look at a distribution says more than one sample of it.
 
 use hashbrown::HashMap;
 
@@ -12,12 +12,12 @@ use crate::{
     store::{Reader, StoreError, Writer},
 };
 
-/// What followed in one context.
+/// The tokens that followed in one context.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Followers {
-    /// Observations.
+    /// Number of observations.
     total: f32,
-    /// How rich the context is.
+    /// Level of the context; richer ones are higher.
     level: u8,
     /// Sorted by token. Weights add up to at most `total`.
     tokens: Vec<(TokenId, f32)>,
@@ -27,7 +27,7 @@ pub(super) struct Followers {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counts {
     contexts: HashMap<u64, Followers>,
-    /// Tokens in all of them.
+    /// Number of tokens in all contexts.
     tokens: usize,
 }
 
@@ -62,7 +62,8 @@ impl Followers {
 }
 
 impl Counts {
-    /// Notes what came, or could have come with these probabilities (sorted by token), in all of the contexts.
+    /// Counts what came, or could have come with these probabilities (sorted by token), in all of the
+    /// contexts.
     pub(super) fn add(&mut self, keys: &Keys, weights: &[(TokenId, f32)]) {
         for (level, key) in keys.rich_first() {
             let level = u8::try_from(level).unwrap_or(u8::MAX);
@@ -74,7 +75,7 @@ impl Counts {
         self.shrink(PRIOR_CONTEXTS);
     }
 
-    /// Adds all that `other` knows.
+    /// Adds all counts of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         for (&key, followers) in &other.contexts {
             let own = self.contexts.entry(key).or_insert_with(|| Followers::new(followers.level));
@@ -85,8 +86,8 @@ impl Counts {
         self.shrink(PRIOR_CONTEXTS);
     }
 
-    /// Forgets contexts that were met least, of equals the richest, until at most `most` are left; and some more, so
-    /// that it is not called for each new one.
+    /// Forgets the contexts with the fewest observations, among equals the richest, until at most `most` are
+    /// left; and an eighth more, so that it is not called for each new one.
     pub(super) fn shrink(&mut self, most: usize) {
         if self.contexts.len() <= most {
             return;
@@ -115,9 +116,9 @@ impl Counts {
         self.tokens = self.contexts.values().map(|followers| followers.tokens.len()).sum();
     }
 
-    /// Memory in bytes, about. Constant time.
+    /// Approximate memory in bytes. Constant time.
     pub(super) fn memory(&self) -> usize {
-        /// Of an allocation: what the allocator adds, and room for what is to come.
+        /// Overhead of an allocation: the allocator's, and spare capacity.
         const ALLOCATION: usize = 32;
         let tokens = self.tokens * size_of::<(TokenId, f32)>();
         self.contexts.allocation_size() + self.contexts.len() * ALLOCATION + tokens
@@ -128,7 +129,7 @@ impl Counts {
         self.contexts.len()
     }
 
-    /// Contexts and tokens in them, by level.
+    /// Counts contexts and tokens in them, by level.
     pub(super) fn by_level(&self) -> Vec<(usize, usize)> {
         let mut levels = vec![(0, 0); super::keys::LEVELS];
         for followers in self.contexts.values() {
@@ -139,7 +140,7 @@ impl Counts {
         levels
     }
 
-    /// Writes all contexts, by key.
+    /// Serialises all contexts, by key.
     pub(super) fn write(&self, writer: &mut Writer) {
         let mut contexts: Vec<_> = self.contexts.iter().collect();
         contexts.sort_unstable_by_key(|(key, _)| **key);
@@ -156,7 +157,7 @@ impl Counts {
         }
     }
 
-    /// Reads what was written, about tokens `0..size`.
+    /// Reads serialised counts of tokens `0..size`.
     pub(super) fn read(reader: &mut Reader<'_>, size: usize) -> Result<Self, StoreError> {
         let wrong = StoreError::malformed;
         let weight = |bits| Some(f32::from_bits(bits)).filter(|weight| weight.is_finite() && *weight > 0.0);
@@ -191,23 +192,23 @@ impl Counts {
 /// Probabilities of the tokens that followed in the contexts of one place, and how well founded they are.
 #[derive(Debug, Default)]
 pub(super) struct Mixture {
-    /// By token; zero but for the candidates.
+    /// Share of each token; zero except for the candidates.
     shares: Vec<f32>,
     pub(super) candidates: Vec<TokenId>,
-    /// The richest level met before.
+    /// The richest level with observations.
     pub(super) level: usize,
-    /// Observations in it.
+    /// Number of observations at that level.
     pub(super) support: f32,
 }
 
 impl Mixture {
-    /// Observations that a poorer context counts for beside those of a richer one.
+    /// Weight of observations in a poorer context relative to those in a richer one.
     const BACK_OFF: f32 = 0.2;
-    /// What is left for poorer contexts below which they are not asked.
+    /// Remaining mass below which poorer contexts are not consulted.
     const LEAST: f32 = 0.02;
 
-    /// Mixes the contexts, rich to poor: each takes of what is left the more the oftener it was met. In each the sources
-    /// are added up, by their factors.
+    /// Mixes the contexts, rich to poor, by interpolated back-off: a context with more observations takes a
+    /// larger share of the remaining mass. The sources are added up, by their factors.
     pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &Keys) {
         self.clear();
         let back_off = if keys.is_single() { 0.0 } else { Self::BACK_OFF };
@@ -233,7 +234,7 @@ impl Mixture {
         }
     }
 
-    /// Adds what followed, each observation at this share.
+    /// Adds what followed; each observation counts for this share.
     fn add(&mut self, followers: &Followers, part: f32) {
         for &(token, weight) in &followers.tokens {
             if token.index() >= self.shares.len() {
@@ -247,7 +248,7 @@ impl Mixture {
         }
     }
 
-    /// The probability of a candidate.
+    /// Returns the probability of a candidate.
     pub(super) fn share(&self, token: TokenId) -> f64 {
         self.shares.get(token.index()).copied().unwrap_or_default().into()
     }
@@ -265,7 +266,7 @@ impl Mixture {
 mod tests {
     use super::*;
 
-    /// Contexts by key, with observations, level and weights of tokens 0 and on.
+    /// Lists the contexts by key, with observations, level and weights of tokens 0 and on.
     fn counts(contexts: &[(u64, f32, u8, &[f32])]) -> Counts {
         let followers = |&(key, total, level, weights): &(u64, f32, u8, &[f32])| {
             let tokens = (0..).map(TokenId::new).zip(weights.iter().copied()).collect();
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!((left(1), left(2), some.tokens), (vec![4.0, 900.0], vec![0.5], 3));
     }
 
-    /// An eighth more is dropped than has to be: first what was met least, then the richest, then by key.
+    /// Forgets an eighth more than needed: first the least frequent, then the richest, then by key.
     #[test]
     fn contexts_met_least_are_forgotten() {
         let all: Vec<(u64, f32, u8, &[f32])> = vec![

@@ -1,4 +1,4 @@
-//! Drafts: what a proposer guesses, again and again, as far as the planner says that it pays.
+//! Drafts: the guesses of a proposer, one after the other, as long as the planner expects them to pay.
 
 use super::{
     planner::{Cut, DraftPlanner, Offered, Pass, PassCost, Worth},
@@ -7,24 +7,24 @@ use super::{
 };
 use crate::ids::TokenId;
 
-/// How long drafts are.
+/// The length of drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum DraftLength {
-    /// As long as pays.
+    /// Drafts are as long as pays.
     #[default]
     Auto,
-    /// Up to so many tokens, each a guess of at least this acceptance; what passes cost is not asked.
+    /// Up to this many tokens, each a guess of at least this acceptance; the cost of passes does not count.
     UpTo(Fixed),
 }
 
-/// A length and a threshold that are possible.
+/// A valid length and threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fixed {
     tokens: usize,
     threshold: f64,
 }
 
-/// A draft length that is not possible.
+/// An invalid draft length.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftLengthError {
@@ -37,10 +37,10 @@ pub enum DraftLengthError {
 }
 
 impl DraftLength {
-    /// Most tokens of a draft.
+    /// Greatest number of tokens in a draft.
     pub const MOST: usize = 64;
 
-    /// Up to `tokens` tokens of at least this acceptance.
+    /// Sets a length of up to `tokens` tokens of at least this acceptance.
     ///
     /// # Errors
     /// If `tokens` is 0 or more than [`MOST`](Self::MOST), or the threshold is not between 0 and 1.
@@ -54,7 +54,7 @@ impl DraftLength {
         Ok(Self::UpTo(Fixed { tokens, threshold }))
     }
 
-    /// The same with another least acceptance, which only drafts of up to so many tokens have.
+    /// Sets another least acceptance, which only drafts of a fixed length have.
     ///
     /// # Errors
     /// If the threshold is not between 0 and 1.
@@ -71,11 +71,11 @@ impl DraftLength {
 pub struct Draft {
     /// The tokens.
     pub tokens: Vec<TokenId>,
-    /// For each token, how likely it is to be accepted if all before it are.
+    /// For each token, the probability that it is accepted if all before it are.
     pub acceptance: Vec<f64>,
 }
 
-/// Makes drafts of what a proposer guesses, and keeps account of what they cost and gain.
+/// Makes drafts from the guesses of a proposer, and keeps account of their cost and gain.
 #[derive(Debug)]
 pub struct Drafter {
     proposer: Box<dyn Propose>,
@@ -83,52 +83,52 @@ pub struct Drafter {
     planner: DraftPlanner,
 }
 
-/// A draft of which some may be left out, as long as it is not [kept](Drafter::keep).
+/// A draft that may still be shortened, as long as it is not [kept](Drafter::keep).
 #[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct Proposal {
     draft: Draft,
-    /// For each token of the draft what it is worth, or nothing at all where its length is fixed.
+    /// The value of each token of the draft; empty if its length is fixed.
     offered: Vec<Offered>,
-    /// What the text's part of the pass is without a draft.
+    /// The text's part of the pass without a draft.
     first: Pass,
 }
 
 impl Proposal {
-    /// The tokens of which only some may be worth it: none where the draft is of a fixed length.
+    /// The tokens that may be cut off: none if the draft is of a fixed length.
     pub(crate) fn offered(&self) -> &[Offered] {
         &self.offered
     }
 
-    /// How many tokens the draft has beside them.
+    /// Number of tokens that must stay.
     pub(crate) fn fixed(&self) -> usize {
         self.draft.tokens.len() - self.offered.len()
     }
 }
 
 impl Drafter {
-    /// Drafts of `proposer`'s guesses.
+    /// Drafts the guesses of `proposer`.
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
         Self { proposer, length, planner: DraftPlanner::default() }
     }
 
-    /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier
-    /// run with the same model.
+    /// Sets the expected cost of passes until measurements replace it, for instance from an earlier run with
+    /// the same model.
     #[must_use]
     pub fn cost(mut self, cost: PassCost) -> Self {
         self.planner.set_cost(cost);
         self
     }
 
-    /// What passes cost.
+    /// The cost of passes.
     #[must_use]
     pub fn pass_cost(&self) -> &PassCost {
         self.planner.cost()
     }
 
-    /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are
-    /// masks known before passes, so that there are rows that are not wanted whole?
+    /// Lists passes that are worth a measurement, in this order: none if costs do not count. `ahead` says
+    /// whether masks are known before passes, so that some rows are not needed whole.
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         match self.length {
@@ -137,29 +137,29 @@ impl Drafter {
         }
     }
 
-    /// Notes the measured time of a pass, in seconds.
+    /// Records the measured time of a pass, in seconds.
     pub fn passed(&mut self, pass: Pass, seconds: f64) {
         self.planner.passed(pass, seconds);
     }
 
-    /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost
-    /// nothing, and then guessing never rests.
+    /// Records the time that the guesses of the last draft took, in seconds. If it is never called, guesses
+    /// count as free, and drafting never pauses.
     pub fn guessed(&mut self, seconds: f64) {
         self.planner.guessed(seconds);
     }
 
-    /// Has the proposer read the whole sequence so far, of which several tokens are new: a prompt. Nothing is
-    /// guessed for the next pass.
+    /// Lets the proposer read the whole sequence so far, of which several tokens are new: a prompt. Nothing
+    /// is guessed for the next pass.
     pub fn read(&mut self, tokens: &[TokenId]) {
         self.proposer.read(tokens);
     }
 
-    /// Notes how long it took to learn from a token, in seconds.
+    /// Records the time that it took to learn from a token, in seconds.
     pub fn learnt(&mut self, seconds: f64) {
         self.planner.learnt(seconds);
     }
 
-    /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
+    /// Makes a draft for `site` of at most `room` tokens. Costs the proposer's time for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
         let cost = self.planner.take_cost();
         let draft = self.draft_at(site, room, &cost);
@@ -167,7 +167,8 @@ impl Drafter {
         draft
     }
 
-    /// As [`draft`](Self::draft), by costs that are measured elsewhere, for several drafters of one model.
+    /// Makes a draft like [`draft`](Self::draft), by costs that are measured elsewhere, for several drafters
+    /// of one model.
     pub fn draft_at(&mut self, site: &mut Site<'_>, room: usize, cost: &PassCost) -> Draft {
         if self.is_resting() {
             self.skip();
@@ -181,8 +182,8 @@ impl Drafter {
         self.keep(proposal, kept[0], gains[0], cost.seconds(first), &worth)
     }
 
-    /// What could be drafted for `site` in a pass that is over `others` beside, up to `room` tokens: how much
-    /// of it should be is to be told by [`keep`](Self::keep). Not while it [rests](Self::is_resting).
+    /// Offers a draft for `site` in a pass that is over `others` besides, of up to `room` tokens;
+    /// [`keep`](Self::keep) sets its final length. Not while it [rests](Self::is_resting).
     pub(crate) fn offer(
         &mut self,
         site: &mut Site<'_>,
@@ -201,18 +202,18 @@ impl Drafter {
         Proposal { draft, offered, first }
     }
 
-    /// Is nothing to be guessed for the next pass, as it has not paid lately?
+    /// Is drafting paused for the next pass, as it has not paid lately?
     pub(crate) fn is_resting(&self) -> bool {
         self.planner.is_resting()
     }
 
-    /// Notes a pass for which nothing was guessed, while it [rests](Self::is_resting).
+    /// Records a pass without guesses, while it [rests](Self::is_resting).
     pub(crate) fn skip(&mut self) {
         self.planner.skip();
     }
 
-    /// Makes a draft of the first `kept` offered tokens; `gained` is the time in seconds that they should save,
-    /// and `plain` the time of the pass without drafts. A draft of fixed length stays as it is.
+    /// Keeps the first `kept` offered tokens; `gained` is the time in seconds that they should save, and
+    /// `plain` that of the pass without drafts. A draft of fixed length stays as it is.
     pub(crate) fn keep(
         &mut self,
         proposal: Proposal,
@@ -230,6 +231,7 @@ impl Drafter {
         draft
     }
 
+    /// Makes a draft of at most `room` tokens, each accepted with at least the `threshold` as probability.
     fn up_to(&mut self, site: &mut Site<'_>, room: usize, threshold: f64) -> Draft {
         let mut draft = Draft::default();
         while draft.tokens.len() < room {
@@ -243,7 +245,7 @@ impl Drafter {
         draft
     }
 
-    /// A draft that goes on as long as it could become better in such a pass, by what it is worth.
+    /// Makes a draft that goes on as long as it could still become better in such a pass.
     fn paying(
         &mut self,
         site: &mut Site<'_>,
@@ -267,23 +269,23 @@ impl Drafter {
         (draft, growth.into_offered())
     }
 
-    /// The proposer's guess, with an acceptance that is a probability.
+    /// Returns the proposer's guess, with an acceptance clamped to a probability.
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let Guess { token, acceptance } = self.proposer.guess(site)?;
         let acceptance = if acceptance.is_nan() { 0.0 } else { acceptance.clamp(0.0, 1.0) };
         Some(Guess { token, acceptance })
     }
 
-    /// Tokens a second of passes lately; at first those of a run without drafts.
+    /// Returns the tokens a second of recent passes; at first those of a run without drafts.
     #[must_use]
     pub fn pace(&self) -> f64 {
         self.planner.pace(self.planner.cost().seconds(Pass::whole(1)))
     }
 
-    /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all
-    /// that belongs to it took. If the pass [was noted](Self::passed), what such passes cost counts in its
-    /// place: what a draft is to gain is weighed against that, and neither should hang on what disturbed a
-    /// pass.
+    /// Records the outcome of a draft: how many of its tokens were accepted, and the seconds of the pass with
+    /// all that belongs to it. If the pass [was recorded](Self::passed), the fitted cost of such passes
+    /// replaces the seconds: the expected gain of a draft is compared with it, and neither should depend on a
+    /// disturbed pass.
     pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
         self.planner.verified(draft, accepted, seconds);
     }
@@ -294,7 +296,7 @@ impl Drafter {
         self.proposer.learns() && !(self.is_resting() && self.proposer.may_miss())
     }
 
-    /// Does it want to see the model's probabilities?
+    /// Does the proposer want to see the model's probabilities?
     #[must_use]
     pub fn wants_likely(&self) -> bool {
         self.proposer.wants_likely()
@@ -306,7 +308,7 @@ impl Drafter {
         self.proposer.is_shared()
     }
 
-    /// Shows the proposer what came at a site.
+    /// Shows the proposer the token that came at a site.
     pub fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
         self.proposer.observe(site, seen);
     }

@@ -1,9 +1,9 @@
 //! Guesses the tokens of text that the grammar forces.
 //!
-//! Forced is text, never tokens: the same bytes can be split in many ways, and which way the model takes is the model's
-//! choice. So what is forced is split as the tokenizer would and proposed like anything else. It is split together with
-//! the text before it, so that a token which begins there ends where it would; and its last token is a weaker guess, since
-//! it may well have grown into what comes after.
+//! The text is forced, never its tokens: the same bytes can be split in many ways, and the choice is the
+//! model's. So forced text is split as the tokenizer would, and proposed like anything else. It is split
+//! together with the text before it, so that a token which begins there ends where it would; and its last
+//! token is a weaker guess, since it may have grown into what comes after.
 
 use std::collections::HashSet;
 
@@ -21,13 +21,13 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// Most bytes of forced text looked ahead.
+/// Greatest number of bytes of forced text looked ahead.
 const AHEAD: usize = 128;
-/// Bytes before the forced text that are split with it.
+/// Number of bytes before the forced text that are split with it.
 const BEFORE: usize = 24;
-/// Bytes of the text before from which habits of spelling are taken.
+/// Number of bytes of the text before from which habits of spelling are taken.
 const REMEMBERED: usize = 1024;
-/// Places known to force nothing that are remembered.
+/// Number of places remembered that are known to force nothing.
 const PLACES: usize = 10_000;
 
 /// Proposes the canonical tokens of forced text. With the feature `tokenizers`.
@@ -35,13 +35,13 @@ const PLACES: usize = 10_000;
 pub struct ForcedText {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
-    /// What was worked out: the length of the sequence it is for, and the tokens that should come from there on.
+    /// The plan: the length of the sequence it is for, and the tokens that should follow.
     plan: Plan,
     /// Places that force nothing.
     free: HashSet<Context>,
-    /// Is text forced that could be spelled otherwise?
+    /// Does text count as forced that could be spelled otherwise?
     spellings: bool,
-    /// Guesses of inner and of last tokens: where nothing else could follow, and where other spellings could.
+    /// Rates of inner and of last tokens: of strictly forced text, and of text with other spellings.
     rates: [[Rate; 2]; 2],
 }
 
@@ -49,12 +49,12 @@ pub struct ForcedText {
 struct Plan {
     start: usize,
     tokens: Vec<TokenId>,
-    /// Could it be spelled otherwise?
+    /// Could the text be spelled otherwise?
     loose: bool,
 }
 
 impl Plan {
-    /// The next token of the plan after these, and whether it is the last, if they went by the plan.
+    /// Returns the next token of the plan, and whether it is the last, if these tokens followed the plan.
     fn next(&self, tokens: &[TokenId]) -> Option<(TokenId, bool)> {
         let gone = tokens.get(self.start..)?;
         let rest = self.tokens.strip_prefix(gone)?;
@@ -73,37 +73,37 @@ impl Drafter {
 }
 
 impl ForcedText {
-    /// Splits as `tokenizer` does, which must be that of the vocabulary.
+    /// Creates a proposer that splits as `tokenizer` does, which must be that of the vocabulary.
     #[must_use]
     pub fn new(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
         let rates = [[0.95, 0.5], [0.8, 0.4]].map(|rates| rates.map(Rate::expecting));
         Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), spellings: false, rates }
     }
 
-    /// The same, where text also counts as forced that could be spelled otherwise: with white space, which is
-    /// guessed to be as it was before, and with escapes, which are guessed not to come. For grammars of JSON,
-    /// in which hardly a byte is forced otherwise, and where nothing has learnt how the model spells.
+    /// Also counts text as forced that could be spelled otherwise: with white space, which is guessed to be
+    /// as it was before, and with escapes, which are guessed not to come. For grammars of JSON, in which
+    /// hardly a byte is forced otherwise, and where nothing has learnt how the model spells.
     #[must_use]
     pub fn with_spellings(self) -> Self {
         Self { spellings: true, ..self }
     }
 
-    /// The text that must come at a site, up to 128 bytes, [but for its spelling](Self::with_spellings) if that
-    /// was asked for. 256 lookups a byte.
+    /// Returns the text that must come at a site, up to 128 bytes, [but for its
+    /// spelling](Self::with_spellings) if that was requested. 256 lookups a byte.
     #[must_use]
     pub fn text(&self, site: &Site<'_>) -> Vec<u8> {
         self.forced(site).0
     }
 
-    /// How many bytes of a text of this grammar are forced [but for their spelling](Self::with_spellings).
-    /// The constraint stands at the beginning of the text. 256 lookups a byte; `None` if the text leaves the
-    /// language, or a budget is used up.
+    /// Counts the bytes of a text of this grammar that are forced [but for their
+    /// spelling](Self::with_spellings). The constraint stands at the beginning of the text. 256 lookups a
+    /// byte; `None` if the text leaves the language, or a budget is used up.
     #[must_use]
     pub fn count(constraint: &Constraint, text: &[u8]) -> Option<usize> {
         Template::count(constraint.fork(), text)
     }
 
-    /// The token that should come, and whether it is the last that is forced.
+    /// Returns the token that should come, and whether it is the last forced one.
     fn next(&mut self, site: &Site<'_>) -> Option<(TokenId, bool)> {
         if !site.is_constrained() {
             return None;
@@ -126,7 +126,7 @@ impl ForcedText {
         self.plan.next(site.tokens())
     }
 
-    /// The text that is forced, and whether it could be spelled otherwise.
+    /// Returns the forced text, and whether it could be spelled otherwise.
     fn forced(&self, site: &Site<'_>) -> (Vec<u8>, bool) {
         match site.fork().filter(|_| self.spellings) {
             None => (site.forced_bytes(AHEAD), false),
@@ -138,7 +138,7 @@ impl ForcedText {
         }
     }
 
-    /// The last bytes of what these tokens spell, back to the last one that spells nothing: at most `most`,
+    /// Returns the last bytes that these tokens spell, back to a token that spells nothing: at most `most`,
     /// whole tokens.
     fn last_bytes(&self, tokens: &[TokenId], most: usize) -> Vec<u8> {
         let mut first = tokens.len();
@@ -153,8 +153,8 @@ impl ForcedText {
         self.vocabulary.concat(&tokens[first..])
     }
 
-    /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would
-    /// begin before and end inside.
+    /// Returns the tokens of `forced` after `tokens`, as the tokenizer splits them together; none if a token
+    /// would begin before and end inside.
     fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
         let forced = match special::pieces(forced).next() {
             Some(Piece::Text(text)) => text,

@@ -1,12 +1,13 @@
-//! Contexts of a token, from coarse to rich: where it is in the grammar, then more and more tokens before it.
+//! Contexts of a token, from coarse to rich: the place in the grammar, then with more and more earlier tokens
+//! (n-grams).
 //!
 //! Invariant: keys are the same in every run for the same grammar and vocabulary; they are in files of users.
 
 use super::site::Site;
 use crate::constraint::mixed;
 
-/// By level: how many tokens before the next one count, beside the place in the grammar. The first level is the
-/// scanner's states alone.
+/// Number of earlier tokens that count at each level, besides the place in the grammar. The first level is
+/// the scanner's states alone.
 const TOKENS: [usize; LEVELS] = [0, 0, 1, 2, 3, 4, 6];
 /// Number of levels.
 pub(super) const LEVELS: usize = 7;
@@ -21,7 +22,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The contexts of the next token.
+    /// Computes the contexts of the next token.
     pub(super) fn at(site: &Site<'_>) -> Self {
         let context = site.context();
         let tokens = site.tokens();
@@ -44,17 +45,17 @@ impl Keys {
         Self { keys, first: 0, len }
     }
 
-    /// The place in the grammar alone (the paper's alpha and beta): no tokens before, no back-off.
+    /// Keeps the place in the grammar alone (the paper's alpha and beta): no earlier tokens, no back-off.
     pub(super) fn of_place(self) -> Self {
         Self { first: 1, len: 2, ..self }
     }
 
-    /// Is there but one context, which has nothing to back off to?
+    /// Is there only one context, with nothing to back off to?
     pub(super) fn is_single(&self) -> bool {
         self.len - self.first == 1
     }
 
-    /// The keys, rich to coarse, each with its level.
+    /// Iterates over the keys with their levels, rich to coarse.
     pub(super) fn rich_first(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.keys[..self.len].iter().copied().enumerate().skip(self.first).rev()
     }

@@ -1,4 +1,4 @@
-//! Guesses that the text repeats itself or the prompt.
+//! Prompt lookup: guesses that the text repeats itself or the prompt.
 
 use super::{
     propose::{Guess, Propose, Seen},
@@ -7,16 +7,16 @@ use super::{
 };
 use crate::ids::TokenId;
 
-/// Most tokens that must agree for the surest guess.
+/// Number of equal tokens that make the surest guess.
 const MOST: usize = 6;
-/// Tokens looked back on.
+/// Number of tokens looked back on.
 const WINDOW: usize = 2048;
 
-/// Finds where the last few tokens stood before, the latest such place with the most tokens alike, and guesses what
+/// Finds the latest place where the most of the last few tokens occurred before, and guesses the token that
 /// followed there. For free text and programs, where the place in the grammar says little.
 #[derive(Debug, Clone)]
 pub struct Lookup {
-    /// By number of tokens alike.
+    /// Rates by number of equal tokens.
     rates: [Rate; MOST + 1],
 }
 
@@ -27,7 +27,7 @@ impl Default for Lookup {
 }
 
 impl Lookup {
-    /// What followed the longest match, and its length. Linear in the window.
+    /// Returns the token that followed the longest match, and the match's length. Linear in the window.
     fn find(tokens: &[TokenId]) -> Option<(TokenId, usize)> {
         let window = &tokens[tokens.len().saturating_sub(WINDOW)..];
         let last = window.last()?;

@@ -1,6 +1,6 @@
-//! The median of the last few measurements: what disturbs one of them now and then does not count.
+//! A running median of the last few measurements: robust to single outliers.
 
-/// Measurements that are looked back on.
+/// Number of measurements in the window.
 const MEMORY: usize = 7;
 
 /// The last few measurements.
@@ -11,18 +11,18 @@ pub(crate) struct Median {
 }
 
 impl Median {
-    /// As if all had been this.
+    /// Creates a median of equal measurements.
     pub(crate) fn of(value: f64) -> Self {
         Self { last: [value; MEMORY], next: 0 }
     }
 
-    /// Notes another one.
+    /// Adds a measurement.
     pub(crate) fn add(&mut self, value: f64) {
         self.last[self.next] = value;
         self.next = (self.next + 1) % MEMORY;
     }
 
-    /// What it is.
+    /// Returns the median.
     pub(crate) fn value(&self) -> f64 {
         let mut sorted = self.last;
         sorted.sort_unstable_by(f64::total_cmp);

@@ -1,13 +1,13 @@
-//! Guessing ahead: proposers of tokens, what they learn, and how far a draft should go (paper, 3.6).
+//! Guessing ahead: proposers of tokens, what they learn, and how long drafts should be (paper, 3.6).
 //!
-//! A proposer says which token probably comes next at a [`Site`]; a [`Drafter`] asks again and again and makes a
-//! [`Draft`] as long as pays. Nothing here decides what is generated: a decoder draws each token as it would
-//! without a draft, so a wrong guess costs time and nothing else.
+//! A proposer says which token probably comes next at a [`Site`]; a [`Drafter`] asks again and again and
+//! makes a [`Draft`] as long as pays. Nothing here decides what is generated: a decoder draws each token as
+//! it would without a draft, so a wrong guess costs time and nothing else.
 //!
-//! Guesses are coupled to the draws. A draw takes the token with the largest logit over temperature plus noise,
-//! and the noise is a known function of seed, position and token. So a proposer that takes the largest logarithm of its
-//! own probability plus *the same* noise makes the same draw wherever its probabilities are about the model's, however
-//! even they are.
+//! Guesses are coupled to the draws. A draw takes the token with the largest logit over temperature plus
+//! noise (Gumbel-max sampling), and the noise is a known function of seed, position and token. A proposer
+//! adds the same noise to the logarithms of its own probabilities. If these approximate the model's, the
+//! guess equals the sampled token, also for flat distributions.
 
 mod best;
 mod calibration;

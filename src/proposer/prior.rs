@@ -1,4 +1,4 @@
-//! What is known before a text begins: counts for one grammar and vocabulary, kept in files.
+//! Priors: counts learnt before a text begins, for one grammar and vocabulary, kept in files.
 
 use super::{calibration::Calibration, counts::Counts, keys::Keys, propose::Seen};
 use crate::{
@@ -14,10 +14,10 @@ use crate::{
 pub struct Prior {
     grammar: String,
     vocabulary: String,
-    /// Ids of the vocabulary are below this.
+    /// Bound on ids of the vocabulary.
     size: usize,
     label: String,
-    /// What it was learnt at.
+    /// The lookahead of the texts that it was learnt from.
     lookahead: Lookahead,
     terminals: Terminals,
     observed: u64,
@@ -25,11 +25,11 @@ pub struct Prior {
     pub(super) calibration: Calibration,
 }
 
-/// What a prior holds, for people.
+/// A summary of a prior, for people.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PriorSummary {
-    /// What it was made from, as who made it wrote.
+    /// A description of its source, by its maker.
     pub label: String,
     /// Fingerprint of the grammar.
     pub grammar: String,
@@ -39,14 +39,14 @@ pub struct PriorSummary {
     pub lookahead: Lookahead,
     /// The terminals it was learnt with.
     pub terminals: Terminals,
-    /// Tokens that it learnt from.
+    /// Number of tokens that it learnt from.
     pub observed: u64,
-    /// Contexts, and tokens that followed in them: by level, from the scanner's state alone to the place in the grammar
-    /// and the six tokens before.
+    /// Numbers of contexts, and of tokens that followed in them, by level: from the scanner's state alone to
+    /// the place in the grammar and the six tokens before.
     pub levels: Vec<(usize, usize)>,
-    /// Guesses made while learning, before what came was learnt.
+    /// Number of guesses while learning, each made before its token was learnt.
     pub guesses: u64,
-    /// The right ones among them.
+    /// Number of right ones among them.
     pub right: u64,
 }
 
@@ -56,31 +56,32 @@ pub struct PriorSummary {
 pub enum PriorErrorKind {
     /// The file cannot be used, whatever the grammar.
     File(StoreError),
-    /// It was learnt for another grammar.
+    /// The prior was learnt for another grammar.
     OtherGrammar {
         /// Fingerprint of the grammar it is for.
         found: String,
         /// Fingerprint of the grammar it was to be used for.
         ours: String,
-        /// What it was made from.
+        /// The description of its source.
         label: String,
     },
-    /// It was learnt over other terminals of what may be the same grammar: its contexts mean nothing here.
+    /// The prior was learnt over other terminals of what may be the same grammar: its contexts mean nothing
+    /// here.
     OtherTerminals {
-        /// What it is for.
+        /// The terminals it is for.
         found: Terminals,
-        /// What it was to be used for.
+        /// The terminals it was to be used for.
         ours: Terminals,
-        /// What it was made from.
+        /// The description of its source.
         label: String,
     },
-    /// It was learnt for another vocabulary.
+    /// The prior was learnt for another vocabulary.
     OtherVocabulary {
         /// Fingerprint of the vocabulary it is for.
         found: String,
         /// Fingerprint of the vocabulary it was to be used for.
         ours: String,
-        /// What it was made from.
+        /// The description of its source.
         label: String,
     },
 }
@@ -92,13 +93,13 @@ pub struct PriorError {
 }
 
 impl PriorError {
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &PriorErrorKind {
         &self.kind
     }
 
-    /// What to do about it.
+    /// Advice.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match &self.kind {
@@ -149,13 +150,14 @@ impl std::error::Error for PriorError {
     }
 }
 
-/// All priors have this key: what they are for is in them, so that messages can name it.
+/// Returns the key of all priors: the grammar and vocabulary are in the contents, so that messages can name
+/// them.
 fn key() -> Key {
     Key::of(&[b"prior"])
 }
 
 impl Prior {
-    /// A prior that knows nothing, for texts of `grammar`. Costs a hash over the grammar's tables.
+    /// Creates an empty prior for texts of `grammar`. Costs a hash over the grammar's tables.
     #[must_use]
     pub fn new(grammar: &CompiledGrammar) -> Self {
         let vocabulary = grammar.vocabulary();
@@ -172,7 +174,7 @@ impl Prior {
         }
     }
 
-    /// Says in a few words what it was made from.
+    /// Sets a short description of its source.
     pub fn set_label(&mut self, label: impl Into<String>) {
         self.label = label.into();
     }
@@ -190,7 +192,7 @@ impl Prior {
         self.terminals
     }
 
-    /// The prior of a file for texts of `grammar`.
+    /// Reads the prior of a file for texts of `grammar`.
     ///
     /// # Errors If it is not a prior, is damaged, was written by another version, or was learnt for another
     /// grammar, other terminals or another vocabulary.
@@ -200,7 +202,7 @@ impl Prior {
         Ok(prior)
     }
 
-    /// The prior of a file, whatever it is for.
+    /// Reads the prior of a file, whatever it is for.
     ///
     /// # Errors
     /// If it is not a prior, is damaged, or was written by another version.
@@ -220,7 +222,7 @@ impl Prior {
         Ok(Self { grammar, vocabulary, size, label, lookahead, terminals, observed, counts, calibration })
     }
 
-    /// It as bytes for a file.
+    /// Serialises the prior for a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
@@ -235,7 +237,7 @@ impl Prior {
         seal(Kind::Prior, &key(), &writer.finish())
     }
 
-    /// Adds all that `other` knows. The label, lookahead and terminals stay.
+    /// Adds all counts of `other`. The label, lookahead and terminals stay.
     ///
     /// # Errors
     /// If it is for another grammar or vocabulary; nothing has changed then.
@@ -247,13 +249,13 @@ impl Prior {
         Ok(())
     }
 
-    /// Forgets the contexts met least until at most `contexts` are left, and of those the tokens that hardly ever came.
+    /// Forgets the least frequent contexts until at most `contexts` are left, and rare tokens in the others.
     pub fn shrink(&mut self, contexts: usize) {
         self.counts.lighten();
         self.counts.shrink(contexts);
     }
 
-    /// What it holds.
+    /// Summarises its contents.
     #[must_use]
     pub fn summary(&self) -> PriorSummary {
         let (guesses, right) = self.calibration.total();
@@ -270,30 +272,30 @@ impl Prior {
         }
     }
 
-    /// Memory in bytes, about. Constant time.
+    /// Approximate memory in bytes. Constant time.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.counts.memory()
     }
 
-    /// Does it know nothing?
+    /// Has it learnt nothing?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.len() == 0
     }
 
-    /// Notes what was seen in these contexts.
+    /// Counts what was seen in these contexts.
     pub(super) fn learn(&mut self, keys: &Keys, seen: Seen<'_>) {
         self.counts.add(keys, &weights(seen, self.size));
         self.observed += 1;
     }
 
-    /// Tokens of the vocabulary.
+    /// Bound on ids of the vocabulary.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Refuses a prior that is not for what `ours` is for.
+    /// Refuses a prior that is for something else than `ours`.
     fn check(&self, ours: &Self) -> Result<(), PriorError> {
         let label = self.label.clone();
         if self.grammar != ours.grammar && self.terminals != ours.terminals {
@@ -312,11 +314,11 @@ impl Prior {
     }
 }
 
-/// The form of what a file says of lookahead and terminals.
+/// Version of the form in which files record lookahead and terminals.
 const REACH_FORM: u8 = 1;
 
-/// Says what a prior was learnt at, after all else; nothing where that is the default, as in files from
-/// before there was anything to say.
+/// Serialises lookahead and terminals, after all else; nothing if they are the defaults, as in files from
+/// before they were recorded.
 fn write_reach(writer: &mut Writer, lookahead: Lookahead, terminals: Terminals) {
     if (lookahead, terminals) == Default::default() {
         return;
@@ -335,7 +337,7 @@ fn write_reach(writer: &mut Writer, lookahead: Lookahead, terminals: Terminals) 
     }
 }
 
-/// What a prior was learnt at.
+/// Reads the lookahead and terminals that a prior was learnt with.
 fn read_reach(reader: &mut Reader<'_>) -> Result<(Lookahead, Terminals), StoreError> {
     if reader.rest().is_empty() {
         return Ok(Default::default());
@@ -356,7 +358,7 @@ fn read_reach(reader: &mut Reader<'_>) -> Result<(Lookahead, Terminals), StoreEr
     Ok((lookahead, terminals))
 }
 
-/// What was seen as weights of tokens `0..size`, sorted by token: the model's probabilities where they are known,
+/// Returns the weights of tokens `0..size`, sorted by token: the model's probabilities if they are known,
 /// otherwise the token that came.
 pub(super) fn weights(seen: Seen<'_>, size: usize) -> Vec<(TokenId, f32)> {
     let mut weights = seen.likely.map_or_else(|| vec![(seen.token, 1.0)], <[_]>::to_vec);

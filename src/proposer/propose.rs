@@ -8,32 +8,31 @@ use crate::ids::TokenId;
 pub struct Guess {
     /// The token.
     pub token: TokenId,
-    /// How likely it is that the decoder draws this very token here, 0 to 1. Drafts go as far as this says that it
-    /// pays.
+    /// Probability that the decoder draws this very token here, 0 to 1. It decides how long drafts are.
     pub acceptance: f64,
 }
 
-/// What came at a site.
+/// The token that came at a site.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Seen<'a> {
     /// The token that was drawn.
     pub token: TokenId,
     /// The likelier allowed tokens with their probabilities at temperature 1, if
-    /// [asked for](Propose::wants_likely): what the model thought, of which the token is only one sample.
+    /// [requested](Propose::wants_likely): the model's distribution, of which the token is only one sample.
     pub likely: Option<&'a [(TokenId, f32)]>,
 }
 
 impl<'a> Seen<'a> {
-    /// `token` came; the model gave these probabilities.
+    /// Records that `token` came; the model gave these probabilities.
     #[must_use]
     pub fn new(token: TokenId, likely: Option<&'a [(TokenId, f32)]>) -> Self {
         Self { token, likely }
     }
 }
 
-/// Guesses tokens. Whatever it says, the text generated is the same: a guess that is not what is drawn is dropped, and
-/// one that is not allowed or not in the vocabulary ends its draft.
+/// Guesses tokens. Guesses never change the generated text: one that is not drawn is dropped, and one that is
+/// not allowed or not in the vocabulary ends its draft.
 ///
 /// ```
 /// use domino::{TokenId, proposer::{Guess, Propose, Site}};
@@ -49,18 +48,17 @@ impl<'a> Seen<'a> {
 /// }
 /// ```
 pub trait Propose: Send + std::fmt::Debug {
-    /// The token that probably comes next, or nothing. Called for each token of a draft, with the draft so far as part
-    /// of the site.
+    /// Returns the token that probably comes next, or `None`. Called for each token of a draft, with the
+    /// draft so far as part of the site.
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess>;
 
-    /// Reads `tokens`, the whole sequence so far, where several are new and nothing is guessed for the next
-    /// pass: a prompt. So a proposer that has to read can do so without its first guess being taken for a
-    /// dear one.
+    /// Reads `tokens`, the whole sequence so far, of which several are new, while nothing is guessed for the
+    /// next pass: a prompt. So reading it does not count as the cost of the first guess.
     fn read(&mut self, _tokens: &[TokenId]) {}
 
-    /// Learns that `seen` came at `site`. Called for each token that was generated, in order, whether it was drafted or
-    /// not, unless it [learns nothing](Self::learns); also not while drafts do not pay, if it [may miss](Self::may_miss)
-    /// tokens.
+    /// Learns that `seen` came at `site`. Called for each generated token, in order, drafted or not, unless
+    /// the proposer [learns nothing](Self::learns); also not while drafting pauses, if it [may
+    /// miss](Self::may_miss) tokens.
     fn observe(&mut self, _site: &mut Site<'_>, _seen: Seen<'_>) {}
 
     /// Does it want to [observe](Self::observe)?
@@ -68,21 +66,20 @@ pub trait Propose: Send + std::fmt::Debug {
         false
     }
 
-    /// Should [`Seen::likely`] be worked out? That costs a mask and a pass over the logits for each token.
+    /// Should [`Seen::likely`] be computed? That costs a mask and a pass over the logits for each token.
     fn wants_likely(&self) -> bool {
         false
     }
 
-    /// May tokens come that it does not see, while nothing is drafted since it does not pay? Not if what it learns is to be
-    /// kept.
+    /// May it miss tokens that come while drafting pauses? Not if what it learns is to be kept.
     fn may_miss(&self) -> bool {
         false
     }
 
-    /// Does it hold locks or learn something that proposers of other texts share? Those that say so are asked one after the
-    /// other, in the order of their texts; all others of a batch at once, by the threads that share the work of passes. A
-    /// thread that waits there for others may take up any of their work, so a lock that is held meanwhile and
-    /// shared would never be free.
+    /// Does it hold locks or learn something that proposers of other texts share? Such proposers are asked
+    /// one after the other, in the order of their texts; all others of a batch at once, by the threads that
+    /// share the work of passes. A thread that waits there for others may take up any of their work, so a
+    /// shared lock that is held meanwhile would never be free.
     fn is_shared(&self) -> bool {
         false
     }
@@ -118,7 +115,7 @@ impl<P: Propose + ?Sized> Propose for Box<P> {
     }
 }
 
-/// A proposer that several drafters share, or that is to be had back after its drafter has used it.
+/// A proposer that several drafters share, or that is taken back after its drafter has used it.
 impl<P: Propose> Propose for std::sync::Arc<std::sync::Mutex<P>> {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         held(self).guess(site)
@@ -149,7 +146,7 @@ impl<P: Propose> Propose for std::sync::Arc<std::sync::Mutex<P>> {
     }
 }
 
-/// A proposer that panicked elsewhere can at worst guess badly.
+/// Locks a shared proposer; one that panicked elsewhere can at worst guess badly.
 fn held<P>(shared: &std::sync::Mutex<P>) -> std::sync::MutexGuard<'_, P> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! How often guesses of a kind were right lately.
+//! The recent rate of right guesses of a kind.
 
-/// A share of right guesses that looks back on some 256 of them, and begins with an expectation.
+/// A rate of right guesses with a window of some 256 of them, and a prior expectation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
     tried: f64,
@@ -8,22 +8,22 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Guesses that an expectation counts for.
+    /// Number of guesses that the expectation counts for.
     const WEIGHT: f64 = 8.0;
-    /// Guesses that are looked back on.
+    /// Number of guesses in the window.
     const MEMORY: f64 = 256.0;
 
-    /// What is thought before any guess was seen.
+    /// Creates a rate with an expectation.
     pub(crate) const fn expecting(rate: f64) -> Self {
         Self { tried: Self::WEIGHT, right: Self::WEIGHT * rate }
     }
 
-    /// The share of right ones.
+    /// Returns the share of right guesses.
     pub(crate) fn value(self) -> f64 {
         self.right / self.tried
     }
 
-    /// Notes a guess.
+    /// Adds a guess.
     pub(crate) fn note(&mut self, right: bool) {
         let keep = (Self::MEMORY / (self.tried + 1.0)).min(1.0);
         self.tried = (self.tried + 1.0) * keep;

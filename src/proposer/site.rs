@@ -1,6 +1,7 @@
-//! Where a token is to be guessed: the text so far, what may follow, and the noise of the draw.
+//! The place of a guess: the text so far, the tokens that may follow, and the noise of the draw.
 //!
-//! Invariant: a site only looks. Its constraint is a fork, so nothing that a proposer asks can change the text.
+//! Invariant: a site only looks. Its constraint is a fork, so nothing that a proposer asks can change the
+//! text.
 
 use super::planner::Pass;
 use crate::{
@@ -9,21 +10,22 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// The noise that a draw adds to the logits over the temperature, by position in the whole sequence and token.
+/// The noise that a draw adds to the logits over the temperature, by position in the whole sequence and
+/// token.
 pub type Noise<'a> = &'a dyn Fn(usize, TokenId) -> f64;
 
-/// What would be drawn from a row of logits.
+/// The token that would be drawn from a row of logits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drawn {
     /// The token.
     pub token: TokenId,
-    /// By how much its score, the logit over the temperature plus the noise, is ahead of that of the token
-    /// which would be drawn if this one were not allowed; infinite if none is left. Nats.
+    /// Margin of its score, the logit over the temperature plus the noise, over that of the token which would
+    /// be drawn if this one were not allowed, in nats; infinite if none is left.
     pub margin: f64,
 }
 
-/// What the decoder would draw from a row of logits after these tokens (prompt, text and draft), among these
-/// or, without a set, all that can be generated.
+/// A function that draws as the decoder does from a row of logits after these tokens (prompt, text and
+/// draft), among the tokens of the set or, without a set, all that can be generated.
 pub type Draw<'a> = &'a dyn Fn(&[f32], &[TokenId], Option<&TokenSet>) -> Option<Drawn>;
 
 /// A place in a text at which a token is to be guessed.
@@ -40,8 +42,9 @@ pub struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The place after `tokens` (prompt and text), where `constraint` is. A temperature of 0 stands for greedy draws,
-    /// which have no noise. The tokens of a draft come to `tokens` and go again when the site goes.
+    /// Creates the place after `tokens` (prompt and text), where `constraint` is. A temperature of 0 stands
+    /// for greedy draws, which have no noise. The tokens of a draft are pushed to `tokens` and removed when
+    /// the site is dropped.
     pub fn new(
         constraint: Option<&Constraint>,
         tokens: &'a mut Vec<TokenId>,
@@ -56,33 +59,33 @@ impl<'a> Site<'a> {
         Self { constraint, context, tokens, start, temperature, noise, draw, ahead, worth }
     }
 
-    /// Says whether masks are known before passes, so that the model need not compute whole rows.
+    /// Sets whether masks are known before passes, so that the model need not compute whole rows.
     #[must_use]
     pub fn ahead(mut self, ahead: bool) -> Self {
         self.ahead = ahead;
         self
     }
 
-    /// Says how tokens are drawn from rows of logits, for proposers that have some.
+    /// Sets how tokens are drawn from rows of logits, for proposers that have some.
     #[must_use]
     pub fn drawing(mut self, draw: Draw<'a>) -> Self {
         self.draw = Some(draw);
         self
     }
 
-    /// Prompt, text, and the draft so far.
+    /// The tokens of prompt, text, and the draft so far.
     #[must_use]
     pub fn tokens(&self) -> &[TokenId] {
         self.tokens
     }
 
-    /// Tokens of the draft so far.
+    /// Number of tokens of the draft so far.
     #[must_use]
     pub fn drafted(&self) -> usize {
         self.tokens.len() - self.start
     }
 
-    /// Where the text is in the grammar, the draft included; the same everywhere without a grammar.
+    /// The place in the grammar, the draft included; the same everywhere without a grammar.
     #[must_use]
     pub fn context(&self) -> Context {
         self.context
@@ -100,8 +103,8 @@ impl<'a> Site<'a> {
         self.temperature == 0.0
     }
 
-    /// By what a draw compares tokens, for a token of this probability: its logarithm over the temperature, plus the
-    /// noise that the token gets here.
+    /// Gumbel score of a token with this probability: ln(p)/temperature + noise(token). A draw takes the
+    /// token with the greatest score.
     #[must_use]
     pub fn score(&self, token: TokenId, probability: f64) -> f64 {
         if self.is_greedy() {
@@ -111,19 +114,19 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// May the token follow? False also where that cannot be found out within the budgets.
+    /// May the token follow? False also if that cannot be found out within the budgets.
     pub fn allows(&mut self, token: TokenId) -> bool {
         self.constraint.as_mut().is_none_or(|constraint| constraint.allows(token).unwrap_or(false))
     }
 
-    /// The tokens that may follow; nothing without a grammar, and where a budget is used up. A mask.
+    /// Returns the tokens that may follow; `None` without a grammar, and if a budget is used up. A mask.
     pub fn mask(&mut self) -> Option<&TokenSet> {
         self.constraint.as_mut()?.mask().ok()
     }
 
-    /// What the decoder would draw here from a row of logits, whose entry `i` is about token `i`, by the same
-    /// noise and among the tokens that may follow. Nothing where [that is not known](Self::drawing), a budget
-    /// is used up, or the row cannot be drawn from. A mask, and what two draws take.
+    /// Draws as the decoder would here from a row of logits, whose entry `i` is about token `i`, by the same
+    /// noise and among the tokens that may follow. `None` if [drawing is not set](Self::drawing), a budget is
+    /// used up, or the row cannot be drawn from. Costs a mask and two draws.
     pub fn draw(&mut self, row: &[f32]) -> Option<Drawn> {
         let allowed = match &mut self.constraint {
             Some(constraint) => Some(constraint.mask().ok()?),
@@ -132,14 +135,14 @@ impl<'a> Site<'a> {
         (self.draw?)(row, self.tokens, allowed)
     }
 
-    /// The same, as if there were no grammar.
+    /// Draws as if there were no grammar.
     #[must_use]
     pub fn draw_freely(&self, row: &[f32]) -> Option<Drawn> {
         (self.draw?)(row, self.tokens, None)
     }
 
-    /// Seconds of guessing that a guess which is surely right would be worth here, beyond what others guess;
-    /// nothing where time is not asked, as for drafts of a fixed length.
+    /// Returns the seconds that a surely right guess would be worth here, beyond the guesses of others;
+    /// `None` if time does not count, as for drafts of a fixed length.
     #[must_use]
     pub fn worth(&self) -> Option<f64> {
         self.worth
@@ -150,14 +153,14 @@ impl<'a> Site<'a> {
         self.worth = seconds;
     }
 
-    /// Will the row about the next token be wanted [whole](Pass::whole)? A mask.
+    /// Will the row about the next token be needed [whole](Pass::whole)? A mask.
     pub fn is_wide(&mut self) -> bool {
         let mask = self.constraint.as_mut().filter(|_| self.ahead).and_then(|ahead| ahead.mask().ok());
         mask.is_none_or(Pass::is_wide)
     }
 
-    /// The text that must follow, up to `most` bytes: as long as a single byte can follow and the text cannot end.
-    /// 256 lookups a byte.
+    /// Returns the text that must follow, up to `most` bytes: as long as a single byte can follow and the
+    /// text cannot end. 256 lookups a byte.
     pub fn forced_bytes(&self, most: usize) -> Vec<u8> {
         let Some(mut ahead) = self.fork() else { return Vec::new() };
         let mut bytes = Vec::new();
@@ -170,13 +173,13 @@ impl<'a> Site<'a> {
         bytes
     }
 
-    /// A copy of the constraint, at the end of the draft.
+    /// Returns a copy of the constraint, at the end of the draft.
     pub(super) fn fork(&self) -> Option<Constraint> {
         self.constraint.as_ref().map(Constraint::fork)
     }
 
-    /// Goes on by a token of the draft, if it may follow and does not end the text. Returns whether it did; it does not
-    /// either where a budget of the constraint is used up.
+    /// Advances by a token of the draft, if it may follow and does not end the text. Returns whether it did;
+    /// `false` also if a budget of the constraint is used up.
     pub fn push(&mut self, token: TokenId) -> bool {
         if let Some(constraint) = &mut self.constraint {
             if constraint.advance(token).is_err() {

@@ -1,10 +1,9 @@
 //! Text that a grammar leaves no choice about but for its spelling: the template of a JSON Schema.
 //!
-//! Strictly forced is a byte that alone may follow. In JSON hardly any is: white space may stand between the
+//! A byte is strictly forced if it alone may follow. In JSON hardly any is: white space may stand between the
 //! parts of a value, and a character of a key may be written as an escape. Writers use escapes only where
-//! they must, and white space as they used it before. So a backslash is passed over where one other byte may
-//! follow, and of white space the run is taken that stood after the same byte last. Both are guesses, like
-//! all that proposers say.
+//! they must, and white space as before. So a backslash is skipped if one other byte may follow, and white
+//! space is guessed to be the last run after the same byte. Both are guesses, like all that proposers say.
 
 use std::collections::HashMap;
 
@@ -13,19 +12,19 @@ use crate::constraint::Constraint;
 /// Bytes after which white space is guessed.
 const OPENERS: &[u8] = b"{[,:";
 
-/// Text to come, and whether nothing else could.
+/// Forced text, and whether nothing else could come.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     pub(super) bytes: Vec<u8>,
-    /// Was there no byte at which something was passed over?
+    /// Was there no byte at which another spelling was skipped?
     pub(super) strict: bool,
 }
 
-/// White space that a text has used: the last run after each of [`OPENERS`], if any followed it.
+/// The white space that a text has used: the last run after each of [`OPENERS`], if any followed it.
 struct Habits<'t>(HashMap<u8, &'t [u8]>);
 
 impl<'t> Habits<'t> {
-    /// Those of a text. Linear.
+    /// Collects the habits of a text. Linear.
     fn of(text: &'t [u8]) -> Self {
         let mut last = HashMap::new();
         for (at, byte) in text.iter().enumerate().filter(|(_, byte)| OPENERS.contains(byte)) {
@@ -44,7 +43,7 @@ impl<'t> Habits<'t> {
 }
 
 impl Template {
-    /// What follows `before` at the place of `ahead`, up to about `most` bytes. 256 lookups a byte.
+    /// Reads on after `before` from the place of `ahead`, up to about `most` bytes. 256 lookups a byte.
     pub(super) fn read(mut ahead: Constraint, before: &[u8], most: usize) -> Self {
         let habits = Habits::of(before);
         let mut found = Self { bytes: Vec::new(), strict: true };
@@ -73,8 +72,8 @@ impl Template {
         found
     }
 
-    /// How many bytes of `text`, from the place of `ahead` on, leave no choice but that of their spelling.
-    /// `None` if the text leaves the language or a budget is used up. 256 lookups a byte.
+    /// Counts the bytes of `text`, from the place of `ahead` on, that leave no choice but that of their
+    /// spelling. `None` if the text leaves the language or a budget is used up. 256 lookups a byte.
     pub(super) fn count(mut ahead: Constraint, text: &[u8]) -> Option<usize> {
         let mut count = 0;
         for &byte in text {
@@ -88,7 +87,7 @@ impl Template {
     }
 }
 
-/// The only one of these bytes that is more than spelling.
+/// Returns the only one of these bytes that is more than spelling.
 fn without_choice(next: &[u8]) -> Option<u8> {
     // In a string a blank is a character, and neither tabs nor line breaks can stand there.
     let between = next.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r'));
@@ -115,7 +114,7 @@ mod tests {
         Compiler::new(vocabulary).compile(&grammar).unwrap().constraint()
     }
 
-    /// What follows `text`, which comes after a prompt.
+    /// Returns the text that follows `text`, which comes after a prompt.
     fn after(constraint: &Constraint, prompt: &str, text: &str) -> (String, bool) {
         let mut here = constraint.fork();
         assert_eq!(here.advance_bytes(text.as_bytes()), Ok(text.len()), "{text}");

@@ -1,4 +1,5 @@
-//! Pattern -> minimal trimmed DFA, within budgets.
+//! Builds a minimal, trimmed DFA from a pattern, within budgets (Thompson's construction, subset
+//! construction).
 
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::hir::{Hir, HirKind};
@@ -13,10 +14,10 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
 };
 
-/// States of an automaton that is minimal already for each that another may have. Tables of it are made in linear time.
+/// Factor on the number of states of an automaton that is minimal already: its table is made in linear time.
 const MINIMAL_FACTOR: usize = 8;
 
-/// The DFA of a pattern's language, or `None` if that is empty. Budgets as those of [`build`].
+/// Builds the DFA of a pattern's language, or `None` if that is empty. Budgets as for [`build`].
 pub(crate) fn build_pattern(
     pattern: &PatternKind,
     max_states: usize,
@@ -45,17 +46,17 @@ pub(crate) fn build_pattern(
     }
 }
 
-/// States that an automaton may have: more if it needs no minimising, whose cost the budget is about.
+/// Number of states that an automaton may have: more if it needs no minimising, whose cost the budget bounds.
 fn most_of(automaton: &Automaton, max_states: usize) -> usize {
     if automaton.is_minimal() { max_states.saturating_mul(MINIMAL_FACTOR) } else { max_states }
 }
 
-/// The DFA of `hir`'s language, or `None` if that is empty.
+/// Builds the DFA of `hir`'s language, or `None` if that is empty.
 ///
 /// `max_states` bounds the states before minimisation, `limits.nfa_bytes` the NFA.
 ///
 /// # Errors
-/// When a budget is used up. Determinisation can cost `2^n` states for `n` of the expression; the budgets end it.
+/// When a budget is used up. Determinisation can cost `2^n` states for `n` of the expression; budgets end it.
 pub(crate) fn build(
     hir: &Hir,
     max_states: usize,
@@ -75,7 +76,7 @@ pub(crate) fn build(
     by_nfa(hir, max_states, limits)
 }
 
-/// Any expression's, by way of an NFA.
+/// Builds the DFA of any expression, by way of an NFA.
 fn by_nfa(hir: &Hir, max_states: usize, limits: &Limits) -> Result<Option<TerminalDfa>, LimitExceeded> {
     let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
     let nfa = thompson::Compiler::new()
@@ -91,7 +92,8 @@ fn by_nfa(hir: &Hir, max_states: usize, limits: &Limits) -> Result<Option<Termin
     Ok(TerminalDfa::from_raw(raw))
 }
 
-/// The literals that `hir` is an alternation of, as `true|false` is; none if it is the empty class.
+/// Returns the literals if `hir` is an alternation of them, as `true|false` is; none if it is the empty
+/// class.
 fn literals(hir: &Hir) -> Option<Vec<&[u8]>> {
     match hir.kind() {
         HirKind::Class(class) if class.is_empty() => Some(Vec::new()),
@@ -106,7 +108,7 @@ fn literals(hir: &Hir) -> Option<Vec<&[u8]>> {
     }
 }
 
-/// The states of these literals, and no others; `None` if there are more than `most`.
+/// Builds a trie of these literals as an automaton; `None` if it has more than `most` states.
 fn trie(literals: &[&[u8]], most: usize) -> Option<Vec<State>> {
     let mut states = vec![State::default()];
     for literal in literals {
@@ -221,7 +223,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the way that all other automata are made.
+        /// Compares with the way that all other automata are made.
         #[test]
         fn literals_are_chains(
             bytes in prop_oneof![
@@ -243,7 +245,7 @@ mod tests {
             prop_assert_eq!(TerminalDfa::literal(&bytes), chain);
         }
 
-        /// Alternations of literals against the way of all expressions.
+        /// Compares alternations of literals with the way of all expressions.
         #[test]
         fn literals_are_tries(literals in proptest::collection::vec("[abc]{0,5}|é", 1..6)) {
             let hir = hir(&literals.join("|"));
@@ -251,7 +253,7 @@ mod tests {
             prop_assert_eq!(build(&hir, 100, &limits).unwrap(), by_nfa(&hir, 100, &limits).unwrap());
         }
 
-        /// An automaton is refused exactly if it has more states than it may have, before it is made minimal.
+        /// An automaton is refused exactly if it has more states than allowed, before it is minimised.
         #[test]
         fn budgets_count_states(length in 1..300_usize, max_states in 1..300_usize, wide in any::<bool>()) {
             let class = if wide { r"[a-cé\u{0}-\u{7f}]" } else { "[ab]" };
@@ -262,7 +264,7 @@ mod tests {
             prop_assert_eq!(made.is_ok(), max_states > states, "{}", states);
         }
 
-        /// Against the library's own matcher, on whole texts.
+        /// Compares with the library's own matcher, on whole texts.
         #[test]
         fn same_language_as_regex_automata(
             pattern in r"([ab](\*|\+|\?|\{1,2\})?|\(a\|bc?\)(\*|\+)?|[é\.]){1,6}",

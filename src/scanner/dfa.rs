@@ -1,12 +1,12 @@
 //! One terminal's DFA over bytes.
 //!
-//! Invariant: every state can be reached from the start and can still reach an accepting state, so
-//! "there is a transition" means "the terminal can still end". The start is state 0. States are
-//! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
-//! automata are equal values.
+//! Invariant: every state can be reached from the start and can still reach an accepting state, so "there is
+//! a transition" means "the terminal can still end". The start is state 0. States are numbered in
+//! breadth-first order over classes in order of their least byte, so that equal minimal automata are equal
+//! values.
 //!
-//! The substrings of a long text and strings of some number of characters are the exception: their states are
-//! made when texts come to them, need not be as few as can be, and are in no table. Who reads tables asks
+//! The substrings of a long text and strings of counted characters are exceptions: their states are made when
+//! texts come to them, need not be minimal, and are in no table. Code that reads tables asks
 //! [`is_table`](TerminalDfa::is_table) first.
 
 use std::{
@@ -22,18 +22,18 @@ use crate::{
     store::Writer,
 };
 
-/// A minimal, trimmed DFA. `Eq` and `Hash` tell languages apart.
+/// A minimal, trimmed DFA. Values are equal exactly if their languages are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TerminalDfa {
-    /// Of all that follows: automata are looked up several times by each grammar.
+    /// Hash of all fields below: each grammar looks its automata up several times.
     hash: u64,
     /// Class of each byte; classes are numbered by their least byte.
     classes: Box<[u8; 256]>,
     class_count: usize,
-    /// `state * class_count + class` -> state or [`NONE`].
+    /// State after each `state * class_count + class`, or [`NONE`].
     transitions: Box<[u32]>,
     accepting: Box<[bool]>,
-    /// In place of a table, which then has no states.
+    /// The automaton that replaces the table, which then has no states.
     unlisted: Option<Unlisted>,
 }
 
@@ -44,6 +44,7 @@ impl Hash for TerminalDfa {
 }
 
 impl TerminalDfa {
+    /// Makes an automaton and its hash.
     fn new(
         classes: Box<[u8; 256]>,
         class_count: usize,
@@ -65,15 +66,15 @@ impl TerminalDfa {
         Self { hash, classes, class_count, transitions, accepting, unlisted: None }
     }
 
-    /// The DFA of the substrings of a text, made as it is needed. Linear in the text.
+    /// Creates the DFA of the substrings of a text, made on demand. Linear in the text.
     pub(crate) fn of_substrings(text: &Arc<str>) -> Self {
         let (classes, class_count) = classes_of(text.as_bytes());
         let substrings = Unlisted::Substrings(Substrings::new(Arc::clone(text), true));
         Self::made_as_needed(classes, class_count, substrings)
     }
 
-    /// The DFA of strings of some number of characters, made as it is needed. As
-    /// [`from_minimal`](Self::from_minimal) for those of any length.
+    /// Creates the DFA of strings with bounds on their length, made on demand. Costs as much as
+    /// [`from_minimal`](Self::from_minimal) for the unbounded strings.
     pub(crate) fn of_measured(measured: &Measured) -> Self {
         let automaton = measured.automaton();
         // States have to keep their numbers, which they do unless some mean the same after all.
@@ -85,8 +86,8 @@ impl TerminalDfa {
         Self::made_as_needed(classes, class_count, unlisted)
     }
 
-    /// The DFA of strings of an automaton over characters, made as it is needed. As costly as to tell the
-    /// classes of bytes apart.
+    /// Creates the DFA of strings of an automaton over characters, made on demand. Costs as much as finding
+    /// its byte classes.
     pub(crate) fn of_spelled(spelled: &Spelled) -> Self {
         let spelled = spelled.afresh();
         let (classes, class_count) = spelled.byte_classes();
@@ -101,12 +102,12 @@ impl TerminalDfa {
         made
     }
 
-    /// Are its states in a table? If not, they are made when they are asked for.
+    /// Are its states in a table? If not, they are made on demand.
     pub(crate) fn is_table(&self) -> bool {
         self.unlisted.is_none()
     }
 
-    /// If it counts characters: what it is, and the DFA of its strings of any length.
+    /// Returns the length-bounded strings and the DFA of the unbounded ones, if it counts characters.
     pub(crate) fn measured(&self) -> Option<(&Measured, &Arc<Self>)> {
         match &self.unlisted {
             Some(Unlisted::Measured(measured, dfa)) => Some((measured, dfa)),
@@ -114,8 +115,8 @@ impl TerminalDfa {
         }
     }
 
-    /// If it is of characters that are spelled as texts come to them: what it is, and where there are bounds
-    /// on their number, the DFA of its strings of any number.
+    /// Returns the strings of an automaton over characters, if it is one, with the DFA of the unbounded
+    /// strings if their length is bounded.
     pub(crate) fn spelled(&self) -> Option<(&Spelled, Option<&Arc<Self>>)> {
         match &self.unlisted {
             Some(Unlisted::Spelled(spelled, unbounded)) => Some((spelled, unbounded.as_ref())),
@@ -128,23 +129,23 @@ impl TerminalDfa {
         self.unlisted.as_ref()
     }
 
-    /// Of an automaton without a table, the fewest bytes from a state to an end.
+    /// Returns the fewest bytes from a state to an end, of an automaton without a table.
     pub(crate) fn unlisted_distance(&self, state: u32) -> Option<u32> {
         self.unlisted.as_ref().map(|unlisted| unlisted.distance(state))
     }
 
-    /// A name that tells a state from others, in every run.
+    /// Returns a name that identifies a state, the same in every run.
     pub(crate) fn name(&self, state: u32) -> u64 {
         self.unlisted.as_ref().map_or(u64::from(state), |unlisted| unlisted.name(state))
     }
 
-    /// A hash of all of it.
+    /// The hash of the whole automaton.
     pub(super) fn hash_of_all(&self) -> u64 {
         self.hash
     }
 
-    /// The state after one more byte, if the terminal can go on with it. For automata whose states all have
-    /// numbers, as those of tables and [of a walk](Self::of_a_walk) have; of others by [`go`](Self::go).
+    /// Steps by one byte, if the terminal can go on with it. For automata whose states all have numbers:
+    /// tables and automata [of a walk](Self::of_a_walk); for others see [`go`](Self::go).
     pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
         if let Some(unlisted) = &self.unlisted {
             return unlisted.step(state, byte, MayNumber::Yes).ok().flatten();
@@ -169,15 +170,15 @@ impl TerminalDfa {
         self.bytes_alone() + unbounded.map_or(0, |unbounded| unbounded.bytes())
     }
 
-    /// Memory beside that of the DFA of its strings of any length, if it counts characters; in bytes.
+    /// Memory without the DFA of the unbounded strings, if it counts characters; in bytes.
     pub(crate) fn bytes_alone(&self) -> usize {
         let table =
             size_of_val(self.classes()) + size_of_val(self.transitions()) + size_of_val(self.accepting());
         size_of::<Self>() + table + self.unlisted.as_ref().map_or(0, Unlisted::bytes)
     }
 
-    /// The minimal DFA of the same language, or `None` if the language is empty.
-    /// `O(n c log n)` for `n` states and `c` classes.
+    /// Minimises a DFA (Hopcroft's algorithm); `None` if its language is empty. `O(n c log n)` for `n` states
+    /// and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
         let trimmed = raw.trimmed()?;
         let table = Table {
@@ -189,8 +190,8 @@ impl TerminalDfa {
         Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
     }
 
-    /// The DFA of an automaton that is minimal already, or `None` if its language is empty. Linear in the
-    /// edges and in the table made: automata of keys are chains, with few edges for each state.
+    /// Converts an automaton that is minimal already; `None` if its language is empty. Linear in the edges
+    /// and in the table made: automata of keys are chains, with few edges for each state.
     pub(crate) fn from_minimal(automaton: &Automaton) -> Option<Self> {
         let states = automaton.states();
         if states.len() == 1 && !states[0].accepts {
@@ -208,7 +209,7 @@ impl TerminalDfa {
         dfa
     }
 
-    /// The DFA of exactly these bytes (at least one). Linear.
+    /// Creates the DFA of exactly these bytes (at least one). Linear.
     pub(crate) fn literal(bytes: &[u8]) -> Option<Self> {
         let (classes, class_count) = classes_of(bytes);
         let states = bytes.len() + 1;
@@ -223,8 +224,8 @@ impl TerminalDfa {
         Some(Self::new(classes, class_count, transitions, accepting))
     }
 
-    /// The same language without the empty string, or `None` if nothing is left. Linear where nothing leads back to
-    /// the start, as in the substrings of a text; else costs as [`from_raw`](Self::from_raw).
+    /// Removes the empty string; `None` if nothing is left. Linear where nothing leads back to the start, as
+    /// in the substrings of a text; else costs as [`from_raw`](Self::from_raw).
     pub(crate) fn without_empty(&self) -> Option<Self> {
         if !self.accepts_empty() {
             return Some(self.clone());
@@ -248,6 +249,7 @@ impl TerminalDfa {
         Some(dfa)
     }
 
+    /// Returns the automaton of all its texts but the empty one.
     fn without_empty_of_any(&self) -> Option<Self> {
         // A new start that does what the old one did but does not accept.
         let shift = |to: &u32| if *to == NONE { NONE } else { to + 1 };
@@ -263,7 +265,7 @@ impl TerminalDfa {
         })
     }
 
-    /// Writes all that tells it from other automata.
+    /// Serialises all that distinguishes it from other automata.
     pub(crate) fn write(&self, writer: &mut Writer) {
         writer.bytes(&*self.classes);
         writer.u32s(self.transitions.iter().copied());
@@ -273,17 +275,17 @@ impl TerminalDfa {
         }
     }
 
-    /// Number of states; of those made as needed, of all that there may be.
+    /// Number of states; if they are made on demand, an upper bound.
     pub(crate) fn len(&self) -> usize {
         self.unlisted.as_ref().map_or(self.accepting.len(), Unlisted::bound)
     }
 
-    /// Does the language have the empty string?
+    /// Has the language the empty string?
     pub(crate) fn accepts_empty(&self) -> bool {
         self.accepts(0)
     }
 
-    /// The bytes with which texts may come to an end. Linear.
+    /// Marks the bytes with which texts may come to an end. Linear.
     pub(crate) fn last_bytes(&self) -> [bool; 256] {
         let mut ends = vec![false; self.class_count];
         let mut accepting = (0..).zip(&self.accepting).filter(|(_, accepts)| **accepts).map(|(at, _)| at);
@@ -299,13 +301,13 @@ impl TerminalDfa {
         self.classes.map(|class| ends[usize::from(class)])
     }
 
-    /// Where each class of bytes leads from a state, or [`NONE`].
+    /// Returns the state that each class of bytes leads to, or [`NONE`].
     pub(crate) fn row(&self, state: u32) -> &[u32] {
         &self.transitions[state as usize * self.class_count..][..self.class_count]
     }
 
-    /// Is the language finite? With a table every state lies on a way to the end, so it
-    /// is if no state lies on a cycle. Linear.
+    /// Is the language finite? With a table every state lies on a way to the end, so it is finite if no state
+    /// lies on a cycle (Kahn's algorithm). Linear.
     pub(crate) fn is_finite(&self) -> bool {
         if let Some(unlisted) = &self.unlisted {
             return unlisted.is_finite();
@@ -339,18 +341,18 @@ impl TerminalDfa {
         self.class_count
     }
 
-    /// `state * class_count + class` -> state or [`NONE`].
+    /// State after each `state * class_count + class`, or [`NONE`].
     pub(crate) fn transitions(&self) -> &[u32] {
         &self.transitions
     }
 
-    /// Which states accept.
+    /// Does each state accept?
     pub(crate) fn accepting(&self) -> &[bool] {
         &self.accepting
     }
 }
 
-/// The class of each byte where those of a text have one each, and the number of classes.
+/// Returns the class of each byte if each byte of the text has one of its own, and the number of classes.
 fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
     let mut used = [false; 256];
     bytes.iter().for_each(|&byte| used[usize::from(byte)] = true);

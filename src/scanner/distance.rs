@@ -1,17 +1,19 @@
-//! How far a terminal's end is, at least and at most.
+//! Shortest and longest distances to a terminal's end.
 
 use std::collections::VecDeque;
 
 use super::dfa::{NONE, TerminalDfa};
 
 impl TerminalDfa {
-    /// By state of a table the fewest bytes after which the terminal may end. Linear in the transitions.
+    /// Returns the fewest bytes after which the terminal may end, by state of a table. Linear in the
+    /// transitions.
     pub(crate) fn distances(&self) -> Vec<u32> {
         self.distances_to(|state| self.accepts(state), |_| true)
     }
 
-    /// Breadth-first distance in bytes of each state of a table to the nearest goal, by byte classes for
-    /// which `is_way` holds; [`NONE`] if none is in reach. Linear in the transitions.
+    /// Returns the distance in bytes of each state of a table to the nearest goal, by byte classes for which
+    /// `is_way` holds; [`NONE`] if none is in reach. Breadth-first search backwards, linear in the
+    /// transitions.
     pub(super) fn distances_to(
         &self,
         is_goal: impl Fn(u32) -> bool,
@@ -40,7 +42,8 @@ impl TerminalDfa {
         distances
     }
 
-    /// A shortest text; the least of these. `None` if there is none. Linear in the transitions of a table.
+    /// Returns the least of the shortest texts; `None` if there is none. Linear in the transitions of a
+    /// table.
     pub(crate) fn shortest(&self) -> Option<Vec<u8>> {
         let distances = self.distances();
         let (mut text, mut state) = (Vec::new(), 0);

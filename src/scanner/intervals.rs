@@ -1,19 +1,20 @@
-//! From the edges of an automaton to the classes of its bytes and the table over them.
+//! Computes byte classes and a transition table from the edges of an automaton.
 
 use crate::{
     grammar::automaton::{Edge, State},
     hopcroft::{HASH_FACTOR, NONE},
 };
 
-/// The bytes between which edges begin and end: no edge has one of an interval without the others.
+/// The finest intervals of bytes that edges distinguish: an edge has all of an interval or nothing.
 pub(super) struct Intervals {
-    /// How many there are, at least one.
+    /// Number of intervals, at least one.
     count: usize,
     /// The interval of each byte.
     pub(super) of: [u8; 256],
 }
 
 impl Intervals {
+    /// Finds the largest intervals that no edge splits.
     pub(super) fn new(states: &[State]) -> Self {
         let mut begins = [false; 257];
         begins[0] = true;
@@ -30,14 +31,14 @@ impl Intervals {
         Self { count, of }
     }
 
-    /// The numbers of those in an edge.
+    /// Returns the numbers of the intervals in an edge.
     fn numbers(&self, edge: &Edge) -> std::ops::RangeInclusive<usize> {
         usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
     }
 
-    /// Hashing by prefix sums, linear in the edges: the hash of an interval is the sum over the edges that
-    /// have it, and intervals of one hash are a class. Returns the class of each interval, and the number of
-    /// classes.
+    /// Groups intervals into classes by hashes: the hash of an interval is the sum over the edges that have
+    /// it, by prefix sums, and intervals of one hash are a class. Returns the class of each interval, and the
+    /// number of classes. Linear in the edges.
     pub(super) fn classes(&self, states: &[State]) -> (Vec<u8>, usize) {
         // Added where an edge begins, taken away behind its end.
         let mut hashes = vec![0_u64; self.count + 1];
@@ -65,8 +66,8 @@ impl Intervals {
         (class_of.collect(), members.len())
     }
 
-    /// Where each class leads from each state. `None` if two intervals of a class do not lead to the same
-    /// state from every state, that is, if their hashes are equal by chance.
+    /// Returns the state that each class leads to from each state. `None` if two intervals of a class do not
+    /// lead to the same state from every state, that is, if their hashes are equal by chance.
     pub(super) fn table(&self, states: &[State], class_of: &[u8], class_count: usize) -> Option<Box<[u32]>> {
         let mut sizes = vec![0_usize; class_count];
         class_of.iter().for_each(|&class| sizes[usize::from(class)] += 1);
@@ -104,7 +105,7 @@ mod tests {
         Edge { first, last, to }
     }
 
-    /// Three intervals: those before `a`, `a` to `c`, and those after.
+    /// An automaton with three intervals: those before `a`, `a` to `c`, and those after.
     fn states(edges: Vec<Edge>) -> (Vec<State>, Intervals) {
         let states = vec![State { accepts: false, edges }, State { accepts: true, edges: Vec::new() }];
         let intervals = Intervals::new(&states);
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(&*table, [NONE, 1, NONE, NONE]);
     }
 
-    /// As if their hashes were equal.
+    /// Equal hashes by chance are found out.
     #[test]
     fn classes_of_bytes_that_lead_to_different_states_are_found_out() {
         let (to_both, intervals) = states(vec![edge(b'a', b'c', 1), edge(b'x', b'x', 0)]);

@@ -1,4 +1,4 @@
-//! Terminals as byte automata. Knows patterns, not grammars or vocabularies.
+//! Terminals as byte automata. This stage knows patterns, not grammars or vocabularies.
 
 mod build;
 mod dfa;

@@ -1,7 +1,7 @@
-//! Automata that give a number to a state when a text comes to it: numbers take memory, and may run out.
+//! Automata that number a state when a text first comes to it: numbers take memory, and may run out.
 //!
-//! Texts keep their states and need numbers; what only looks on from a state needs none, and a walk over a
-//! vocabulary has numbers of its own, which go with it.
+//! Texts keep their states and need numbers. Looking ahead from a state needs none, and a walk over a
+//! vocabulary has numbers of its own, which are dropped with it.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use super::{dfa::TerminalDfa, unlisted::Unlisted};
 use crate::grammar::spelled::{MayNumber, OutOfNumbers};
 
 impl TerminalDfa {
-    /// The state after one more byte, if the terminal can go on with it.
+    /// Steps by one byte, if the terminal can go on with it.
     ///
     /// # Errors
-    /// If it has no number yet, and may get none.
+    /// If the state has no number yet, and may get none.
     pub(crate) fn go(&self, state: u32, byte: u8, fresh: MayNumber) -> Result<Option<u32>, OutOfNumbers> {
         match self.unlisted() {
             Some(unlisted) => unlisted.step(state, byte, fresh),
@@ -20,7 +20,7 @@ impl TerminalDfa {
         }
     }
 
-    /// Can the terminal go on with these bytes? Gives no number to any state.
+    /// Can the terminal go on with these bytes? Numbers no state.
     pub(crate) fn takes(&self, state: u32, bytes: impl IntoIterator<Item = u8>) -> bool {
         let mut bytes = bytes.into_iter();
         match self.unlisted() {
@@ -34,8 +34,8 @@ impl TerminalDfa {
         (0..=u8::MAX).any(|byte| self.takes(state, [byte]))
     }
 
-    /// This automaton for a walk over a vocabulary, or another of the same language where this one gives
-    /// numbers to states that texts come to: those of a walk are no longer needed behind it.
+    /// Returns this automaton for a walk over a vocabulary, or a copy if it numbers states as texts come to
+    /// them: the numbers of a walk are not needed after it.
     pub(crate) fn of_a_walk(&self) -> Cow<'_, Self> {
         match self.unlisted().and_then(Unlisted::of_a_walk) {
             Some(unlisted) => {
@@ -46,7 +46,8 @@ impl TerminalDfa {
         }
     }
 
-    /// The state of this automaton, which is [of a walk](Self::of_a_walk), that is a state of `other` there.
+    /// Returns the state of this automaton [of a walk](Self::of_a_walk) that corresponds to a state of
+    /// `other`.
     pub(crate) fn same_as(&self, other: &Self, state: u32) -> u32 {
         match (self.spelled(), other.spelled()) {
             // A walk's numbers do not run out.
@@ -57,7 +58,7 @@ impl TerminalDfa {
         }
     }
 
-    /// Memory of the states that have got numbers as texts came to them, in bytes.
+    /// Memory of the states that were numbered as texts came to them, in bytes.
     pub(crate) fn met_bytes(&self) -> usize {
         self.unlisted().map_or(0, Unlisted::met_bytes)
     }

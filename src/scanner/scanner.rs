@@ -1,4 +1,4 @@
-//! All terminals of a grammar side by side; numbers every (terminal, DFA state).
+//! The union of all terminals of a grammar, with a number for every pair of terminal and DFA state.
 //!
 //! Invariant: a [`ScanStateId`] names a live state: its terminal can still end.
 
@@ -19,19 +19,19 @@ pub(crate) struct Scanner {
     starts: Vec<u32>,
     /// Terminal of each state in a table.
     terminals: Vec<TerminalId>,
-    /// The terminals whose states are made as needed, ascending by their first states, which come after those
+    /// The terminals whose states are made on demand, ascending by their first states, which come after those
     /// of tables.
     made_as_needed: Vec<TerminalId>,
     /// Memory that the automata may take, and what they took before any text, in bytes.
     room: (usize, usize),
-    /// Joint classes: bytes of one class are treated alike by every terminal.
+    /// Joint classes: every terminal treats bytes of one class alike.
     byte_class: Box<[u8; 256]>,
     byte_class_count: usize,
 }
 
 impl Scanner {
-    /// The scanner of these terminals, whose automata may take `most` bytes with the states that are made as
-    /// needed. `None` if there are over 2^32 states.
+    /// Creates the scanner of these terminals, whose automata may take `most` bytes with the states made on
+    /// demand. `None` if there are over 2^32 states.
     pub(crate) fn new(dfas: Vec<Arc<TerminalDfa>>, most: usize) -> Option<Self> {
         let mut starts = vec![0; dfas.len()];
         let (mut terminals, mut made_as_needed) = (Vec::new(), Vec::new());
@@ -80,13 +80,13 @@ impl Scanner {
         self.dfas.iter().map(|dfa| dfa.bytes()).sum::<usize>() + self.index_bytes()
     }
 
-    /// Memory beside that of the automata, in bytes.
+    /// Memory without the automata, in bytes.
     pub(crate) fn index_bytes(&self) -> usize {
         let dfas = self.dfas.capacity() * size_of::<Arc<TerminalDfa>>();
         dfas + 4 * (self.starts.capacity() + self.terminals.capacity()) + size_of_val(&*self.byte_class)
     }
 
-    /// Takes automata in place of equal ones, so that grammars have them in common.
+    /// Replaces automata by equal ones, so that grammars share them.
     pub(crate) fn share(&mut self, dfas: impl Iterator<Item = Arc<TerminalDfa>>) {
         for (own, shared) in self.dfas.iter_mut().zip(dfas) {
             debug_assert_eq!(*own, shared);
@@ -94,17 +94,17 @@ impl Scanner {
         }
     }
 
-    /// All states in tables.
+    /// Iterates over all states in tables.
     pub(crate) fn states(&self) -> impl Iterator<Item = ScanStateId> {
         (0..self.terminals.len()).filter_map(ScanStateId::from_index)
     }
 
-    /// The start of a terminal.
+    /// Returns the start state of a terminal.
     pub(crate) fn start(&self, terminal: TerminalId) -> ScanStateId {
         ScanStateId::new(self.starts[terminal.index()])
     }
 
-    /// The terminal that a state is inside of.
+    /// Returns the terminal that a state is inside of.
     pub(crate) fn terminal(&self, state: ScanStateId) -> TerminalId {
         self.terminals.get(state.index()).copied().unwrap_or_else(|| {
             let begun = |terminal: &TerminalId| self.starts[terminal.index()] <= state.raw();
@@ -113,21 +113,21 @@ impl Scanner {
         })
     }
 
-    /// A name that tells the state from others of its terminal, in every run.
+    /// Returns a name that identifies the state within its terminal, the same in every run.
     pub(crate) fn name(&self, state: ScanStateId) -> u64 {
         self.dfas[self.terminal(state).index()].name(self.local(state))
     }
 
-    /// The state's number within its terminal's DFA.
+    /// Returns the state's number within its terminal's DFA.
     pub(crate) fn local(&self, state: ScanStateId) -> u32 {
         state.raw() - self.starts[self.terminal(state).index()]
     }
 
-    /// The state after one more byte, if the terminal can go on with it. Errors are boxed, as this is the
-    /// innermost step of texts.
+    /// Steps by one byte, if the terminal can go on with it. Errors are boxed, as this is the innermost step
+    /// of texts.
     ///
     /// # Errors
-    /// If the state is made as needed, and there is no room for it, or no number.
+    /// If the state is made on demand, and there is no room for it, or no number.
     pub(crate) fn step(
         &self,
         state: ScanStateId,
@@ -156,7 +156,7 @@ impl Scanner {
         self.dfas[self.terminal(state).index()].goes_on(self.local(state))
     }
 
-    /// An error if the automata with the states that texts have come to take more memory than they may.
+    /// Fails if the automata, with the states that texts have come to, take more memory than allowed.
     fn has_room(&self) -> Result<(), Box<LimitExceeded>> {
         let (most, before) = self.room;
         let met = self.made_as_needed.iter().map(|terminal| self.dfas[terminal.index()].met_bytes());
@@ -183,7 +183,7 @@ impl Scanner {
     }
 }
 
-/// The coarsest partition of bytes that refines every terminal's. `O(256 n)`.
+/// Computes the coarsest partition of bytes that refines every terminal's. `O(256 n)`.
 fn joint_classes(dfas: &[Arc<TerminalDfa>]) -> (Box<[u8; 256]>, usize) {
     let mut classes = Box::new([0_u8; 256]);
     let mut count = 1;

@@ -10,7 +10,7 @@ use crate::{
     limits::{ITEM_BYTES, KEY_BYTES},
 };
 
-/// The strings that may become of a state inside of quotes.
+/// The number of strings that a state inside of quotes can become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Strings {
     /// The number of strings without escapes: exact below one less than [`ENDLESS`](Self::ENDLESS), which
@@ -28,28 +28,28 @@ impl Strings {
     /// More than any text may have as keys or items.
     pub(crate) const MANY: Self = Self { plain: Self::ENDLESS - 1, others: true };
 
-    /// Are there more than the keys or items of any text may be? Their bytes have bounds.
+    /// Are there more than a text can have as keys or items? Their bytes are bounded.
     pub(crate) fn are_many(self) -> bool {
         self.plain >= Self::MANY.plain
     }
 
-    /// Are there some, and fewer than that?
+    /// Are there some, but not [many](Self::are_many)?
     fn are_few(self) -> bool {
         (1..Self::MANY.plain).contains(&self.plain)
     }
 }
 
-/// Length from which on binary choices make more strings than a text can have as keys or items: together
-/// they exceed the byte budgets of both.
+/// Length from which on binary choices make more strings than a text can have as keys or items: together they
+/// exceed the byte budgets of both.
 const MANY_CHARACTERS: u32 = (if KEY_BYTES > ITEM_BYTES { KEY_BYTES } else { ITEM_BYTES }).ilog2();
 
-/// The strings of a terminal, by state.
+/// The string counts of a terminal, by state.
 #[derive(Debug)]
 pub(crate) struct StringCounts {
-    /// Of a table; empty for others.
+    /// Counts by state of a table; empty for others.
     by_state: Box<[Strings]>,
-    /// By state of a table: distance in bytes to the nearest state with few strings, that is some but not
-    /// [many](Strings::are_many). Empty if no state has few.
+    /// Distance in bytes from each state of a table to the nearest state with few strings, that is some but
+    /// not [many](Strings::are_many). Empty if no state has few.
     to_few: Box<[u32]>,
     choices: OnceLock<Choices>,
 }
@@ -62,15 +62,15 @@ impl StringCounts {
     }
 }
 
-/// By state of a table: distance in one-byte characters to the nearest state with a choice. Such a state
-/// loops on two bytes at least and can end the string, so `n` more characters make `2^n` strings. [`NONE`]
-/// if no choice is in reach. The second field is the greatest distance of a state that has strings without
-/// escapes.
+/// Distance in one-byte characters from each state of a table to the nearest state with a choice. Such a
+/// state loops on two bytes at least and can end the string, so `n` more characters make `2^n` strings.
+/// [`NONE`] if no choice is in reach. The second field is the greatest distance of a state that has strings
+/// without escapes.
 #[derive(Debug)]
 struct Choices(Box<[u32]>, u32);
 
 impl StringCounts {
-    /// Counts them. Linear in the transitions of a table; of other automata nothing is known.
+    /// Counts the strings. Linear in the transitions of a table; of other automata nothing is known.
     pub(crate) fn new(dfa: &TerminalDfa) -> Self {
         let by_state = if dfa.is_table() { dfa.strings() } else { Vec::new() };
         // Where few strings may come, the last quote of one comes from a state that few may come from.
@@ -80,7 +80,7 @@ impl StringCounts {
         Self { by_state: by_state.into(), to_few: to_few.into(), choices: OnceLock::new() }
     }
 
-    /// Of the table that this was made of.
+    /// Returns the distances to choices of the table that this was made of, computed on first use.
     fn choices(&self, dfa: &TerminalDfa) -> &Choices {
         self.choices.get_or_init(|| {
             let to_choice = dfa.to_choice();
@@ -109,12 +109,12 @@ impl StringCounts {
         self.at(state).are_many() && (to_few == NONE || to_few > bytes)
     }
 
-    /// Those that may become of a state between the characters of a string.
+    /// Returns the count of a state between the characters of a string.
     pub(crate) fn at(&self, state: u32) -> Strings {
         self.by_state.get(state as usize).copied().unwrap_or(Strings::UNKNOWN)
     }
 
-    /// Can there be a beginning, inside of quotes, that only finitely many strings have?
+    /// Has some prefix, inside the quotes, only finitely many strings?
     pub(crate) fn may_run_out(&self) -> bool {
         self.by_state.is_empty() || !self.to_few.is_empty()
     }
@@ -126,7 +126,7 @@ fn is_enough(to_choice: u32, characters: u32) -> bool {
 }
 
 impl TerminalDfa {
-    /// For each byte class, how many characters of one byte without quote and backslash are in it.
+    /// Returns, for each byte class, its number of one-byte characters other than quote and backslash.
     fn plain_bytes(&self) -> Vec<u32> {
         let mut plain = vec![0_u32; self.class_count().max(1)];
         let is_plain = |byte: &u8| *byte >= b' ' && !matches!(byte, b'"' | b'\\');
@@ -136,7 +136,7 @@ impl TerminalDfa {
         plain
     }
 
-    /// See [`StringCounts`]. Linear in the transitions of a table.
+    /// Computes the distances to choices; see [`StringCounts`]. Linear in the transitions of a table.
     fn to_choice(&self) -> Vec<u32> {
         let plain = self.plain_bytes();
         let is_choice = |state: u32| {
@@ -147,8 +147,8 @@ impl TerminalDfa {
         self.distances_to(is_choice, |class| plain[class] > 0)
     }
 
-    /// By state of a table, between the characters of a string: the [strings](Strings) that may come up to
-    /// the next quote (a count of paths in topological order). Linear in the transitions.
+    /// Counts the strings up to the next quote for each state of a table between characters (paths in
+    /// topological order). Linear in the transitions.
     fn strings(&self) -> Vec<Strings> {
         let class = |byte: u8| usize::from(self.classes()[usize::from(byte)]);
         let (plain, quote) = (self.plain_bytes(), class(b'"'));
@@ -190,7 +190,7 @@ impl TerminalDfa {
         strings
     }
 
-    /// May an escape of a character follow that cannot stand for itself?
+    /// May an escape follow of a character that cannot stand for itself?
     fn may_escape(&self, state: u32) -> bool {
         let Some(escape) = self.step(state, b'\\') else { return false };
         let along = |bytes: &[u8]| bytes.iter().try_fold(escape, |state, &byte| self.step(state, byte));
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// By a count of the strings of each length.
+    /// Compares with a count of the strings of each length.
     #[test]
     fn strings_are_many_after_a_choice() {
         for (pattern, to_choice, farthest) in [

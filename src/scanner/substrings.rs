@@ -1,12 +1,12 @@
-//! The substrings of a long text as an automaton whose states are made when texts come to them.
+//! The substrings of a long text: a suffix automaton (Blumer et al., 1985) built lazily, as texts come to its
+//! states.
 //!
-//! A state is the set of places of the text where what was read so far ends: the states of the suffix automaton
-//! (Blumer et al., 1985), found from the start on by dividing the places by the byte that follows. Texts of some
-//! length occur once, and their state is the one place.
+//! A state is the set of places of the text where the bytes read so far end. It is found from the start on by
+//! dividing the places by the byte that follows. Strings of some length occur once, and their state is the
+//! one place.
 //!
-//! Invariant: of two sets of places either one is within the other or they have none in common, since of two
-//! texts that end at the same place the longer occurs at fewer places. So the first place and the number of
-//! places tell sets apart.
+//! Invariant: two sets of places are nested or disjoint, since of two strings that end at the same place the
+//! longer occurs at fewer places. So the first place and the number of places identify a set.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,9 +16,9 @@ use hashbrown::HashMap;
 #[derive(Debug)]
 pub(crate) struct Substrings {
     text: Arc<str>,
-    /// Is the empty one among them?
+    /// Is the empty substring among them?
     with_empty: bool,
-    /// Bytes of the shortest character.
+    /// Length of the shortest character, in bytes.
     shortest: u32,
     shared: RwLock<Shared>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Substrings {
 #[derive(Debug)]
 struct Shared {
     states: Vec<State>,
-    /// By first place and number of places.
+    /// States by first place and number of places.
     known: HashMap<(u32, u32), u32>,
     bytes: usize,
 }
@@ -41,7 +41,7 @@ struct State {
 
 #[derive(Debug)]
 enum Next {
-    /// The places, while nobody has asked what follows there.
+    /// The places, as long as nobody has asked what follows.
     Places(Box<[u32]>),
     /// The bytes that follow, ascending, and the states they lead to.
     Edges(Box<[(u8, u32)]>),
@@ -56,15 +56,15 @@ impl PartialEq for Substrings {
 impl Eq for Substrings {}
 
 impl Clone for Substrings {
-    /// The same language, with no state made.
+    /// Creates the automaton of the same language, with no state made.
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.text), self.with_empty)
     }
 }
 
 impl Substrings {
-    /// The substrings of a text that is not empty, with the empty one or without. Linear in the text, for its
-    /// shortest character.
+    /// Creates the automaton of a non-empty text, with the empty substring or without. Linear in the text,
+    /// for its shortest character.
     pub(crate) fn new(text: Arc<str>, with_empty: bool) -> Self {
         let shortest = text.chars().map(char::len_utf8).min().unwrap_or(1);
         let count = len_u32(&text);
@@ -74,7 +74,7 @@ impl Substrings {
         Self { text, with_empty, shortest, shared: RwLock::new(shared) }
     }
 
-    /// The same without the empty one.
+    /// Removes the empty substring.
     pub(crate) fn without_empty(&self) -> Self {
         Self::new(Arc::clone(&self.text), false)
     }
@@ -84,18 +84,18 @@ impl Substrings {
         &self.text
     }
 
-    /// Is the empty substring one of them?
+    /// Is the empty substring among them?
     pub(crate) fn has_empty(&self) -> bool {
         self.with_empty
     }
 
-    /// States are numbered below this: the start is 0, then comes one for each place, then those of several.
+    /// Bound on the numbers of states: the start is 0, then comes one for each place, then those of several
+    /// places.
     pub(crate) fn bound(&self) -> usize {
         2 * self.text.len() + 1
     }
 
-    /// The state after one more byte. One lookup where it is known; the first time it costs a pass over the
-    /// places of the state.
+    /// Steps by one byte. A lookup once the state is divided; the first time a pass over its places.
     pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
         let Some(at) = self.several(state) else {
             return (self.text.as_bytes().get(state as usize) == Some(&byte)).then(|| state + 1);
@@ -114,12 +114,12 @@ impl Substrings {
         edge(&shared).flatten()
     }
 
-    /// Does a substring end here?
+    /// May a substring end here?
     pub(crate) fn accepts(&self, state: u32) -> bool {
         if state == 0 { self.with_empty } else { self.text.is_char_boundary(self.place(state)) }
     }
 
-    /// The fewest bytes after which a substring ends.
+    /// Returns the fewest bytes after which a substring ends.
     pub(crate) fn distance(&self, state: u32) -> u32 {
         if state == 0 {
             return if self.with_empty { 0 } else { self.shortest };
@@ -128,7 +128,7 @@ impl Substrings {
         (0..).zip(place..).find(|&(_, at)| self.text.is_char_boundary(at)).map_or(0, |(bytes, _)| bytes)
     }
 
-    /// What tells the state from others, whatever was met first: its first place and the number of its places.
+    /// Identifies the state, whatever was met first: its first place and the number of its places.
     pub(crate) fn name(&self, state: u32) -> u64 {
         match self.several(state) {
             None => u64::from(state),
@@ -140,20 +140,21 @@ impl Substrings {
         }
     }
 
-    /// Memory, in bytes, what was made so far included.
+    /// Memory, in bytes, states made so far included.
     pub(crate) fn bytes(&self) -> usize {
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
         let states = shared.states.capacity() * size_of::<State>() + shared.known.allocation_size();
         self.text.len() + states + shared.bytes
     }
 
-    /// Of a state of several places its index.
+    /// Returns the index of a state of several places.
     fn several(&self, state: u32) -> Option<usize> {
         let state = state as usize;
         if state == 0 { Some(0) } else { state.checked_sub(self.text.len()).filter(|at| *at > 0) }
     }
 
-    /// A place of the state, which is not the start. All are alike between characters or inside of one.
+    /// Returns a place of the state, which is not the start. All are alike: between characters, or inside
+    /// one.
     fn place(&self, state: u32) -> usize {
         match self.several(state) {
             None => state as usize,
@@ -189,7 +190,7 @@ impl Substrings {
         shared.states[at].next = Next::Edges(edges.into());
     }
 
-    /// As [`divide`](Self::divide), for many places: a counting sort.
+    /// Does the same as [`divide`](Self::divide) for many places: a counting sort.
     fn spread(
         &self,
         places: impl Iterator<Item = u32> + Clone,
@@ -216,7 +217,7 @@ impl Substrings {
         }
     }
 
-    /// The state of some places, which are ascending.
+    /// Returns the state of some places, which are ascending.
     fn state(&self, shared: &mut Shared, mut places: impl ExactSizeIterator<Item = u32> + Clone) -> u32 {
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let all = places.clone();
@@ -237,10 +238,10 @@ impl Substrings {
     }
 }
 
-/// Places up to which sorting them costs less than counting bytes.
+/// Number of places up to which sorting them costs less than counting bytes.
 const FEW: usize = 64;
 
-/// Texts have at most [`SUBSTRING_BYTES`](crate::limits::SUBSTRING_BYTES).
+/// Returns the length of a text, at most [`SUBSTRING_BYTES`](crate::limits::SUBSTRING_BYTES).
 fn len_u32(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }
@@ -257,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against looking for the text, whole characters alone, from states met in any order.
+        /// Compares with a search for the text, whole characters alone, from states met in any order.
         #[test]
         fn substrings_are_those_of_whole_characters(
             text in "[abé漢]{1,40}|[ab]{70,200}",

@@ -1,4 +1,4 @@
-//! Automata whose states are in no table: they are made, or found, when texts come to them.
+//! Automata whose states are in no table: they are computed when texts come to them.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::{
 pub(super) enum Unlisted {
     /// The substrings of a text.
     Substrings(Substrings),
-    /// Strings with bounds on their length, and the DFA of the same strings without bounds. Both number the
-    /// states of that DFA alike.
+    /// Strings with bounds on their length, and the DFA of the unbounded strings. Both number the states of
+    /// that DFA alike.
     Measured(Measured, Arc<TerminalDfa>),
-    /// Strings of an automaton over characters, and where there are bounds the DFA of the same strings
-    /// without them.
+    /// Strings of an automaton over characters, and if their length is bounded the DFA of the unbounded
+    /// strings.
     Spelled(Spelled, Option<Arc<TerminalDfa>>),
 }
 
 impl Unlisted {
-    /// The state after one more byte.
+    /// Steps by one byte.
     ///
     /// # Errors
-    /// If it has no number yet, and may get none.
+    /// If the state has no number yet, and may get none.
     pub(super) fn step(&self, state: u32, byte: u8, fresh: MayNumber) -> Result<Option<u32>, OutOfNumbers> {
         match self {
             Self::Substrings(substrings) => Ok(substrings.step(state, byte)),
@@ -41,7 +41,7 @@ impl Unlisted {
         }
     }
 
-    /// May the terminal go on with these bytes? Gives no number to any state.
+    /// May the terminal go on with these bytes? Numbers no state.
     pub(super) fn takes(&self, state: u32, mut bytes: impl Iterator<Item = u8>) -> bool {
         match self {
             Self::Spelled(spelled, _) => {
@@ -55,8 +55,7 @@ impl Unlisted {
         }
     }
 
-    /// The same automaton for a walk over a vocabulary, where this one gives numbers to states that texts
-    /// come to.
+    /// Returns a copy for a walk over a vocabulary, if this one numbers states as texts come to them.
     pub(super) fn of_a_walk(&self) -> Option<Self> {
         match self {
             Self::Spelled(spelled, _) => Some(Self::Spelled(spelled.of_a_walk()?, None)),
@@ -64,7 +63,7 @@ impl Unlisted {
         }
     }
 
-    /// Memory of the states that have got numbers as texts came to them, in bytes.
+    /// Memory of the states that were numbered as texts came to them, in bytes.
     pub(super) fn met_bytes(&self) -> usize {
         match self {
             Self::Spelled(spelled, unbounded) => {
@@ -83,7 +82,7 @@ impl Unlisted {
         }
     }
 
-    /// The fewest bytes after which the terminal may end.
+    /// Returns the fewest bytes after which the terminal may end.
     pub(super) fn distance(&self, state: u32) -> u32 {
         match self {
             Self::Substrings(substrings) => substrings.distance(state),
@@ -92,7 +91,7 @@ impl Unlisted {
         }
     }
 
-    /// A name that tells the state from others, whatever was met first.
+    /// Returns a name that identifies the state, whatever was met first.
     pub(super) fn name(&self, state: u32) -> u64 {
         match self {
             Self::Substrings(substrings) => substrings.name(state),
@@ -118,7 +117,7 @@ impl Unlisted {
         }
     }
 
-    /// The same language without the empty text.
+    /// Removes the empty text.
     pub(super) fn without_empty(&self) -> Self {
         match self {
             Self::Substrings(substrings) => Self::Substrings(substrings.without_empty()),
@@ -127,7 +126,7 @@ impl Unlisted {
         }
     }
 
-    /// States are numbered below this.
+    /// Bound on the numbers of states.
     pub(super) fn bound(&self) -> usize {
         match self {
             Self::Substrings(substrings) => substrings.bound(),
@@ -136,7 +135,7 @@ impl Unlisted {
         }
     }
 
-    /// Memory beside that of another DFA, in bytes.
+    /// Memory without the other DFA, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Substrings(substrings) => substrings.bytes(),
@@ -161,7 +160,7 @@ impl Unlisted {
         }
     }
 
-    /// Writes all that tells it from others of its kind.
+    /// Serialises all that distinguishes it from others of its kind.
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
             Self::Substrings(substrings) => {

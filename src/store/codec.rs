@@ -1,54 +1,54 @@
 //! Payloads as numbers and lists of them, little-endian, every list with its length in front.
 //!
-//! Invariant: a [`Reader`] never goes past its end, and takes no more memory than a small multiple of the bytes that
-//! are there, whatever they say.
+//! Invariant: a [`Reader`] never goes past its end, and takes no more memory than a small multiple of the
+//! bytes that are there, whatever they say.
 
 use super::error::{StoreError, StoreErrorKind};
 
-/// Writes a payload. Infallible: it grows.
+/// Writes a payload. Infallible, as it grows.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    /// Room for so many bytes, so that writing them need not move what is written.
+    /// Creates a writer with room for this many bytes, so that writing them moves nothing.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes) }
     }
 
-    /// A byte.
+    /// Writes a byte.
     pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    /// Four bytes.
+    /// Writes four bytes.
     pub(crate) fn u32(&mut self, value: u32) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Eight bytes.
+    /// Writes eight bytes.
     pub(crate) fn u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// The length of a list that follows; [`Reader::count`] reads it. Eight bytes.
+    /// Writes the length of a list that follows; [`Reader::count`] reads it. Eight bytes.
     pub(crate) fn count(&mut self, count: usize) {
         self.u64(count as u64);
     }
 
-    /// Bytes with their length.
+    /// Writes bytes with their length.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Text with its length in bytes.
+    /// Writes a text with its length in bytes.
     pub(crate) fn str(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
-    /// Numbers with their count. A copy on little-endian machines.
+    /// Writes numbers with their count. A copy on little-endian machines.
     pub(crate) fn u32s(&mut self, values: impl ExactSizeIterator<Item = u32>) {
         self.count(values.len());
         self.bytes.reserve(4 * values.len());
@@ -57,7 +57,7 @@ impl Writer {
         }
     }
 
-    /// Numbers with their count. A copy on little-endian machines.
+    /// Writes numbers with their count. A copy on little-endian machines.
     pub(crate) fn u64s(&mut self, values: impl ExactSizeIterator<Item = u64>) {
         self.count(values.len());
         self.bytes.reserve(8 * values.len());
@@ -66,13 +66,13 @@ impl Writer {
         }
     }
 
-    /// All that was written.
+    /// Returns all that was written.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Reads what a [`Writer`] wrote, in the same order. Every method fails with `Truncated` past the end.
+/// Reads the output of a [`Writer`], in the same order. Every method fails with `Truncated` past the end.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
-    /// All that is still to be read.
+    /// Returns all that is still to be read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -101,35 +101,35 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// A byte.
+    /// Reads a byte.
     pub(crate) fn u8(&mut self) -> Result<u8, StoreError> {
         self.array().map(u8::from_le_bytes)
     }
 
-    /// Four bytes.
+    /// Reads four bytes.
     pub(crate) fn u32(&mut self) -> Result<u32, StoreError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes.
     pub(crate) fn u64(&mut self) -> Result<u64, StoreError> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// The length of a list whose items take at least `item_bytes` (at least 1) each: never more than can follow, so
-    /// that memory may be set aside for it.
+    /// Reads the length of a list whose items take at least `item_bytes` (at least 1) each: never more than
+    /// can follow, so that memory may be set aside for it.
     pub(crate) fn count(&mut self, item_bytes: usize) -> Result<usize, StoreError> {
         let count = usize::try_from(self.u64()?).map_err(|_| truncated())?;
         if count > self.rest.len() / item_bytes.max(1) { Err(truncated()) } else { Ok(count) }
     }
 
-    /// Bytes with their length, in place.
+    /// Reads bytes with their length, in place.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], StoreError> {
         let length = self.count(1)?;
         self.take(length)
     }
 
-    /// Text with its length in bytes, in place.
+    /// Reads a text with its length in bytes, in place.
     ///
     /// # Errors
     /// Also if it is not UTF-8.
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|_| StoreError::malformed("a text that is not UTF-8"))
     }
 
-    /// Numbers with their count, in place.
+    /// Reads numbers with their count, in place.
     pub(crate) fn u32s_in_place(
         &mut self,
     ) -> Result<impl ExactSizeIterator<Item = u32> + Clone + use<'a>, StoreError> {
@@ -146,12 +146,12 @@ impl<'a> Reader<'a> {
         Ok(items.iter().map(|item| u32::from_le_bytes(*item)))
     }
 
-    /// Numbers with their count. A copy on little-endian machines.
+    /// Reads numbers with their count. A copy on little-endian machines.
     pub(crate) fn u32s(&mut self) -> Result<Vec<u32>, StoreError> {
         Ok(self.u32s_in_place()?.collect())
     }
 
-    /// Numbers with their count. A copy on little-endian machines.
+    /// Reads numbers with their count. A copy on little-endian machines.
     pub(crate) fn u64s(&mut self) -> Result<Vec<u64>, StoreError> {
         let count = self.count(8)?;
         let (items, _) = self.take(8 * count)?.as_chunks();

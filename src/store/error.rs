@@ -1,4 +1,4 @@
-//! Why a file of ours cannot be used.
+//! Errors of files that this library wrote.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// Not a file of this library.
+    /// The file is not of this library.
     NotOurs,
     /// Written by another version of this library.
     Version {
@@ -15,19 +15,19 @@ pub enum StoreErrorKind {
         /// The version that this is.
         ours: String,
     },
-    /// It holds something else, such as trees where a vocabulary was asked for.
+    /// The file holds something else, such as trees where a vocabulary was expected.
     Kind,
-    /// It was made for another grammar, another vocabulary or other options.
+    /// The file was made for another grammar, another vocabulary or other options.
     Key,
-    /// It ends too early.
+    /// The file ends too early.
     Truncated,
-    /// Its checksum is wrong, or it goes on past its end.
+    /// The checksum is wrong, or the file goes on past its end.
     Damaged,
-    /// Its seal is whole, but what it holds makes no sense: what exactly.
+    /// The seal is whole, but the contents make no sense; holds the fault.
     Malformed(&'static str),
 }
 
-/// A file of ours that cannot be used. Nothing is lost by it but time: all such files can be made again.
+/// A file of this library that cannot be used. Nothing is lost but time: all such files can be made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -38,18 +38,18 @@ impl StoreError {
         Self { kind }
     }
 
-    /// What a payload holds makes no sense: `what`, such as "a token past the end".
+    /// Creates the error of a payload that makes no sense: `what`, such as "a token past the end".
     pub(crate) fn malformed(what: &'static str) -> Self {
         Self::new(StoreErrorKind::Malformed(what))
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &StoreErrorKind {
         &self.kind
     }
 
-    /// What to do about it.
+    /// Advice.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self.kind {

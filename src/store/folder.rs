@@ -1,8 +1,8 @@
-//! A folder of sealed files that may be lost at any time: a cache.
+//! A folder of sealed files that may be lost at any time: an LRU cache.
 //!
-//! Invariant: a file under its final name is whole, however many processes write, since each is written under a
-//! name of its own and then renamed. Nothing here fails: what cannot be read is absent, what cannot be written is
-//! not kept, and a warning says so.
+//! Invariant: a file under its final name is whole, however many processes write, since each is written under
+//! a name of its own and then renamed. Nothing here fails: an unreadable file counts as absent, an unwritable
+//! one is not kept, and a warning says so.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -24,17 +24,17 @@ use crate::limits::CACHE_BYTES;
 
 const ENDING: &str = ".domino";
 const PART_ENDING: &str = ".part";
-/// A file that was not finished after this long never will be.
+/// Age after which an unfinished file never will be finished.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// A folder in which vocabularies, tables and trees are kept between runs, or no folder at all.
 ///
-/// Several processes may share one. Where the folder cannot be written, or a file in it cannot be used, things are
-/// made anew, with a warning (`tracing`), and a file that cannot be used is replaced. Files that were not used for
-/// longest go when the folder would grow past its budget. Cloning is cheap.
+/// Several processes may share one. If the folder cannot be written, or a file cannot be used, things are
+/// made anew, with a warning (`tracing`), and an unusable file is replaced. The least recently used files go
+/// (LRU) when the folder would grow past its budget. Cloning is cheap.
 ///
-/// The folder should be the user's own: checksums find accidents, and files are checked so that none can make the
-/// library fail, but who may write here can change what a grammar allows.
+/// The folder should be the user's own: checksums find accidents, and files are checked so that none can make
+/// the library fail, but who may write here can change what a grammar allows.
 ///
 /// ```
 /// use domino::store::CacheFolder;
@@ -52,22 +52,22 @@ pub struct CacheFolder {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    /// Bytes of all files together.
+    /// Bound on the bytes of all files together.
     budget: u64,
-    /// That the folder does not work is said once.
+    /// Set once a warning has said that the folder does not work.
     warned: AtomicBool,
 }
 
 /// A file of a [`CacheFolder`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheFile {
-    /// What it holds, such as `vocabulary`; [`UNFINISHED`](Self::UNFINISHED) if it is being written or was given up.
+    /// The kind of contents, such as `vocabulary`; [`UNFINISHED`](Self::UNFINISHED) without a final name.
     pub kind: String,
-    /// Its name in the folder.
+    /// The file's name in the folder.
     pub name: String,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub bytes: u64,
-    /// When it was last read or written.
+    /// Time of the last read or write.
     pub used: SystemTime,
 }
 
@@ -76,29 +76,29 @@ impl CacheFile {
     pub const UNFINISHED: &str = "unfinished";
 }
 
-/// What [`CacheFolder::clear`] has removed.
+/// The files that [`CacheFolder::clear`] has removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
-    /// How many files.
+    /// Number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
 }
 
 impl CacheFolder {
-    /// The folder `path`, with a budget of [`CACHE_BYTES`]. It is made when something is first kept.
+    /// Names the folder `path`, with a budget of [`CACHE_BYTES`]. It is made when something is first kept.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::of(path.into(), CACHE_BYTES)
     }
 
-    /// No folder: nothing is kept, nothing is found.
+    /// Names no folder: nothing is kept, nothing is found.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The same folder with room for `bytes` in all. Larger files are neither kept nor read.
+    /// Sets the room for all files to `bytes`. Larger files are neither kept nor read.
     #[must_use]
     pub fn with_budget(self, bytes: u64) -> Self {
         self.inner.map_or_else(Self::none, |inner| Self::of(inner.path.clone(), bytes))
@@ -108,19 +108,19 @@ impl CacheFolder {
         Self { inner: Some(Arc::new(Inner { path, budget, warned: AtomicBool::new(false) })) }
     }
 
-    /// Where it is; `None` for no folder.
+    /// The path; `None` for no folder.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.as_deref().map(|inner| inner.path.as_path())
     }
 
-    /// The bytes that its files may have together; 0 for no folder.
+    /// Bound on the bytes of its files together; 0 for no folder.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.inner.as_deref().map_or(0, |inner| inner.budget)
     }
 
-    /// The files in it that are of this library, of whatever version. A folder that is not there has none.
+    /// Lists the files in it that are of this library, of any version. A missing folder has none.
     ///
     /// # Errors
     /// If the folder cannot be listed.
@@ -147,8 +147,8 @@ impl CacheFolder {
         Ok(cleared)
     }
 
-    /// What `decode` makes of the payload of this kind and key, if there is one that can be used. Reads the file and
-    /// hashes it once, about 1 ms for 2 MB. A file that cannot be used is told about by a warning and then absent.
+    /// Decodes the payload of this kind and key, if there is a usable one. Reads the file and hashes it once,
+    /// about 1 ms for 2 MB. An unusable file is reported by a warning and counts as absent.
     pub(crate) fn get<T>(
         &self,
         kind: Kind,
@@ -187,7 +187,7 @@ impl CacheFolder {
         }
     }
 
-    /// Keeps a payload, if that is possible. Writes a file and lists the folder: a few milliseconds, and about 1 ms
+    /// Keeps a payload, if possible. Writes a file and lists the folder: a few milliseconds, and about 1 ms
     /// for each 2 MB.
     pub(crate) fn put(&self, kind: Kind, key: &Key, payload: &[u8]) {
         let Some(inner) = self.inner.as_deref() else { return };
@@ -218,7 +218,7 @@ impl Inner {
         }
     }
 
-    /// All bytes of a file; `None` if there is none, or none that could be ours.
+    /// Reads all bytes of a file; `None` if there is none, or none that could be of this library.
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let absent = |error: &io::Error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
@@ -233,7 +233,7 @@ impl Inner {
             Ok(file) => file,
             Err(error) => return if absent(&error) { Ok(None) } else { Err(error) },
         };
-        // When a file was last used decides which goes first; where that cannot be noted, when it was written does.
+        // The time of use decides which file goes first; if it cannot be set, the time of writing does.
         let _ = file.set_modified(SystemTime::now());
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
@@ -241,7 +241,7 @@ impl Inner {
         Ok(Some(bytes))
     }
 
-    /// Puts a whole file at `path`, or nothing.
+    /// Writes a whole file at `path`, or nothing.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(&self.path)?;
@@ -263,8 +263,8 @@ impl Inner {
         written
     }
 
-    /// Removes files, those first that were not used for longest, until `bytes` more fit in the budget once `path`
-    /// is replaced.
+    /// Removes files, the least recently used first, until `bytes` more fit in the budget once `path` is
+    /// replaced.
     fn make_room(&self, path: &Path, bytes: u64) -> io::Result<()> {
         let mut files = self.files()?;
         files.retain(|file| !path.ends_with(&file.name));
@@ -305,7 +305,7 @@ impl Inner {
     }
 }
 
-/// What a file of this name holds, by this or another version; `None` if the name is not ours.
+/// Returns the kind of a file with this name, of any version; `None` if the name is not of this library.
 fn kind_of(name: &str) -> Option<&str> {
     let part = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(PART_ENDING));
     let whole = match part {
@@ -338,7 +338,7 @@ mod tests {
         cache.put(Kind::Trees, &key(number), &writer.finish());
     }
 
-    /// The file of `number`.
+    /// Returns the path of the file with this number.
     fn path(cache: &CacheFolder, number: u32) -> PathBuf {
         cache.inner.as_ref().unwrap().file(Kind::Trees, &key(number))
     }

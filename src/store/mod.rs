@@ -1,7 +1,8 @@
-//! What was worked out once, kept in files: sealed bytes, and a folder of them.
+//! Results kept in files: a sealed format, and a cache folder of such files.
 //!
-//! Knows nothing of what it keeps. A file is never trusted: its seal says what it is, who wrote it and for what,
-//! and whether a bit was lost; its reader checks every length; and whoever reads it checks what it means.
+//! This module knows nothing of the contents. A file is never trusted: its seal says what it is, who wrote it
+//! and for what, and whether a bit was lost; its reader checks every length; and the caller checks what it
+//! means.
 
 mod codec;
 mod error;

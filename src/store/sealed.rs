@@ -1,14 +1,14 @@
-//! The seal around a payload: what it is, who wrote it, for what, how long it is, and a checksum of it all.
+//! The seal in front of a payload: its kind, writer, key and length, and a checksum of it all.
 //!
-//! Layout, numbers little-endian: magic (8 bytes), format of the seal (u32), kind (u32), version of the library
-//! (20 bytes of text, zeros after it), revision of the kind (u32), key (32), length of the payload (u64), BLAKE3 of
-//! all before and of the payload (32), payload to the end of the file.
+//! Layout, numbers little-endian: magic (8 bytes), format of the seal (u32), kind (u32), version of the
+//! library (20 bytes of text, zeros after it), revision of the kind (u32), key (32), length of the payload
+//! (u64), BLAKE3 of all before and of the payload (32), payload to the end of the file.
 //!
 //! The checksum finds accidents. It does not prove who wrote a file: readers check what a payload means.
 
 use super::error::{StoreError, StoreErrorKind};
 
-/// No text has it, and reading it as text breaks it.
+/// Magic number: no text has it, and reading it as text breaks it.
 const MAGIC: [u8; 8] = *b"\x89domino\n";
 /// Raise when the layout above changes.
 const FORMAT: u32 = 1;
@@ -23,15 +23,15 @@ const REVISION_AT: usize = 36;
 const KEY_AT: usize = 40;
 const LENGTH_AT: usize = 72;
 const CHECKSUM_AT: usize = 80;
-/// Bytes in front of a payload.
+/// Number of bytes in front of a payload.
 pub(super) const SEAL_BYTES: usize = 112;
 
-/// What a payload is.
+/// The kind of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Tokens, their bytes and the order of the trie.
     Vocabulary,
-    /// What tokens do to one terminal.
+    /// The effects of tokens on one terminal.
     TerminalTables,
     /// All subterminal trees of a grammar.
     Trees,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What it is called in file names and messages: small letters and hyphens.
+    /// The kind's name in file names and messages: small letters and hyphens.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Vocabulary => "vocabulary",
@@ -50,8 +50,8 @@ impl Kind {
         }
     }
 
-    /// Raise a kind's number when what its payload says or means changes, also when only the code that works it
-    /// out does, so that files from before are not taken for those of now.
+    /// Revision of a kind. Raise it when what its payload says or means changes, also when only the code that
+    /// computes it does, so that older files are not taken for new ones.
     const fn revision(self) -> u32 {
         match self {
             Self::Vocabulary | Self::TerminalTables | Self::Trees | Self::Prior => 1,
@@ -68,13 +68,13 @@ impl Kind {
     }
 }
 
-/// What a payload was made from, as a hash: equal keys, equal payloads.
+/// A hash of what a payload was made from: equal keys, equal payloads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key([u8; 32]);
 
 impl Key {
-    /// The key of these parts: their BLAKE3, each with its length, so that no two lists of parts are alike. About
-    /// 1 ms for 2 MB.
+    /// Hashes these parts by BLAKE3, each with its length, so that no two lists of parts are alike. About 1
+    /// ms for 2 MB.
     pub(crate) fn of(parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -83,7 +83,7 @@ impl Key {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// 64 hexadecimal digits.
+    /// Formats the key as 64 hexadecimal digits.
     pub(crate) fn hex(&self) -> String {
         blake3::Hash::from_bytes(self.0).to_hex().to_string()
     }
@@ -95,14 +95,14 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// The version of the library and the revision of a kind, as files have them and as people read them.
+/// Formats the version of the library and the revision of a kind, as people read them.
 fn stamp(version: &[u8], revision: &[u8]) -> String {
     let version = String::from_utf8_lossy(version);
     let revision = revision.try_into().map_or(0, u32::from_le_bytes);
     format!("{}, revision {revision}", version.trim_end_matches('\0'))
 }
 
-/// The file for a payload. One pass over it, about 1 ms for 2 MB.
+/// Seals a payload into a file. One pass over it, about 1 ms for 2 MB.
 pub(crate) fn seal(kind: Kind, key: &Key, payload: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(SEAL_BYTES + payload.len());
     file.extend_from_slice(&MAGIC);
@@ -123,11 +123,11 @@ fn checksum(head: &[u8], payload: &[u8]) -> [u8; 32] {
     *blake3::Hasher::new().update(head).update(payload).finalize().as_bytes()
 }
 
-/// The payload of a file that must be of this kind and key. One pass over it, about 1 ms for 2 MB.
+/// Returns the payload of a file that must be of this kind and key. One pass over it, about 1 ms for 2 MB.
 ///
 /// # Errors
-/// All kinds of [`StoreErrorKind`] but `Malformed`, in this order: not ours, another format, cut or damaged, another
-/// kind, another version, another key.
+/// All kinds of [`StoreErrorKind`] but `Malformed`, in this order: not ours, another format, cut or damaged,
+/// another kind, another version, another key.
 pub(crate) fn open<'a>(file: &'a [u8], kind: Kind, key: &Key) -> Result<&'a [u8], StoreError> {
     let fail = |kind| Err(StoreError::new(kind));
     let magic = &file[..file.len().min(MAGIC.len())];
@@ -166,8 +166,8 @@ pub(crate) fn open<'a>(file: &'a [u8], kind: Kind, key: &Key) -> Result<&'a [u8]
     Ok(payload)
 }
 
-/// The same file with the length and the checksum that its payload should have: what tests use to show the readers of
-/// payloads some that nobody wrote. A file too short for a seal stays as it is.
+/// Sets the length and the checksum of a file to match its payload, so that tests can show readers payloads
+/// that nobody wrote. A file too short for a seal stays as it is.
 #[cfg(feature = "oracle")]
 #[doc(hidden)]
 #[must_use]
@@ -196,7 +196,7 @@ mod tests {
         open(file, Kind::Trees, &key("a")).unwrap_err().kind().clone()
     }
 
-    /// `file` with `bytes` at `at`, and a checksum that fits.
+    /// Returns `file` with `bytes` at `at`, and a checksum that fits.
     fn resealed(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
         file[at..at + bytes.len()].copy_from_slice(bytes);
         let checksum = checksum(&file[..CHECKSUM_AT], &file[SEAL_BYTES..]);

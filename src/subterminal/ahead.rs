@@ -1,28 +1,28 @@
-//! Rows ahead of their use, on a core that has nothing else to do.
+//! Makes rows ahead of their use, on an idle core.
 //!
 //! The first mask inside an object needs a row of each of its keys and, for "any other key", a comparison
 //! with a common terminal: tens of microseconds that a text would wait for. Neither depends on the text. So
 //! compiling a grammar starts a job that makes the rows of each terminal's first states, strings first. It
-//! also makes the index of tokens by their kinds of bytes, which rows are made without before.
+//! also makes the index of tokens by their kinds of bytes; rows that are made before it do without.
 
 use std::sync::Arc;
 
 use super::table::TerminalTable;
 use crate::{cores, limits::Work, vocab::Vocabulary};
 
-/// Work after which a job makes way for others of the thread pool, such as a model's pass; some 0.1 ms.
+/// Work after which a job yields to others of the thread pool, such as a model's pass; some 0.1 ms.
 const PIECE: usize = if cfg!(test) { 500 } else { 20_000 };
 
-/// A job under way.
+/// A job in progress.
 struct Ahead {
     tables: Vec<Arc<TerminalTable>>,
     vocabulary: Vocabulary,
-    /// Work that may still be done.
+    /// Units of work left to the job.
     left: usize,
 }
 
 /// Starts a job on another core that makes the rows of the first states of each terminal, for `most` units of
-/// work. What is made is what texts would make; they wait for a row that is under way.
+/// work. The rows are those that texts would make; a text waits for a row that is being made.
 pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary, most: usize) {
     if most > 0 && cores::count() > 1 {
         // Rows of strings that count characters are mostly those of the strings of any length.
@@ -42,7 +42,7 @@ pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary,
 }
 
 impl Ahead {
-    /// A piece of the work, after which others come in turn.
+    /// Does a piece of the work, then queues the rest.
     fn go_on(mut self) {
         let mut work = Work::unlimited();
         while work.spent() < PIECE.min(self.left) {

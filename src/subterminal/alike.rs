@@ -1,8 +1,8 @@
-//! Bounded equivalence of states: two states of one terminal that treat all texts of some length alike.
+//! Bounded equivalence of states: two states of one terminal that treat all texts up to some length alike.
 //!
 //! In a pattern whose length is bounded, such as `^[A-Z][^<>]*$` of at most 260 characters, each character
-//! leads to a state of its own, and two of them differ only in texts that are longer than most tokens. So the
-//! row of one is the row of the other, but for the few long tokens, which are walked.
+//! leads to a state of its own, and two of them differ only in texts longer than most tokens. So one state
+//! takes the row of the other, and only the few long tokens are walked.
 
 use std::{
     collections::VecDeque,
@@ -16,24 +16,24 @@ use crate::{
     scanner::{NONE, TerminalDfa},
 };
 
-/// Trie nodes of a walk from which on it is worth a look whether other states do the same, states that are
-/// kept for that, and the length of texts that they must treat alike.
+/// Bounds: length of a walk, in trie nodes, from which on other states are compared; number of states that
+/// are kept for that; and length of texts, in bytes, that two states must treat alike.
 const LONG_WALK: usize = if cfg!(test) { 1 } else { 4_096 };
 const MOST_WALKED: usize = 4;
 const WORTH_TAKING: u32 = if cfg!(test) { 1 } else { 8 };
 
-/// Bytes up to which states are compared; few tokens are longer.
+/// Length of texts, in bytes, up to which states are compared; few tokens are longer.
 const FAR: u32 = 32;
 
-/// Pairs of states that one comparison may look at.
+/// Number of pairs of states that one comparison may look at.
 const MOST_PAIRS: usize = 2_048;
 
-/// The states of a terminal whose rows took long walks, the last ones.
+/// The last states of a terminal whose rows took long walks.
 #[derive(Debug, Default)]
 pub(super) struct Walked(Mutex<VecDeque<u32>>);
 
 impl Walked {
-    /// Notes that the row of a state took a walk over so many trie nodes.
+    /// Records the number of trie nodes that the row of a state took.
     pub(super) fn note(&self, state: u32, nodes: usize) {
         if nodes >= LONG_WALK {
             let mut walked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,8 @@ impl Walked {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// The one that does most like `state`, and a length: all shorter texts are treated alike.
+    /// Returns the recorded state that is most like `state`, and a length: all shorter texts are treated
+    /// alike.
     pub(super) fn like(
         &self,
         dfa: &TerminalDfa,
@@ -75,13 +76,13 @@ impl Walked {
 /// The outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Apart {
-    /// All shorter texts are treated alike.
+    /// Length below which all texts are treated alike.
     from: u32,
-    /// Pairs of states that were looked at.
+    /// Number of pairs of states that were looked at.
     pairs: usize,
 }
 
-/// Compares two states: breadth-first over the pairs of states that texts lead to from them.
+/// Compares two states: breadth-first search over the pairs of states that texts lead to from them.
 fn compare(dfa: &TerminalDfa, one: u32, other: u32) -> Apart {
     let mut seen: HashSet<(u32, u32)> = HashSet::from_iter([(one, other)]);
     let mut layer = vec![(one, other)];
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
     use crate::subterminal::kin_tests::dfa;
 
-    /// The length of the shortest of all texts of at most `most` bytes `a` and `b` that tells states apart.
+    /// Returns the length of the shortest text of at most `most` bytes `a` and `b` that tells states apart.
     fn by_texts(dfa: &TerminalDfa, one: u32, other: u32, most: u32) -> Option<u32> {
         let step = |state: Option<u32>, byte: u8| {
             let to = dfa.row(state?)[usize::from(dfa.classes()[usize::from(byte)])];

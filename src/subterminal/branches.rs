@@ -1,9 +1,9 @@
-//! Children of tree nodes one by one, as the parser asks for them.
+//! Makes the children of tree nodes one by one, as the parser asks for them (lazy evaluation).
 //!
-//! Lazy evaluation: far more terminals may follow another somewhere in a grammar than at one place of a text.
-//! After the colon of one key of a schema comes one kind of value, and after colons in general come all kinds.
-//! So while a text is written, a child is made when the parser first accepts its terminal. Trees that are
-//! grown ahead have all children.
+//! Far more terminals may follow another somewhere in a grammar than at one place of a text. After the colon
+//! of one key of a schema comes one kind of value, and after colons in general come all kinds. So while a
+//! text is written, a child is made when the parser first accepts its terminal. Trees that are grown ahead
+//! have all children.
 
 use hashbrown::HashMap;
 
@@ -17,28 +17,28 @@ use crate::{
     limits::{LimitExceeded, Work},
 };
 
-/// Exits up to which all trie nodes below them are noted, whatever may follow.
+/// Number of exits up to which all trie nodes below them are listed, whatever may follow.
 const FEW_EXITS: usize = 256;
 
-/// What goes on at the exits of a node, and the children that were asked for.
+/// The continuations at the exits of a node, and the children that were asked for.
 #[derive(Debug)]
 pub(crate) struct Branches {
     entrances: Entrances,
     made: HashMap<TerminalId, Branch>,
 }
 
-/// What became of a child that was asked for.
+/// The result of asking for a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Branch {
     Node(TreeNodeId),
     /// No token reaches its terminal.
     Nothing,
-    /// It is not made, and may not be.
+    /// The child is not made, and making it is not allowed now.
     Unmade,
 }
 
 impl Branches {
-    /// Does no token go on?
+    /// Does no token continue past the node's terminal?
     pub(crate) fn is_empty(&self) -> bool {
         self.entrances.bytes().is_empty()
     }
@@ -50,8 +50,8 @@ impl Branches {
 }
 
 impl Forest {
-    /// The branches of a node, none made yet. `None` where all of its children should be made at once: few
-    /// terminals follow, and grammars have what they do in common.
+    /// Returns the branches of a node, none made yet. `None` where all its children should be made at once:
+    /// few terminals follow, and grammars share what they do.
     pub(crate) fn branches(
         &mut self,
         soil: Soil<'_>,
@@ -77,7 +77,7 @@ impl Forest {
         Ok(Some(branches))
     }
 
-    /// The child of a node for a terminal that follows it.
+    /// Returns the child of a node for a terminal that follows it.
     pub(crate) fn branch(
         &mut self,
         soil: Soil<'_>,

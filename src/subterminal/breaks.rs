@@ -1,4 +1,4 @@
-//! Trie nodes whose byte no text of a [level](Levels) has, such as those with a quote.
+//! Lists the trie nodes whose byte no text of a [level](Levels) has, such as those with a quote.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,11 +7,11 @@ use hashbrown::HashMap;
 use super::side_by_side::{LEVELS, Levels};
 use crate::vocab::{ByteTrie, byte_kind};
 
-/// Nodes up to which a list of them is worth it, and lists that are kept.
+/// Bounds: number of nodes up to which a list is made, and number of lists that are kept.
 const MOST_NODES: usize = 1_024;
 const MOST_LISTS: usize = 64;
 
-/// Ascending nodes; `None` where they are too many.
+/// Ascending nodes; `None` if they are too many.
 type Nodes = Option<Arc<[u32]>>;
 
 /// The lists of one vocabulary by the kinds of the nodes' bytes.
@@ -19,8 +19,8 @@ type Nodes = Option<Arc<[u32]>>;
 pub(super) struct Breaks(Mutex<HashMap<u64, Nodes>>);
 
 impl Breaks {
-    /// For each level, all nodes whose byte no text of the level has. `None` where they are many, or where
-    /// they are those of the level before. A list is sorted when it is first asked for.
+    /// Returns for each level all nodes whose byte no text of the level has. `None` where they are many, or
+    /// the same as for the level before. A list is sorted when it is first asked for.
     pub(super) fn of(&self, trie: &ByteTrie, levels: &Levels) -> [Nodes; LEVELS] {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = 0;
@@ -47,6 +47,7 @@ impl Breaks {
     }
 }
 
+/// Lists the trie nodes with a byte of these kinds, ascending; `None` if there are too many.
 fn nodes_with(trie: &ByteTrie, kinds: u64) -> Nodes {
     let bytes = || (0..=u8::MAX).filter(|&byte| kinds >> byte_kind(byte) & 1 == 1);
     let lists = || bytes().map(|byte| trie.nodes_with(byte));

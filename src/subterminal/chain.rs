@@ -1,9 +1,9 @@
-//! Rows of states inside of a repeated class of bytes, such as `[a-z0-9-]+` or the parts of a UUID, from the
-//! index of tokens by their kinds of bytes.
+//! Makes rows of states inside a repeated class of bytes, such as `[a-z0-9-]+` or the parts of a UUID, from
+//! the index of tokens by their kinds of bytes.
 //!
-//! Such a state begins a chain: every byte of the class leads to the next state, and the last one leads
+//! Such a state begins a *chain*: every byte of the class leads to the next state, and the last state leads
 //! back to itself, or goes on by other bytes. All tokens with bytes of the class alone, and no more of them
-//! than the chain has steps, may follow. Each other token that may follow has a byte that leaves the chain,
+//! than the chain has steps, may follow. Every other token that may follow has a byte that leaves the chain,
 //! mostly a sign, so it is below a trie node with such a byte. There are few of these.
 
 use super::{
@@ -17,17 +17,17 @@ use crate::{
     vocab::{ByteTrie, byte_kind},
 };
 
-/// Letters. A class with neither has few tokens, so that a walk is as quick.
+/// Letters to probe. A class with neither has few tokens, so that a walk is as quick.
 const LETTERS: [u8; 2] = [b'm', b'M'];
 
-/// The first byte of letters past ASCII.
+/// First byte of letters past ASCII.
 const PAST_ASCII: u8 = 0xc3;
 
-/// Trie nodes that leave a chain, and states of one, up to which the index is quicker than a walk.
+/// Number of trie nodes that leave a chain, and of its states, up to which the index is quicker than a walk.
 const MOST_NODES: usize = 2_048;
 const MOST_STATES: usize = 512;
 
-/// The states that the bytes of a class lead to, one after the other.
+/// The sequence of states that the bytes of a class lead to.
 #[derive(Debug)]
 struct Chain {
     states: Vec<u32>,
@@ -35,14 +35,14 @@ struct Chain {
     kinds: u64,
     /// Does the last state lead back to itself?
     is_endless: bool,
-    /// By class of bytes: does it lead on from any of the states?
+    /// Does a class of bytes lead on from any of the states?
     live: Vec<bool>,
 }
 
 impl Chain {
-    /// The chain from `state`, as far as tokens of at most `longest` bytes lead; `None` if the terminal may
-    /// end on it, if it goes on after it by some bytes of the class, or if there are too many states. Linear
-    /// in its states and the classes of bytes.
+    /// Finds the chain from `state`, as far as tokens of at most `longest` bytes lead. `None` if the terminal
+    /// may end on it, if it goes on after it by some bytes of the class, or if there are too many states.
+    /// Linear in its states and the classes of bytes.
     fn new(dfa: &TerminalDfa, state: u32, longest: usize) -> Option<Self> {
         let classes = |state: u32, to: u32| dfa.row(state).iter().map(move |&other| other == to);
         let next = |state: u32, by: u8| dfa.row(state)[usize::from(dfa.classes()[usize::from(by)])];
@@ -86,8 +86,8 @@ impl Chain {
         (!ends).then_some(Self { states, kinds, is_endless, live })
     }
 
-    /// The state that the bytes before a trie node lead to, if all of them are of the class and they are no
-    /// more than the chain has states.
+    /// Returns the state that the bytes before a trie node lead to, if all are of the class and no more than
+    /// the chain has states.
     fn before(&self, trie: &ByteTrie, node: u32) -> Option<u32> {
         let (mut at, mut length) = (trie.parent(TrieNodeId::new(node)), 0);
         while at != ByteTrie::ROOT {
@@ -103,8 +103,8 @@ impl Chain {
 }
 
 impl TerminalTable {
-    /// The row of a state that begins a chain, and the trie nodes looked at. `None` if there is none, if
-    /// there are many ways to leave it, or if there is no index yet.
+    /// Makes the row of a state that begins a chain, and counts the trie nodes looked at. `None` if there is
+    /// no chain, if there are many ways to leave it, or if there is no index yet.
     pub(super) fn chain_row(&self, trie: &ByteTrie, state: u32) -> Option<(Reach, usize)> {
         let index = trie.tokens_by_kind()?;
         let (dfa, longest) = (self.dfa(), trie.height(ByteTrie::ROOT)? as usize);

@@ -1,9 +1,9 @@
-//! Rows of counted strings, such as any string of 2 to 63 characters, from one index of the vocabulary.
+//! Makes rows of counted strings, such as any string of 2 to 63 characters, from one index of the vocabulary.
 //!
-//! Such an automaton is the product of a common one, any string, and a counter of characters. How many
-//! characters a token has is a property of the vocabulary and the common automaton alone. So one walk over
-//! the trie serves the rows of all lengths in all schemas: a row is the common one's without the tokens that
-//! have too many characters, or too few before their closing quote.
+//! Such an automaton is the product of a common one, any string, and a counter of characters. The number of
+//! characters in a token is a property of the vocabulary and the common automaton alone. So one walk over the
+//! trie serves the rows of all lengths in all schemas: a row is the common one's without the tokens that have
+//! too many characters, or too few before their closing quote.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ use crate::{
     vocab::{ByteTrie, TokenSet},
 };
 
-/// The state after a byte.
+/// Steps an automaton by one byte.
 pub(super) fn next(dfa: &TerminalDfa, state: u32, byte: u8) -> Option<u32> {
     Some(dfa.row(state)[usize::from(dfa.classes()[usize::from(byte)])]).filter(|&to| to != NONE)
 }
@@ -29,18 +29,18 @@ fn leads_on(dfa: &TerminalDfa, state: u32) -> bool {
     dfa.row(state).iter().any(|&to| to != NONE)
 }
 
-/// How a common automaton is made up, if it is that of strings: characters that each lead back home, and
-/// either an end past which nothing goes on, or none, so that texts may end wherever they are home.
+/// The structure of a common automaton of strings: characters that each lead back to one state, *home*, and
+/// either an end past which nothing goes on, or none, so that texts may end whenever they are home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Home {
     /// The state between characters.
     state: u32,
-    /// May texts end there, instead of by a byte that ends them?
+    /// May texts end in that state, instead of by a byte that ends them?
     endless: bool,
 }
 
 impl Home {
-    /// Linear in the states and bytes.
+    /// Recognises the structure. Linear in the states and bytes.
     pub(super) fn of(common: &TerminalDfa) -> Option<Self> {
         let states = 0..u32::try_from(common.len()).ok()?;
         let loops = |state: &u32| (0..=u8::MAX).any(|byte| next(common, *state, byte) == Some(*state));
@@ -54,44 +54,45 @@ impl Home {
         states.into_iter().all(|at| fits(at) && whole(at)).then_some(Self { state, endless })
     }
 
-    /// The state between characters, if all texts end by a byte past which nothing goes on.
+    /// Returns the state between characters, if all texts end by a byte past which nothing goes on.
     pub(super) fn with_an_end(self) -> Option<u32> {
         (!self.endless).then_some(self.state)
     }
 
-    /// Does a byte lead on from between characters?
+    /// May this byte come between characters?
     pub(super) fn goes_on_by(self, common: &TerminalDfa, byte: u8) -> bool {
         next(common, self.state, byte).is_some()
     }
 
-    /// Does a byte lead away from between characters?
+    /// Does a byte lead away from the state between characters?
     pub(super) fn is_left_by(self, common: &TerminalDfa, byte: u8) -> bool {
         next(common, self.state, byte).is_some_and(|to| to != self.state)
     }
 }
 
-/// Sets of the tokens with at most `n` characters are kept up to this `n`. Few tokens have more.
+/// Greatest `n` for which the set of tokens with at most `n` characters is kept. Few tokens have more.
 const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 
-/// What the tokens of a vocabulary do to a common automaton that is home, by their characters.
+/// The tokens of a vocabulary by their characters, for a common automaton between characters.
 #[derive(Debug)]
 pub(super) struct Characters {
-    /// All tokens that go on.
+    /// Tokens that stay in the string, whether or not they end it.
     all: TokenSet,
     count: usize,
-    /// The tokens that do not end the string, by the characters that they have or have begun.
+    /// Tokens that do not end the string, by the number of characters they complete or begin.
     inside: Vec<Vec<TokenId>>,
-    /// By number: those with at most as many.
+    /// Sets of the tokens with at most `n` characters, by `n`.
     up_to: Vec<TokenSet>,
-    /// Trie nodes where it is home again, if tokens go on there, by the characters before them; ascending.
+    /// Trie nodes after whole characters that have children which go on, by the number of those characters;
+    /// ascending.
     homes: Vec<Vec<u32>>,
-    /// Trie nodes where the string has ended, ascending, and the characters before its end.
+    /// Trie nodes where the string has ended, ascending, with the number of characters before its end.
     ended: Vec<(u32, usize)>,
-    /// The most characters of any of these.
+    /// Greatest number of characters of any of these.
     longest: usize,
 }
 
-/// The list for a number of characters.
+/// Returns the list for a number of characters, making room for it.
 fn at<T>(lists: &mut Vec<Vec<T>>, count: usize) -> &mut Vec<T> {
     if lists.len() <= count {
         lists.resize_with(count + 1, Vec::new);
@@ -100,7 +101,7 @@ fn at<T>(lists: &mut Vec<Vec<T>>, count: usize) -> &mut Vec<T> {
 }
 
 impl Characters {
-    /// One walk over the trie.
+    /// Builds the index by one walk over the trie.
     pub(super) fn new(trie: &ByteTrie, common: &TerminalDfa, home: Home) -> Self {
         let mut found = Self {
             all: TokenSet::zeros(trie.everything().size()),
@@ -111,6 +112,7 @@ impl Characters {
             ended: Vec::new(),
             longest: 0,
         };
+        // The nodes above: the end of each subtree, the automaton's state after the node, and its characters.
         let mut path: Vec<(u32, u32, usize)> = Vec::new();
         let (mut node, last) = (1, trie.end(ByteTrie::ROOT).raw());
         while node < last {
@@ -128,12 +130,14 @@ impl Characters {
             let tokens = trie.tokens_at(trie.own_tokens(here));
             tokens.iter().for_each(|&token| found.all.insert(token));
             found.count += tokens.len();
+            // The terminal ends at this node: nothing below it is inside of the terminal.
             if !home.endless && common.accepting()[to as usize] {
                 found.ended.push((node, characters));
                 node = end;
                 continue;
             }
             at(&mut found.inside, characters + 1).extend_from_slice(tokens);
+            // A character is complete when the automaton is back home.
             let characters = characters + usize::from(to == home.state);
             if to == home.state && trie.has_children(here) {
                 at(&mut found.homes, characters).push(node);
@@ -143,6 +147,7 @@ impl Characters {
         }
         let ended = found.ended.iter().map(|(_, characters)| *characters).max();
         found.longest = found.inside.len().saturating_sub(1).max(ended.unwrap_or(0));
+        // Cumulated, so that a row takes one set for all tokens of up to `n` characters.
         let mut sum = TokenSet::zeros(found.all.size());
         for tokens in found.inside.iter().take(MOST_CUMULATED + 1) {
             tokens.iter().for_each(|&token| sum.insert(token));
@@ -151,7 +156,7 @@ impl Characters {
         found
     }
 
-    /// The most characters of a token, or before the end of a string in one.
+    /// Greatest number of characters of a token, or before the end of a string in one.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
@@ -199,7 +204,8 @@ impl Characters {
         sets + 4 * (self.count + nodes) + size_of_val(&*self.ended)
     }
 
-    /// The number of characters before these nodes, if it is the same for all and no other node has it.
+    /// Returns the number of characters before these nodes, if it is the same for all and no other node has
+    /// it.
     fn characters_before(&self, nodes: &Ranges) -> Option<usize> {
         let first = nodes.iter().next()?.start;
         let count = self.homes.iter().position(|homes| homes.first() == Some(&first))?;
@@ -207,29 +213,29 @@ impl Characters {
     }
 }
 
-/// The counts of an automaton that is a common one beside a counter.
+/// A counter of characters that, in product with a common automaton, makes up another one.
 #[derive(Debug)]
 pub(super) struct Counted {
     home: Home,
-    /// By state: the characters before it, if it is between characters.
+    /// Number of characters before each state that is between characters.
     numbers: Box<[Option<usize>]>,
-    /// By the number of characters: may the string be closed after them?
+    /// May the string be closed after this number of characters?
     closes: Vec<bool>,
-    /// By the number of characters: may the terminal end after them?
+    /// May the terminal end after this number of characters?
     stops: Vec<bool>,
-    /// Is any number of characters allowed past those listed, and the end after each?
+    /// Is every number of characters past the listed ones allowed, and the end after each?
     free: bool,
 }
 
-/// What [`Counted::new`] needs to know of an automaton that runs beside a common one.
+/// An automaton beside a common one, as [`Counted::new`] takes it.
 pub(super) struct Beside<'a> {
     pub(super) dfa: &'a TerminalDfa,
     pub(super) common: &'a TerminalDfa,
-    /// A byte of each kind that either tells from others.
+    /// A byte of each kind that either automaton distinguishes.
     pub(super) bytes: &'a [u8],
 }
 
-/// What may come after a number of characters.
+/// The possible continuations after a number of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     state: u32,
@@ -239,8 +245,8 @@ struct Place {
 }
 
 impl Counted {
-    /// The counts of an automaton whose states run beside `partner`, and treat all texts as it does where
-    /// they are the `same`. `None` if there is more to it than counts. Linear in the states and bytes.
+    /// Recognises a counter in an automaton whose states run beside `partner`, and treat all texts as it does
+    /// where they are the `same`. `None` if it is more than a counter. Linear in the states and bytes.
     pub(super) fn new(
         beside: &Beside<'_>,
         home: Home,
@@ -310,7 +316,7 @@ impl Counted {
         })
     }
 
-    /// The characters before a state that is between characters.
+    /// Returns the number of characters before a state that is between characters.
     pub(super) fn number(&self, state: u32) -> Option<usize> {
         self.numbers[state as usize]
     }
@@ -320,20 +326,20 @@ impl Counted {
         size_of_val(&*self.numbers) + 2 * self.closes.len()
     }
 
-    /// What the terminal does, begun with `number` characters, to the tokens of a vocabulary.
+    /// Makes the row of the terminal after `number` characters.
     pub(super) fn row(&self, trie: &ByteTrie, characters: &Characters, number: usize) -> Reach {
         self.after(trie, characters, (0, number))
     }
 
-    /// What the terminal, which is entered between characters, does to the tokens that go on at `exits`.
-    /// `None` if those are not all the places after some number of characters.
+    /// Returns the effect of the terminal, entered between characters, on the tokens that go on at `exits`.
+    /// `None` unless those are all the places after some number of characters.
     pub(super) fn crossing(&self, trie: &ByteTrie, characters: &Characters, exits: &Ranges) -> Option<Reach> {
         let before = characters.characters_before(exits)?;
         self.number(0).map(|number| self.after(trie, characters, (before, number)))
     }
 
-    /// The same for what comes `before` characters after the start of tokens. Linear in the tokens, or in
-    /// those left out if these are fewer, and in the exits.
+    /// Does the same for tokens of which the terminal begins after `before` characters. Linear in the tokens,
+    /// or in those left out if these are fewer, and in the exits.
     fn after(&self, trie: &ByteTrie, characters: &Characters, (before, number): (usize, usize)) -> Reach {
         let Characters { all, count, inside, up_to, homes, ended, .. } = characters;
         let may = |list: &[bool], count: usize| list.get(number + count).copied().unwrap_or(self.free);
@@ -375,7 +381,7 @@ impl Counted {
     }
 }
 
-/// The state of `dfa` in which it is home for the first time, if it is the only one.
+/// Returns the state in which `dfa` is home for the first time, if it is unique.
 fn entrance(beside: &Beside<'_>, home: Home) -> Option<u32> {
     let ways = beside.bytes.iter().filter_map(|&byte| {
         let to = next(beside.dfa, 0, byte)?;
@@ -390,8 +396,8 @@ fn entrance(beside: &Beside<'_>, home: Home) -> Option<u32> {
 }
 
 impl Beside<'_> {
-    /// What may come at a state, beside one of the common automaton: all that may come there, but for ends,
-    /// or between characters nothing but ends.
+    /// Returns the continuations of a state beside one of the common automaton: all of the partner's but for
+    /// ends, or between characters none but ends. `None` if there are others.
     fn place(&self, home: Home, state: u32, beside: u32, partner: &impl Fn(u32) -> u32) -> Option<Place> {
         let (mut goes_on, mut closes) = ([false; 2], [false; 2]);
         for &byte in self.bytes {

@@ -1,4 +1,4 @@
-//! One terminal against the tokens below a trie node. Does not depend on the grammar.
+//! Walks one terminal over the tokens below a trie node. Independent of the grammar.
 
 use std::ops::Range;
 
@@ -9,13 +9,14 @@ use crate::{
     vocab::{ByteTrie, byte_kind},
 };
 
-/// For each state of a terminal the [kinds](byte_kind) of bytes that all lead back to it, as bits: below a trie node with
-/// only such bytes nothing needs to be walked.
+/// The [kinds](byte_kind) of bytes that all lead from a state back to it, as bits, for each state of a
+/// terminal: a trie node with only such bytes below it needs no walk.
 #[derive(Debug, Clone)]
 pub(crate) struct Loops(Box<[u64]>);
 
 impl Loops {
-    /// Linear in the DFA's table, and 256 for each state with a loop. Without a table there is none.
+    /// Finds all loops. Linear in the DFA's table, and 256 for each state with a loop. Without a table there
+    /// is none.
     pub(crate) fn new(dfa: &TerminalDfa) -> Self {
         let width = dfa.class_count();
         let loops = dfa.transitions().chunks_exact(width.max(1)).enumerate().map(|(state, row)| {
@@ -40,7 +41,7 @@ impl Loops {
     }
 }
 
-/// Collects what a terminal does to tokens.
+/// Collects the effect of a terminal on tokens.
 #[derive(Debug)]
 pub(crate) struct Crossing<'a> {
     trie: &'a ByteTrie,
@@ -50,30 +51,30 @@ pub(crate) struct Crossing<'a> {
     pub(crate) stays: Ranges,
     /// Trie nodes where the terminal may end. Nodes without children may be among them.
     pub(crate) exits: Ranges,
-    /// Trie nodes looked at.
+    /// Number of trie nodes looked at.
     pub(crate) walked: usize,
     path: Vec<(u32, u32)>,
-    /// All texts shorter than this are known.
+    /// Length below which all texts are known.
     known: u32,
-    /// The subtrees with only such texts, in order.
+    /// Subtrees with only such texts, in order.
     pub(super) taken: Vec<Range<u32>>,
 }
 
 impl<'a> Crossing<'a> {
-    /// Nothing is collected yet.
+    /// Creates an empty collection.
     pub(crate) fn new(trie: &'a ByteTrie, dfa: &'a TerminalDfa, loops: &'a Loops) -> Self {
         let (stays, exits, taken) = (Ranges::new(), Ranges::new(), Vec::new());
         Self { trie, dfa, loops, stays, exits, walked: 0, path: Vec::new(), known: 0, taken }
     }
 
-    /// What the terminal does to texts that are shorter is known: the subtrees with only such texts are not
+    /// Sets the length below which the effect on texts is known: subtrees with only such texts are not
     /// walked. For a walk from the root.
     pub(super) fn knowing(self, known: u32) -> Self {
         Self { known, ..self }
     }
 
-    /// All tokens, with the terminal in `state`. At most linear in the trie nodes that the terminal can reach;
-    /// subtrees in which every byte leads back to one state cost as much as a node.
+    /// Walks all tokens, with the terminal in `state`. At most linear in the trie nodes that the terminal can
+    /// reach; subtrees in which every byte leads back to one state cost as much as a node.
     pub(crate) fn root(&mut self, state: u32) {
         for byte in 0..=u8::MAX {
             if let Some(to) = self.dfa.step(state, byte)
@@ -84,7 +85,7 @@ impl<'a> Crossing<'a> {
         }
     }
 
-    /// The tokens at and below `node`, which the terminal has reached in `state`.
+    /// Walks the tokens at and below `node`, which the terminal has reached in `state`.
     pub(crate) fn at(&mut self, node: TrieNodeId, state: u32) {
         self.walked += 1;
         if self.is_known(node, 1) || !self.enter(node, state) {
@@ -114,7 +115,7 @@ impl<'a> Crossing<'a> {
         }
     }
 
-    /// Are all texts at and below a node known? Then its subtree is noted.
+    /// Are all texts at and below a node known? If so, its subtree is recorded.
     fn is_known(&mut self, node: TrieNodeId, depth: u32) -> bool {
         let longest = self.trie.height(node).and_then(|height| depth.checked_add(height));
         let known = longest.is_some_and(|longest| longest < self.known);
@@ -128,7 +129,7 @@ impl<'a> Crossing<'a> {
         known
     }
 
-    /// Collects `node`, and all below it if no byte there leads anywhere else. Returns whether the
+    /// Collects `node`, and its whole subtree if no byte there leads anywhere else. Returns whether the
     /// children are still to be walked.
     fn enter(&mut self, node: TrieNodeId, state: u32) -> bool {
         let accepts = self.dfa.accepts(state);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against running the automaton over each token, and over each token cut short.
+        /// Compares with running the automaton over each token, and over each prefix of a token.
         #[test]
         fn same_as_token_by_token(
             tokens in proptest::collection::vec("[ab \"]{1,6}|[a-cé]{1,4}", 1..60),

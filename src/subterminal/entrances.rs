@@ -1,4 +1,4 @@
-//! From one terminal into the next: the tokens that go on where a terminal may end.
+//! Crosses from one terminal into the next: the tokens that go on where a terminal may end.
 
 use super::{
     crossing::Crossing,
@@ -16,17 +16,17 @@ use crate::{
 /// The trie nodes right below a terminal's exits, by their byte.
 #[derive(Debug)]
 pub(super) struct Entrances {
-    /// By byte.
+    /// The trie nodes, grouped by byte.
     nodes: Vec<u32>,
-    /// The bytes that there are.
+    /// Bytes that have any node.
     bytes: ByteSet,
-    /// Where the nodes of each of these begin, in the order of the bytes, and where the last ones end.
+    /// Start of each byte's nodes, in the order of the bytes, and the end of the last ones.
     starts: Box<[u32]>,
 }
 
 impl Entrances {
-    /// Those with a byte that is `wanted`. Either looks at the children of every exit, or at every trie node
-    /// with such a byte, whichever is less to look at.
+    /// Finds the nodes with a `wanted` byte, either from the children of every exit, or from all trie nodes
+    /// with such a byte, whichever is fewer.
     pub(super) fn new(
         trie: &ByteTrie,
         exits: &Ranges,
@@ -35,7 +35,7 @@ impl Entrances {
     ) -> Result<Self, LimitExceeded> {
         let nodes_with = |byte: u8| if wanted.contains(byte) { trie.nodes_with(byte) } else { &[] };
         let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
-        // As far as it takes to see which is less.
+        // Counts only as far as needed to see which is fewer.
         let mut by_bytes = 0;
         for byte in 0..=u8::MAX {
             if by_bytes > children {
@@ -45,6 +45,7 @@ impl Entrances {
         }
         work.spend(100 + exits.total() + children.min(by_bytes) / 2)?;
         let mut first = [0; 257];
+        // From the exits: their children, sorted by byte (counting sort).
         if children < by_bytes {
             let mut found: Vec<(u8, u32)> = Vec::new();
             for exit in exits.iter().flatten() {
@@ -69,6 +70,7 @@ impl Entrances {
             }
             return Ok(Self::of(nodes, &first));
         }
+        // From the bytes: all nodes with a wanted one, if the parent is an exit.
         let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
         exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
         let below_an_exit = |&&node: &&u32| {
@@ -84,7 +86,7 @@ impl Entrances {
         Ok(Self::of(nodes, &first))
     }
 
-    /// Nodes of which those of byte `b` are `nodes[first[b] .. first[b + 1]]`.
+    /// Groups nodes of which those of byte `b` are `nodes[first[b] .. first[b + 1]]`.
     fn of(nodes: Vec<u32>, first: &[u32; 257]) -> Self {
         let has_nodes = |byte: &u8| first[usize::from(*byte)] < first[usize::from(*byte) + 1];
         let count = (0..=u8::MAX).filter(has_nodes).count();
@@ -97,7 +99,7 @@ impl Entrances {
         Self { nodes, bytes, starts: starts.into() }
     }
 
-    /// What a terminal does to the tokens that enter it here.
+    /// Returns the effect of a terminal on the tokens that enter it here.
     pub(super) fn cross(
         &self,
         trie: &ByteTrie,
@@ -110,7 +112,7 @@ impl Entrances {
         table.enter(trie, entered, work)
     }
 
-    /// The bytes of these nodes.
+    /// Returns the bytes of these nodes.
     pub(super) fn bytes(&self) -> &ByteSet {
         &self.bytes
     }
@@ -120,7 +122,7 @@ impl Entrances {
         size_of_val(&*self.nodes) + size_of_val(&*self.starts)
     }
 
-    /// Ascending, but for what lies below an exit that is below an exit.
+    /// Returns the nodes of a byte: ascending, except for what lies below an exit that is below an exit.
     fn with(&self, byte: u8) -> &[u32] {
         if !self.bytes.contains(byte) {
             return &[];
@@ -130,12 +132,12 @@ impl Entrances {
     }
 }
 
-/// Children that an exit has on average, for choosing how to find them.
+/// Average number of children of an exit, for choosing how to find them.
 const CHILDREN_OF_AN_EXIT: usize = 4;
 
 impl TerminalTable {
-    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a
-    /// state. Linear in the nodes walked and the tokens found.
+    /// Returns the effect of the terminal on the tokens at and below trie nodes that it has just entered,
+    /// each in a state. Linear in the nodes walked and the tokens found.
     pub(crate) fn enter(
         &self,
         trie: &ByteTrie,
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
     use crate::{ids::TokenId, subterminal::kin_tests::dfa};
 
-    /// Entered or not, each byte with which a terminal begins is looked for.
+    /// Each byte with which a terminal begins is found, entered or not.
     #[test]
     fn bytes_that_are_looked_for_take_work() {
         let trie = ByteTrie::new(1, std::iter::once((&b"a"[..], TokenId::new(0))));

@@ -1,4 +1,4 @@
-//! All trees of a grammar ahead of their use, on all cores.
+//! Grows all trees of a grammar ahead of their use, on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,12 +10,13 @@ use crate::{
 };
 
 impl Forest {
-    /// Every tree, as deep as tokens reach or memory and [`GROWING_WORK`] allow; trees share both, those of the first
-    /// states first. `progress` is called with the number of scanner states done, from any thread. The result does not
-    /// depend on the number of cores unless one of them runs out; what is missing then is made up for at run time.
+    /// Grows every tree, as deep as tokens reach or memory and [`GROWING_WORK`] allow. Trees share both;
+    /// those of the first states come first. `progress` is called with the number of scanner states done,
+    /// from any thread. The result does not depend on the number of cores unless a budget runs out; then the
+    /// rest is made at run time.
     ///
-    /// Costs one walk over the trie for each scanner state, which is short but for states that most tokens can
-    /// follow, and the tokens that cross into other terminals once for each way to do so.
+    /// Costs one walk over the trie for each scanner state, which is short except for states that most tokens
+    /// can follow, and a walk over the tokens that cross into other terminals for each way to do so.
     pub(crate) fn grown(soil: Soil<'_>, max_bytes: usize, progress: &(dyn Fn(usize) + Sync)) -> Self {
         let (done, bytes, spent) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         // A node at a time, so that threads hear of each other's work.

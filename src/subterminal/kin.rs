@@ -1,10 +1,10 @@
-//! Rows by kinship: "any string but these keys" treats most tokens as any string does. So its row takes over
-//! what is known of that common terminal, instead of walking the trie again.
+//! Patches the row of a common terminal: "any string but these keys" treats most tokens as any string does,
+//! so its row takes over the common row instead of walking the trie again.
 //!
-//! Both automata [run side by side](side_by_side). For each state the length of the shortest text is known
-//! that it and its partner treat differently; below a trie node with shorter ways down, tokens and exits are
-//! the partner's. Where only texts with certain bytes are treated differently, such as a quote, the walk
-//! leaps from one trie node with such a byte to the next.
+//! Method: both automata run [side by side](side_by_side), which gives each state a partner, and the length
+//! of the shortest text that the two treat differently. Below a trie node with shorter ways down, tokens and
+//! exits are the partner's. Where only texts with certain bytes are treated differently, such as a quote, the
+//! walk leaps from one trie node with such a byte to the next.
 
 use std::{ops::Range, sync::Arc};
 
@@ -22,36 +22,36 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Trie nodes of a subtree from which on a look at whether most of it is the other row's pays.
+/// Size of a subtree, in trie nodes, from which on a leap is tried.
 const WORTH_A_LEAP: u32 = if cfg!(test) { 2 } else { 16 };
 
-/// A row that was made from another.
+/// A row that was patched together.
 pub(super) struct Found {
     pub(super) reach: Reach,
-    /// The subtrees that are the other row's, in order.
+    /// Subtrees taken over from the other row, in order.
     pub(super) taken: Vec<Range<u32>>,
-    /// The exits elsewhere.
+    /// Exits outside of those.
     pub(super) exits: Ranges,
-    /// Trie nodes looked at.
+    /// Number of trie nodes looked at.
     pub(super) walked: usize,
 }
 
-/// A terminal beside a common one.
+/// A terminal compared with a common one.
 #[derive(Debug)]
 pub(super) struct Kin {
     common: Arc<TerminalDfa>,
     pairs: Box<[Pair]>,
-    /// Set if the terminal is the common one but for counts of characters.
+    /// Set if the terminal differs from the common one by a count of characters alone.
     counted: Option<Counted>,
     levels: Levels,
-    /// Does the common one say nothing of where texts end? So it is for one that has the empty text, such as
-    /// any characters of a string: pieces of a counted string go on as it does, and end elsewhere.
+    /// Does the common one say nothing about where texts end? True if it accepts the empty text, such as any
+    /// characters of a string: pieces of a counted string go on as it does, and end elsewhere.
     endless: bool,
 }
 
 impl Kin {
-    /// Runs both side by side from their starts. Linear in the states of `dfa` times the bytes that either
-    /// tells apart. A state that comes beside several is held against the first.
+    /// Runs both automata side by side from their starts. Linear in the states of `dfa` times the bytes that
+    /// either distinguishes. A state that meets several partners is compared with the first.
     pub(super) fn new(
         dfa: &TerminalDfa,
         common: &Arc<TerminalDfa>,
@@ -69,17 +69,17 @@ impl Kin {
         Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), counted, levels, endless }
     }
 
-    /// The counts of characters that are all in which the terminal differs, if so it is.
+    /// Returns the counter, if the terminal differs by a count of characters alone.
     pub(super) fn counted(&self) -> Option<&Counted> {
         self.counted.as_ref()
     }
 
-    /// The state of the common terminal that a state is held against.
+    /// Returns the state of the common terminal that a state is compared with.
     pub(super) fn partner(&self, state: u32) -> Option<u32> {
         Some(self.pairs[state as usize].partner).filter(|&partner| partner != NONE)
     }
 
-    /// The length of the shortest text inside of a string that a state and its partner treat differently.
+    /// Length of the shortest text inside a string that a state and its partner treat differently.
     pub(super) fn apart_inside(&self, state: u32) -> u32 {
         self.pairs[state as usize].apart[Levels::INSIDE]
     }
@@ -99,7 +99,7 @@ impl Kin {
         !self.endless
     }
 
-    /// The row of `state`, from that of its partner.
+    /// Makes the row of `state` from that of its partner.
     pub(super) fn row(
         &self,
         trie: &ByteTrie,
@@ -140,19 +140,19 @@ struct Walk<'a> {
     trie: &'a ByteTrie,
     loops: &'a Loops,
     dfa: &'a TerminalDfa,
-    /// By level: see [`Breaks`].
+    /// Trie nodes that leave each level: see [`Breaks`].
     breaks: [Option<Arc<[u32]>>; LEVELS],
-    /// What the walk itself found.
+    /// Tokens and exits that the walk itself found.
     stays: Ranges,
     exits: Ranges,
-    /// Subtrees that are taken over.
+    /// Subtrees taken over.
     taken: Vec<Range<u32>>,
     walked: usize,
 }
 
 impl Walk<'_> {
-    /// The nodes of whole subtrees, whose parents were reached in these states. The partner may be [`NONE`]
-    /// further down, where only the terminal itself goes on.
+    /// Walks whole subtrees, whose parents were reached in these states. The partner may be [`NONE`] further
+    /// down, where only the terminal itself goes on.
     fn each(&mut self, nodes: Range<u32>, (state, partner): (u32, u32), leaps: bool) {
         let mut path: Vec<(u32, u32, u32)> = Vec::new();
         let mut at = nodes.start;
@@ -178,13 +178,13 @@ impl Walk<'_> {
         }
     }
 
-    /// Where both go by a byte.
+    /// Steps both automata by one byte.
     fn step(&self, (state, partner): (u32, u32), byte: u8) -> (Option<u32>, Option<u32>) {
         let beside = if partner == NONE { None } else { next(&self.kin.common, partner, byte) };
         (next(self.dfa, state, byte), beside)
     }
 
-    /// Notes that nodes, whole subtrees, are taken over.
+    /// Takes over nodes, which are whole subtrees.
     fn take(&mut self, nodes: Range<u32>) {
         match self.taken.last_mut() {
             Some(last) if last.end == nodes.start => last.end = nodes.end,
@@ -193,7 +193,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Collects a node, and all below it if that is known. Returns whether the children are still to be
+    /// Collects a node, and its whole subtree if that is known. Returns whether the children are still to be
     /// walked.
     fn enter(&mut self, node: TrieNodeId, state: u32, beside: Option<u32>, leaps: bool) -> bool {
         let end = self.trie.end(node).raw();
@@ -224,9 +224,9 @@ impl Walk<'_> {
         true
     }
 
-    /// Collects a node that was reached in these states, and all below it, if both states treat all texts as
-    /// long as those below alike that have no byte of certain kinds: all is taken over but the subtrees that
-    /// such a byte leads to. Returns whether that is so.
+    /// Collects a node that was reached in these states and its whole subtree, if both states treat alike all
+    /// texts of the length below that lack bytes of certain kinds: all is taken over but the subtrees that
+    /// such a byte leads to. Returns whether that was possible.
     fn leap(&mut self, node: TrieNodeId, both: (u32, u32)) -> bool {
         let below = self.trie.height(node).unwrap_or(NEVER - 1);
         let apart = self.kin.pairs[both.0 as usize].apart;

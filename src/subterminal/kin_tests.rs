@@ -1,4 +1,4 @@
-//! Rows and crossings of terminals that are held against a common one, beside those of the same terminals
+//! Rows and crossings of terminals that are compared with a common one, against those of the same terminals
 //! alone.
 
 use std::sync::Arc;
@@ -19,23 +19,23 @@ pub(super) fn dfa(pattern: &str) -> Arc<TerminalDfa> {
     Arc::new(scanner::build(&hir, 10_000, &Limits::default()).unwrap().unwrap())
 }
 
-/// The trie of these tokens, which are numbered in their order.
+/// Builds the trie of these tokens, numbered in their order.
 pub(super) fn trie(tokens: &[String]) -> ByteTrie {
     let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
     ByteTrie::new(tokens.len(), ids)
 }
 
-/// The exits with tokens below, which alone matter.
+/// Returns the exits with tokens below, which alone matter.
 pub(super) fn inner(trie: &ByteTrie, reach: &Reach) -> Vec<u32> {
     let nodes = reach.exits().iter().flatten();
     nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
 }
 
-/// Characters of strings, in which nearly every byte leads on, as it has to for a terminal to be held
-/// against another.
+/// Characters of strings, in which nearly every byte leads on, as is needed for a comparison with a common
+/// terminal.
 const CHAR: &str = r#"(?:[^"\\é]|é|\\[n"])"#;
 
-/// What is common, and patterns that have much of it: all but some, counted, and pieces.
+/// Lists common patterns, each with patterns that resemble it: all but some, counted, and pieces.
 fn patterns() -> Vec<(String, Vec<String>)> {
     let any = format!("\"{CHAR}*\"");
     let texts = [

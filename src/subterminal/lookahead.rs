@@ -1,6 +1,6 @@
-//! How far trees are followed.
+//! The lookahead: how far trees are followed.
 
-/// How many terminals past the current one a token may reach (the paper's `k`, 3.4).
+/// Bound on the terminals past the current one that a token may reach (the paper's `k`, 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Lookahead {

@@ -1,11 +1,11 @@
-//! Rows of strings with bounds on their length, from the rows of the same strings without bounds.
+//! Makes rows of strings with bounds on their length from the rows of the same strings without bounds.
 //!
-//! A token may follow if the string can still end within the bound. The need of a token is its own
-//! characters and those of the shortest end after it; it depends on the state of the automaton alone. So
-//! two counts have the same row unless the need of some token lies between what is left at the one and at
-//! the other. Few tokens need much: far from the bound a row is the one without bounds, and nearer to it a
-//! walk looks at long tokens alone. Below the least length, counts at which the same states are live share
-//! their rows. Where bounds alone restrict the length, the index of tokens by characters gives all rows.
+//! A token may follow if the string can still end within the bound. The *need* of a token is its own
+//! characters and those of the shortest end after it; it depends on the state of the automaton alone. So two
+//! counts have the same row unless the need of some token lies between what is left at the one and at the
+//! other. Few tokens need much: far from the bound a row is the unbounded one, and nearer to it a walk looks
+//! at long tokens alone. Below the least length, counts at which the same states are live share their rows.
+//! Where the bounds alone restrict the length, the index of tokens by characters gives all rows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,27 +17,28 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Bytes of a token from which on it is long: some hundreds of a vocabulary are.
+/// Length of a token, in bytes, from which on it is long: some hundreds of a vocabulary are.
 const LONG: u32 = 32;
 
-/// Trie nodes for a unit of work.
+/// Number of trie nodes per unit of work.
 const NODES: usize = 4;
 
-/// The table of the strings of any length, and how much long tokens need that may follow its states.
+/// The table of the unbounded strings, and the needs of long tokens.
 #[derive(Debug)]
 pub(super) struct Unbounded {
     table: Arc<TerminalTable>,
-    /// By state: the characters that long tokens need, or their parts up to the end of the string; ascending.
+    /// Needs of the long tokens that may follow each state, or of their parts up to the end of the string;
+    /// ascending.
     needs: Box<[OnceLock<Box<[u32]>>]>,
 }
 
 impl Unbounded {
-    /// Nothing is known of its states yet.
+    /// Creates it without any needs.
     pub(super) fn new(table: Arc<TerminalTable>) -> Self {
         Self { needs: (0..table.dfa().len()).map(|_| OnceLock::new()).collect(), table }
     }
 
-    /// The table of the strings of any length.
+    /// Returns the table of the unbounded strings.
     pub(super) fn table(&self) -> &Arc<TerminalTable> {
         &self.table
     }
@@ -48,7 +49,8 @@ impl Unbounded {
         size_of_val(&*self.needs) + lists.map(|list| size_of_val(&**list)).sum::<usize>()
     }
 
-    /// What long tokens need that may follow a state. First use walks the trie, where there are some.
+    /// Returns the needs of the long tokens that may follow a state. The first use walks the trie, if there
+    /// are any.
     fn needs(
         &self,
         trie: &ByteTrie,
@@ -65,6 +67,7 @@ impl Unbounded {
         made.map(|()| &**needs)
     }
 
+    /// Finds the needs by a walk over the trie; also returns the number of nodes visited.
     fn walk(&self, trie: &ByteTrie, measured: &Measured, state: u32) -> (Box<[u32]>, usize) {
         let dfa = self.table.dfa();
         let (mut needs, mut walked) = (Vec::new(), 0);
@@ -99,7 +102,7 @@ impl Unbounded {
 }
 
 impl TerminalTable {
-    /// The row of a state of a terminal that counts characters.
+    /// Makes the row of a state of a terminal that counts characters.
     pub(super) fn measured_row(
         &self,
         unbounded: &Unbounded,
@@ -143,7 +146,7 @@ impl TerminalTable {
         if others.is_empty() {
             return Ok(row);
         }
-        // What no token needs makes no difference. Short ones need no more than this.
+        // Room beyond the needs of all tokens makes no difference; short tokens need no more than this.
         let short = left - room + LONG;
         let needed = fitting.last().map_or(short, |need| short.max(*need));
         let alike = measured.state(of, count + left - needed);
@@ -206,7 +209,7 @@ mod tests {
         "",
     ];
 
-    /// The automaton of the strings of a pattern.
+    /// Returns the automaton of the strings of a pattern.
     fn automaton(pattern: &str) -> Automaton {
         let schema = format!(r#"{{"type": "string", "pattern": "{pattern}"}}"#);
         let options = SchemaOptions::default().with_escapes(Escapes::All);
@@ -225,7 +228,7 @@ mod tests {
         Arc::new(TerminalDfa::from_minimal(automaton).unwrap())
     }
 
-    /// Tables with and without that of the strings of any length, the latter, and what they are of; beside
+    /// Returns tables with and without that of the unbounded strings, the latter, and their automata; beside
     /// any string or not.
     fn tables(
         pattern: &str,
@@ -276,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Far from the bound rows are those of the strings of any length, also where some tokens are long.
+    /// Far from the bound, rows are those of the unbounded strings, also where some tokens are long.
     #[test]
     fn rows_are_shared() {
         let mut tokens: Vec<String> =

@@ -1,4 +1,4 @@
-//! Sets of numbers as ranges: what crossings collect, because in depth-first order whole subtrees are one range.
+//! Sets of numbers as sorted ranges: in depth-first order a whole subtree is one range.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ impl Ranges {
         Self { ranges: Vec::new(), sorted: true }
     }
 
-    /// The set of these bounds, begin and end in turn, or `None` if they are not ascending.
+    /// Creates the set with these bounds, start and end in turn; `None` if they are not ascending.
     pub(crate) fn from_bounds(bounds: &[u32]) -> Option<Self> {
         let ascending = bounds.windows(2).all(|pair| pair[0] < pair[1]) && bounds.len().is_multiple_of(2);
         let ranges = bounds.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
         ascending.then_some(Self { ranges, sorted: true })
     }
 
-    /// Begin and end of each range in turn.
+    /// Lists start and end of each range in turn.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = u32> + '_ {
         self.ranges.iter().flat_map(|range| [range.start, range.end])
     }
@@ -62,12 +62,13 @@ impl Ranges {
         self.ranges = merged;
     }
 
-    /// The ranges.
+    /// Iterates over the ranges.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         self.ranges.iter().cloned()
     }
 
-    /// Calls `take` with the parts that are in these ranges, which are in order and apart, once normalised.
+    /// Calls `take` with the intersections with these ranges, which are in order and disjoint. Needs a
+    /// normalised set.
     pub(crate) fn within(&self, ranges: &[Range<u32>], mut take: impl FnMut(Range<u32>)) {
         let mut next = 0;
         for range in ranges {
@@ -78,17 +79,17 @@ impl Ranges {
         }
     }
 
-    /// Numbers in the set, once normalised.
+    /// Number of elements, once normalised.
     pub(crate) fn total(&self) -> usize {
         self.ranges.iter().map(|range| (range.end - range.start) as usize).sum()
     }
 
-    /// Is nothing in it?
+    /// Is the set empty?
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Heap bytes.
+    /// Memory on the heap, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.ranges.capacity() * size_of::<Range<u32>>()
     }
@@ -98,7 +99,7 @@ impl Ranges {
         self.ranges.last().map_or(0, |range| range.end)
     }
 
-    /// Gives back what was allocated too much.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.ranges.shrink_to_fit();
     }

@@ -1,4 +1,4 @@
-//! What a terminal does to tokens: the contents of a tree's node.
+//! The effect of a terminal on tokens: the contents of a tree's node.
 
 use std::{ops::Range, sync::Arc};
 
@@ -12,22 +12,24 @@ use crate::{
 /// A set of tokens as a list or as bits, whichever is smaller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tokens {
-    /// In order.
+    /// A sorted list.
     Few(Box<[TokenId]>),
-    /// Shared with the masks that are just this.
+    /// A bitset, shared with masks that are equal to it.
     Many(Arc<TokenSet>),
 }
 
-/// The tokens that end inside a terminal or just as it may end, and where it may end while tokens go on.
+/// The tokens that end inside a terminal or just as it may end, and the exits where it may end while tokens
+/// go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reach {
     tokens: Tokens,
-    /// Trie nodes; those without children do not matter.
+    /// Trie nodes where the terminal may end; those without children do not matter.
     exits: Ranges,
 }
 
 impl Reach {
-    /// From places of the trie order and trie nodes. Linear in the tokens, or in those left out if these are fewer.
+    /// Creates it from places of the trie order and trie nodes. Linear in the tokens, or in those left out if
+    /// fewer.
     pub(crate) fn new(trie: &ByteTrie, mut stays: Ranges, mut exits: Ranges) -> Self {
         stays.normalise();
         exits.normalise();
@@ -35,17 +37,16 @@ impl Reach {
         Self { tokens: Tokens::new(trie, &stays), exits }
     }
 
-    /// From the tokens and the exits themselves.
+    /// Creates it from the tokens and the exits themselves.
     pub(super) fn of(tokens: Tokens, mut exits: Ranges) -> Self {
         exits.normalise();
         exits.shrink();
         Self { tokens, exits }
     }
 
-    /// From what a walk found itself, and what another row or crossing holds in the subtrees `taken`, which
-    /// are in order
-    /// and the same there as here. Linear in what was found and in the tokens of `taken`, or in all others
-    /// if these are fewer.
+    /// Merges what a walk found with what another row or crossing holds in the subtrees `taken`, which are in
+    /// order and the same in both. Linear in what was found and in the tokens of `taken`, or in all others if
+    /// these are fewer.
     pub(super) fn spliced(
         trie: &ByteTrie,
         (mut stays, mut exits): (Ranges, Ranges),
@@ -81,7 +82,7 @@ impl Reach {
         Self { tokens, exits }
     }
 
-    /// With what another holds in these subtrees, which are in order.
+    /// Adds what another holds in these subtrees, which are in order.
     pub(super) fn with(&self, trie: &ByteTrie, taken: &[Range<u32>], other: &Self) -> Self {
         let exits = self.exits.clone();
         let Self { tokens, exits } =
@@ -98,7 +99,7 @@ impl Reach {
         Self { tokens, exits }
     }
 
-    /// Is all of it in these subtrees, which are in order?
+    /// Is everything in these subtrees, which are in order?
     pub(super) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
         let mut exits = 0;
         self.exits.within(taken, |range| exits += range.len());
@@ -109,7 +110,7 @@ impl Reach {
             }
     }
 
-    /// Does nothing go on here?
+    /// Are there no tokens and no exits?
     pub(crate) fn is_empty(&self) -> bool {
         self.exits.is_empty() && self.tokens.is_empty()
     }
@@ -122,7 +123,7 @@ impl Reach {
         &self.exits
     }
 
-    /// What it took to sort out its tokens, in units of work.
+    /// Units of work that it took to sort its tokens.
     pub(super) fn work(&self) -> usize {
         match &self.tokens {
             Tokens::Few(tokens) => tokens.len(),
@@ -135,6 +136,7 @@ impl Reach {
         size_of::<Self>() + self.exits.bytes() + self.tokens.bytes()
     }
 
+    /// Writes the row: its tokens, then its exits.
     pub(crate) fn write(&self, writer: &mut Writer) {
         match &self.tokens {
             Tokens::Few(tokens) => {
@@ -150,8 +152,7 @@ impl Reach {
         writer.u32s(bounds.into_iter());
     }
 
-    /// # Errors
-    /// If it is not one over this vocabulary.
+    /// If the bytes are no such value over this vocabulary.
     pub(crate) fn read(reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<Self, StoreError> {
         let size = trie.everything().size();
         let tokens = match reader.u8()? {
@@ -177,8 +178,8 @@ impl Reach {
     }
 }
 
-/// Membership in one of these subtrees, which are in order, for as many `tokens`: a binary search each, or a
-/// bitmap of the trie's places where they are many.
+/// Returns a test for membership in one of these subtrees, which are in order, to be called for this number
+/// of `tokens`: a binary search each, or a bitmap of the trie's places if they are many.
 fn below<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>], tokens: usize) -> impl Fn(TokenId) -> bool + 'a {
     let mut bits = Vec::new();
     if tokens >= trie.token_count() / 512 {
@@ -209,7 +210,7 @@ fn is_below(trie: &ByteTrie, token: TokenId, taken: &[Range<u32>]) -> bool {
     taken.get(next).is_some_and(|nodes| trie.tokens_within(nodes.clone()).start <= place)
 }
 
-/// The tokens in none of these subtrees, which are in order.
+/// Iterates over the tokens in none of these subtrees, which are in order.
 fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<Item = TokenId> + 'a {
     let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
     let starts = taken.iter().map(|nodes| trie.tokens_within(nodes.clone()).start).chain([end]);
@@ -219,17 +220,17 @@ fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<It
 }
 
 impl Tokens {
-    /// Are there none?
+    /// Is the set empty?
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Few(tokens) if tokens.is_empty())
     }
 
-    /// The tokens of a set.
+    /// Stores a set in its smaller form.
     pub(super) fn of(set: TokenSet) -> Self {
         if set.len() < set.size() / 32 { Self::Few(set.iter().collect()) } else { Self::Many(Arc::new(set)) }
     }
 
-    /// These tokens, each once.
+    /// Stores these tokens, each given once.
     pub(super) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
         let size = trie.everything().size();
         if tokens.len() < size / 32 {
@@ -242,9 +243,10 @@ impl Tokens {
         Self::Many(Arc::new(set))
     }
 
+    /// Collects the tokens of these ranges, in the smaller form.
     fn new(trie: &ByteTrie, stays: &Ranges) -> Self {
         let (count, size) = (stays.total(), trie.everything().size());
-        // A bit for each token of the vocabulary against 32 bits for each token held.
+        // A set has a bit for each token of the vocabulary, a list 32 bits for each token in it.
         if count < size / 32 {
             return Self::listed(
                 trie,

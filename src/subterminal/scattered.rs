@@ -1,4 +1,4 @@
-//! Rows of states that are made as texts come to them: few of very many, so they are in no table.
+//! Keeps rows of states that are made on demand: few of very many, so a hash map instead of a table.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +7,9 @@ use hashbrown::HashMap;
 use super::reach::Reach;
 use crate::limits::{LimitExceeded, Work};
 
-/// Work of making a row, and trie nodes for a unit more: all rows of a text's substrings together take its length
-/// times that of the longest token, so the budget, which is for hostile grammars, is not about them.
+/// Work of making a row, and number of trie nodes per further unit. All rows of a text's substrings together
+/// take its length times that of the longest token, so the budget, which is for hostile grammars, is not
+/// about them.
 const ROW_WORK: usize = 80;
 const NODES: usize = 4;
 
@@ -17,8 +18,8 @@ const NODES: usize = 4;
 pub(super) struct Scattered(Mutex<HashMap<u32, Arc<Reach>>>);
 
 impl Scattered {
-    /// The row of `state`. `make` gives it with the number of trie nodes that it looked at. Kept also if that was
-    /// too much work.
+    /// Returns the row of `state`. `make` makes it, and counts the trie nodes that it looked at. The row is
+    /// kept even if that was too much work.
     pub(super) fn row(
         &self,
         state: u32,
@@ -34,7 +35,7 @@ impl Scattered {
         Ok(reach)
     }
 
-    /// Memory beside the rows themselves, in bytes.
+    /// Memory without the rows themselves, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.rows().allocation_size()
     }

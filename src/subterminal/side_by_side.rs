@@ -1,4 +1,5 @@
-//! Two automata side by side: how long texts must be for their states to treat them differently.
+//! Compares two automata (a product construction): the length of the shortest text that their states treat
+//! differently, by levels of texts.
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -8,55 +9,62 @@ use crate::{
     vocab::byte_kind,
 };
 
-/// Kinds of bytes by which a state may differ from the base of its partner before it may be the next base.
+/// Number of kinds of bytes by which a state may differ from its partner's base before it may be the next
+/// base.
 const FAR_FROM_BASE: usize = 4;
 
-/// No text is treated differently.
+/// Length that stands for no text: all are treated alike.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// A state of a terminal, beside that of a common one.
+/// A state of a terminal, and its partner in a common one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
-    /// The partner; [`NONE`] if there is none.
+    /// The partner, or [`NONE`].
     pub(super) partner: u32,
-    /// For each [level](Levels) of texts the length of the shortest one that the two treat differently: one
-    /// may end, or go on, and the other may not.
+    /// Length of the shortest text of each [level](Levels) that the two treat differently: one may end, or go
+    /// on, and the other may not.
     pub(super) apart: [u32; LEVELS],
 }
 
-/// Levels of texts.
+/// Number of levels of texts.
 pub(super) const LEVELS: usize = 6;
 
-/// Bytes of ASCII that lead on where characters of a string may come, at least.
+/// Least number of ASCII bytes that lead on in a state where characters of a string may come.
 const INSIDE_BYTES: usize = 70;
 
-/// The first bytes of U+0085 and U+00A0, of U+1680, U+3000 and U+FEFF.
+/// First bytes of U+0085 and U+00A0, of U+1680, U+3000 and U+FEFF.
 const SPACES: [u8; 4] = [0xc2, 0xe1, 0xe3, 0xef];
 
-/// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
-/// that leads it away from where it is between characters, and so without escapes; of these, those without
-/// characters that the terminal leaves out; of these, those without characters from U+2000 to U+2FFF; of
-/// these, those without the first bytes of all other spaces.
+/// A nested family of text classes, each without more kinds of bytes than the one before:
 ///
-/// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
-/// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
-/// any string after two bytes, but those are an escape; and the three of U+2028, beside which nearly all
-/// other texts are plain. One with `\S` leaves out more such spaces. One with the pattern `^[^<>]{1,99}$`
-/// differs in two characters, and after 99 of them.
+/// | level | texts |
+/// |---|---|
+/// | 0 | all |
+/// | 1 | without a byte that may end the common terminal, such as a closing quote |
+/// | 2 | nor an ASCII byte that leads it away from between characters, so without escapes |
+/// | 3 | nor characters that the terminal leaves out |
+/// | 4 | nor characters from U+2000 to U+2FFF |
+/// | 5 | nor the first bytes of other spaces |
+///
+/// A string with `minLength` differs from any string by its closing quote alone, so at level 1 the two are
+/// never apart. With the pattern `^.*\.txt$` no line may end: at level 1 it is apart from any string after
+/// the two bytes of an escape, and at level 3 after the three of U+2028, so level 4 holds nearly all texts.
+/// `\S` leaves out more such spaces (level 5). `^[^<>]{1,99}$` differs in two characters (level 3), and after
+/// 99 of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Levels {
-    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
-    /// one before.
+    /// The [kinds](byte_kind) of bytes that each level excludes, as bits; each level excludes all of the one
+    /// before.
     without: [u64; LEVELS],
-    /// The last level of texts of one kind of bytes.
+    /// Highest level of texts that have only bytes of this kind.
     of_kind: [u8; 64],
 }
 
 impl Levels {
-    /// Those of texts inside, where nothing ends.
+    /// The level of texts inside a string, where nothing ends.
     pub(super) const INSIDE: usize = 1;
 
-    /// Those of a common terminal. Linear in its states and bytes.
+    /// Computes the levels of a common terminal. Linear in its states and bytes.
     pub(super) fn new(common: &TerminalDfa, home: Option<Home>) -> Self {
         let ending = if common.accepts_empty() { 0 } else { ending(common) };
         let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
@@ -75,8 +83,8 @@ impl Levels {
         Self { without, of_kind }
     }
 
-    /// The same beside a terminal: with the characters that it leaves out wherever many may come. Linear in
-    /// its states and classes.
+    /// Adds the characters that a terminal leaves out wherever many may come. Linear in its states and
+    /// classes.
     pub(super) fn beside(self, dfa: &TerminalDfa, common: &TerminalDfa, home: Option<Home>) -> Self {
         let Some(home) = home else { return self };
         let mut ascii = vec![0_usize; dfa.class_count()];
@@ -98,12 +106,12 @@ impl Levels {
         Self::without(without)
     }
 
-    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits.
+    /// The [kinds](byte_kind) of bytes that each level excludes, as bits.
     pub(super) fn without_kinds(&self) -> [u64; LEVELS] {
         self.without
     }
 
-    /// The last level of texts of these kinds.
+    /// Returns the highest level of texts of these kinds.
     pub(super) fn of(&self, kinds: u64) -> usize {
         self.without.iter().rposition(|without| kinds & without == 0).unwrap_or(0)
     }
@@ -113,10 +121,10 @@ impl Levels {
     }
 }
 
-/// Runs both side by side from their starts (breadth-first over the product automaton), by a byte of each
-/// kind, and returns the partner of each state of `dfa`. A state that meets several partners is held against
-/// the first. Linear in the states times the kinds of bytes, and mostly less: a state is compared with an
-/// earlier one of the same partner.
+/// Runs both automata side by side from their starts (breadth-first search over the product automaton), by a
+/// byte of each kind, and returns the partner of each state of `dfa`. A state that meets several partners is
+/// compared with the first. Linear in the states times the kinds of bytes, and mostly less: a state is
+/// compared with an earlier one of the same partner.
 pub(super) fn side_by_side(
     dfa: &TerminalDfa,
     common: &TerminalDfa,
@@ -157,15 +165,15 @@ pub(super) fn side_by_side(
     pairs
 }
 
-/// Bytes that neither automaton tells from each other: their class in the common one, and the last level of
-/// texts with them.
+/// Bytes that neither automaton distinguishes: their class in the common one, and the highest level of texts
+/// with them.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     common: usize,
     level: usize,
 }
 
-/// Kinds of bytes by their class in a terminal; those of class `c` are `all[first[c] .. first[c + 1]]`.
+/// Kinds of bytes by their class in a terminal; class `c` has `all[first[c] .. first[c + 1]]`.
 #[derive(Debug)]
 struct Kinds {
     all: Vec<Kind>,
@@ -187,26 +195,26 @@ impl Kinds {
     }
 }
 
-/// What a state does by kinds of bytes, beside its partner. Other states with this partner mostly do nearly
-/// the same, and are held against it. The first such state of "any string but these keys" is that in which a
-/// key begins, which leads to many others; so one that leads to fewer takes its place.
+/// The steps of a state by kinds of bytes, beside its partner. Other states with this partner mostly do
+/// nearly the same, so only their differences are processed. The first such state of "any string but these
+/// keys" is that in which a key begins, which leads to many others; so one that leads to fewer replaces it.
 #[derive(Debug)]
 struct Base {
-    /// `None` before the first one.
+    /// The state; `None` before the first one.
     state: Option<u32>,
     by_kind: Vec<Way>,
     edges: Vec<Edge>,
-    /// By level: kinds of bytes that only one of the two goes on by.
+    /// Number of kinds of bytes, by level, that only one of the two goes on by.
     torn: [u32; LEVELS],
 }
 
 impl Base {
-    /// Before there is a state to hold others against.
+    /// Creates a base without a state.
     fn nowhere(kinds: usize) -> Self {
         Self { state: None, by_kind: vec![Way::Nowhere; kinds], edges: Vec::new(), torn: [0; LEVELS] }
     }
 
-    /// Takes over the edges that its kinds of bytes take, and numbers them anew.
+    /// Takes over the edges that its kinds of bytes take, and renumbers them.
     fn take_edges(&mut self, edges: &[Edge], kinds: &Kinds) {
         let mut numbers: Vec<Option<usize>> = vec![None; edges.len()];
         self.edges.clear();
@@ -223,38 +231,38 @@ impl Base {
     }
 }
 
-/// Where bytes of a kind lead.
+/// The effect of a kind of bytes.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Nowhere,
-    /// To a state and its partner; the number of the edge.
+    /// Both go on to a state and its partner; holds the number of the edge.
     Along(usize),
-    /// One of the two goes on, or both do to states that are not partners.
+    /// Only one goes on, or both do to states that are not partners.
     Torn,
 }
 
-/// A step of both to a state and its partner.
+/// A step of both automata to a state and its partner.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     to: u32,
-    /// The last level with such a step.
+    /// Highest level with such a step.
     level: usize,
-    /// Kinds of bytes that take it.
+    /// Number of kinds of bytes that take it.
     kinds: u32,
 }
 
-/// The steps of both automata side by side, backwards.
+/// The steps of both automata, for walking backwards.
 #[derive(Debug, Default)]
 struct Steps {
-    /// From, to, and the last level with the step.
+    /// Source, target, and the highest level of each step.
     all: Vec<(u32, u32, usize)>,
-    /// The same by `to`; those to state `q` are `by_end[first[q] .. first[q + 1]]`.
+    /// Sources by target, with the level: state `q` has `by_end[first[q] .. first[q + 1]]`.
     by_end: Vec<(u32, usize)>,
     first: Vec<u32>,
 }
 
 impl Steps {
-    /// Sorts them by their ends (counting sort).
+    /// Groups the steps by target (counting sort).
     fn sort(&mut self, states: usize) {
         self.first = vec![0; states + 2];
         self.all.iter().for_each(|&(_, to, _)| self.first[to as usize + 2] += 1);
@@ -267,7 +275,7 @@ impl Steps {
         }
     }
 
-    /// The states with a step to `to` by texts of a level.
+    /// Iterates over the states with a step to `to` by texts of a level.
     fn to(&self, to: u32, level: usize) -> impl Iterator<Item = u32> {
         let range = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         self.by_end[range].iter().filter(move |(_, last)| *last >= level).map(|&(from, _)| from)
@@ -280,7 +288,7 @@ struct SideBySide<'a> {
     common: &'a TerminalDfa,
     kinds: Kinds,
     pairs: Vec<Pair>,
-    /// By state of the common one.
+    /// The base of each state of the common automaton.
     bases: Vec<Option<Base>>,
     open: VecDeque<u32>,
     steps: Steps,
@@ -290,17 +298,19 @@ struct SideBySide<'a> {
 }
 
 impl SideBySide<'_> {
-    /// Goes from a state to those after it.
+    /// Processes the steps out of a state.
     fn leave(&mut self, state: u32) {
         let partner = self.pairs[state as usize].partner;
         let mut base =
             self.bases[partner as usize].take().unwrap_or_else(|| Base::nowhere(self.kinds.all.len()));
         let mut edges = std::mem::take(&mut self.edges);
         let mut changes = std::mem::take(&mut self.changes);
+        // Starts from the counts of the base, then corrects the classes in which this state differs from it.
         edges.clone_from(&base.edges);
         changes.clear();
         let (row, theirs) = (self.dfa.row(state), self.common.row(partner));
         let mut torn = base.torn;
+        // Replaces the base's way by a class of bytes with this state's.
         let mut change = |both: &mut Self, class: usize| {
             let to = row[class];
             for at in both.kinds.of(class) {
@@ -335,6 +345,7 @@ impl SideBySide<'_> {
         let taken = || edges.iter().filter(|edge| edge.kinds > 0);
         self.steps.all.extend(taken().map(|edge| (state, edge.to, edge.level)));
         self.pairs[state as usize].apart = torn.map(|torn| if torn > 0 { 1 } else { NEVER });
+        // A state with fewer steps, far from the base, is a better base for later ones: see `Base`.
         let is_plainer = changes.len() > FAR_FROM_BASE && taken().count() < base.edges.len();
         if base.state.is_none() || is_plainer {
             base.state = Some(state);
@@ -346,7 +357,7 @@ impl SideBySide<'_> {
         (self.edges, self.changes) = (edges, changes);
     }
 
-    /// Are the two states partners? They are if the first has none yet.
+    /// Makes the states partners if the first has none yet. Returns whether they are partners.
     fn meet(&mut self, state: u32, other: u32) -> bool {
         let partner = &mut self.pairs[state as usize].partner;
         if *partner == NONE {
@@ -357,9 +368,9 @@ impl SideBySide<'_> {
     }
 }
 
-/// The classes by which two rows lead to different states, ascending.
+/// Iterates over the classes by which two rows lead to different states, ascending.
 fn differing(row: &[u32], other: &[u32]) -> impl Iterator<Item = usize> {
-    /// As many are compared at once.
+    /// Number of entries that are compared at once.
     const BLOCK: usize = 8;
     let blocks = row.chunks(BLOCK).zip(other.chunks(BLOCK)).enumerate();
     blocks.filter(|(_, (row, other))| row != other).flat_map(|(block, (row, other))| {
@@ -368,7 +379,8 @@ fn differing(row: &[u32], other: &[u32]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Works out distances from those of at most one step, among texts of a level: breadth-first backwards.
+/// Spreads distances of at most one step to all states, among texts of a level: breadth-first search
+/// backwards.
 fn spread(pairs: &mut [Pair], steps: &Steps, level: usize, open: &mut Vec<u32>) {
     open.clear();
     for distance in [0, 1] {
@@ -389,7 +401,7 @@ fn spread(pairs: &mut [Pair], steps: &Steps, level: usize, open: &mut Vec<u32>) 
     }
 }
 
-/// The kinds of bytes by which a terminal may come to an end.
+/// Returns the kinds of bytes by which a terminal may come to an end.
 fn ending(dfa: &TerminalDfa) -> u64 {
     let ends = |state: u32, byte: u8| next(dfa, state, byte).is_some_and(|to| dfa.accepting()[to as usize]);
     let states = 0..u32::try_from(dfa.len()).unwrap_or(NONE);
@@ -397,7 +409,7 @@ fn ending(dfa: &TerminalDfa) -> u64 {
     kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
 }
 
-/// A byte of each kind that one of the automata or the level tells from others.
+/// Returns a byte of each kind that one of the automata or the level distinguishes.
 pub(super) fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels) -> Vec<u8> {
     let width = common.class_count() * LEVELS;
     let mut seen = vec![false; dfa.class_count() * width];

@@ -1,9 +1,9 @@
-//! Rows of strings whose characters are spelled as texts come to them.
+//! Makes rows of strings with large counts, whose states are made on demand.
 //!
-//! What a state does to the tokens of a vocabulary depends on what it does to texts of as many bytes as a
-//! token has. Far from where a count ends, all of its states do the same, so one row is that of them all; and
-//! nearer to it they do the same to all but long tokens, which alone are walked. Where the number of
-//! characters is bounded, rows are those of the strings of any number, until few may come.
+//! The effect of a state on the tokens of a vocabulary depends only on texts as long as tokens. Far from the
+//! end of a count all its states have the same effect, so they share one row; nearer to it they differ on
+//! long tokens alone, and only those are walked. Where the number of characters is bounded, rows are those of
+//! the unbounded strings, until few characters may still come.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,17 +14,17 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Facts about such strings that a table keeps.
+/// Facts about such strings, kept by a table.
 #[derive(Debug, Default)]
 pub(super) struct Spelling {
-    /// Where their number is bounded, the table of the strings of any number.
+    /// The table of the unbounded strings, where the number of characters is bounded.
     unbounded: Option<Arc<TerminalTable>>,
-    /// States that do the same to all tokens.
+    /// Groups of states with the same effect on all tokens.
     alike: OnceLock<Alike>,
 }
 
 impl Spelling {
-    /// Knows nothing yet.
+    /// Creates it without facts.
     pub(super) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
         Self { unbounded, alike: OnceLock::new() }
     }
@@ -39,19 +39,19 @@ impl Spelling {
     }
 }
 
-/// The number of bytes of the longest token, if they are few enough for a trie to tell.
+/// Returns the length of the longest token in bytes, if the trie knows it.
 fn longest(trie: &ByteTrie) -> Option<u32> {
     trie.height(ByteTrie::ROOT)
 }
 
 impl TerminalTable {
-    /// The table of strings of any length, if it is one of strings whose length is counted.
+    /// Returns the table of the unbounded strings, if this one counts characters.
     pub(crate) fn of_any_length(&self) -> Option<&Arc<Self>> {
         let spelled = self.spelling().and_then(|spelling| spelling.unbounded.as_ref());
         self.unbounded().or(spelled)
     }
 
-    /// The table and the state that do to all tokens what a state does, if they are others.
+    /// Returns a table and state with the same effect on all tokens, if they are others.
     pub(super) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
         let (spelling, (spelled, _)) = self.spelling().zip(self.dfa().spelled())?;
         let (place, longest) = (spelled.place(state)?, longest(trie)?);
@@ -71,12 +71,12 @@ impl TerminalTable {
         }
     }
 
-    /// The state of a place in strings of any number of characters.
+    /// Returns the state of a place in the unbounded strings.
     fn free_state(&self, place: Place) -> Option<u32> {
         self.dfa().spelled()?.0.state(Place { count: 0, ..place }).ok()
     }
 
-    /// The row of a state of such strings.
+    /// Makes the row of a state of such strings.
     pub(super) fn spelled_row(
         &self,
         spelling: &Spelling,
@@ -90,7 +90,7 @@ impl TerminalTable {
         self.scattered_row(trie, state, known, work)
     }
 
-    /// A row that does the same to all texts up to a number of bytes.
+    /// Returns a row with the same effect on all texts up to a number of bytes, and that number.
     fn known_of(
         &self,
         spelling: &Spelling,
@@ -153,7 +153,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// Against walks of the whole vocabulary, at places that texts of some letters come to.
+        /// Compares with walks of the whole vocabulary, at places that texts of some letters come to.
         #[test]
         fn what_is_taken_over_is_what_would_be_found(
             tokens in prop::collection::vec(
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Far from the ends of counts there is one row for all.
+    /// Far from the ends of counts, all places share one row.
     #[test]
     fn rows_are_shared() {
         let tokens = ["a", "b", "ab", "a-b", "b\"", "\"", "x"].map(String::from);

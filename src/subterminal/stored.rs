@@ -1,5 +1,5 @@
-//! Trees and tables as bytes, and back. What is read is checked to be trees over the same soil; that they say
-//! what the grammar says is for the seal around them to tell.
+//! Serialises trees and tables. Reading checks that they are trees over the same inputs; that they belong to
+//! the grammar is up to the seal around them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Of `Children::Unknown`: past every number of a node.
+/// Marks `Children::Unknown`: past every number of a node.
 const UNKNOWN: u32 = u32::MAX;
 
 impl Forest {
@@ -40,10 +40,10 @@ impl Forest {
         writer.u32s(roots.iter().map(|&(_, root)| root));
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads the format of [`write`](Self::write).
     ///
     /// # Errors
-    /// If it is not trees over this soil.
+    /// If the bytes are no trees over these inputs.
     pub(crate) fn read(
         reader: &mut Reader<'_>,
         soil: Soil<'_>,
@@ -92,7 +92,7 @@ impl Forest {
 }
 
 impl TerminalTable {
-    /// All rows, for the cache folder.
+    /// Serialises all rows, for the cache folder.
     pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.count(self.dfa().len());
@@ -105,7 +105,7 @@ impl TerminalTable {
         writer.finish()
     }
 
-    /// Fills the table from what [`write`](Self::write) wrote. Rows that are there stay.
+    /// Fills the table from the format of [`write`](Self::write). Rows that are there stay.
     pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
         if reader.count(1)? != self.dfa().len() {
             return Err(StoreError::malformed("a table with another number of states"));

@@ -1,23 +1,23 @@
-//! String counts by state of a terminal, with a lower bound for terminals that count characters.
+//! String counts by state of a terminal; a lower bound for terminals that count characters.
 
 use super::table::TerminalTable;
 use crate::scanner::{StringCounts, Strings};
 
 impl TerminalTable {
-    /// The strings that may become of its states, if they are listed. Counted when they are first asked for.
+    /// The numbers of strings that each state may become, counted on first use.
     fn counts(&self) -> &StringCounts {
         self.strings.get_or_init(|| StringCounts::new(self.dfa()))
     }
 
-    /// If it counts characters, the table of the strings of any number of them, the state there of one of
-    /// its states, and how many characters may still come.
+    /// Returns, for a terminal that counts characters, the table of the unbounded strings, the state there,
+    /// and how many characters may still come.
     fn measured_at(&self, state: u32) -> Option<(&Self, u32, u32)> {
         let ((measured, _), unbounded) = self.dfa().measured().zip(self.unbounded())?;
         let (of, count) = measured.place(state);
         Some((&**unbounded, of, measured.lengths().end().saturating_sub(count)))
     }
 
-    /// The strings that may become of a state between the characters of a string.
+    /// Returns the number of strings that a state between characters may become.
     pub(crate) fn strings(&self, state: u32) -> Strings {
         match self.measured_at(state) {
             Some((table, of, left)) if table.counts().are_many_within(table.dfa(), of, left) => Strings::MANY,
@@ -26,7 +26,7 @@ impl TerminalTable {
         }
     }
 
-    /// Can there be a beginning, inside of quotes, that only finitely many strings have?
+    /// Has some prefix, inside the quotes, only finitely many strings?
     pub(crate) fn may_run_out(&self) -> bool {
         self.counts().may_run_out()
     }

@@ -1,5 +1,5 @@
-//! Vocabulary x terminal: for each state of a terminal, what it does to every token. Does not depend on the grammar,
-//! so grammars that have a terminal in common share its table: the inside of a JSON string is worked out once.
+//! The table of a terminal over a vocabulary: the effect of each state on every token. Independent of the
+//! grammar, so grammars share it: the inside of a JSON string is worked out once.
 
 mod weight;
 
@@ -34,19 +34,18 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Work of making a row or a node, apart from its tokens, which are a unit each, the trie nodes walked, and a look at all
-/// of the automaton before its first row.
+/// Work of making a row or a node, besides a unit a token, the trie nodes walked, and a look at all of the
+/// automaton before its first row.
 const ROW_WORK: usize = 80;
 pub(super) const ENTER_WORK: usize = 8;
 
-/// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
+/// Number of bytes that lead on from a state, from which on it is compared with a common terminal.
 const WORTH_KIN: usize = 48;
 
-/// Bytes that lead on from a state from which on it is worth a look whether another state of the terminal
-/// does nearly the same.
+/// Number of bytes that lead on from a state, from which on it is compared with other states of the terminal.
 const WORTH_LIKE: usize = 16;
 
-/// Bytes that lead on from a state from which on it is looked at whether most are of one repeated class.
+/// Number of bytes that lead on from a state, from which on a repeated class is looked for.
 const WORTH_A_CHAIN: usize = 20;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
@@ -55,69 +54,71 @@ pub(super) fn walking(nodes: usize) -> usize {
     nodes + nodes / 2
 }
 
-/// What a state does to all tokens.
+/// The effect of a state on all tokens.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) reach: Arc<Reach>,
-    /// What of it is another row's.
+    /// The part that was taken over from another row.
     pub(super) taken: Option<Taken>,
 }
 
-/// What a row has from that of a common terminal.
+/// The part of a row that is that of a common terminal.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// Whole subtrees, in order.
     nodes: Box<[Range<u32>]>,
-    /// Exits beside those taken over.
+    /// Exits outside of those subtrees.
     exits: Ranges,
 }
 
-/// What another terminal does to tokens that enter it; as long as it is used.
+/// The effect of another terminal on tokens that enter it; kept while that terminal is used.
 #[derive(Debug)]
 struct Crossed {
     into: Weak<TerminalTable>,
     reach: Arc<Reach>,
-    /// Memory of it, in bytes, unless it is another table's too.
+    /// Memory of it, in bytes, unless another table has it too.
     bytes: usize,
 }
 
-/// The closest common terminal, how it compares, and a row of it.
+/// The closest common terminal, its comparison with this one, and a row of it.
 type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);
 
-/// Bytes before a counted string comes to its end from which on a walk beside the common one looks at much.
+/// Number of bytes before the end of a counted string within which a walk beside the common one looks at
+/// much.
 const NEAR: u32 = 32;
 
-/// Exits from which on it is worth a look whether they are all those after some number of characters.
+/// Number of exits from which on they are matched with the places after some number of characters.
 const WORTH_COUNTING: usize = if cfg!(test) { 1 } else { 64 };
 
-/// Crossings that are kept of one table before those into terminals that nobody uses any more are dropped.
+/// Number of crossings of one table, past which those into dead terminals are dropped.
 const MOST_CROSSINGS: usize = 1_024;
 
-/// The table of one terminal. Rows are made when they are first asked for, by whoever asks.
+/// The table of one terminal. Rows are made on first use, by whoever asks.
 #[derive(Debug)]
 pub(crate) struct TerminalTable {
     dfa: Arc<TerminalDfa>,
     loops: OnceLock<Loops>,
-    /// The tables of common terminals that this one may have much in common with.
+    /// Tables of common terminals that this one may resemble.
     common: Box<[Arc<Self>]>,
-    /// The one that is closest, and how the two compare.
+    /// The closest one, and its comparison with this one.
     kin: OnceLock<(Arc<Self>, Kin)>,
-    /// Of a common terminal: bytes that end it, the levels of its texts, and trie nodes that leave them. Of
-    /// one of strings also the state between characters, and the vocabulary's tokens by their characters.
+    /// Facts about a common terminal: bytes that end it, the levels of its texts, and trie nodes that leave
+    /// them. If it is one of strings, also the state between characters, and the vocabulary's tokens by their
+    /// characters.
     ends: OnceLock<Box<[bool; 256]>>,
     home: OnceLock<(Option<Home>, Levels)>,
     breaks: Breaks,
     characters: OnceLock<Characters>,
-    /// By state; made with the first row, since most terminals of a large grammar are in no text.
+    /// Rows by state; made with the first row, since most terminals of a large grammar are in no text.
     rows: OnceLock<Box<[OnceLock<Row>]>>,
-    /// The same for states that are made as needed.
+    /// Rows of states that are made on demand.
     scattered: Scattered,
     pub(super) strings: OnceLock<StringCounts>,
-    /// Of strings of some number of characters, those of any.
+    /// The unbounded strings, of a terminal that counts characters.
     unbounded: Option<Unbounded>,
-    /// Of strings that are spelled as texts come to them.
+    /// Facts about strings whose states are made on demand.
     spelling: Option<Spelling>,
-    /// Into which other terminals tokens go on from a state, and what they do there; see
+    /// Effects of other terminals on the tokens that go on into them from a state; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
     walked: Walked,
@@ -131,7 +132,7 @@ pub(crate) struct TerminalTable {
 }
 
 impl TerminalTable {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(super) fn new(dfa: Arc<TerminalDfa>, common: impl IntoIterator<Item = Arc<Self>>) -> Self {
         let step = |byte: u8| Some((byte, dfa.step(0, byte)?));
         let first: Box<[(u8, u32)]> = (0..=u8::MAX).filter_map(step).collect();
@@ -159,22 +160,22 @@ impl TerminalTable {
         }
     }
 
-    /// The table of strings of some number of characters, by the table of those of any.
+    /// Creates the table of strings with bounds on their length from that of the unbounded strings.
     pub(super) fn measured(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
         Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
     }
 
-    /// The table of strings that are spelled as texts come to them, and that of those of any length.
+    /// Creates the table of strings whose states are made on demand, with that of the unbounded ones.
     pub(super) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
         Self { spelling: Some(Spelling::new(unbounded)), ..Self::new(dfa, None) }
     }
 
-    /// What it knows of strings that are spelled as texts come to them.
+    /// The facts about strings whose states are made on demand.
     pub(super) fn spelling(&self) -> Option<&Spelling> {
         self.spelling.as_ref()
     }
 
-    /// If it counts characters, the table of the strings of any number.
+    /// The table of the unbounded strings, if this one counts characters.
     pub(crate) fn unbounded(&self) -> Option<&Arc<Self>> {
         self.unbounded.as_ref().map(Unbounded::table)
     }
@@ -193,8 +194,8 @@ impl TerminalTable {
         &self.begins
     }
 
-    /// What the terminal does to all tokens when it is in `state`. First use walks the trie; the row is kept also if
-    /// that was too much work.
+    /// Returns the effect of the terminal in `state` on all tokens. The first use walks the trie; the row is
+    /// kept even if that was too much work.
     pub(crate) fn row(
         &self,
         trie: &ByteTrie,
@@ -273,7 +274,7 @@ impl TerminalTable {
         made.map(|()| &row.reach)
     }
 
-    /// What a state does to all tokens, and how many trie nodes it took to find out.
+    /// Makes the row of a state by a walk, and counts the trie nodes.
     pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
         let dfa = self.dfa.of_a_walk();
         let mut crossing = Crossing::new(trie, &dfa, self.loops());
@@ -290,7 +291,7 @@ impl TerminalTable {
         (reach, walked)
     }
 
-    /// The row of a state that does what another does whose row took a long walk, but for long texts.
+    /// Makes the row of a state from another that differs only on long texts, and whose row took a long walk.
     fn like_another(
         &self,
         trie: &ByteTrie,
@@ -319,14 +320,14 @@ impl TerminalTable {
         made.map(|()| Some(&row.reach))
     }
 
-    /// Bytes that lead on from a state.
+    /// Number of bytes that lead on from a state.
     fn ways(&self, state: u32) -> usize {
         let row = self.dfa.row(state);
         self.dfa.classes().iter().filter(|class| row[usize::from(**class)] != NONE).count()
     }
 
-    /// The tokens that go on into the terminal of `into` where this one, begun in `state`, may end, with what
-    /// it does to them. Kept for other grammars. Where the row is a common terminal's, so is this.
+    /// Returns the effect of the terminal of `into` on the tokens that go on into it where this one, begun in
+    /// `state`, may end. Kept for other grammars. Where the row is a common terminal's, so is this.
     pub(super) fn crossing(
         &self,
         trie: &ByteTrie,
@@ -397,8 +398,8 @@ impl TerminalTable {
         self.crossings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The closest common terminal, how the two compare, and the row of the common one's state beside `state`,
-    /// if many tokens may go on there.
+    /// Returns the closest common terminal, the comparison, and the row of the common one's state beside
+    /// `state`, if many tokens may go on there.
     fn relative(
         &self,
         trie: &ByteTrie,
@@ -413,7 +414,7 @@ impl TerminalTable {
         Ok(Some((common, kin, common.row(trie, partner, work)?)))
     }
 
-    /// The closest common terminal, and how the two compare.
+    /// Returns the closest common terminal, and the comparison.
     fn kin(&self, work: &mut Work) -> Result<Option<(&Self, &Kin)>, LimitExceeded> {
         let mut made = Ok(());
         let known = match self.kin.get() {
@@ -431,8 +432,7 @@ impl TerminalTable {
         made.map(|()| Some((&*known.0, &known.1)))
     }
 
-    /// The state between characters of a common terminal of strings, and how texts of a common one are told
-    /// apart.
+    /// The state between characters of a common terminal of strings, and the levels of its texts.
     fn home(&self) -> (Option<Home>, Levels) {
         *self.home.get_or_init(|| {
             let home = Home::of(&self.dfa);
@@ -440,7 +440,7 @@ impl TerminalTable {
         })
     }
 
-    /// The common terminal that ends most alike, and of these the one that begins most alike.
+    /// Finds the common terminal that ends most alike, and among equals the one that begins most alike.
     fn closest(&self) -> Option<&Arc<Self>> {
         if let [] | [_] = *self.common {
             return self.common.first();
@@ -455,8 +455,7 @@ impl TerminalTable {
         })
     }
 
-    /// The vocabulary's tokens by the characters that they have for this common terminal. First use walks the
-    /// trie.
+    /// The vocabulary's tokens by their characters in this common terminal. The first use walks the trie.
     fn characters(&self, trie: &ByteTrie, work: &mut Work) -> Result<Option<&Characters>, LimitExceeded> {
         let Some(home) = self.home.get().and_then(|(home, _)| *home) else { return Ok(None) };
         let mut made = Ok(());
@@ -470,7 +469,7 @@ impl TerminalTable {
     }
 
     /// The vocabulary's tokens by their characters, if a state of this table of strings is between
-    /// characters: the index of the common terminal, or of this one if it is that. First use walks the
+    /// characters: the index of the common terminal, or of this one if it is common. The first use walks the
     /// trie.
     pub(super) fn strings_at(
         &self,
@@ -511,7 +510,7 @@ impl TerminalTable {
         }
     }
 
-    /// May many bytes come where it begins, or after its first?
+    /// May many bytes come at its start, or after its first byte?
     pub(super) fn is_string(&self) -> bool {
         let mut begun = self.first.iter().map(|&(_, to)| to);
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
@@ -525,8 +524,8 @@ impl TerminalTable {
         }
     }
 
-    /// What the terminal does to the tokens that enter it at `exits`, if it counts characters, and these are
-    /// all the places after some number of them.
+    /// Returns the effect of the terminal on the tokens that enter it at `exits`, if it counts characters,
+    /// and these are all the places after some number of them.
     pub(super) fn counted_crossing(
         &self,
         trie: &ByteTrie,
@@ -548,12 +547,12 @@ impl TerminalTable {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }
 
-    /// Rows of states that are in no table.
+    /// The rows of states that are in no table.
     pub(super) fn scattered(&self) -> &Scattered {
         &self.scattered
     }
 
-    /// Notes memory of what was added.
+    /// Counts memory that was added.
     pub(super) fn add_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -563,12 +562,12 @@ impl TerminalTable {
         self.rows.get().is_some_and(|rows| rows.iter().all(|row| row.get().is_some()))
     }
 
-    /// Its automaton.
+    /// The automaton.
     pub(crate) fn dfa(&self) -> &Arc<TerminalDfa> {
         &self.dfa
     }
 
-    /// Notes that it is in the cache folder. Was it there already?
+    /// Records that it is in the cache folder. Returns whether it was there already.
     pub(super) fn set_stored(&self) -> bool {
         self.stored.swap(true, Ordering::Relaxed)
     }

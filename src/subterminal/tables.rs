@@ -1,4 +1,4 @@
-//! The tables of one vocabulary: kept between grammars, and between runs in a cache folder.
+//! The tables of one vocabulary: shared by grammars, and kept between runs in a cache folder.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,46 +25,47 @@ pub(crate) struct Tables {
 #[derive(Debug, Default)]
 struct Known {
     tables: HashMap<Arc<TerminalDfa>, Arc<TerminalTable>>,
-    /// Those that notations have in common, the oldest first.
+    /// Tables that notations share, the oldest first.
     common: Vec<(Automaton, Arc<TerminalTable>)>,
-    /// Those that grammars use, and others were made in place of.
+    /// Tables that grammars still use, though others have replaced them.
     replaced: Vec<Arc<TerminalTable>>,
-    /// Tables added since memory was last looked at, and memory of their automata, in bytes.
+    /// Number of tables added since memory was last checked, and memory of their automata, in bytes.
     added: usize,
     added_bytes: usize,
-    /// Goes up with every table that is asked for.
+    /// Counts the requests for tables: the time of their last use.
     clock: u64,
 }
 
 /// Memory of the tables of a vocabulary, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weights {
-    /// Of all.
+    /// Memory of all tables.
     pub(crate) all: usize,
-    /// Of those that no grammar uses, nor any notation.
+    /// Memory of the tables that neither a grammar nor a notation uses.
     pub(crate) unused: usize,
-    /// Of those that more than one grammar uses, but no notation.
+    /// Memory of the tables that more than one grammar uses, but no notation.
     pub(crate) shared: usize,
 }
 
-/// Automata that notations have in common, some for each set of options, that are kept in mind.
+/// Number of automata that notations share, some for each set of options, that are kept.
 const MOST_COMMON: usize = 16;
 
-/// Memory is looked at whenever this many tables were added, or a quarter of those there are, as a look is
-/// linear in them; and whenever automata of so many bytes were.
+/// Memory is checked whenever this many tables were added, or a quarter of those there are, as a check is
+/// linear in them; and whenever automata of this many bytes were.
 const ADDED_BEFORE_A_LOOK: usize = 64;
 const BYTES_BEFORE_A_LOOK: usize = TABLE_BYTES / 16;
 
-/// Tables of terminals that begin with fewer bytes, such as literals, are quicker made than read from a file.
+/// Least number of bytes that may begin a terminal in the cache folder; others, such as literals, are made
+/// quicker.
 const FIRST_WORTH_A_FILE: usize = 3;
 
-/// Gives the memory of tables back to the system, on another core if there is one: for the megabytes that
-/// they are, that takes tens of milliseconds.
+/// Drops tables on another core, if there is one: freeing megabytes takes tens of milliseconds.
 fn give_back(tables: Vec<(Arc<TerminalDfa>, Arc<TerminalTable>)>) {
     cores::start(move || drop(tables));
 }
 
 impl Known {
+    /// Returns the table of a terminal; makes it if there is none.
     fn of(&mut self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
         self.clock += 1;
         if let Some(table) = self.tables.get(dfa) {
@@ -84,7 +85,7 @@ impl Known {
                 TerminalTable::spelled(Arc::clone(dfa), unbounded)
             }
             _ => {
-                // Those that some byte begins as well.
+                // The common terminals that can begin with a byte that this one begins with.
                 let begins = |byte: u8| dfa.takes(0, [byte]);
                 let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));
                 let common = common.iter().filter(|table| dfa.is_table() && alike(table)).cloned();
@@ -103,7 +104,7 @@ impl Known {
     }
 
     /// Makes way for a new table of a terminal if texts have come to so many of its states that they take
-    /// more than `most` bytes. Grammars that use the old one go on with it.
+    /// more than `most` bytes. Grammars that use the old one keep it.
     fn renew(&mut self, dfa: &Arc<TerminalDfa>, most: usize) {
         if dfa.spelled().is_none() || self.tables.get(dfa).is_none_or(|table| table.dfa().met_bytes() <= most)
         {
@@ -113,11 +114,12 @@ impl Known {
         self.forget_replaced();
     }
 
-    /// Drops tables that others were made in place of, if nobody uses them any more.
+    /// Drops replaced tables that nobody uses any more.
     fn forget_replaced(&mut self) {
         self.replaced.retain(|table| Arc::strong_count(table) > 1);
     }
 
+    /// Adds up the memory of all tables.
     fn weights(&self) -> Weights {
         let mut weights = Weights::default();
         for table in self.tables.values().chain(&self.replaced) {
@@ -134,8 +136,8 @@ impl Known {
         weights
     }
 
-    /// Drops tables that nobody uses, the one that was asked for longest ago first, until those that are left
-    /// of them take no more than `most` bytes.
+    /// Drops unused tables, the least recently used first (LRU), until the rest of them take at most `most`
+    /// bytes.
     fn trim(&mut self, most: usize) {
         self.forget_replaced();
         // What a table used that goes may go after it.
@@ -162,7 +164,7 @@ impl Known {
         self.tables.values().for_each(|table| table.forget_dead_crossings());
     }
 
-    /// Drops tables that nobody uses if all take more than [`TABLE_BYTES`].
+    /// Drops unused tables if all tables take more than [`TABLE_BYTES`].
     fn trim_all(&mut self) {
         (self.added, self.added_bytes) = (0, 0);
         let Weights { all, unused, .. } = self.weights();
@@ -173,19 +175,19 @@ impl Known {
 }
 
 impl Tables {
-    /// No tables yet.
+    /// Creates an empty collection.
     pub(crate) fn new(vocabulary: Vocabulary, cache: CacheFolder) -> Self {
         Self { vocabulary, cache, known: Arc::default() }
     }
 
-    /// The table of a terminal, which may have much in common with one of `common`. Tables that no grammar
-    /// uses any more are kept for the next one, until all tables together take more than [`TABLE_BYTES`].
+    /// Returns the table of a terminal, which may resemble one of `common`. Tables that no grammar uses any
+    /// more are kept for the next one, until all tables together take more than [`TABLE_BYTES`].
     pub(crate) fn of(&self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).of(dfa, common)
     }
 
-    /// The table of a terminal of a grammar, whose automata may take `room` bytes: a new one, if states that
-    /// earlier texts have come to would take much of that.
+    /// Returns the table of a terminal of a grammar whose automata may take `room` bytes: a new one, if
+    /// states that earlier texts have come to would take much of that.
     pub(crate) fn of_within(
         &self,
         dfa: &Arc<TerminalDfa>,
@@ -202,13 +204,13 @@ impl Tables {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).weights()
     }
 
-    /// Drops tables that nobody uses, the one that was asked for longest ago first, until those that are left
-    /// of them take no more than `most` bytes.
+    /// Drops unused tables, the least recently used first (LRU), until the rest of them take at most `most`
+    /// bytes.
     pub(crate) fn trim(&self, most: usize) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).trim(most);
     }
 
-    /// The table of an automaton that grammars of a notation have in common; `None` if `dfa` is none.
+    /// Returns the table of an automaton that grammars of a notation share; `None` if `dfa` is none.
     pub(crate) fn of_common(
         &self,
         automaton: &Automaton,
@@ -231,7 +233,7 @@ impl Tables {
         Some(table)
     }
 
-    /// Takes the rows of a table from the cache folder, if they are there.
+    /// Loads the rows of a table from the cache folder, if they are there.
     pub(crate) fn load(&self, table: &TerminalTable) {
         if let Some(unbounded) = table.unbounded() {
             return self.load(unbounded);
@@ -245,7 +247,7 @@ impl Tables {
         }
     }
 
-    /// Puts a table whose rows are all made into the cache folder, unless it came from there.
+    /// Saves a table whose rows are all made in the cache folder, unless it came from there.
     pub(crate) fn save(&self, table: &TerminalTable) {
         if let Some(unbounded) = table.unbounded() {
             return self.save(unbounded);
@@ -265,7 +267,7 @@ impl Tables {
         Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
-    /// Where they are kept between runs.
+    /// The cache folder.
     pub(crate) fn cache(&self) -> &CacheFolder {
         &self.cache
     }
@@ -294,7 +296,7 @@ mod tests {
         assert!((least..least + 64 * dfa.len()).contains(&bytes), "{bytes} bytes");
     }
 
-    /// A table is held against common ones that some byte begins as well, and keeps only those alive.
+    /// A table is compared with common ones that some byte begins as well, and keeps only those alive.
     #[test]
     fn a_table_knows_common_ones_that_begin_as_it_does() {
         let tables = tables();

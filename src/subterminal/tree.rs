@@ -1,10 +1,10 @@
 //! Subterminal trees (paper, Alg. 2).
 //!
-//! The tree of a scanner state `q` has a node for every sequence of terminals that tokens spell from
-//! `q` on and that can follow each other in a sentence; a node holds the tokens that end inside the last terminal of
-//! its sequence, and the trie nodes where that terminal may end while tokens go on. A node's children are made all
-//! at once, when they are first asked for or ahead of that (see `grow`); past the budget they are not made,
-//! and masks walk the trie instead.
+//! The tree of a scanner state `q` has a node for every sequence of terminals that tokens spell from `q` on
+//! and that can follow each other in a sentence. A node holds the tokens that end inside the last terminal of
+//! its sequence, and the trie nodes where that terminal may end while tokens go on. A node's children are
+//! made all at once, on first use or ahead of it (see `grow`). Past the budget they are not made, and masks
+//! walk the trie instead.
 
 use std::{ops::Range, sync::Arc};
 
@@ -38,12 +38,12 @@ impl TreeNodeId {
     }
 }
 
-/// What trees are made from; the grammar's and the vocabulary's part.
+/// The inputs from which trees are made: parts of the grammar and of the vocabulary.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Soil<'a> {
     pub(crate) scanner: &'a Scanner,
     pub(crate) follow: &'a Follow,
-    /// By terminal.
+    /// Tables by terminal.
     pub(crate) tables: &'a [Arc<TerminalTable>],
     pub(crate) trie: &'a ByteTrie,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Grow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) terminal: TerminalId,
-    /// Of a root: the state that it is the root of.
+    /// The scanner state of a root.
     pub(super) state: Option<ScanStateId>,
     pub(super) reach: Arc<Reach>,
     pub(super) children: Children,
@@ -66,7 +66,7 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Children {
-    /// Not made yet.
+    /// Children that were not made.
     Unknown,
     /// A range of nodes, in order of their terminals. No token reaches any other terminal that may follow.
     Made(Range<u32>),
@@ -78,14 +78,14 @@ pub(crate) struct Forest {
     pub(super) nodes: Vec<Node>,
     pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
     pub(super) bytes: usize,
-    /// Of them those of contents that no table had when they came.
+    /// The part of `bytes` whose contents no table had when they came.
     pub(super) own: Own,
     pub(super) max_bytes: usize,
     /// Addresses of large contents whose memory is counted: many states of a string may share a row.
     pub(super) counted: HashSet<usize>,
 }
 
-/// Bytes that tell no forest from another: equal ones may have come by their contents in different ways.
+/// A number that is ignored in comparisons: equal forests may have come by their contents in different ways.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Own(pub(super) usize);
 
@@ -97,14 +97,14 @@ impl PartialEq for Own {
 
 impl Eq for Own {}
 
-/// Bytes of contents from which on their memory is counted once, however many nodes share them.
+/// Size of contents, in bytes, from which on they are counted once, however many nodes share them.
 const LARGE: usize = 1_024;
 
 impl Forest {
     /// Memory of a node without its contents, in bytes.
     pub(crate) const NODE_BYTES: usize = size_of::<Node>();
 
-    /// No trees yet; children are made up to `max_bytes` of memory in all trees.
+    /// Creates an empty forest; children are made up to `max_bytes` of memory in all trees.
     pub(crate) fn new(max_bytes: usize) -> Self {
         Self {
             nodes: Vec::new(),
@@ -116,12 +116,12 @@ impl Forest {
         }
     }
 
-    /// Memory, in bytes, what terminals share counted too.
+    /// Memory, in bytes, contents shared with tables included.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Memory that no table of a terminal has as well, in bytes.
+    /// Memory that no table of a terminal has too, in bytes.
     pub(crate) fn own_bytes(&self) -> usize {
         self.list_bytes() + self.own.0
     }
@@ -137,7 +137,7 @@ impl Forest {
         self.nodes.len()
     }
 
-    /// The root of the tree of `state`. First use makes a row of the terminal's table.
+    /// Returns the root of the tree of `state`. The first use makes a row of the terminal's table.
     pub(crate) fn root(
         &mut self,
         soil: Soil<'_>,
@@ -160,13 +160,14 @@ impl Forest {
         self.nodes[node.index()].terminal
     }
 
-    /// What the node holds.
+    /// The contents of a node.
     pub(crate) fn reach(&self, node: TreeNodeId) -> &Reach {
         &self.nodes[node.index()].reach
     }
 
-    /// The node's children with their terminals, ascending. First use walks the trie below the node's exits for
-    /// each terminal that may follow, if there `may` be new nodes and the budget reaches; if not, `None`.
+    /// Returns the node's children, in the order of their terminals. The first use walks the trie below the
+    /// node's exits for each terminal that may follow, if nodes `may` be made and the budget allows; if not,
+    /// `None`.
     pub(crate) fn children(
         &mut self,
         soil: Soil<'_>,
@@ -190,24 +191,24 @@ impl Forest {
         Ok(Some(children))
     }
 
-    /// What the children of a node depend on: its terminal and its contents, by their address. Contents stay
-    /// where they are as long as the forest does.
+    /// Returns what the children of a node depend on: its terminal and the address of its contents. Contents
+    /// keep their address as long as the forest lives.
     pub(crate) fn contents(&self, node: TreeNodeId) -> (TerminalId, usize) {
         let Node { terminal, reach, .. } = &self.nodes[node.index()];
         (*terminal, Arc::as_ptr(reach).addr())
     }
 
-    /// Gives a node the children of one of equal [`contents`](Self::contents).
+    /// Shares the children of a node with equal [`contents`](Self::contents).
     pub(crate) fn share(&mut self, node: TreeNodeId, children: Range<u32>) {
         self.nodes[node.index()].children = Children::Made(children);
     }
 
-    /// The node of a number in a range of [`children`](Self::children).
+    /// Returns the node with a number in a range of [`children`](Self::children), and its terminal.
     pub(crate) fn child(&self, number: u32) -> (TerminalId, TreeNodeId) {
         (self.nodes[number as usize].terminal, TreeNodeId(number))
     }
 
-    /// Takes over the tree of `state` from another forest over the same soil.
+    /// Adopts the tree of `state` from another forest over the same inputs.
     pub(super) fn adopt(&mut self, state: ScanStateId, mut tree: Self) {
         let Some(root) = tree.roots.remove(&state) else { return };
         let offset = self.next_id();
@@ -228,16 +229,17 @@ impl Forest {
         self.nodes[node.index()].state.is_some()
     }
 
-    /// May a node more be made?
+    /// May another node be made?
     pub(super) fn has_room(&self) -> bool {
         self.bytes < self.max_bytes
     }
 
+    /// Adds a node whose children are unknown.
     pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
         let contents = reach.bytes();
         self.own.0 += if Arc::strong_count(&reach) == 1 { contents } else { 0 };
-        // Nodes keep them, so that no other takes the address.
+        // The node keeps the row, so no other row takes its address.
         let is_new = contents < LARGE || self.counted.insert(Arc::as_ptr(&reach).addr());
         self.bytes += Self::NODE_BYTES + if is_new { contents } else { 0 };
         self.nodes.push(Node { terminal, state: None, reach, children: Children::Unknown });
@@ -250,8 +252,8 @@ impl Forest {
     }
 }
 
-/// What each terminal that may follow the node's does to the tokens that go on at the node's exits; those that do
-/// nothing are left out.
+/// Returns the effect of each terminal that may follow the node's on the tokens that go on at its exits;
+/// terminals without any are left out.
 fn offspring(
     soil: Soil<'_>,
     node: &Node,
@@ -300,13 +302,13 @@ fn offspring(
     Ok(offspring)
 }
 
-/// The terminals that follow another, if they are so few that crossings are kept for other grammars.
+/// Returns the terminals that follow another, if they are so few that crossings are kept for other grammars.
 pub(super) fn follows_in_common(soil: Soil<'_>, terminal: TerminalId) -> Option<Vec<TerminalId>> {
     let follows: Vec<TerminalId> = soil.follow.of(terminal).take(COMMON_FOLLOWS + 1).collect();
     (follows.len() <= COMMON_FOLLOWS).then_some(follows)
 }
 
-/// Terminals that follow another, up to which crossings between the two are kept with their tables: white
-/// space and
-/// punctuation follow strings in every grammar, while what follows punctuation is each grammar's own.
+/// Number of terminals that follow another, up to which crossings between the two are kept with their tables:
+/// white space and punctuation follow strings in every grammar, while what follows punctuation is each
+/// grammar's own.
 const COMMON_FOLLOWS: usize = 8;

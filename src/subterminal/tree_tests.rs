@@ -1,4 +1,4 @@
-//! What trees are bounded by, and which files are trees.
+//! Bounds of trees, and the check of files with trees.
 
 use super::tree::{Children, Forest, Grow};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     store::{Reader, Writer},
 };
 
-/// A grammar, and the roots of two of its trees.
+/// Compiles a grammar; returns it with the roots of two of its trees.
 fn roots() -> (CompiledGrammar, Forest) {
     let limits = Limits::default();
     let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "(" root ")" | "x""#, &limits).unwrap();

@@ -1,4 +1,4 @@
-//! What is in trees, for display.
+//! Shows trees, for display.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use super::{
 use crate::ids::{ScanStateId, TokenId};
 
 impl Forest {
-    /// The trees, in order of their scanner states.
+    /// Lists the trees, in order of their scanner states.
     pub(crate) fn trees(&self) -> Vec<(ScanStateId, TreeNodeId)> {
         let mut trees: Vec<_> = self.roots.iter().map(|(&state, &root)| (state, root)).collect();
         trees.sort_unstable_by_key(|(state, _)| *state);
         trees
     }
 
-    /// The node's children, as numbers of nodes, or `None` if there may be some that were not made.
+    /// Returns the numbers of a node's children, or `None` if some may not have been made.
     pub(crate) fn made(&self, node: TreeNodeId) -> Option<Range<u32>> {
         match &self.nodes[node.index()].children {
             Children::Made(children) => Some(children.clone()),
@@ -34,7 +34,7 @@ impl Tokens {
         }
     }
 
-    /// The tokens, ascending.
+    /// Iterates over the tokens, ascending.
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = TokenId> + '_> {
         match self {
             Self::Few(tokens) => Box::new(tokens.iter().copied()),

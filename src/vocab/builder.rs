@@ -1,4 +1,4 @@
-//! Tokens one by one -> a vocabulary, or what is wrong with them.
+//! Builds a vocabulary from tokens one by one, or reports what is wrong with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::{
     limits::{VOCABULARY_BYTES, VOCABULARY_IDS},
 };
 
-/// Builds a [`Vocabulary`]; what is wrong is said by [`build`](Self::build).
+/// Builds a [`Vocabulary`]; [`build`](Self::build) reports errors.
 #[derive(Debug, Clone, Default)]
 pub struct VocabularyBuilder {
-    /// The bytes of all tokens in the order in which they were given.
+    /// Bytes of all tokens in the order in which they were given.
     bytes: Vec<u8>,
     tokens: Vec<Given>,
     specials: Vec<(TokenId, String)>,
@@ -33,20 +33,21 @@ struct Given {
 }
 
 impl VocabularyBuilder {
-    /// A token with its bytes. Several ids may have the same bytes. A token of no bytes is never allowed.
+    /// Adds a token with its bytes. Several ids may have the same bytes. A token of no bytes is never
+    /// allowed.
     #[must_use]
     pub fn token(mut self, id: TokenId, bytes: impl AsRef<[u8]>) -> Self {
         self.add(id, bytes.as_ref());
         self
     }
 
-    /// A token for each byte: ids 0 to 255.
+    /// Adds a token for each byte: ids 0 to 255.
     #[must_use]
     pub fn all_bytes(self) -> Self {
         (0..=u8::MAX).fold(self, |builder, byte| builder.token(TokenId::new(byte.into()), [byte]))
     }
 
-    /// A special token: it has a name and no bytes, and no grammar allows it unless it ends the text.
+    /// Adds a special token: it has a name and no bytes, and no grammar allows it unless it ends the text.
     #[must_use]
     pub fn special(mut self, id: TokenId, name: impl Into<String>) -> Self {
         self.specials.push((id, name.into()));
@@ -60,7 +61,7 @@ impl VocabularyBuilder {
         self
     }
 
-    /// [`token`](Self::token) in a loop.
+    /// Adds a token like [`token`](Self::token), for loops.
     pub(super) fn add(&mut self, id: TokenId, bytes: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -81,7 +82,7 @@ impl VocabularyBuilder {
         &self.bytes[given.start..given.end]
     }
 
-    /// The vocabulary. Costs `O(n log n)` for `n` bytes of tokens, about 30 ms for 150,000 tokens.
+    /// Builds the vocabulary. Costs `O(n log n)` for `n` bytes of tokens, about 30 ms for 150,000 tokens.
     ///
     /// # Errors
     /// If an id is given to two tokens or is 2^24 or more, if no token has bytes, if no token ends the
@@ -124,7 +125,7 @@ impl VocabularyBuilder {
         Ok(self.lay_out(&texts, size, names))
     }
 
-    /// The vocabulary of these text tokens, of special tokens with these names, and of `size` ids.
+    /// Builds the vocabulary of these text tokens, of special tokens with these names, and of `size` ids.
     fn lay_out(&self, texts: &[Given], size: usize, specials: BTreeMap<TokenId, String>) -> Vocabulary {
         let text = |given: &Given| (Text::new(&self.bytes, given.start, given.end), given.id);
         let mut sorted: Vec<(Text<'_>, TokenId)> = texts.iter().map(text).collect();
@@ -145,7 +146,7 @@ impl VocabularyBuilder {
         Vocabulary::of(content, trie, fingerprint)
     }
 
-    /// Checks what [`build`](Self::build) promises about ids; the tokens are in order of id.
+    /// Checks the promises of [`build`](Self::build) about ids; the tokens are in order of id.
     fn check_ids(&self, specials: &BTreeMap<TokenId, String>) -> Result<(), VocabularyError> {
         let twice = self.tokens.windows(2).find(|pair| pair[0].id == pair[1].id).map(|pair| pair[0].id);
         let both = || self.tokens.iter().map(|given| given.id).find(|id| specials.contains_key(id));
@@ -168,7 +169,7 @@ fn duplicate(id: TokenId) -> VocabularyError {
     )
 }
 
-/// The error for an id that no vocabulary can have.
+/// Creates the error for an id that no vocabulary can have.
 pub(super) fn id_too_large(id: u64) -> VocabularyError {
     VocabularyError::new(
         VocabularyErrorKind::IdTooLarge(id),
@@ -176,7 +177,7 @@ pub(super) fn id_too_large(id: u64) -> VocabularyError {
     )
 }
 
-/// An offset into the token bytes; [`VOCABULARY_BYTES`] keeps it in range.
+/// Converts an offset into the token bytes; [`VOCABULARY_BYTES`] keeps it in range.
 fn offset(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

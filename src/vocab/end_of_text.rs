@@ -1,4 +1,4 @@
-//! Which tokens end a text: what a model's folder says, or else well-known names.
+//! Finds the tokens that end a text, by the configuration of a model's folder, or else by well-known names.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ids::TokenId;
 
-/// Names under which models end a text or their turn.
+/// Names of tokens that end a text or a turn.
 const NAMES: [&str; 19] = [
     "</s>",
     "<eos>",
@@ -32,21 +32,21 @@ const NAMES: [&str; 19] = [
     "<｜end▁of▁sentence｜>",
 ];
 
-/// The files of a model's folder that may say what ends a text and where in them, in the order in which they count:
-/// the first that says anything.
+/// Files of a model's folder that may name the tokens that end a text, and the key in each; the first that
+/// names any wins.
 pub(super) const CONFIGURATIONS: [(&str, &str); 3] = [
     ("generation_config.json", "eos_token_id"),
     ("config.json", "eos_token_id"),
     ("tokenizer_config.json", "eos_token"),
 ];
 
-/// The special tokens with a well-known name.
+/// Returns the special tokens with a well-known name.
 pub(super) fn by_well_known_names(specials: &[(TokenId, String)]) -> Vec<TokenId> {
     let known = specials.iter().filter(|(_, name)| NAMES.contains(&name.as_str()));
     known.map(|(id, _)| *id).collect()
 }
 
-/// What the file of a configuration says under `key`; empty if it says nothing.
+/// Returns the tokens that a configuration file names under `key`; none if it has no such key.
 pub(super) fn by_configuration(
     source: &Source,
     key: &str,
@@ -63,8 +63,8 @@ pub(super) fn by_configuration(
     })
 }
 
-/// The ids meant by an id, a name, an object with a name as `content`, or a list of such; `None` if one
-/// of them means no token.
+/// Resolves an id, a name, an object with a name as `content`, or a list of such; `None` if one of them means
+/// no token.
 fn ids(value: &Value, tokens: &VocabularyBuilder) -> Option<Vec<TokenId>> {
     match value {
         Value::Null => Some(Vec::new()),

@@ -1,4 +1,4 @@
-//! Why a vocabulary cannot be used.
+//! Errors of vocabularies.
 
 use std::fmt;
 
@@ -37,18 +37,18 @@ pub struct VocabularyError {
 }
 
 impl VocabularyError {
-    /// An error of `kind` with a sentence for people.
+    /// Creates an error of `kind` with a sentence for people.
     pub(super) fn new(kind: VocabularyErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
-    /// The same error, with the place it was found in front of the sentence.
+    /// Puts the place where it was found in front of the sentence.
     pub(super) fn at(mut self, place: &dyn fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &VocabularyErrorKind {
         &self.kind

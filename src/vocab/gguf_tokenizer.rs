@@ -1,8 +1,8 @@
-//! The tokenizer in a GGUF file -> the text of a `tokenizer.json`, and the tokens that end a text.
+//! Converts the tokenizer in a GGUF file to the text of a `tokenizer.json`, and the tokens that end a text.
 //!
-//! So there is one way from a tokenizer to tokens and their bytes, whatever file it came in. What llama.cpp
-//! knows by heart about a tokenizer (how text is split before merging) is looked up here by the name that the
-//! file gives; the merges of a SentencePiece tokenizer are made from its scores as `transformers` does.
+//! So there is one way from a tokenizer to tokens and their bytes, whatever file it came in. A GGUF file
+//! names its way of splitting text before merging, which llama.cpp knows by name; it is looked up here. The
+//! merges of a SentencePiece tokenizer are made from its scores as `transformers` does.
 
 use std::{cmp::Ordering, collections::HashMap, path::Path};
 
@@ -14,12 +14,12 @@ use crate::{
     ids::TokenId,
 };
 
-/// How a file marks tokens that are unknown, control or user-defined.
+/// Kinds of tokens that are unknown, control or user-defined, as files have them.
 const UNKNOWN: i64 = 2;
 const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 
-/// GPT-2's way to split text, and those of families that are told apart by how they split it.
+/// Ways to split text: GPT-2's, and those of other families.
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -32,8 +32,8 @@ pub(super) struct GgufTokenizer {
     pub(super) ends: Vec<TokenId>,
 }
 
-/// Reads the tokenizer in the GGUF file at `path`. With `for_prompts` also how text is split; without, a file
-/// whose way to split is not known will do.
+/// Reads the tokenizer in the GGUF file at `path`. With `for_prompts` also its way of splitting text;
+/// without, an unknown way is no error.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged, or has no tokenizer or one of an unsupported kind.
@@ -78,6 +78,7 @@ impl<'a> Metadata<'a> {
         self.get(key).and_then(crate::gguf::Value::as_u64)
     }
 
+    /// Converts the tokenizer to `tokenizer.json`.
     fn tokenizer(&self, for_prompts: bool) -> Result<GgufTokenizer, VocabularyError> {
         let model = self.get("model").and_then(|model| model.as_str());
         let names = self.get("tokens").and_then(|tokens| tokens.as_strings());
@@ -106,7 +107,7 @@ impl<'a> Metadata<'a> {
         Ok(GgufTokenizer { json: json.to_string(), ends })
     }
 
-    /// SentencePiece's BPE: names in which a space is `▁`, merged by score.
+    /// Converts SentencePiece's BPE: names in which a space is `▁`, merged by score.
     fn sentencepiece(&self, names: &[String], kinds: &[i64]) -> Result<Value, VocabularyError> {
         let scores = self.get("scores").and_then(|scores| scores.as_floats());
         let scores = scores
@@ -137,7 +138,7 @@ impl<'a> Metadata<'a> {
         }))
     }
 
-    /// Byte-level BPE: names in which every byte is a character of its own.
+    /// Converts byte-level BPE: names in which every byte is a character of its own.
     fn byte_level(&self, names: &[String], for_prompts: bool) -> Result<Value, VocabularyError> {
         let pre = self.get("pre").and_then(|pre| pre.as_str()).unwrap_or("default");
         let (pattern, digits) = match pre {
@@ -179,7 +180,7 @@ impl<'a> Metadata<'a> {
         }))
     }
 
-    /// The tokens put around a text.
+    /// Returns the tokens put around a text.
     fn around(&self, names: &[String], sentencepiece: bool) -> Option<Value> {
         let name = |key: &str| {
             let id = usize::try_from(self.token(key)?).ok()?;
@@ -206,7 +207,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Names and ids. A name that is there twice keeps its first id: the other can never be made from text.
+/// Lists names and ids. A name that occurs twice keeps its first id: the other can never be made from text.
 fn vocab(names: &[String]) -> Value {
     let mut vocab = serde_json::Map::with_capacity(names.len());
     for (id, name) in names.iter().enumerate() {
@@ -215,7 +216,7 @@ fn vocab(names: &[String]) -> Value {
     Value::Object(vocab)
 }
 
-/// Tokens that are found in text before it is split.
+/// Lists the tokens that are found in text before it is split.
 fn added(names: &[String], kinds: &[i64], sentencepiece: bool) -> Value {
     let token = |(id, (name, kind)): (usize, (&String, &i64))| {
         let special = match *kind {
@@ -232,8 +233,8 @@ fn added(names: &[String], kinds: &[i64], sentencepiece: bool) -> Value {
     names.iter().zip(kinds).enumerate().filter_map(token).collect()
 }
 
-/// The merges that a SentencePiece tokenizer makes: every way to put a token together from two others, the
-/// best token first.
+/// Lists the merges of a SentencePiece tokenizer: every way to put a token together from two others, the best
+/// token first.
 fn merges(names: &[String], kinds: &[i64], scores: &[f32]) -> Value {
     let ids: HashMap<&str, usize> =
         names.iter().enumerate().rev().map(|(id, name)| (name.as_str(), id)).collect();

@@ -1,4 +1,4 @@
-//! Tokens by what they may do to an item of an array of JSON: end it, begin another, or both.
+//! Indexes tokens by what they may do to an item of a JSON array: end it, begin another, or both.
 
 use hashbrown::HashMap;
 
@@ -8,58 +8,58 @@ use crate::ids::TokenId;
 /// Tokens of a vocabulary in which items may end or begin.
 #[derive(Debug)]
 pub(crate) struct ItemEnds {
-    /// Those whose first quote ends a string, by what is before it; nothing is escaped there.
+    /// Tokens whose first quote ends a string, by the bytes before it; nothing is escaped there.
     pub(crate) by_end: HashMap<Box<[u8]>, Vec<TokenId>>,
-    /// Bytes of the longest of these.
+    /// Length of the longest such beginning, in bytes.
     pub(crate) longest: usize,
-    /// Those with more behind the quote that ends a string than marks and white space.
+    /// Tokens with more behind the quote that ends a string than marks and white space.
     pub(crate) past_end: Vec<TokenId>,
-    /// Outside of strings: those with the end of a value and a mark or white space behind it, and more than
+    /// Tokens outside of strings that end a value, with a mark or white space behind it, and have more than
     /// marks.
     pub(crate) ends: Vec<TokenId>,
-    /// Those of both in which an array begins.
+    /// Tokens of `past_end` and of `ends` in which an array begins.
     pub(crate) past_end_opening: Vec<TokenId>,
     pub(crate) ends_opening: Vec<TokenId>,
-    /// Outside of strings: digits alone.
+    /// Tokens of digits alone.
     pub(crate) digits: Vec<TokenId>,
     /// Commas and closing brackets, with white space and nothing else.
     pub(crate) marks: Vec<TokenId>,
     /// White space and colons alone.
     pub(crate) blanks: Vec<TokenId>,
-    /// Tokens in which the next item may begin: those that begin in a string and end it, and those that begin
-    /// outside of strings.
+    /// Tokens in which the next item may begin: those that begin inside a string and end it, and those that
+    /// begin outside of strings.
     pub(crate) renewing_in_string: Renewing,
     pub(crate) renewing: Renewing,
-    /// Outside of strings: those in which an object or array may end, or an array begin.
+    /// Tokens outside of strings in which an object or array may end, or an array begin.
     pub(crate) bracketed: Vec<TokenId>,
-    /// Outside of strings: those, all others without a quote (and 0, behind which no digit may come), and those
-    /// with a quote that does not begin them or is not the only one, but for the next.
+    /// Union of `ends`, of tokens without quotes (and of `0`, after which no digit may come), and of tokens
+    /// with a quote other than a single one in front; excludes `opening`.
     pub(crate) outside: TokenSet,
     /// White space and the beginning of a string, with one quote.
     pub(crate) opening: TokenSet,
-    /// Bytes of the longest of these.
+    /// Length of the longest `opening` token, in bytes.
     pub(crate) longest_opening: usize,
 }
 
 /// Tokens with a comma outside of strings.
 #[derive(Debug, Default)]
 pub(crate) struct Renewing {
-    /// Any such tokens.
+    /// All such tokens.
     pub(crate) any: Commas,
-    /// Those with a bracket or a closing brace before a comma.
+    /// Tokens with a bracket or a closing brace before a comma.
     pub(crate) behind_bracket: Commas,
 }
 
 /// Tokens with a comma, by what else is in them.
 #[derive(Debug, Default)]
 pub(crate) struct Commas {
-    /// Marks and white space alone, but for the end of a string.
+    /// Tokens of marks and white space alone, except for the end of a string.
     pub(crate) alone: Vec<TokenId>,
     pub(crate) with_more: Vec<TokenId>,
 }
 
 impl Renewing {
-    /// `bytes` may be those past the end of a string.
+    /// Adds a token; `bytes` may be its part past the end of a string.
     fn add(&mut self, token: TokenId, bytes: &[u8]) {
         let Some(comma) = bytes.iter().rposition(|&byte| byte == b',') else { return };
         let is_alone = bytes.iter().all(|&byte| is_mark(byte) || matches!(byte, b'}' | b':'));
@@ -73,13 +73,13 @@ impl Renewing {
     }
 }
 
-/// May an object or array end in this, or an array begin?
+/// May an object or array end in these bytes, or an array begin?
 pub(crate) fn has_bracket(bytes: &[u8]) -> bool {
     bytes.iter().any(|byte| matches!(byte, b'}' | b'[' | b']'))
 }
 
 impl ItemEnds {
-    /// Linear in the bytes of the vocabulary.
+    /// Classifies all tokens. Linear in the bytes of the vocabulary.
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let mut found = Self {
             by_end: HashMap::new(),
@@ -104,7 +104,9 @@ impl ItemEnds {
         found
     }
 
+    /// Adds a token to the lists it belongs to.
     fn add(&mut self, token: TokenId, bytes: &[u8]) {
+        // Tokens that begin inside of a string, and end it.
         if let Some(end) = end_of_string(bytes) {
             self.renewing_in_string.add(token, &bytes[end + 1..]);
             if !bytes[..end].contains(&b'\\') {
@@ -116,6 +118,7 @@ impl ItemEnds {
                 self.past_end_opening.extend(bytes.contains(&b'[').then_some(token));
             }
         }
+        // Tokens that begin outside of strings, up to their first quote.
         let bare = bytes.iter().position(|&byte| byte == b'"').unwrap_or(bytes.len());
         if bytes[..bare].iter().all(|&byte| is_bare(byte)) {
             self.renewing.add(token, bytes);
@@ -135,6 +138,7 @@ impl ItemEnds {
             self.outside.insert(token);
             self.ends_opening.extend(bytes.contains(&b'[').then_some(token));
         }
+        // A number of digits alone may go on, except for `0`.
         if bytes.iter().all(u8::is_ascii_digit) {
             self.digits.push(token);
             if bytes == b"0" {
@@ -146,6 +150,7 @@ impl ItemEnds {
             && (at > 0 || bytes[1..].contains(&b'"'))
             && bytes[..at].iter().all(|&byte| is_bare(byte))
         {
+            // A lone quote after white space begins a string, but no value ends.
             let is_opening =
                 bytes[..at].iter().all(u8::is_ascii_whitespace) && !bytes[at + 1..].contains(&b'"');
             let tokens = if is_opening { &mut self.opening } else { &mut self.outside };
@@ -157,7 +162,7 @@ impl ItemEnds {
     }
 }
 
-/// White space, a comma or a closing bracket.
+/// Is the byte white space, a comma or a closing bracket?
 fn is_mark(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']')
 }

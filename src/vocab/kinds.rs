@@ -1,12 +1,12 @@
-//! Bytes by kind, and the tokens of a vocabulary by the kinds of their bytes.
+//! Kinds of bytes, and the index of tokens by the kinds of their bytes.
 
 use hashbrown::HashMap;
 
 use super::{token_set::TokenSet, trie::ByteTrie};
 use crate::ids::{TokenId, TrieNodeId};
 
-/// The kind of a byte, a number below 64. Terminals mostly treat the bytes of a kind alike: letters that are
-/// hex digits, other letters, digits, each sign of its own, and the bytes of UTF-8 by their role.
+/// Returns the kind of a byte, a number below 64. Terminals mostly treat the bytes of a kind alike: letters
+/// that are hex digits, other letters, digits, each sign of its own, and the bytes of UTF-8 by their role.
 pub(crate) const fn byte_kind(byte: u8) -> u8 {
     match byte {
         b'a'..=b'f' => 0,
@@ -58,28 +58,28 @@ pub(super) const BYTE_KINDS: [u8; 256] = {
     kinds
 };
 
-/// Sets of the tokens with at most `n` bytes are kept up to this `n`. Few tokens have more.
+/// Greatest `n` for which the set of tokens with at most `n` bytes is kept. Few tokens have more.
 const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 
 /// The tokens of a vocabulary by the kinds of their bytes, and by their length.
 ///
-/// A vocabulary of 130,000 tokens has some 2,200 sets of kinds. So the tokens of certain kinds alone, such
-/// as letters and digits, are the union of few sets of tokens, where a walk over the trie looks at
-/// thousands of nodes.
+/// A vocabulary of 130,000 tokens has some 2,200 sets of kinds. So the tokens of certain kinds alone, such as
+/// letters and digits, are the union of few sets of tokens, where a walk over the trie looks at thousands of
+/// nodes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TokensByKind {
     /// Sets of kinds, as bits, and for each the tokens that have a byte of each of them and no others.
     kinds: Vec<u64>,
     tokens: Vec<TokenSet>,
-    /// By number: the tokens with at most as many bytes.
+    /// Sets of the tokens with at most `n` bytes, by `n`.
     up_to: Vec<TokenSet>,
-    /// All longer tokens and their bytes.
+    /// Longer tokens, with their lengths in bytes.
     longer: Vec<(u32, TokenId)>,
     size: usize,
 }
 
 impl TokensByKind {
-    /// Of all tokens of a trie. A pass over the nodes.
+    /// Indexes all tokens of a trie. A pass over the nodes.
     pub(super) fn new(trie: &ByteTrie) -> Self {
         let size = trie.everything().size();
         let mut sets: HashMap<u64, Vec<TokenId>> = HashMap::new();
@@ -109,8 +109,9 @@ impl TokensByKind {
         Self { kinds, tokens, up_to, longer, size }
     }
 
-    /// The tokens of at most `most` bytes, if that is given, whose bytes are all of these kinds, which are
-    /// given as bits. Linear in the sets of kinds, and by words of bits or in the tokens of those that fit.
+    /// Returns the tokens whose bytes are all of these kinds, given as bits, and no more than `most` bytes,
+    /// if that is given. Linear in the sets of kinds, and by words of bits or in the tokens of those that
+    /// fit.
     pub(crate) fn within(&self, kinds: u64, most: Option<u32>) -> TokenSet {
         let mut tokens = TokenSet::zeros(self.size);
         let fit = self.kinds.iter().zip(&self.tokens).filter(|(of, _)| **of & !kinds == 0);

@@ -1,4 +1,4 @@
-//! Tokens and their bytes. Knows nothing of grammars, which is what lets its tables be shared.
+//! Tokens and their bytes. Knows nothing of grammars, which lets its tables be shared.
 
 mod builder;
 mod end_of_text;

@@ -1,4 +1,4 @@
-//! Tokens by their quotes: which of them may end a key of JSON, or begin another.
+//! Indexes tokens by their quotes: which of them may end a key of JSON, or begin another.
 
 use super::vocabulary::Vocabulary;
 use crate::ids::{TokenId, TrieNodeId};
@@ -6,18 +6,18 @@ use crate::ids::{TokenId, TrieNodeId};
 /// Tokens of a vocabulary with quotes or backslashes in them.
 #[derive(Debug)]
 pub(crate) struct Quoted {
-    /// With at least one quote, two, three, four.
+    /// Tokens with at least one quote, two, three, four.
     pub(crate) by_count: [Vec<TokenId>; 4],
-    /// With two or three quotes, by the string that begins and ends in them, if one does.
+    /// Tokens with two or three quotes, by the string that begins and ends in them, if one does.
     pub(crate) enclosing: Vec<Enclosing>,
     /// Tokens in which one key can end and another begin, with at least two, three and four quotes.
     pub(crate) renewing: [Vec<TokenId>; 3],
-    /// With a backslash before the first quote that ends a string.
+    /// Tokens with a backslash before the first quote that ends a string.
     pub(crate) escaping: Vec<TokenId>,
-    /// With a backslash, and the bytes of the longest.
+    /// Tokens with a backslash, and the length of the longest in bytes.
     pub(crate) backslashed: Vec<TokenId>,
     pub(crate) longest_backslashed: usize,
-    /// Most bytes before the first quote that ends a string, of any token.
+    /// Greatest number of bytes before the first quote that ends a string, of any token.
     pub(crate) most_before: usize,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct Quoted {
 pub(crate) struct Enclosing {
     /// The string, as it is spelt.
     pub(crate) spelt: Box<[u8]>,
-    /// Most bytes before it.
+    /// Greatest number of bytes before it.
     pub(crate) before: usize,
     pub(crate) tokens: Vec<TokenId>,
 }
 
 impl Quoted {
-    /// Linear in the tokens that have a quote or a backslash.
+    /// Classifies all tokens. Linear in the tokens that have a quote or a backslash.
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let backslashed = tokens_with(vocabulary, b'\\');
         let bytes = |&token: &TokenId| vocabulary.bytes(token).map_or(0, <[u8]>::len);
@@ -77,7 +77,7 @@ impl Quoted {
     }
 }
 
-/// Where the first quote is that no backslash escapes.
+/// Finds the first quote that no backslash escapes.
 pub(super) fn end_of_string(bytes: &[u8]) -> Option<usize> {
     let mut escaping = false;
     bytes.iter().position(|&byte| {
@@ -93,15 +93,15 @@ fn has_in_order(bytes: &[u8], wanted: &[u8]) -> bool {
     wanted.iter().all(|wanted| bytes.any(|byte| byte == wanted))
 }
 
-/// What is in the first quotes, if they are closed, and how many bytes are before them. Nothing is escaped
-/// there.
+/// Returns the contents of the first pair of quotes, if it is closed, and the number of bytes before it.
+/// Nothing is escaped there.
 fn first_string(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let before = bytes.iter().position(|&byte| byte == b'"')?;
     let inside = &bytes[before + 1..];
     end_of_string(inside).map(|end| (before, &inside[..end]))
 }
 
-/// All tokens that have a byte, in the order of their texts.
+/// Lists all tokens that have a byte, in the order of their texts.
 fn tokens_with(vocabulary: &Vocabulary, byte: u8) -> Vec<TokenId> {
     let trie = vocabulary.trie();
     let (mut tokens, mut end) = (Vec::new(), 0);

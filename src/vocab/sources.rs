@@ -1,4 +1,4 @@
-//! The files that a vocabulary is read from, and their hash, by which a cache folder knows it.
+//! The files that a vocabulary is read from, and their hash, which is the key in a cache folder.
 
 use std::{
     fs::{self, File},
@@ -21,10 +21,10 @@ use crate::{
 impl Vocabulary {
     /// Reads a `tokenizer.json`, the one in a model's folder, or the tokenizer in a GGUF file (`*.gguf`).
     ///
-    /// In a folder the tokens that end a text are those of `generation_config.json` (`eos_token_id`), or
-    /// else of `config.json` (`eos_token_id`), or else of `tokenizer_config.json` (`eos_token`), or else
-    /// found by name as by [`from_tokenizer_json`](Self::from_tokenizer_json), which is also how it is for
-    /// a single file. In a GGUF file they are those that it names and those found by name.
+    /// In a folder the tokens that end a text are those of `generation_config.json` (`eos_token_id`), or else
+    /// of `config.json` (`eos_token_id`), or else of `tokenizer_config.json` (`eos_token`), or else found by
+    /// name as in [`from_tokenizer_json`](Self::from_tokenizer_json); a single file is read the latter way.
+    /// In a GGUF file they are those that it names and those found by name.
     ///
     /// # Errors
     /// Those of [`from_tokenizer_json`](Self::from_tokenizer_json), and if a file cannot be read, one of the
@@ -37,12 +37,12 @@ impl Vocabulary {
         Sources::of(path, Source::read).vocabulary()
     }
 
-    /// The same vocabulary as by [`from_tokenizer_file`](Self::from_tokenizer_file), from the cache folder if it is
-    /// there, and kept there if not. It is found by the content of the files, wherever they are. For 131,000 tokens
-    /// that costs about 10 ms when it is found, and 10 ms and a file of 2 MB more than without a cache when not.
+    /// Reads a vocabulary like [`from_tokenizer_file`](Self::from_tokenizer_file), by way of a cache folder.
+    /// The key is the content of the files, wherever they are. For 131,000 tokens a hit costs about 10 ms,
+    /// and a miss 10 ms and a file of 2 MB more than no cache.
     ///
     /// # Errors
-    /// Those of [`from_tokenizer_file`](Self::from_tokenizer_file). A cache that does not work is no error.
+    /// All of [`from_tokenizer_file`](Self::from_tokenizer_file). A cache that does not work is no error.
     ///
     /// ```no_run
     /// use domino::{Vocabulary, store::CacheFolder};
@@ -75,7 +75,7 @@ impl Vocabulary {
     }
 }
 
-/// The vocabulary of the tokenizer in the GGUF file at `path`.
+/// Builds the vocabulary of the tokenizer in the GGUF file at `path`.
 fn from_gguf(path: &Path, tokenizer: &GgufTokenizer) -> Result<Vocabulary, VocabularyError> {
     let at_file = |error: VocabularyError| error.at(&path.display());
     let tokens = tokenizer_json::read(&tokenizer.json).map_err(at_file)?;
@@ -84,7 +84,7 @@ fn from_gguf(path: &Path, tokenizer: &GgufTokenizer) -> Result<Vocabulary, Vocab
     tokenizer_json::build(tokens, ends).map_err(at_file)
 }
 
-/// The same by way of the cache, where it is known by its tokenizer: to hash the weights beside it would cost more
+/// Does the same by way of the cache. The key is the tokenizer: hashing the weights beside it would cost more
 /// than the cache saves.
 fn from_gguf_cached(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, VocabularyError> {
     let tokenizer = gguf_tokenizer::read(path, false)?;
@@ -98,10 +98,10 @@ fn from_gguf_cached(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, Voca
     Ok(vocabulary)
 }
 
-/// A `tokenizer.json` and what lies beside it in a model's folder, each file as a `T`.
+/// A `tokenizer.json` and its neighbours in a model's folder, each file as a `T`.
 struct Sources<T> {
     tokenizer: T,
-    /// The files of [`CONFIGURATIONS`] that are there, by their place in that list; none for a single file.
+    /// The files of [`CONFIGURATIONS`] that exist, by their place in that list; none for a single file.
     configurations: Vec<(usize, T)>,
 }
 
@@ -127,7 +127,7 @@ impl<T> Sources<T> {
         Self { tokenizer: read(path.join("tokenizer.json")), configurations }
     }
 
-    /// The hash of all that the vocabulary depends on.
+    /// Returns the hash of all that the vocabulary depends on.
     fn key(&self, digest: impl Fn(&T) -> Digest) -> Key {
         let mut text = Vec::new();
         for (place, file) in iter::once((&usize::MAX, &self.tokenizer))
@@ -142,7 +142,7 @@ impl<T> Sources<T> {
     }
 }
 
-/// A file as it was when it was read.
+/// The contents of a file when it was read.
 pub(super) struct Source {
     path: PathBuf,
     bytes: io::Result<Vec<u8>>,
@@ -158,12 +158,12 @@ impl Source {
         self.bytes.as_ref().ok().map(|bytes| *blake3::hash(bytes).as_bytes())
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its text.
+    /// The text of the file.
     pub(super) fn text(&self) -> Result<&str, VocabularyError> {
         let bytes = self.bytes.as_ref().map_err(|error| self.cannot_read(error))?;
         std::str::from_utf8(bytes).map_err(|error| self.cannot_read(&error))
@@ -176,6 +176,7 @@ impl Source {
 }
 
 impl Sources<Source> {
+    /// Reads the vocabulary. The first configuration with end-of-text tokens names them.
     fn vocabulary(&self) -> Result<Vocabulary, VocabularyError> {
         let at_file = |error: VocabularyError| error.at(&self.tokenizer.path.display());
         let tokens = tokenizer_json::read(self.tokenizer.text()?).map_err(at_file)?;

@@ -1,7 +1,7 @@
 //! The bytes that a token's name stands for, by the decoder of its file.
 //!
-//! The `tokenizers` crate decodes whole texts, and puts U+FFFD where bytes are not UTF-8; tokens are bytes, so they
-//! are spelt here. What a decoder does to a whole text, after `Fuse`, is no matter of tokens.
+//! The `tokenizers` crate decodes whole texts, and puts U+FFFD where bytes are not UTF-8; tokens are bytes,
+//! so they are spelt here. What a decoder does to a whole text, after `Fuse`, does not matter for tokens.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use super::error::{VocabularyError, VocabularyErrorKind};
 
-/// How the names of one file are spelt.
+/// The spelling of the names of one file.
 pub(super) struct Spelling {
-    /// Texts within a name, and what stands in their place.
+    /// Texts within a name, and their replacements.
     replaced: Vec<(String, String)>,
     alphabet: Alphabet,
 }
 
-/// What the characters of a name are.
+/// The meaning of the characters of a name.
 enum Alphabet {
-    /// Text, but for names of bytes (`<0xHH>`).
+    /// Characters are text, except in names of bytes (`<0xHH>`).
     Fallback,
-    /// The character of each byte in GPT-2's byte-level alphabet, by code point.
+    /// Characters of GPT-2's byte-level alphabet: the byte of each code point.
     Bytes(Box<[Option<u8>; BYTE_CHARACTERS]>),
 }
 
@@ -43,7 +43,7 @@ enum Pattern {
 }
 
 impl Spelling {
-    /// What a decoder makes of names.
+    /// Creates the spelling that a decoder describes.
     pub(super) fn new(decoder: &serde_json::Value) -> Result<Self, VocabularyError> {
         if decoder.is_null() {
             return Err(unsupported("no decoder: how tokens spell bytes is not said"));
@@ -76,8 +76,8 @@ impl Spelling {
         Ok(Self { replaced, alphabet })
     }
 
-    /// Puts the bytes of a token of the model in `bytes`. A name that cannot be decoded stands for itself, as it does
-    /// for the `tokenizers` crate.
+    /// Writes the bytes of a token of the model to `bytes`. A name that cannot be decoded stands for itself,
+    /// as in the `tokenizers` crate.
     pub(super) fn of(&self, name: &str, bytes: &mut Vec<u8>) {
         bytes.clear();
         let mut text = Cow::Borrowed(name);
@@ -101,8 +101,8 @@ impl Spelling {
         }
     }
 
-    /// Puts the bytes of an added token in `bytes`. It is a piece of text, so where decoding leaves UTF-8 it stands
-    /// for itself.
+    /// Writes the bytes of an added token to `bytes`. It is a piece of text, so where decoding leaves UTF-8
+    /// it stands for itself.
     pub(super) fn added(&self, content: &str, bytes: &mut Vec<u8>) {
         self.of(content, bytes);
         if byte_named(content).is_none() && std::str::from_utf8(bytes).is_err() {
@@ -113,7 +113,7 @@ impl Spelling {
 }
 
 impl Decoder {
-    /// Its steps, without sequences around them.
+    /// Lists its steps, without the sequences around them.
     fn flatten(self, steps: &mut Vec<Self>) {
         match self {
             Self::Sequence { decoders } => decoders.into_iter().for_each(|decoder| decoder.flatten(steps)),
@@ -122,18 +122,18 @@ impl Decoder {
     }
 }
 
-/// The byte of a name `<0xHH>`.
+/// Returns the byte of a name `<0xHH>`.
 fn byte_named(name: &str) -> Option<u8> {
     let digits = name.strip_prefix("<0x")?.strip_suffix('>')?;
     let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_byte.then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// Code points up to the last one of the byte-level alphabet.
+/// Number of code points up to the last one of the byte-level alphabet.
 const BYTE_CHARACTERS: usize = 0x144;
 
-/// The byte of each character of GPT-2's alphabet: what Latin-1 can print stands for itself, all other bytes for the
-/// characters from U+0100 on.
+/// Returns the byte of each character of GPT-2's alphabet: printable Latin-1 stands for itself, and the
+/// characters from U+0100 on for all other bytes.
 fn byte_characters() -> Box<[Option<u8>; BYTE_CHARACTERS]> {
     let mut bytes = Box::new([None; BYTE_CHARACTERS]);
     let mut next = 0x100;
@@ -148,7 +148,7 @@ fn byte_characters() -> Box<[Option<u8>; BYTE_CHARACTERS]> {
     bytes
 }
 
-/// The error for a tokenizer whose tokens are not known to be byte strings.
+/// Creates the error for a tokenizer whose tokens are not known to be byte strings.
 pub(super) fn unsupported(message: impl Into<String>) -> VocabularyError {
     VocabularyError::new(VocabularyErrorKind::Unsupported, message)
 }

@@ -1,7 +1,7 @@
-//! A vocabulary as bytes: what a cache folder keeps, and what a fingerprint is of.
+//! Serialises a vocabulary, for the cache folder and for fingerprints.
 //!
-//! Kept is the order of the tokens in the trie, not the trie: it is a third of the size, and a trie that is made
-//! from an order that was checked is right by construction.
+//! The order of the tokens in the trie is kept, not the trie: it is a third of the size, and a trie made from
+//! a checked order is right by construction.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::{
     store::{Reader, StoreError, Writer},
 };
 
-/// All that [`decode`] needs: the same bytes for equal vocabularies and for no others. One pass, a few milliseconds
-/// for 150,000 tokens.
+/// Serialises all that [`decode`] needs: the same bytes exactly for equal vocabularies. One pass, a few
+/// milliseconds for 150,000 tokens.
 pub(super) fn encode(content: &Content, trie: &ByteTrie) -> Vec<u8> {
     let order = trie.in_order();
     let mut writer = Writer::with_capacity(content.bytes.len() + 8 * order.len() + (1 << 16));
@@ -33,13 +33,13 @@ pub(super) fn encode(content: &Content, trie: &ByteTrie) -> Vec<u8> {
     writer.finish()
 }
 
-/// The fingerprint of a vocabulary: the BLAKE3 hash of what [`encode`] says about it.
+/// Returns the fingerprint of a vocabulary: the BLAKE3 hash of the output of [`encode`].
 pub(super) fn fingerprint(encoded: &[u8]) -> [u8; 32] {
     *blake3::hash(encoded).as_bytes()
 }
 
-/// The vocabulary that was encoded, or an error if no vocabulary is encoded like this. One pass, about 6 ms for
-/// 130,000 tokens.
+/// Reads the output of [`encode`], or fails if no vocabulary is encoded so. One pass, about 6 ms for 130,000
+/// tokens.
 pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vocabulary, StoreError> {
     let wrong = StoreError::malformed;
     let encoded = reader.rest();
@@ -78,17 +78,17 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vocabulary, StoreError> 
     Ok(Vocabulary::of(content, trie, fingerprint(&encoded[..read])))
 }
 
-/// For tests that show the reader what nobody wrote.
+/// Access for tests that show the reader payloads that nobody wrote.
 #[cfg(feature = "oracle")]
 impl Vocabulary {
-    /// What a cache folder keeps of it, without the seal.
+    /// Serialises it as a cache folder does, without the seal.
     #[doc(hidden)]
     #[must_use]
     pub fn stored(&self) -> Vec<u8> {
         self.encode()
     }
 
-    /// The vocabulary of which [`stored`](Self::stored) gives this.
+    /// Reads the output of [`stored`](Self::stored).
     ///
     /// # Errors
     /// If there is none.
@@ -101,20 +101,21 @@ impl Vocabulary {
     }
 }
 
+/// Reads the special tokens, ascending by id.
 fn decode_specials(reader: &mut Reader<'_>) -> Result<BTreeMap<TokenId, String>, StoreError> {
     let count = reader.count(12)?;
     let mut specials = Vec::with_capacity(count);
     for _ in 0..count {
         specials.push((TokenId::new(reader.u32()?), reader.str()?.to_owned()));
     }
-    // In another order it would be another encoding of the same vocabulary.
+    // Each vocabulary has one encoding only.
     if !specials.is_sorted_by(|(a, _), (b, _)| a < b) {
         return Err(StoreError::malformed("special tokens out of order"));
     }
     Ok(BTreeMap::from_iter(specials))
 }
 
-/// What is wrong with this as the content of a vocabulary, apart from the layout of its bytes.
+/// Checks the content of a vocabulary, apart from the layout of its bytes; returns what is wrong.
 fn check(content: &Content) -> Result<(), &'static str> {
     let size = content.size();
     if !content.specials.keys().all(|id| id.index() < size && content.text(*id).is_none()) {
@@ -150,7 +151,7 @@ mod tests {
         Ok(vocabulary)
     }
 
-    /// The same in everything that can be asked.
+    /// Compares everything that can be asked of two vocabularies.
     fn assert_same(one: &Vocabulary, other: &Vocabulary) {
         assert_eq!(one.fingerprint(), other.fingerprint());
         assert!(one.trie() == other.trie());
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Vocabularies with holes, tokens of the same bytes, long tokens, names of any text.
+    /// Generates vocabularies with holes, tokens of the same bytes, long tokens, names of any text.
     fn vocabularies() -> impl Strategy<Value = Vocabulary> {
         let text = prop_oneof![
             prop::collection::vec(0_u8..3, 1..6),
@@ -196,8 +197,8 @@ mod tests {
             assert_same(&decoded(&encoded(&vocabulary)).unwrap(), &vocabulary);
         }
 
-        /// Whatever was changed without the seal's knowing, what is read is a vocabulary, and it is that one which has
-        /// these bytes.
+        /// If bytes are changed despite the seal, what is read is a vocabulary, and the one that has these
+        /// bytes.
         #[test]
         fn damage_is_refused_or_is_another_vocabulary(
             vocabulary in vocabularies(),
@@ -230,7 +231,7 @@ mod tests {
         assert_same(&decoded(&encoded(&vocabulary)).unwrap(), &vocabulary);
     }
 
-    /// Each part that is checked, wrong on its own.
+    /// Each part that is checked is wrong on its own.
     #[test]
     fn what_no_vocabulary_is() {
         let id = TokenId::new;

@@ -1,6 +1,6 @@
-//! The bytes of a token, to be sorted: most comparisons need one number of each.
+//! The bytes of a token as a sort key: most comparisons look at one number.
 
-/// Bytes, the first eight of them also as a number that compares as they do: most comparisons end there.
+/// Bytes, with the first eight of them as a number that compares in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text<'a> {
     first: u64,
@@ -8,7 +8,7 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// `bytes[start..end]`, or no bytes if that is not within them.
+    /// Creates the text `bytes[start..end]`, or the empty one if that is out of range.
     pub(super) fn new(bytes: &'a [u8], start: usize, end: usize) -> Self {
         let text = bytes.get(start..end).unwrap_or_default();
         // Eight bytes at once, then those past the end taken off.
@@ -24,7 +24,7 @@ impl<'a> Text<'a> {
         self.bytes
     }
 
-    /// How many bytes both begin with.
+    /// Returns the length of the common prefix.
     pub(super) fn shared(&self, other: &Self) -> usize {
         let most = self.bytes.len().min(other.bytes.len());
         let first = (self.first ^ other.first).leading_zeros() as usize / 8;

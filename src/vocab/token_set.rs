@@ -1,8 +1,8 @@
 //! Sets of tokens: a sorted list while they are few, a bit for each token of the vocabulary otherwise.
 //!
-//! Most masks of structured text allow a handful of tokens. A list of those is made, hashed, compared and kept
-//! in a fraction of the time and memory that 16 kB of mostly zero bits take. Invariants: a list is ascending
-//! and no longer than [`most_listed`], and bits past the vocabulary's size are zero.
+//! Most masks of structured text allow a handful of tokens. A list of those is made, hashed, compared and
+//! kept in a fraction of the time and memory that 16 kB of mostly zero bits take. Invariants: a list is
+//! ascending and no longer than [`most_listed`], and bits past the vocabulary's size are zero.
 
 use std::{
     borrow::Cow,
@@ -11,9 +11,10 @@ use std::{
 
 use crate::ids::TokenId;
 
-/// Tokens of a word of bits.
+/// Number of tokens in a word of bits.
 const WORD: usize = 64;
-/// Ids of the vocabulary for each token that a list may have: it then takes a quarter of the memory of bits.
+/// Number of ids of the vocabulary for each token that a list may have: it then takes a quarter of the memory
+/// of bits.
 const IDS_OF_LISTED: usize = 128;
 
 /// A set of the tokens of one vocabulary.
@@ -25,13 +26,14 @@ pub struct TokenSet {
 
 #[derive(Clone)]
 enum Held {
-    /// Ascending.
+    /// A list, ascending.
     Listed(Vec<TokenId>),
-    /// Token `t` is bit `t % 64` of word `t / 64`. May be as few as a list could hold, after removals.
+    /// Words of bits: token `t` is bit `t % 64` of word `t / 64`. After removals there may be as few tokens
+    /// as in a list.
     Bits(Box<[u64]>),
 }
 
-/// What a set holds, for those who go through all of it in a way that suits it.
+/// The tokens of a set in the form in which they are stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Contents<'a> {
     /// The tokens, ascending.
@@ -41,20 +43,21 @@ pub(crate) enum Contents<'a> {
 }
 
 impl TokenSet {
-    /// The empty set over ids `0..size`.
+    /// Creates the empty set over ids `0..size`.
     #[must_use]
     pub fn empty(size: usize) -> Self {
         Self { held: Held::Listed(Vec::new()), size: u32::try_from(size).unwrap_or(u32::MAX) }
     }
 
-    /// The empty set over ids `0..size`, held as bits: for many tokens in any order.
+    /// Creates the empty set over ids `0..size`, stored as bits: for many tokens in any order.
     pub(crate) fn zeros(size: usize) -> Self {
         let mut set = Self::empty(size);
         set.bits();
         set
     }
 
-    /// The set of these tokens over ids `0..size`; ids past the end are ignored. Sorts them if they are few.
+    /// Creates the set of these tokens over ids `0..size`; ids past the end are ignored. Sorts them if they
+    /// are few.
     pub(crate) fn of(mut tokens: Vec<TokenId>, size: usize) -> Self {
         if tokens.len() > most_listed(size) {
             let mut set = Self::zeros(size);
@@ -68,7 +71,8 @@ impl TokenSet {
         Self { held: Held::Listed(tokens), ..empty }
     }
 
-    /// The set over ids `0..size` of these words, or `None` if they are not as many as needed or have bits past the end.
+    /// Creates the set over ids `0..size` with these words; `None` if their number is wrong or they have bits
+    /// past the end.
     pub(crate) fn from_words(words: Vec<u64>, size: usize) -> Option<Self> {
         let past = words.last().map_or(0, |last| last >> (size % WORD));
         let fits = words.len() == size.div_ceil(WORD) && (size.is_multiple_of(WORD) || past == 0);
@@ -76,13 +80,13 @@ impl TokenSet {
         fits.then(|| Self { held, size: u32::try_from(size).unwrap_or(u32::MAX) })
     }
 
-    /// Ids `0..size` can be in the set.
+    /// The set can hold ids `0..size`.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// Is `token` in the set? `false` for ids past the end. A binary search where the tokens are few.
+    /// Is `token` in the set? `false` for ids past the end. A binary search if the tokens are few.
     #[must_use]
     pub fn contains(&self, token: TokenId) -> bool {
         match &self.held {
@@ -152,7 +156,7 @@ impl TokenSet {
         }
     }
 
-    /// The set as a bit for each id, token `t` as bit `t % 64` of word `t / 64`. Made anew where the tokens are
+    /// The set as a bit for each id, token `t` as bit `t % 64` of word `t / 64`. Computed if the tokens are
     /// few.
     #[must_use]
     pub fn words(&self) -> Cow<'_, [u64]> {
@@ -166,7 +170,7 @@ impl TokenSet {
         }
     }
 
-    /// What it holds, as it is held.
+    /// Returns the tokens in the form in which they are stored.
     pub(crate) fn contents(&self) -> Contents<'_> {
         match &self.held {
             Held::Listed(tokens) => Contents::Listed(tokens),
@@ -174,8 +178,8 @@ impl TokenSet {
         }
     }
 
-    /// Makes a list of it if it may be one, without memory in reserve. A pass over the words, as far as tokens
-    /// are few.
+    /// Turns bits into a list if it may be one, without spare capacity. A pass over the words, as long as
+    /// tokens are few.
     pub(crate) fn settle(&mut self) {
         if let Held::Bits(words) = &self.held {
             let mut room = Some(most_listed(self.size()));
@@ -200,8 +204,8 @@ impl TokenSet {
         }
     }
 
-    /// A hash of the set, the same for equal sets that are [settled](Self::settle). In four lanes that do not wait for each
-    /// other: about 0.2 us for the bits of 32,768 tokens.
+    /// Hashes the set; equal sets that are [settled](Self::settle) have equal hashes. Four independent lanes:
+    /// about 0.2 us for the bits of 32,768 tokens.
     pub(crate) fn hash64(&self) -> u64 {
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
@@ -221,7 +225,7 @@ impl TokenSet {
         }
     }
 
-    /// Adds all of `other`, a set over the same vocabulary.
+    /// Adds all tokens of `other`, a set over the same vocabulary.
     pub fn union_with(&mut self, other: &Self) {
         debug_assert_eq!(self.size, other.size);
         match &other.held {
@@ -246,7 +250,7 @@ impl TokenSet {
         }
     }
 
-    /// The tokens, in order.
+    /// Iterates over the tokens, ascending.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + '_ {
         let (listed, words): (&[TokenId], &[u64]) = match &self.held {
             Held::Listed(tokens) => (tokens, &[]),
@@ -255,7 +259,7 @@ impl TokenSet {
         listed.iter().copied().chain(of_words(words.iter().copied()))
     }
 
-    /// The tokens that are in `other` too, in order.
+    /// Iterates over the tokens that are in `other` too, ascending.
     pub(crate) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = TokenId> + 'a {
         let ((listed, rest), words): ((&[TokenId], &Self), _) = match (&self.held, &other.held) {
             (Held::Listed(tokens), _) => ((tokens, other), None),
@@ -266,14 +270,14 @@ impl TokenSet {
         listed.iter().copied().filter(|&token| rest.contains(token)).chain(of_words(words))
     }
 
-    /// Keeps the tokens that are in `other` too.
+    /// Keeps only the tokens that are in `other` too.
     pub(crate) fn keep(&mut self, other: &Self) {
         let others = other.words();
         let others = others.iter().chain(std::iter::repeat(&0));
         self.bits().iter_mut().zip(others).for_each(|(word, other)| *word &= other);
     }
 
-    /// Its words, as which it is held from now on.
+    /// Converts the set to bits; returns its words.
     fn bits(&mut self) -> &mut [u64] {
         if let Held::Listed(_) = self.held {
             self.held = Held::Bits(self.words().into_owned().into_boxed_slice());
@@ -285,12 +289,12 @@ impl TokenSet {
     }
 }
 
-/// The longest list in a set over ids `0..size`.
+/// The length of the longest list in a set over ids `0..size`.
 fn most_listed(size: usize) -> usize {
     size / IDS_OF_LISTED
 }
 
-/// The tokens of words, in order.
+/// Iterates over the tokens of words, ascending.
 fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = TokenId> {
     words.enumerate().flat_map(|(index, word)| {
         let base = u32::try_from(index * WORD).unwrap_or(u32::MAX);
@@ -302,7 +306,7 @@ fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = TokenId> {
     })
 }
 
-/// Tokens past the end are left out.
+/// Sets the bit of a token; tokens past the end are left out.
 fn set_bit(words: &mut [u64], token: TokenId) {
     let index = token.index();
     if let Some(word) = words.get_mut(index / WORD) {
@@ -356,7 +360,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is added and removed, lists and bits are the same set: against a sorted set.
+        /// Whatever is added and removed, lists and bits are the same set as a sorted set.
         #[test]
         fn lists_and_bits_are_the_same_sets(
             size in prop_oneof![Just(0_usize), 1..700_usize, Just(2_048)],

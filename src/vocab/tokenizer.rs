@@ -1,8 +1,8 @@
-//! Text -> tokens, for prompts, by the `tokenizers` crate.
+//! Turns text into tokens, for prompts, by the `tokenizers` crate.
 //!
-//! A prompt is split as the model's makers split it; what is generated is only ever spelt by the bytes of
-//! a [`Vocabulary`]. The crate numbers added tokens anew, without the holes that some
-//! files leave between them; ids here are always those of the file.
+//! A prompt is split as the model's makers split it; generated text is only ever spelt by the bytes of a
+//! [`Vocabulary`]. The crate numbers added tokens anew, without the holes that some files leave between them;
+//! ids here are always those of the file.
 
 use std::{collections::HashMap, fmt, panic::catch_unwind, path::Path, sync::Arc};
 
@@ -20,9 +20,9 @@ use crate::{gguf::is_gguf, ids::TokenId};
 #[derive(Clone)]
 pub struct Tokenizer {
     inner: Arc<tokenizers::Tokenizer>,
-    /// Added tokens that the crate gives another id: its id to the file's.
+    /// File ids of added tokens that the crate gives another id.
     to_file: HashMap<u32, TokenId>,
-    /// The way back.
+    /// Crate ids of the same tokens.
     to_crate: HashMap<TokenId, u32>,
 }
 
@@ -64,8 +64,8 @@ impl Tokenizer {
         Self::from_tokenizer_json(&read_file(&file)?).map_err(|error| error.at(&file.display()))
     }
 
-    /// The tokens of `text`. With `add_special` also those that the tokenizer puts around a text, such as
-    /// a begin-of-text token. Names of special tokens within `text` become those tokens.
+    /// Splits `text` into tokens. With `add_special` also those that the tokenizer puts around a text, such
+    /// as a begin-of-text token. Names of special tokens within `text` become those tokens.
     ///
     /// # Errors
     /// If the tokenizer has no tokens for a part of the text.
@@ -75,9 +75,9 @@ impl Tokenizer {
         Ok(encoding.get_ids().iter().map(to_file).collect())
     }
 
-    /// The tokens of a text in which special tokens are written out, such as one that a chat template wrote.
-    /// What the tokenizer puts before a text, such as a begin-of-text token, comes once, whether the text
-    /// begins with it or not, and nothing is put behind the text. Names of special tokens become these.
+    /// Splits a text in which special tokens are written out, as a chat template does. The tokens that the
+    /// tokenizer puts before a text, such as a begin-of-text token, come once, whether the text begins with
+    /// them or not, and nothing is put behind the text. Names of special tokens become these tokens.
     ///
     /// # Errors
     /// If the tokenizer has no tokens for a part of the text.
@@ -91,8 +91,8 @@ impl Tokenizer {
         Ok(tokens)
     }
 
-    /// The text of `tokens`, as the tokenizer shows it: without special tokens, and with U+FFFD for bytes
-    /// that are not UTF-8. The exact bytes are [`Vocabulary::concat`].
+    /// Returns the text of `tokens`, as the tokenizer shows it: without special tokens, and with U+FFFD for
+    /// bytes that are not UTF-8. The exact bytes are [`Vocabulary::concat`].
     ///
     /// # Errors
     /// If the tokenizer's decoder fails.
@@ -102,8 +102,8 @@ impl Tokenizer {
         self.inner.decode(&ids, true).map_err(|error| encoding_error(&error))
     }
 
-    /// The canonical tokens of `text`, those that the tokenizer makes of it by itself; `None` if it is no
-    /// UTF-8, or the tokenizer does not spell it. `vocabulary`: the bytes of the same tokens.
+    /// Returns the canonical tokens of `text`, those that the tokenizer makes of it by itself; `None` if it
+    /// is not UTF-8, or the tokenizer does not spell it. `vocabulary` has the bytes of the same tokens.
     pub(crate) fn alone(&self, vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
         let text = str::from_utf8(text).ok()?;
         if text.is_empty() {
@@ -123,15 +123,15 @@ impl Tokenizer {
     }
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 fn read_file(path: &Path) -> Result<String, VocabularyError> {
     std::fs::read_to_string(path).map_err(|error| {
         VocabularyError::new(VocabularyErrorKind::Io, format!("cannot read {}: {error}", path.display()))
     })
 }
 
-/// What the crate makes of a file. It panics on some that it should refuse, such as those with a wrong
-/// character map.
+/// Lets the crate parse a file. It panics on some that it should refuse, such as those with a wrong character
+/// map.
 fn parse(json: &str) -> Result<tokenizers::Tokenizer, VocabularyError> {
     let refuse = |error: &dyn fmt::Display| {
         VocabularyError::new(VocabularyErrorKind::Malformed, format!("not a tokenizer.json: {error}"))
@@ -155,7 +155,7 @@ impl fmt::Debug for Tokenizer {
 mod tests {
     use super::*;
 
-    /// Both kinds of tokenizers: one begins every text with a space, the other does not.
+    /// Tests both kinds of tokenizers: one begins every text with a space, the other does not.
     #[test]
     fn texts_are_spelt_by_themselves() {
         for json in [

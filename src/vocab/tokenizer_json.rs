@@ -1,4 +1,4 @@
-//! Hugging Face `tokenizer.json` -> tokens and their bytes.
+//! Reads tokens and their bytes from a Hugging Face `tokenizer.json`.
 //!
 //! Only the parts that spell tokens are read: the model's vocabulary, the added tokens, the decoder.
 
@@ -33,7 +33,7 @@ impl Vocabulary {
         build(read(json)?, Vec::new())
     }
 
-    /// The same where the ids that end a text are known, at least one.
+    /// Reads it with at least one known id that ends a text.
     #[cfg(feature = "mistralrs")]
     pub(crate) fn from_tokenizer_json_with_ends(
         json: &str,
@@ -43,7 +43,8 @@ impl Vocabulary {
     }
 }
 
-/// The vocabulary of these tokens, of which `ends` end a text, or if there are none those of well-known names.
+/// Builds the vocabulary of these tokens. The tokens `ends` end a text, or if there are none, well-known
+/// names do.
 pub(super) fn build(tokens: VocabularyBuilder, ends: Vec<TokenId>) -> Result<Vocabulary, VocabularyError> {
     let ends = if ends.is_empty() { end_of_text::by_well_known_names(tokens.specials()) } else { ends };
     ends.into_iter().fold(tokens, VocabularyBuilder::end_of_text).build()
@@ -88,7 +89,7 @@ struct AddedToken {
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Names and ids, from `{name: id}` or `[[name, score]]`, in the order of the file. A map type would hide
-/// names that are there twice.
+/// duplicate names.
 struct Entries<'a>(Vec<(Cow<'a, str>, u64)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
@@ -158,7 +159,7 @@ pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
     Ok(tokens)
 }
 
-/// The ids and contents of the added tokens, in the order of the file.
+/// Returns the ids and contents of the added tokens, in the order of the file.
 #[cfg(feature = "tokenizers")]
 pub(super) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, VocabularyError> {
     let file: AddedOnly = serde_json::from_str(json).map_err(|error| json_error(&error))?;
@@ -166,7 +167,7 @@ pub(super) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, Vocabular
     added.map(|token| Ok((token_id(token.id)?, token.content))).collect()
 }
 
-/// How a JSON error is told: broken JSON, or JSON that says something else.
+/// Converts a JSON error: broken JSON, or JSON that says something else.
 fn json_error(error: &serde_json::Error) -> VocabularyError {
     match error.classify() {
         serde_json::error::Category::Data => {
@@ -180,6 +181,7 @@ fn token_id(id: u64) -> Result<TokenId, VocabularyError> {
     u32::try_from(id).map(TokenId::new).map_err(|_| id_too_large(id))
 }
 
+/// Checks that tokens are byte strings, which stand for themselves.
 fn check_supported(model: &Model) -> Result<(), VocabularyError> {
     if let Some(kind) = model.kind.as_deref()
         && !matches!(kind, "BPE" | "Unigram" | "WordLevel")

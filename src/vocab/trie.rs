@@ -1,8 +1,13 @@
 //! The vocabulary as a byte trie, in arrays in depth-first order.
 //!
-//! Invariants: node 0 is the root (the empty string); a node's descendants are the nodes `node + 1 .. end(node)`, so
-//! skipping a subtree is one jump; siblings are in order of their bytes; the tokens of a subtree are a range of
-//! the token array.
+//! ```text
+//! tokens a ab b        node    0 root   1 "a"   2 "ab"   3 "b"
+//!                      end     4        3       3        4
+//! ```
+//!
+//! Invariants: node 0 is the root (the empty string); a node's descendants are the nodes `node + 1 ..
+//! end(node)`, so skipping a subtree is one jump; siblings are in order of their bytes; the tokens of a
+//! subtree are a range of the token array.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -20,16 +25,16 @@ pub(crate) struct ByteTrie {
     bytes: Vec<u8>,
     /// One past the last node of each node's subtree.
     ends: Vec<u32>,
-    /// Of each node and one past the last: its tokens begin here in `tokens`.
+    /// Start of each node's tokens in `tokens`, and one past the end.
     first_tokens: Vec<u32>,
     tokens: Vec<TokenId>,
     // What follows is worked out from the above.
-    /// By token: where it stands in `tokens`.
+    /// Place of each token in `tokens`.
     places: Vec<u32>,
     parents: Vec<u32>,
     /// The [kinds](super::byte_kind) of all bytes below each node, as bits.
     kinds_below: Vec<u64>,
-    /// Bytes of the longest way down from each node, as far as 16 bits tell.
+    /// Length of the longest path down from each node in bytes, capped at 16 bits.
     heights: Vec<u16>,
     /// Nodes by their byte, ascending; those of byte `b` are `first_by_byte[b] .. first_by_byte[b + 1]`.
     by_byte: Vec<u32>,
@@ -52,9 +57,10 @@ impl ByteTrie {
     /// The root: the empty string.
     pub(crate) const ROOT: TrieNodeId = TrieNodeId::new(0);
 
-    /// The trie of tokens below `size` that should be in order, and whether they are: no bytes twice with one id, none
-    /// empty, increasing by bytes, then by id. If not, it is some trie. Each token comes with its end in `texts`, where
-    /// it begins at the end of the one before. One pass, about 6 ms for 130,000 tokens.
+    /// Builds the trie of tokens below `size` from their order. Returns whether it was in order: no bytes
+    /// twice with one id, none empty, increasing by bytes, then by id; if not, it is some trie. Each token
+    /// comes with its end in `texts`, where it begins at the end of the one before. One pass, about 6 ms for
+    /// 130,000 tokens.
     pub(super) fn from_order(
         size: usize,
         texts: &[u8],
@@ -97,7 +103,7 @@ impl ByteTrie {
         (Self::from_arrays(size, bytes, parents, first_tokens, ids), in_order)
     }
 
-    /// The trie of these arrays, which hold the invariants. Linear.
+    /// Builds the trie of these arrays, which hold the invariants. Linear.
     fn from_arrays(
         size: usize,
         bytes: Vec<u8>,
@@ -160,7 +166,7 @@ impl ByteTrie {
         }
     }
 
-    /// The trie of these tokens below `size`, in whatever order; those of no bytes are left out.
+    /// Builds the trie of these tokens below `size`, in any order; empty tokens are left out.
     #[cfg(test)]
     pub(crate) fn new<'a>(size: usize, tokens: impl IntoIterator<Item = (&'a [u8], TokenId)>) -> Self {
         let mut sorted: Vec<_> = tokens.into_iter().filter(|(bytes, _)| !bytes.is_empty()).collect();
@@ -168,7 +174,7 @@ impl ByteTrie {
         Self::in_this_order(size, &sorted).0
     }
 
-    /// The trie of these tokens below `size`, and whether they are in order.
+    /// Builds the trie of these tokens below `size`; returns whether they are in order.
     #[cfg(test)]
     fn in_this_order(size: usize, tokens: &[(&[u8], TokenId)]) -> (Self, bool) {
         let texts: Vec<u8> = tokens.iter().flat_map(|(bytes, _)| *bytes).copied().collect();
@@ -183,7 +189,7 @@ impl ByteTrie {
         Self::from_order(size, &texts, ends.into_iter())
     }
 
-    /// All tokens in the order of their bytes, then of their ids.
+    /// Returns all tokens in the order of their bytes, then of their ids.
     pub(super) fn in_order(&self) -> &[TokenId] {
         &self.tokens
     }
@@ -193,17 +199,17 @@ impl ByteTrie {
         self.bytes.len()
     }
 
-    /// The last byte of the node's string (0 at the root).
+    /// Returns the last byte of the node's string (0 at the root).
     pub(crate) fn byte(&self, node: TrieNodeId) -> u8 {
         self.bytes[node.index()]
     }
 
-    /// One past the last node of the subtree.
+    /// Returns one past the last node of the subtree.
     pub(crate) fn end(&self, node: TrieNodeId) -> TrieNodeId {
         TrieNodeId::new(self.ends[node.index()])
     }
 
-    /// The node without its last byte; the root is its own.
+    /// Returns the node without its last byte; the root is its own parent.
     pub(crate) fn parent(&self, node: TrieNodeId) -> TrieNodeId {
         TrieNodeId::new(self.parents[node.index()])
     }
@@ -218,18 +224,19 @@ impl ByteTrie {
         self.kinds_below[node.index()]
     }
 
-    /// Bytes of the longest token below the node, past the node's own string; `None` if they are very many.
+    /// Length of the longest token below the node, without the node's own string, in bytes; `None` if it is
+    /// very long.
     pub(crate) fn height(&self, node: TrieNodeId) -> Option<u32> {
         Some(self.heights[node.index()]).filter(|height| *height < u16::MAX).map(u32::from)
     }
 
-    /// All nodes whose last byte is `byte`, ascending.
+    /// Returns all nodes whose last byte is `byte`, ascending.
     pub(crate) fn nodes_with(&self, byte: u8) -> &[u32] {
         let byte = usize::from(byte);
         &self.by_byte[self.first_by_byte[byte] as usize..self.first_by_byte[byte + 1] as usize]
     }
 
-    /// The node of a string of one byte.
+    /// Returns the node of a string of one byte.
     pub(crate) fn root_child(&self, byte: u8) -> Option<TrieNodeId> {
         match self.root_children[usize::from(byte)] {
             0 => None,
@@ -237,7 +244,7 @@ impl ByteTrie {
         }
     }
 
-    /// The node of the string with one more byte. One look at each child up to that one.
+    /// Returns the node of the string with one more byte. Looks at each child up to that one.
     pub(crate) fn child(&self, node: TrieNodeId, byte: u8) -> Option<TrieNodeId> {
         let end = self.end(node);
         let mut child = TrieNodeId::new(node.raw() + 1);
@@ -247,27 +254,27 @@ impl ByteTrie {
         (child < end && self.byte(child) == byte).then_some(child)
     }
 
-    /// Where the tokens that are exactly the node's string stand in trie order.
+    /// Returns the range, in trie order, of the tokens that are exactly the node's string.
     pub(crate) fn own_tokens(&self, node: TrieNodeId) -> Range<u32> {
         self.first_tokens[node.index()]..self.first_tokens[node.index() + 1]
     }
 
-    /// Where the tokens of the node and its subtree stand in trie order.
+    /// Returns the range, in trie order, of the tokens of the node and its subtree.
     pub(crate) fn subtree_tokens(&self, node: TrieNodeId) -> Range<u32> {
         self.first_tokens[node.index()]..self.first_tokens[self.ends[node.index()] as usize]
     }
 
-    /// Where the tokens of these nodes, whole subtrees, stand in trie order.
+    /// Returns the range, in trie order, of the tokens of these nodes, which are whole subtrees.
     pub(crate) fn tokens_within(&self, nodes: Range<u32>) -> Range<u32> {
         self.first_tokens[nodes.start as usize]..self.first_tokens[nodes.end as usize]
     }
 
-    /// The tokens at these places of the trie order.
+    /// Returns the tokens in this range of the trie order.
     pub(crate) fn tokens_at(&self, places: Range<u32>) -> &[TokenId] {
         &self.tokens[places.start as usize..places.end as usize]
     }
 
-    /// Where a token that has bytes stands in trie order.
+    /// Returns the place of a token that has bytes in trie order.
     pub(crate) fn place(&self, token: TokenId) -> u32 {
         self.places[token.index()]
     }
@@ -282,18 +289,18 @@ impl ByteTrie {
         &self.everything
     }
 
-    /// Makes the index of all tokens by the kinds of their bytes: some milliseconds for 130,000 tokens.
+    /// Builds the index of all tokens by the kinds of their bytes: some milliseconds for 130,000 tokens.
     pub(crate) fn sort_by_kind(&self) {
         self.by_kind.get_or_init(|| TokensByKind::new(self));
     }
 
-    /// The tokens by the kinds of their bytes, once somebody had the time to [make](Self::sort_by_kind) that.
+    /// The index of tokens by the kinds of their bytes, once it was [built](Self::sort_by_kind).
     pub(crate) fn tokens_by_kind(&self) -> Option<&TokensByKind> {
         self.by_kind.get()
     }
 }
 
-/// Trie sizes are bounded by the vocabulary builder.
+/// Converts an index; the vocabulary builder bounds trie sizes.
 fn index_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
-//! Bytes that arrive in pieces -> text that can be shown at once.
+//! Turns bytes that arrive in pieces into text that can be shown at once.
 //!
-//! Invariant: what is held back is a proper prefix of one character, so at most three bytes.
+//! Invariant: only a proper prefix of one character is held back, so at most three bytes.
 
 /// Turns pieces of UTF-8 into text; tokens may end in the middle of a character.
 ///
@@ -18,8 +18,8 @@ pub struct Utf8Stream {
 }
 
 impl Utf8Stream {
-    /// The text that `bytes` completes. Bytes that no further byte can make UTF-8 become U+FFFD, the same
-    /// as by [`String::from_utf8_lossy`] on the whole.
+    /// Returns the text that `bytes` completes. Bytes that no further byte can make UTF-8 become U+FFFD, as
+    /// in [`String::from_utf8_lossy`] on the whole.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.held.extend_from_slice(bytes);
         let mut text = String::new();
@@ -43,7 +43,7 @@ impl Utf8Stream {
         text
     }
 
-    /// The end: U+FFFD if bytes were held back.
+    /// Ends the stream: returns U+FFFD if bytes were held back.
     pub fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.held).into_owned();
         self.held.clear();

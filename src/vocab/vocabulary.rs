@@ -1,8 +1,8 @@
-//! Token <-> bytes, special tokens apart, and the ids that end a text.
+//! A vocabulary: tokens and their bytes, special tokens apart, and the ids that end a text.
 //!
-//! Invariant: a token is text (it has at least one byte), special (it has a name and no bytes), or neither
-//! (a hole in the id range, or a token of no bytes). Only text is in the trie; at least one token is text
-//! and at least one special token ends a text. Two vocabularies are equal if and only if all of this is.
+//! Invariant: a token is text (it has at least one byte), special (it has a name and no bytes), or neither (a
+//! hole in the id range, or a token of no bytes). Only text is in the trie; at least one token is text and at
+//! least one special token ends a text. Two vocabularies are equal if and only if all of this is.
 
 use std::{
     collections::BTreeMap,
@@ -48,18 +48,18 @@ struct Inner {
     item_ends: OnceLock<ItemEnds>,
 }
 
-/// All that a vocabulary is; the rest follows from it.
+/// The defining data of a vocabulary; everything else follows from it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Content {
     /// The bytes of all text tokens, in the trie's order: by bytes, then by id.
     pub(super) bytes: Vec<u8>,
-    /// Where a token's bytes are, by id; empty for all but text tokens.
+    /// Span of each token's bytes, by id; empty for all but text tokens.
     pub(super) spans: Vec<ByteSpan>,
     pub(super) specials: BTreeMap<TokenId, String>,
     pub(super) end_of_text: Vec<TokenId>,
 }
 
-/// `bytes[start..end]` of a [`Content`].
+/// The range `bytes[start..end]` of a [`Content`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ByteSpan {
     pub(super) start: u32,
@@ -72,7 +72,7 @@ impl Content {
         self.spans.len()
     }
 
-    /// The bytes of a text token, `None` for all others.
+    /// Returns the bytes of a text token, `None` for all others.
     pub(super) fn text(&self, token: TokenId) -> Option<&[u8]> {
         let span = self.spans.get(token.index())?;
         self.bytes.get(span.start as usize..span.end as usize).filter(|bytes| !bytes.is_empty())
@@ -80,13 +80,14 @@ impl Content {
 }
 
 impl Vocabulary {
-    /// A builder.
+    /// Creates a builder.
     #[must_use]
     pub fn builder() -> VocabularyBuilder {
         VocabularyBuilder::default()
     }
 
-    /// The vocabulary of this content with the trie that it is laid out by and their [`stored::fingerprint`].
+    /// Creates the vocabulary of this content with the trie that it is laid out by and their
+    /// [`stored::fingerprint`].
     pub(super) fn of(content: Content, trie: ByteTrie, fingerprint: [u8; 32]) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -99,22 +100,22 @@ impl Vocabulary {
         }
     }
 
-    /// The bytes of which it can be read again; see [`stored`].
+    /// Serialises the vocabulary; see [`stored`].
     pub(super) fn encode(&self) -> Vec<u8> {
         stored::encode(self.content(), self.trie())
     }
 
-    /// The tokens with quotes. Worked out when they are first asked for.
+    /// The tokens with quotes. Computed on first use.
     pub(crate) fn quoted(&self) -> &Quoted {
         self.inner.quoted.get_or_init(|| Quoted::new(self))
     }
 
-    /// The tokens that may end items of arrays. Worked out when they are first asked for.
+    /// The tokens that may end items of arrays. Computed on first use.
     pub(crate) fn item_ends(&self) -> &ItemEnds {
         self.inner.item_ends.get_or_init(|| ItemEnds::new(self))
     }
 
-    /// Memory of its tokens and of the trie, in bytes, without what is worked out late.
+    /// Memory of its tokens and of the trie, in bytes, without indices that are computed on demand.
     pub(crate) fn memory(&self) -> usize {
         let Content { bytes, spans, specials, .. } = self.content();
         let names: usize = specials.values().map(String::len).sum();
@@ -125,8 +126,8 @@ impl Vocabulary {
         &self.inner.content
     }
 
-    /// The same vocabulary with other end-of-text ids. Ids that were end of text before stay special.
-    /// Costs about as much as building it.
+    /// Replaces the end-of-text ids. Ids that were end of text before stay special. Costs about as much as
+    /// building it.
     ///
     /// # Errors
     /// If `ids` is empty, holds an id of 2^24 or more, or leaves no token with bytes.
@@ -137,9 +138,9 @@ impl Vocabulary {
         ids.into_iter().fold(builder, VocabularyBuilder::end_of_text).build()
     }
 
-    /// The same vocabulary for grammars that ask for these special tokens, given with their names: each has
-    /// its name between two bytes `0xFF` as its bytes, and the text tokens that hold such a byte have none.
-    /// Costs about as much as building it.
+    /// Adapts it to grammars that ask for these special tokens, given with their names: each gets its name
+    /// between two bytes `0xFF` as its bytes, and text tokens that hold such a byte lose theirs. Costs about
+    /// as much as building it.
     ///
     /// # Errors
     /// If no token ends the text any more, or the names are too long together.
@@ -231,7 +232,7 @@ impl Vocabulary {
         tokens.iter().filter_map(|&token| self.bytes(token)).flatten().copied().collect()
     }
 
-    /// The first token with exactly these bytes: a walk down the trie.
+    /// Returns the first token with exactly these bytes: a walk down the trie.
     #[must_use]
     pub fn token_of(&self, bytes: &[u8]) -> Option<TokenId> {
         let node = self.node_of(bytes)?;
@@ -249,7 +250,7 @@ impl Vocabulary {
         rest.iter().try_fold(self.trie().root_child(first)?, |node, &byte| self.trie().child(node, byte))
     }
 
-    /// The tokens whose bytes `text` begins with: a walk down the trie, as long as the longest of them.
+    /// Returns the tokens that are prefixes of `text`: a walk down the trie, as long as the longest of them.
     #[must_use]
     pub fn prefixes_of(&self, text: &[u8]) -> TokenSet {
         let (trie, mut found) = (self.trie(), self.empty_set());
@@ -262,7 +263,7 @@ impl Vocabulary {
         found
     }
 
-    /// No token allowed.
+    /// Returns the set without any token.
     #[must_use]
     pub fn empty_set(&self) -> TokenSet {
         TokenSet::empty(self.size())

@@ -143,7 +143,8 @@ fn lists_of_prompts_are_answered_in_their_order() {
     let alone = ["A person: ", "A house: "].map(|prompt| {
         server.texts(&json!({ "prompt": prompt, "seed": 4, "temperature": 1, "n": 2, "max_tokens": 12 }))
     });
-    let body = json!({ "prompt": ["A person: ", "A house: "], "seed": 4, "temperature": 1, "n": 2, "max_tokens": 12 });
+    let prompts = ["A person: ", "A house: "];
+    let body = json!({ "prompt": prompts, "seed": 4, "temperature": 1, "n": 2, "max_tokens": 12 });
     assert_eq!(server.texts(&body), alone.concat());
     let echoed = server.texts(&json!({ "prompt": "A person: ", "echo": true, "max_tokens": 1 }));
     assert!(echoed[0].starts_with("A person: "), "{echoed:?}");
@@ -155,7 +156,8 @@ fn texts_are_closed_within_their_limit() {
     for (name, flags) in [("json", ["-g", "json"]), ("rpg", ["-g", "rpg"])] {
         for (seed, most) in [(1, 60), (2, 80), (3, 120)] {
             let body = json!({
-                "grammar": { "type": "named", "value": name }, "seed": seed, "temperature": 1, "max_tokens": most,
+                "grammar": { "type": "named", "value": name }, "seed": seed, "temperature": 1,
+                "max_tokens": most,
             });
             let answer = server.complete(&body);
             if answer.status == 400 {

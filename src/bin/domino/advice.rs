@@ -1,4 +1,4 @@
-//! Says of a grammar in use that it costs more with every step, and how to write it instead.
+//! Advice on a grammar in use whose every step costs more than the one before: how to write it instead.
 
 use domino::CompiledGrammar;
 

@@ -1,18 +1,18 @@
-//! The allocator, and how long it keeps memory that is free.
+//! The allocator, and the time for which it keeps free memory.
 
 use std::ffi::c_long;
 
 use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 
-/// Compiling a grammar allocates many small things, which takes a quarter less time with this allocator than
-/// with glibc's.
+/// The allocator of the program. Compiling a grammar allocates many small things, which takes a quarter less
+/// time with mimalloc than with glibc's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of mimalloc 2.
+/// The number of the option `mi_option_purge_delay` in mimalloc 2.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Milliseconds; mimalloc's own value is 10.
+/// Time for which free memory is kept, in milliseconds; mimalloc's own value is 10.
 const KEPT: c_long = 5_000;
 
 /// Sets how long the allocator keeps free memory before it returns it to the system. Compiling a grammar
@@ -30,7 +30,8 @@ pub(crate) fn keep_memory() {
 mod tests {
     use super::*;
 
-    /// Mimalloc's own value is there before, so `PURGE_DELAY` is the right option.
+    /// Comparison of the value before with mimalloc's own default: it shows that `PURGE_DELAY` is the right
+    /// option.
     #[test]
     #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
     fn memory_is_kept() {

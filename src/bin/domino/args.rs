@@ -1,6 +1,7 @@
 //! Flags as they are typed ([`LowArgs`]) and what they mean ([`Command`]).
 //!
-//! Invariant: a [`Command`] needs no further look at flags; what can be wrong with them alone was said.
+//! Invariant: whoever has a [`Command`] need not look at flags again; every mistake that flags alone can show
+//! was reported on the way.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,7 @@ use crate::{
     trace::args::{LowTrace, Trace},
 };
 
-/// Bytes that `check` reads of a text.
+/// Limit on the bytes that `check` reads of a text, unless a flag says otherwise.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
@@ -134,19 +135,20 @@ pub(crate) struct LowGrammar {
 }
 
 impl LowGrammar {
-    /// Says which model it is for, and whether prompts are put into its chat template: a chat template may
-    /// then be given without tools, and tools without a spelling. Gives the file of that template.
+    /// Tells the flags of tools the model, and whether prompts are put into its chat template (a chat
+    /// template may then be given without tools, and tools without a spelling). Returns the file of that
+    /// template.
     pub(crate) fn is_for(&mut self, model: Option<&Path>, chat: bool) -> Option<PathBuf> {
         self.tools.is_for(model, chat)
     }
 
-    /// The grammar, if one was given.
+    /// Reads the flags as a grammar, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
         Ok(self.resolve_beside(SchemaOptions::default(), false)?.source)
     }
 
-    /// The grammar, if one was given, with these options where flags say nothing; with `rows`, what rows are
-    /// read beside: there no flag is idle, since rows may bring the grammars that it is for.
+    /// Reads the flags as a grammar, if one was given; `defaults` hold where flags say nothing. With `rows`,
+    /// no flag is idle, since rows may bring the grammars that it is for.
     pub(crate) fn resolve_beside(
         self,
         defaults: SchemaOptions,
@@ -178,12 +180,12 @@ impl LowGrammar {
         Ok(UsualGrammar { source, options, calling })
     }
 
-    /// The grammar, which must have been given.
+    /// Reads the flags as a grammar, and refuses them if there is none.
     pub(crate) fn required(self) -> Result<GrammarSource, BadInput> {
         self.required_beside(SchemaOptions::default())
     }
 
-    /// The same with these options where flags say nothing.
+    /// Reads the flags as [`required`](Self::required) does; `defaults` hold where flags say nothing.
     pub(crate) fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
         self.resolve_beside(defaults, false)?.source.ok_or_else(|| {
             let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
@@ -270,7 +272,7 @@ struct LowMask {
     all: bool,
 }
 
-/// A command with all it needs.
+/// A command with everything that it needs.
 #[derive(Debug)]
 pub(crate) enum Command {
     Generate(Box<Generate>),
@@ -293,38 +295,38 @@ pub(crate) enum Command {
     Man(LowMan),
 }
 
-/// `domino check`.
+/// The resolved command `domino check`.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) grammar: GrammarSource,
     pub(crate) prefix: bool,
     pub(crate) inputs: Vec<Input>,
-    /// Rules to be captured.
+    /// Names of the rules to capture.
     pub(crate) captured: Vec<String>,
-    /// Are the keywords of a schema listed?
+    /// True if the keywords of a schema are listed.
     pub(crate) report: bool,
-    /// To be read of each.
+    /// Limit on the bytes read of each input.
     pub(crate) max_bytes: u64,
     pub(crate) json: bool,
 }
 
-/// `domino check --batch`.
+/// The resolved command `domino check --batch`.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) input: Input,
-    /// Of a line.
+    /// Limit on the bytes of a line.
     pub(crate) max_bytes: u64,
-    /// The grammar that rows are read beside.
+    /// The grammar of the rows that name none.
     pub(crate) usual: UsualGrammar,
-    /// Are columns copied that are not known?
+    /// True if unknown columns are copied.
     pub(crate) keep: bool,
-    /// Are texts to be beginnings, where rows do not say?
+    /// True if texts need only be beginnings, where rows do not say.
     pub(crate) prefix: bool,
-    /// Are the keywords of schemas listed?
+    /// True if the keywords of schemas are listed.
     pub(crate) report: bool,
 }
 
-/// `domino mask`.
+/// The resolved command `domino mask`.
 #[derive(Debug)]
 pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
@@ -345,22 +347,23 @@ impl LowArgs {
         args.unwrap_or_else(|error| numbers::explained(error, &mut command).exit())
     }
 
-    /// All commands and flags, as help shows them.
+    /// Lists all commands and flags, as help shows them.
     pub(crate) fn arranged() -> clap::Command {
         help::arranged(numbers::may_be_negative(Self::command()))
     }
 
-    /// Is nothing but errors to be said on standard error?
+    /// True if standard error gets nothing but errors.
     pub(crate) fn quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Was `--json` given?
+    /// True if `--json` was given.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
 
-    /// What the work ends with where it fails: 1 from `check` says that a text is not in the language.
+    /// The exit code for a failure of the work. It is not 1 for `check`, whose 1 says that a text is not in
+    /// the language.
     pub(crate) fn failure(&self) -> Exit {
         if matches!(self.verb, LowVerb::Check(_)) { Exit::NoAnswer } else { Exit::Failure }
     }
@@ -370,12 +373,12 @@ impl LowArgs {
         self.budgets.install()
     }
 
-    /// The cache folder.
+    /// Finds the cache folder.
     pub(crate) fn cache(&self) -> CacheFolder {
         self.cache.resolve()
     }
 
-    /// What was asked for.
+    /// Turns the flags into the command that they ask for.
     pub(crate) fn resolve(self) -> Result<Command, BadInput> {
         let json = self.json;
         match self.verb {

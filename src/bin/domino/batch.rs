@@ -1,4 +1,4 @@
-//! `domino check --batch`: lines of JSON in, one line of JSON out for each, whatever is in them.
+//! `domino check --batch`: reads lines of JSON and writes one line of JSON for each, whatever is in them.
 
 use std::{
     io::{BufRead, Read, Write},
@@ -20,13 +20,13 @@ use crate::{
     stdout, warned,
 };
 
-/// Compiled grammars kept: those used last.
+/// Limit on the compiled grammars in the LRU cache.
 const MOST_KEPT: usize = 1024;
 
-/// A grammar ready to judge, and what it allows beyond its schema.
+/// A grammar ready to judge, with the things it allows beyond its schema.
 type Compiled = (CompiledGrammar, Vec<Value>);
 
-/// What was answered.
+/// Counts of the answers.
 #[derive(Debug, Default)]
 struct Verdicts {
     accepted: usize,
@@ -77,7 +77,7 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
     Ok(if unanswered > 0 { Exit::Failure } else { Exit::Success })
 }
 
-/// The answer where there is none.
+/// Makes the answer to a row that cannot be judged.
 fn unanswered(error: &BadInput) -> Value {
     json!({ "accepted": null, "error": failure::told(error).line() })
 }
@@ -89,7 +89,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// The answer to one row.
+    /// Answers one row.
     fn answer(&mut self, row: &Row) -> Value {
         // A mistake in the program must not cost the rest of the batch.
         let answer = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
@@ -101,7 +101,7 @@ impl Judge<'_> {
         answer
     }
 
-    /// What becomes of the keywords of a row's schema, if that is asked for and there is one.
+    /// Reports on the keywords of a row's schema; `None` if that is not asked for or there is no schema.
     fn report(&self, row: &Row) -> Option<Map<String, Value>> {
         if !row.report.unwrap_or(self.command.report) {
             return None;
@@ -111,7 +111,7 @@ impl Judge<'_> {
         Some(catch_unwind(AssertUnwindSafe(made)).ok()??.fields())
     }
 
-    /// What the row's grammar says about its text.
+    /// Judges the row's text by its grammar.
     fn verdict(&mut self, row: &Row) -> Result<Value, String> {
         let told = |error: BadInput| failure::told(&error).line();
         let text = row.text().map_err(told)?;

@@ -1,4 +1,4 @@
-//! `domino bench-model`: what a pass over n new tokens costs, relative to a pass over one.
+//! `domino bench-model`: the cost of a pass over n new tokens, relative to a pass over one.
 
 use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
@@ -19,9 +19,9 @@ use crate::{
 
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
 ///
-/// Speculation is worth the more, the flatter this curve is. Each pass goes on from the same context and gives the
-/// logits of all its tokens; passes of all n take turns, so that all see the same machine. Medians and minima of
-/// the repeats are printed.
+/// Speculation is worth the more, the flatter this curve is. Each pass goes on from the same context and
+/// gives the logits of all its tokens; passes of all n take turns, so that all see the same machine. Medians
+/// and minima of the repeats are printed.
 #[derive(Debug, Args)]
 pub(crate) struct LowBenchModel {
     /// The model, as for `domino generate`.
@@ -63,7 +63,7 @@ pub(crate) struct LowBenchModel {
     repeats: usize,
 }
 
-/// `domino bench-model`.
+/// The resolved command `domino bench-model`.
 #[derive(Debug)]
 pub(crate) struct BenchModel {
     source: Source,
@@ -79,9 +79,9 @@ pub(crate) struct BenchModel {
 
 #[derive(Debug)]
 enum Source {
-    /// `None`: the default model.
+    /// A model named on the command line; `None` for the default model.
     Model(Option<PathBuf>),
-    /// With its name.
+    /// A model of random weights, with its name.
     Random(RandomModel, String),
 }
 
@@ -116,7 +116,7 @@ impl LowBenchModel {
     }
 }
 
-/// Measures and prints.
+/// Measures and prints the times.
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     join_threads(command.threads);
     let room = command.prompt.max(command.context + command.most);
@@ -170,7 +170,7 @@ fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(R
     }
 }
 
-/// Where it ran, and in which numbers or with which instructions if they are not the model's or the best.
+/// Describes the device, and the numbers or instructions in use if they are not the model's or the best.
 fn device(command: &BenchModel) -> String {
     match (command.card, command.load.instructions) {
         (Some(place), _) => format!("{place} in {}", place.precision),
@@ -231,7 +231,7 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
     Ok(())
 }
 
-/// Tokens of the prompt, and its median and least seconds.
+/// The tokens of the prompt, and the median and least seconds of its pass.
 fn prompt_times(command: &BenchModel, times: &PassTimes) -> (usize, f64, f64) {
     (command.prompt, times.median(command.prompt), times.least(command.prompt))
 }

@@ -1,4 +1,4 @@
-//! What a grammar may cost: the flags for it, and the compiler that keeps to them.
+//! Budgets of a grammar: the flags for them, and a compiler that keeps to them.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -30,10 +30,10 @@ struct Budgets {
     memory: Option<usize>,
 }
 
-/// Automata of the schemas that this run reads, whatever they are read for.
+/// The cache of automata for all schemas that this run reads.
 static AUTOMATA: OnceLock<AutomataCache> = OnceLock::new();
 
-/// Set once, from the flags, before any command runs.
+/// The budgets of this run, set once from the flags before any command runs.
 static BUDGETS: OnceLock<Budgets> = OnceLock::new();
 
 /// Least memory that a grammar can be compiled with, in MiB.
@@ -69,7 +69,7 @@ impl LowBudgetFlags {
     }
 }
 
-/// The limits of this run, for reading and compiling grammars.
+/// Makes the limits of this run, for reading and compiling grammars.
 pub(crate) fn limits() -> Limits {
     let budgets = BUDGETS.get().cloned().unwrap_or_default();
     let mut limits = Limits::default();
@@ -82,12 +82,12 @@ pub(crate) fn limits() -> Limits {
     limits
 }
 
-/// The automata of the schemas of this run, which all its compilers have in common.
+/// The cache of automata that all compilers of this run have in common.
 pub(crate) fn automata() -> &'static AutomataCache {
     AUTOMATA.get_or_init(AutomataCache::new)
 }
 
-/// A compiler within the limits of this run, whose sessions go on until a step is done.
+/// Makes a compiler within the limits of this run, whose sessions go on until a step is done.
 pub(crate) fn compiler(vocabulary: Vocabulary) -> Compiler {
     let patience = Patience::whole();
     let step_time = BUDGETS.get().and_then(|budgets| budgets.step_time);
@@ -95,8 +95,8 @@ pub(crate) fn compiler(vocabulary: Vocabulary) -> Compiler {
     Compiler::new(vocabulary).limits(limits()).patience(patience).share_automata(automata().clone())
 }
 
-/// As [`compiler`], for whoever has others waiting: without a flag a step gets `step_time`; the long steps of a text
-/// get `text_time`.
+/// Makes a compiler as [`compiler`] does, for sessions that make others wait: a step gets `step_time` unless
+/// a flag says otherwise, and the long steps of a text together get `text_time`.
 #[cfg(feature = "serve")]
 pub(crate) fn shared_compiler(vocabulary: Vocabulary, step_time: Duration, text_time: Duration) -> Compiler {
     let flag = BUDGETS.get().and_then(|budgets| budgets.step_time);

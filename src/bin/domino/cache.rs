@@ -21,9 +21,9 @@ use crate::{
 /// Where vocabularies, tables and trees are kept between runs.
 #[derive(Debug, Args)]
 pub(crate) struct LowCacheFlags {
-    /// Keep vocabularies and what was worked out about grammars in this folder, so that they are there at once the
-    /// next time. Several runs may share it, and it may be deleted at any time. Default: domino in the user's cache
-    /// folder. `trace` measures without it.
+    /// Keep vocabularies and what was worked out about grammars in this folder, so that they are there at
+    /// once the next time. Several runs may share it, and it may be deleted at any time. Default: domino in
+    /// the user's cache folder. `trace` measures without it.
     #[arg(long, global = true, value_name = "DIR", env = "DOMINO_CACHE_DIR", hide_env_values = true)]
     cache_dir: Option<OsString>,
     /// Neither keep anything nor look for it.
@@ -38,7 +38,7 @@ pub(crate) struct LowCacheFlags {
 }
 
 impl LowCacheFlags {
-    /// The folder that is meant.
+    /// Finds the folder that the flags and variables mean.
     pub(crate) fn resolve(&self) -> CacheFolder {
         if self.no_cache {
             return CacheFolder::none();
@@ -56,8 +56,8 @@ impl LowCacheFlags {
 ///
 /// It never grows past 1 GiB: files that were not used for longest go first.
 ///
-/// With --json one object is printed: folder (null without one), limit in bytes, and files, each with kind, name,
-/// bytes and used (seconds since 1970); with --clear folder, and files and bytes that were removed.
+/// With --json one object is printed: folder (null without one), limit in bytes, and files, each with kind,
+/// name, bytes and used (seconds since 1970); with --clear folder, and files and bytes that were removed.
 #[derive(Debug, Args)]
 pub(crate) struct LowCache {
     /// Remove its files. Others in the same folder stay.
@@ -65,7 +65,7 @@ pub(crate) struct LowCache {
     clear: bool,
 }
 
-/// `domino cache`.
+/// The resolved command `domino cache`.
 #[derive(Debug)]
 pub(crate) struct Cache {
     clear: bool,

@@ -18,7 +18,7 @@ pub(crate) struct LowCapture {
 }
 
 impl LowCapture {
-    /// The rules.
+    /// Takes the names of the rules; refuses them without `--json`.
     pub(crate) fn resolve(self, json: bool) -> Result<Vec<String>, BadInput> {
         match self.rules.is_empty() || json {
             true => Ok(self.rules),
@@ -27,7 +27,7 @@ impl LowCapture {
     }
 }
 
-/// What is captured of texts of a grammar.
+/// A way to capture parts of the texts of a grammar.
 #[derive(Debug)]
 pub(crate) struct Capturing {
     captures: Captures,
@@ -35,7 +35,7 @@ pub(crate) struct Capturing {
 }
 
 impl Capturing {
-    /// What the grammar called `name` captures itself, and these rules; `None` if that is nothing.
+    /// Captures what the grammar called `name` marks itself, and these rules; `None` if that is nothing.
     pub(crate) fn of(name: &str, grammar: Grammar, rules: &[String]) -> Result<Option<Self>, BadInput> {
         let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
         let captures = Captures::new(&grammar, &rules, &crate::budgets::limits())
@@ -44,8 +44,8 @@ impl Capturing {
         Ok(any.then_some(Self { captures, grammar }))
     }
 
-    /// The field `captures` for a text: of one that is not whole what is decided so far; null where a budget
-    /// is used up, and the field `captures_error` says which.
+    /// Makes the field `captures` for a text: of an unfinished text, the captures that are decided. Where a
+    /// budget is used up the field is null, and the field `captures_error` names the budget.
     pub(crate) fn fields(&self, text: &[u8]) -> Map<String, Value> {
         let spelt = self.grammar.spell(text);
         let found = self.captures.of(&spelt).and_then(|found| match found {

@@ -1,7 +1,7 @@
-//! `domino check`: is a text in the language, and if not, where does it leave it?
+//! `domino check`: judges whether a text is in the language, and names the place where it leaves it.
 //!
-//! Tokens do not matter here: the vocabulary is the 256 bytes. Texts are read in pieces, so that an answer
-//! comes as soon as there is one, whatever else may follow.
+//! Tokens do not matter here: the vocabulary is the 256 bytes. Texts are read in pieces, so that the answer
+//! comes as soon as it is certain, whatever else may follow.
 
 mod begun;
 mod compare;
@@ -43,28 +43,28 @@ use crate::{
     schema, stdout, warned,
 };
 
-/// A text that takes longer makes one ask what is wrong with the grammar.
+/// Time after which a check counts as slow, so that advice on the grammar is given.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A vocabulary of the 256 bytes.
+/// Makes a vocabulary of the 256 bytes.
 pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
     let end = TokenId::new(256);
     Vocabulary::builder().all_bytes().special(end, "<end of text>").end_of_text(end).build()
 }
 
-/// What a grammar says about a text.
+/// A verdict of a grammar on a text.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// In the language.
+    /// The text is in the language.
     Complete,
-    /// All of it can follow, and more must.
+    /// The whole text may be written, and more must follow.
     Incomplete(Box<Leaving>),
-    /// It leaves the language.
+    /// The text leaves the language.
     Left(Box<Leaving>),
 }
 
 impl Verdict {
-    /// Is the text in the language, or, with `prefix`, the beginning of a text that is?
+    /// True if the text is in the language, or, with `prefix`, the beginning of a text that is.
     pub(crate) fn accepted(&self, prefix: bool) -> bool {
         match self {
             Self::Complete => true,
@@ -73,7 +73,7 @@ impl Verdict {
         }
     }
 
-    /// Where the text leaves the language or ends too early.
+    /// The place where the text leaves the language or ends too early.
     pub(crate) fn leaving(&self) -> Option<&Leaving> {
         match self {
             Self::Complete => None,
@@ -82,21 +82,21 @@ impl Verdict {
     }
 }
 
-/// Why there is no verdict.
+/// A reason why there is no verdict.
 enum Trouble {
-    /// It cannot be read.
+    /// The input cannot be read.
     Unread(BadInput),
     /// A budget was used up.
     Unanswered(Box<Unanswered>),
-    /// It is longer than so many bytes, and in the language so far.
+    /// The text is longer than this number of bytes, and in the language so far.
     TooLong(u64),
 }
 
-/// Bytes of a text that are looked at to say in the schema's words what is wrong with it.
+/// Limit on the bytes of a text that are kept to explain in the schema's words what is wrong with it.
 const EXPLAINED: u64 = 1 << 20;
 
-/// Says in the words of a schema what is wrong with a text that was refused, as far as that can be told.
-/// `schema`: its text and how it is read, if the grammar is one.
+/// Explains in the words of a schema what is wrong with a text that was refused, as far as that can be told.
+/// `schema` is its text with its options, if the grammar is a schema.
 pub(crate) fn explained(
     schema: Option<(&str, &SchemaOptions)>,
     verdict: &Verdict,
@@ -118,13 +118,13 @@ pub(crate) fn explained(
     explain::explain(schema, options, text, ended, &engine)
 }
 
-/// The field of JSON about what is wrong by a schema; none where nothing was found.
+/// Makes the field of JSON about what is wrong by a schema; no field where nothing was found.
 pub(crate) fn explained_field(faults: &[SchemaFault]) -> Map<String, Value> {
     let list = (!faults.is_empty()).then(|| ("schema_errors".to_owned(), explain::list(faults)));
     Map::from_iter(list)
 }
 
-/// Holds `text` against a grammar compiled for [`byte_vocabulary`].
+/// Judges `text` by a grammar compiled for [`byte_vocabulary`].
 pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, Box<Unanswered>> {
     let mut reading = Reading::new(grammar.constraint());
     if let Some(left) = reading.push(text)? {
@@ -133,7 +133,7 @@ pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, B
     finish(reading)
 }
 
-/// The verdict on a text that was read to its end.
+/// Gives the verdict on a text that was read to its end.
 fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
     if let Some(left) = reading.finish()? {
         return Ok(Verdict::Left(left));
@@ -175,7 +175,7 @@ fn answer(
         let found = reading.push(piece).map_err(Trouble::Unanswered)?;
         source.consume(taken);
         if let Some(found) = found {
-            // Of a file there is more to be told; whoever writes to a pipe need not be waited for.
+            // A file is read on, since more can be told about it; the writer of a pipe may never finish.
             let is_file = matches!(input, Input::File(path) if path.is_file());
             if is_file && keep > 0 {
                 let more = keep.saturating_sub(kept.len() as u64);
@@ -233,13 +233,13 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
             Err(trouble) => no_verdict(trouble, input, command.json)?,
         });
     }
-    // What could not be read is told before what could not be answered, and that before what is not in the
-    // language.
+    // Of several exit codes, unreadable input goes before a missing answer, and that before a text outside
+    // the language.
     let order = [Exit::BadInput, Exit::NoAnswer, Exit::Failure];
     Ok(order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Success))
 }
 
-/// Prints what becomes of the keywords of a schema.
+/// Prints the report on the keywords of a schema.
 pub(crate) fn report(name: &str, reports: &Reports, json: bool) -> anyhow::Result<()> {
     let mut out = stdout::lock();
     if json {
@@ -252,7 +252,7 @@ pub(crate) fn report(name: &str, reports: &Reports, json: bool) -> anyhow::Resul
     Ok(())
 }
 
-/// Says why there is no verdict on an input; the others are still checked.
+/// Tells why there is no verdict on an input; the others are still checked.
 fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exit> {
     let (told, place, exit) = match trouble {
         Trouble::Unread(error) => (failure::told(&error), Map::new(), Exit::BadInput),
@@ -318,7 +318,7 @@ fn tell(
     Ok(())
 }
 
-/// Adds fields to an object.
+/// Adds fields to an object of JSON.
 pub(crate) fn extend(object: &mut Value, fields: Map<String, Value>) {
     if let Value::Object(object) = object {
         object.extend(fields);

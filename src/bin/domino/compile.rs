@@ -1,4 +1,4 @@
-//! `domino compile`: the trees of a grammar ahead of their use, in one file.
+//! `domino compile`: grows the trees of a grammar ahead of their use and writes them into one file.
 
 use std::{
     fs,
@@ -47,7 +47,7 @@ pub(crate) struct LowCompile {
     force: bool,
 }
 
-/// `domino compile`.
+/// The resolved command `domino compile`.
 #[derive(Debug)]
 pub(crate) struct Compile {
     grammar: GrammarSource,
@@ -66,20 +66,20 @@ impl LowCompile {
     }
 }
 
-/// What a file of trees was before.
+/// The state of a file of trees before it is written.
 enum Before {
-    /// Right.
+    /// The file has the right trees.
     Whole,
-    /// Not there.
+    /// The file is not there.
     Absent,
-    /// Of no use: why.
+    /// The file is of no use, for this reason.
     Useless(String),
 }
 
 /// Compiles a grammar and keeps its trees.
 pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let vocabulary = command.tokens.vocabulary(cache)?;
-    // What is to be made anew is not to be found.
+    // With `--force` all trees are made anew, so the cache must not supply any.
     let known = if command.force { CacheFolder::none() } else { cache.clone() };
     let compiler = crate::budgets::compiler(vocabulary).terminals(command.terminals).cache(known);
     let begun = Instant::now();
@@ -124,8 +124,8 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
     Ok(Exit::Success)
 }
 
-/// Gives a grammar the trees of a file. Where that is not possible it says why on standard error, grows them,
-/// and writes the file anew.
+/// Gives a grammar the trees of a file. If the file is of no use, reports that on standard error, grows the
+/// trees, and writes the file again.
 pub(crate) fn attach(compiled: &CompiledGrammar, file: &Path, name: &str) -> Result<(), BadInput> {
     let paint = Paint::for_stderr();
     match load(compiled, file)? {
@@ -145,7 +145,7 @@ pub(crate) fn attach(compiled: &CompiledGrammar, file: &Path, name: &str) -> Res
     Ok(())
 }
 
-/// Takes trees from a file, if they are there.
+/// Takes trees from a file, if it has the right ones.
 fn load(compiled: &CompiledGrammar, file: &Path) -> Result<Before, BadInput> {
     // Devices and pipes have no end, or nothing to read.
     if fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
@@ -170,7 +170,8 @@ fn grow(compiled: &CompiledGrammar, name: &str) {
     });
 }
 
-/// Writes all trees; whoever reads the file meanwhile sees the old one or the new one. Returns its size.
+/// Writes all trees and returns the size of the file. Whoever reads the file meanwhile sees the old one or
+/// the new one, since a renaming puts it in place.
 fn write(compiled: &CompiledGrammar, file: &Path) -> anyhow::Result<u64> {
     let artefact = compiled.artefact();
     Output::prepare(file)?.write(&artefact)?;

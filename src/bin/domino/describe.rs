@@ -1,17 +1,17 @@
-//! Bytes, tokens and positions as people read them.
+//! Descriptions of bytes, tokens and positions for people.
 
 use std::ops::RangeInclusive;
 
 use domino::{Constraint, ThreadView, TokenId, Vocabulary};
 use unicode_width::UnicodeWidthChar;
 
-/// Terminals named in a message.
+/// Limit on the terminals named in a message.
 const MOST_TERMINALS: usize = 8;
-/// Threads of a state up to which their terminals are listed; to list more takes longer than the step that
+/// Limit on the threads of a state whose terminals are listed; listing more takes longer than the step that
 /// failed.
 const MOST_THREADS: usize = 1000;
 
-/// Bytes as text between quotes: UTF-8 as it is, control characters and other bytes escaped.
+/// Shows bytes as text between quotes: UTF-8 as it is, control characters and other bytes escaped.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for chunk in bytes.utf8_chunks() {
@@ -31,7 +31,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// A token by its bytes or its name.
+/// Shows a token by its bytes or its name.
 pub(crate) fn token(vocabulary: &Vocabulary, token: TokenId) -> String {
     match (vocabulary.bytes(token), vocabulary.name(token)) {
         (Some(bytes), _) => quoted(bytes),
@@ -40,7 +40,7 @@ pub(crate) fn token(vocabulary: &Vocabulary, token: TokenId) -> String {
     }
 }
 
-/// One byte: the ASCII character, or its number.
+/// Shows one byte as an ASCII character, or else by its number.
 pub(crate) fn byte(byte: u8) -> String {
     match byte {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => character(char::from(byte)),
@@ -48,7 +48,7 @@ pub(crate) fn byte(byte: u8) -> String {
     }
 }
 
-/// One character between quotes, or its number where one would not see it.
+/// Shows one character between quotes, or by its number if it is not visible.
 pub(crate) fn character(character: char) -> String {
     match character {
         '\'' => "\"'\"".to_owned(),
@@ -59,14 +59,14 @@ pub(crate) fn character(character: char) -> String {
     }
 }
 
-/// Does it have a picture of its own? Not so white space, controls, marks that join the character before,
-/// what turns the direction of text, and characters for private use.
+/// True if the character has a picture of its own. White space has none, nor have controls, marks that join
+/// the character before, marks that turn the direction of text, and characters for private use.
 pub(crate) fn is_visible(character: char) -> bool {
     let private = matches!(character, '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..);
     !private && !character.is_whitespace() && character.width().is_some_and(|width| width > 0)
 }
 
-/// Sorted bytes as ranges such as `'a'-'z'`.
+/// Shows sorted bytes as ranges such as `'a'-'z'`.
 pub(crate) fn byte_ranges(bytes: &[u8]) -> Vec<String> {
     let mut ranges: Vec<(u8, u8)> = Vec::new();
     for &byte in bytes {
@@ -96,7 +96,7 @@ fn kind(byte: u8) -> u8 {
     }
 }
 
-/// Bytes as a class of a regular expression: `a`, `[a-z_]`, `[^"]`; bytes that are not ASCII by number.
+/// Shows bytes as a class of a regular expression: `a`, `[a-z_]`, `[^"]`; bytes outside ASCII by number.
 pub(crate) fn class(ranges: &[RangeInclusive<u8>]) -> String {
     let count: usize = ranges.iter().map(RangeInclusive::len).sum();
     if count == 256 {
@@ -108,7 +108,7 @@ pub(crate) fn class(ranges: &[RangeInclusive<u8>]) -> String {
         return class_byte(*only.start());
     }
     let has = |byte: &u8| ranges.iter().any(|range| range.contains(byte));
-    // What is left out says more where most is in.
+    // A class of more than half of all bytes is shorter by what it leaves out.
     let (caret, bytes): (&str, Vec<u8>) = match count > 128 {
         true => ("^", (0..=u8::MAX).filter(|byte| !has(byte)).collect()),
         false => ("", (0..=u8::MAX).filter(has).collect()),
@@ -133,7 +133,7 @@ fn class_byte(byte: u8) -> String {
     }
 }
 
-/// A name without control characters, which regular expressions may have in them.
+/// Escapes the control characters of a name, which regular expressions may contain.
 pub(crate) fn one_line(name: &str) -> String {
     let show = |character: char| match character.is_control() {
         true => character.escape_default().to_string(),
@@ -142,7 +142,7 @@ pub(crate) fn one_line(name: &str) -> String {
     name.chars().map(show).collect()
 }
 
-/// The terminals that a state is in or waits for, unless there are too many to look at.
+/// Names the terminals that a state is in or waits for, unless there are too many to look at.
 pub(crate) fn terminals_of(state: &Constraint) -> Vec<String> {
     match state.state_sizes().threads {
         ..=MOST_THREADS => terminals(&state.threads()),
@@ -150,7 +150,7 @@ pub(crate) fn terminals_of(state: &Constraint) -> Vec<String> {
     }
 }
 
-/// The terminals that threads are in or wait for, each once, at most [`MOST_TERMINALS`].
+/// Names the terminals that threads are in or wait for, each once, at most [`MOST_TERMINALS`].
 fn terminals(threads: &[ThreadView]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for thread in threads {

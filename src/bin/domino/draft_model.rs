@@ -44,7 +44,7 @@ enum Mask {
     Off,
 }
 
-/// A draft model that is to be loaded.
+/// A draft model that is not loaded yet.
 #[derive(Debug)]
 pub(crate) struct WantedDraft {
     name: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) struct WantedDraft {
 }
 
 impl LowDraftModel {
-    /// What was asked for.
+    /// Reads the flags as a draft model, if they name one.
     pub(crate) fn resolve(self) -> Option<WantedDraft> {
         let mask = match self.draft_mask {
             Mask::On => DraftMask::On,
@@ -62,11 +62,11 @@ impl LowDraftModel {
     }
 }
 
-/// A draft model that can be asked how its guesses went.
+/// A loaded draft model that can be asked for the tally of its guesses.
 pub(crate) type Drafting = Arc<Mutex<DraftModel<Runner>>>;
 
 impl WantedDraft {
-    /// Loads it, for texts of a model of this vocabulary and tokenizer.
+    /// Loads the draft model for texts of a model of this vocabulary and tokenizer.
     pub(crate) fn load(
         &self,
         card: Card,
@@ -86,12 +86,12 @@ impl WantedDraft {
     }
 }
 
-/// How its guesses went.
+/// Reads the tally of a draft model's guesses.
 pub(crate) fn tally(draft: &Drafting) -> DraftTally {
     draft.lock().unwrap_or_else(PoisonError::into_inner).tally()
 }
 
-/// What `--json` prints as `draft_model`.
+/// Makes the object that `--json` prints as `draft_model`.
 pub(crate) fn object(tally: DraftTally) -> Value {
     let DraftTally { guessed, judged, right, .. } = tally;
     json!({ "guessed": guessed, "judged": judged, "right": right })

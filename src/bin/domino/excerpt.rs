@@ -1,16 +1,17 @@
-//! One line of a text with a character pointed at, by the columns that a terminal gives each character.
+//! An excerpt of one line of a text, with a caret under one character.
 //!
-//! East Asian characters take two columns and combining marks none (UAX #11, crate `unicode-width`).
+//! Columns are those of a terminal: East Asian characters take two and combining marks none (UAX #11, crate
+//! `unicode-width`).
 
 use unicode_width::UnicodeWidthStr;
 
 /// Columns shown before the caret and after it.
 const BEFORE: usize = 60;
 const AFTER: usize = 40;
-/// Stands for what was cut off.
+/// The mark for a part that was cut off.
 const CUT: char = '\u{2026}';
 
-/// The line and the caret under it.
+/// A line, and the caret under it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) line: String,
@@ -18,9 +19,9 @@ pub(crate) struct Excerpt {
 }
 
 impl Excerpt {
-    /// Of a line that was `before` up to a character and is `rest` from it on, as far as either was read;
-    /// `marked` is the length of the character in bytes, or 0 at the end of the text. `whole`: does the line
-    /// begin with `before`?
+    /// Makes the excerpt of a line that reads `before` up to a character and `rest` from it on, as far as
+    /// either was read. `marked` is the length of the character in bytes, 0 at the end of the text; `whole`
+    /// is true if the line begins with `before`.
     pub(crate) fn new(before: &[u8], whole: bool, rest: &[u8], marked: usize) -> Self {
         let end = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
         // A line feed that is pointed at has a picture; one that ends the line has none.
@@ -41,19 +42,19 @@ impl Excerpt {
     }
 }
 
-/// The longest part at the end of at most so many columns.
+/// The longest part at the end of a text that takes at most `columns`.
 fn last_columns(text: &str, columns: usize) -> &str {
     let starts = text.char_indices().map(|(at, _)| &text[at..]);
     starts.into_iter().find(|part| part.width() <= columns).unwrap_or_default()
 }
 
-/// The longest part at the beginning of at most so many columns.
+/// The longest part at the beginning of a text that takes at most `columns`.
 fn first_columns(text: &str, columns: usize) -> &str {
     let ends = text.char_indices().map(|(at, character)| &text[..at + character.len_utf8()]);
     ends.take_while(|part| part.width() <= columns).last().unwrap_or_default()
 }
 
-/// As text that does not move the cursor; what is no UTF-8 is replaced.
+/// Shows bytes as text that does not move the cursor; bytes that are not UTF-8 are replaced.
 fn shown(bytes: &[u8]) -> String {
     let picture = |character: char| match character {
         '\t' => ' ',

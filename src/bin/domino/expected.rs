@@ -1,4 +1,4 @@
-//! What could follow a place in a text, in words: characters and classes of them, the most telling first.
+//! Descriptions of what could follow a place in a text: characters and classes of them, most telling first.
 
 use std::ops::RangeInclusive;
 
@@ -6,27 +6,27 @@ use domino::{Constraint, StepError};
 
 use crate::describe;
 
-/// Characters and classes named in a message.
+/// Limit on the characters and classes named in a message.
 const MOST: usize = 12;
-/// Places of the grammar that are looked at for them; a class takes up to a few dozen.
+/// Limit on the places of the grammar that are searched for them; a class takes up to a few dozen.
 const PLACES: usize = 2048;
-/// Exceptions up to which it is said what cannot follow, where nearly everything can.
+/// Limit on the exceptions that are named where nearly everything can follow.
 const MOST_EXCEPTIONS: usize = 6;
-/// Characters that such exceptions have together.
+/// Limit on the characters that such exceptions have together.
 const FEW: u32 = 1024;
 
-/// What could follow.
+/// The characters and classes that could follow a text.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     /// Characters and classes such as `'a'-'z'`, at most [`MOST`].
     pub(crate) named: Vec<String>,
-    /// How many more there are.
+    /// Number of those that are not named.
     pub(crate) more: usize,
 }
 
 impl Expected {
-    /// What could follow the text of `state`. A budget that is used up must not hide that the text is wrong:
-    /// then less is known.
+    /// Finds what could follow the text of `state`. If a budget is used up, the names say so: the text is
+    /// wrong all the same, and that must be told.
     pub(crate) fn after(state: &mut Constraint) -> Self {
         let mut named: Vec<String> =
             state.is_complete().then(|| "the end of the text".to_owned()).into_iter().collect();
@@ -39,7 +39,7 @@ impl Expected {
         Self { named, more }
     }
 
-    /// One line.
+    /// Joins the names in one line.
     pub(crate) fn line(&self) -> String {
         match (self.named.is_empty(), self.more) {
             (true, _) => "nothing".to_owned(),
@@ -56,37 +56,37 @@ fn characters(state: &mut Constraint) -> Result<Vec<String>, StepError> {
         named.push("more characters that are not ASCII".to_owned());
         return Ok(named);
     }
-    // Bytes that begin no character that could follow: grammars may be about bytes.
+    // A grammar may be about bytes: add those that could follow and begin no character that could.
     let mut bytes = state.next_bytes()?;
     bytes.retain(|&byte| !begins_one(byte, &next.ranges));
     named.extend(describe::byte_ranges(&bytes));
     Ok(named)
 }
 
-/// Does `byte` begin the encoding of a character in `ranges`?
+/// True if `byte` begins the encoding of a character in `ranges`.
 fn begins_one(byte: u8, ranges: &[RangeInclusive<char>]) -> bool {
     let lead = |character: char| character.encode_utf8(&mut [0; 4]).as_bytes()[0];
-    // Leads ascend with characters. Between those of one byte and of more are bytes that begin none.
+    // First bytes ascend with characters; those from 0x80 to 0xC1 begin none.
     !(0x80..0xC2).contains(&byte)
         && ranges.iter().any(|range| (lead(*range.start())..=lead(*range.end())).contains(&byte))
 }
 
-/// How telling a name is, the most telling first.
+/// The rank of a name by how telling it is, the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// One visible character of ASCII.
+    /// A single visible character of ASCII.
     One,
-    /// Digits or letters of ASCII.
+    /// A range of digits or letters of ASCII.
     Class,
-    /// Another visible character.
+    /// A visible character outside ASCII.
     Other,
-    /// Further characters from one to another.
+    /// A range of other characters.
     Range,
-    /// White space and what has no picture.
+    /// White space and characters without a picture.
     Blank,
 }
 
-/// Names for ascending ranges.
+/// Names ascending ranges.
 fn name(ranges: &[RangeInclusive<char>]) -> Vec<String> {
     let others = complement(ranges);
     let except = ranked(&others);
@@ -103,12 +103,12 @@ fn name(ranges: &[RangeInclusive<char>]) -> Vec<String> {
 fn ranked(ranges: &[RangeInclusive<char>]) -> Vec<String> {
     let mut names: Vec<(Rank, String)> =
         ranges.iter().flat_map(split).flat_map(|range| show(&range)).collect();
-    // Stable: equally telling ones stay in their order.
+    // The sort is stable: names of one rank stay in their order.
     names.sort_by_key(|(rank, _)| *rank);
     names.into_iter().map(|(_, name)| name).collect()
 }
 
-/// All characters that are in none of the ascending ranges.
+/// The ranges of all characters that are in none of these ascending ranges.
 fn complement(ranges: &[RangeInclusive<char>]) -> Vec<RangeInclusive<char>> {
     let mut left = Vec::new();
     let mut from = Some('\0');
@@ -124,7 +124,7 @@ fn complement(ranges: &[RangeInclusive<char>]) -> Vec<RangeInclusive<char>> {
     left
 }
 
-/// The character before, surrogates left out.
+/// The character before this one, surrogates left out.
 fn before(character: char) -> Option<char> {
     ('\0'..=character).rev().nth(1)
 }
@@ -137,7 +137,7 @@ fn size(range: &RangeInclusive<char>) -> u32 {
     u32::from(*range.end()) - u32::from(*range.start()) + 1
 }
 
-/// Parts of a range that mean something: they end at the borders between kinds of ASCII characters.
+/// Cuts a range into parts that mean something: they end at the borders between kinds of ASCII characters.
 fn split(range: &RangeInclusive<char>) -> Vec<RangeInclusive<char>> {
     const BORDERS: [RangeInclusive<char>; 10] = [
         '\0'..='\u{1F}',
@@ -156,7 +156,7 @@ fn split(range: &RangeInclusive<char>) -> Vec<RangeInclusive<char>> {
     kinds.map(part).filter(|part| !part.is_empty()).collect()
 }
 
-/// The names of a part: two for two characters, otherwise one.
+/// Names a part: two names for two characters, otherwise one.
 fn show(part: &RangeInclusive<char>) -> Vec<(Rank, String)> {
     let (start, end) = (*part.start(), *part.end());
     let one = |character: char| {

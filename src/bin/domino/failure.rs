@@ -1,4 +1,4 @@
-//! How the program ends, and how it tells what went wrong: one sentence, and one hint.
+//! Exit codes, and error messages of one sentence and one hint.
 //!
 //! Bad input (flags, files, grammars, tokenizers, models) is [`BadInput`] and ends with 2, a budget that is
 //! used up with 4; every other error ends with 1.
@@ -19,27 +19,27 @@ use domino::{
 
 use crate::{describe, stdout};
 
-/// Exit codes, the same for every command.
+/// Exit codes, which mean the same in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; the text is in the language.
+    /// The work is done; the text is in the language.
     Success,
     /// The text is not in the language, or the work failed.
     Failure,
-    /// Flags or input that cannot be used.
+    /// Flags or input cannot be used.
     BadInput,
     /// The generated text was cut by `--max-tokens`.
     Cut,
-    /// No answer: a budget was used up.
+    /// A budget was used up, so there is no answer.
     NoAnswer,
-    /// Ended by Ctrl-C.
+    /// Ctrl-C ended the run.
     Interrupted,
-    /// Whoever read standard output went away.
+    /// The reader of standard output went away.
     ClosedPipe,
 }
 
 impl Exit {
-    /// The number the shell sees.
+    /// The number that the shell sees.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -48,12 +48,12 @@ impl Exit {
             Self::Cut => 3,
             Self::NoAnswer => 4,
             Self::Interrupted => 130,
-            // As if by SIGPIPE.
+            // The number that shells show for SIGPIPE.
             Self::ClosedPipe => 141,
         }
     }
 
-    /// What an error ends with.
+    /// Chooses the exit code for an error.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         let closed = |cause: &(dyn Error + 'static)| {
             cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -67,21 +67,21 @@ impl Exit {
     }
 }
 
-/// Was `--quiet` given?
+/// True if `--quiet` was given.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Has nothing said on standard error from now on but errors, if that is wanted.
+/// Silences everything but errors on standard error from now on, if `quiet`.
 pub(crate) fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
-/// Is nothing but errors to be said on standard error?
+/// True if standard error gets nothing but errors.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints a line on standard error, not with `--quiet`. Whoever closed it wants to read no more: that is not
-/// the program's failure.
+/// Prints a line on standard error, unless `--quiet` was given. If standard error is closed nobody wants the
+/// line, so that is no failure.
 macro_rules! note {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -92,7 +92,7 @@ macro_rules! note {
 }
 pub(crate) use note;
 
-/// Input that cannot be used.
+/// A complaint about input that cannot be used.
 #[derive(Debug)]
 pub(crate) struct BadInput {
     message: String,
@@ -100,18 +100,18 @@ pub(crate) struct BadInput {
 }
 
 impl BadInput {
-    /// Says what is wrong.
+    /// Makes an error that says what is wrong.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    /// Says what is wrong with `name`, as an error of the library says it.
+    /// Makes an error about `name` from an error of the library.
     pub(crate) fn in_file(name: &str, error: &(dyn Error + 'static)) -> Self {
         let Told { sentence, hint } = told(error);
         Self { message: format!("{name}: {sentence}"), hint }
     }
 
-    /// Says what an error of the library says.
+    /// Makes an error from an error of the library.
     #[cfg_attr(
         not(feature = "experiments"),
         expect(dead_code, reason = "only experiments pass errors on as they are")
@@ -121,12 +121,12 @@ impl BadInput {
         Self { message: sentence, hint }
     }
 
-    /// Says what it is about.
+    /// Puts the name of the thing in question before the message.
     pub(crate) fn about(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 
-    /// Says what to do about it.
+    /// Adds advice on what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -141,12 +141,12 @@ impl fmt::Display for BadInput {
 
 impl Error for BadInput {}
 
-/// An error in words.
+/// An error in words for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// What went wrong.
+    /// A sentence that says what went wrong.
     pub(crate) sentence: String,
-    /// What to do about it.
+    /// Advice on what to do about it.
     pub(crate) hint: Option<String>,
 }
 
@@ -157,7 +157,7 @@ impl From<ChatError> for BadInput {
 }
 
 impl Told {
-    /// Prints it on standard error.
+    /// Prints the sentence and the hint on standard error.
     pub(crate) fn print(&self) {
         let paint = Paint::for_stderr();
         // As for notes, a reader who has gone is no failure.
@@ -167,7 +167,7 @@ impl Told {
         }
     }
 
-    /// Both, for an answer that has but one place for it.
+    /// Joins sentence and hint, for an answer with only one place for both.
     pub(crate) fn line(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; hint: {hint}", self.sentence),
@@ -176,14 +176,14 @@ impl Told {
     }
 }
 
-/// What the library puts between an error and its hint.
+/// The mark that the library puts between an error and its hint.
 const HINT: &str = "\nhint: ";
 
-/// What names a field of the library's limits.
+/// The beginning of the name of a field of the library's limits.
 const FIELD: &str = "`Limits::";
 
-/// An error and its causes, each thing said once. A hint for users of the library gives way to one for users
-/// of the program.
+/// Puts an error and its causes into words, each thing said once. A hint for users of the library gives way
+/// to one for users of the program.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> Told {
     let mut sentence = String::new();
     let mut hint = None;
@@ -217,8 +217,8 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> Told {
     Told { sentence, hint }
 }
 
-/// The error of a step as [`told`], for a caller who has a better name for its place in the text than a count
-/// of bytes. `state`: where the step began, whose terminals say where in the grammar that is if no rule does.
+/// Puts the error of a step into words as [`told`] does, for a caller who has a better name for its place in
+/// the text than a count of bytes. The step began in `state`, whose terminals are named if no rule is known.
 pub(crate) fn told_in_place(error: &StepError, state: &Constraint) -> Told {
     let mut told = told(error);
     if let Some((limit, place)) = step_budget(error) {
@@ -230,7 +230,7 @@ pub(crate) fn told_in_place(error: &StepError, state: &Constraint) -> Told {
     told
 }
 
-/// The terminals of a state, at the end of a sentence.
+/// Names the terminals of a state, for the end of a sentence.
 pub(crate) fn in_terminals(state: &Constraint) -> String {
     match &*describe::terminals_of(state) {
         [] => String::new(),
@@ -238,7 +238,7 @@ pub(crate) fn in_terminals(state: &Constraint) -> String {
     }
 }
 
-/// The budget that ended a step, and where.
+/// The budget that ended a step, with the place.
 fn step_budget(error: &StepError) -> Option<(&LimitExceeded, &TextPlace)> {
     match (error.kind(), error.place()) {
         (StepErrorKind::Limit(limit), Some(place)) => Some((limit, place)),
@@ -246,7 +246,7 @@ fn step_budget(error: &StepError) -> Option<(&LimitExceeded, &TextPlace)> {
     }
 }
 
-/// The rules of a place, after a comma.
+/// Names the rules of a place, for the end of a sentence.
 fn in_rules(place: &TextPlace) -> String {
     let names: Vec<String> =
         place.rules.iter().map(|name| format!("`{}`", describe::one_line(name))).collect();
@@ -257,7 +257,7 @@ fn in_rules(place: &TextPlace) -> String {
     }
 }
 
-/// What a user of the program can do about a budget.
+/// Advises a user of the program on a budget that is used up.
 fn advice(budget: Budget) -> String {
     let grammar = budget.advice();
     match budget {
@@ -276,8 +276,8 @@ fn advice(budget: Budget) -> String {
     }
 }
 
-/// Tells about `error` on standard error, and as an object on standard output if `json`. `failure`: what an
-/// error that has no code of its own ends with.
+/// Reports `error` on standard error, and as an object on standard output if `json`. An error without a code
+/// of its own ends with `failure`.
 pub(crate) fn report(error: &anyhow::Error, json: bool, failure: Exit) -> ExitCode {
     let exit = Some(Exit::of(error)).filter(|exit| *exit != Exit::Failure).unwrap_or(failure);
     if exit != Exit::ClosedPipe {
@@ -295,39 +295,39 @@ pub(crate) fn report(error: &anyhow::Error, json: bool, failure: Exit) -> ExitCo
     ExitCode::from(exit.code())
 }
 
-/// Colours, if the reader is a person who wants them.
+/// A painter that colours words if its reader is a person who wants that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     on: bool,
 }
 
 impl Paint {
-    /// For standard error.
+    /// Makes the painter for standard error.
     pub(crate) fn for_stderr() -> Self {
         Self { on: io::stderr().is_terminal() && wanted() }
     }
 
-    /// For standard output.
+    /// Makes the painter for standard output.
     pub(crate) fn for_stdout() -> Self {
         Self { on: io::stdout().is_terminal() && wanted() }
     }
 
-    /// Is there colour at all?
+    /// True if it colours anything.
     pub(crate) fn is_on(self) -> bool {
         self.on
     }
 
-    /// `text` in red.
+    /// Paints `text` red.
     pub(crate) fn red(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// `text` in green.
+    /// Paints `text` green.
     pub(crate) fn green(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// `text` in cyan.
+    /// Paints `text` cyan.
     pub(crate) fn cyan(self, text: &str) -> String {
         self.paint("36", text)
     }
@@ -348,7 +348,7 @@ mod tests {
 
     use super::*;
 
-    /// A budget of the library, which names a field of `Limits` in its hint.
+    /// Makes an error about a budget of the library, which names a field of `Limits` in its hint.
     fn limited() -> anyhow::Error {
         let grammar = r#"root ::= "a" root "b" | "c""#;
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
@@ -373,7 +373,7 @@ mod tests {
             "{hint:?}"
         );
         assert_eq!(Exit::of(&error), Exit::NoAnswer);
-        // One that is the user's to mend stays so.
+        // A hint for the user of the program stays as it is.
         let bad = BadInput::in_file("x.regex", limited().as_ref());
         assert_eq!(told(&bad).hint, hint);
         assert_eq!(Exit::of(&bad.into()), Exit::BadInput);

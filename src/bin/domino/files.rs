@@ -1,20 +1,20 @@
-//! Files as people save them: with or without a byte order mark, in UTF-8.
+//! Files as people save them: in UTF-8, with or without a byte order mark.
 
 use std::path::Path;
 
 use crate::failure::BadInput;
 
-/// The bytes of a file.
+/// Reads the bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, BadInput> {
     std::fs::read(path).map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub(crate) fn read_text(path: &Path) -> Result<String, BadInput> {
     text(read(path)?, &path.display().to_string())
 }
 
-/// The text that bytes called `name` are, without a byte order mark.
+/// Reads bytes called `name` as UTF-8, and drops a byte order mark.
 pub(crate) fn text(bytes: Vec<u8>, name: &str) -> Result<String, BadInput> {
     let is_utf_16 = bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF");
     let mut text = String::from_utf8(bytes).map_err(|error| {

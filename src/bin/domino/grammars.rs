@@ -1,4 +1,4 @@
-//! `domino grammars`: the grammars that come with the program.
+//! `domino grammars`: lists the grammars that come with the program.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ pub(crate) struct LowGrammars {
     name: Option<String>,
 }
 
-/// `domino grammars`.
+/// The resolved command `domino grammars`.
 #[derive(Debug)]
 pub(crate) struct Grammars {
     show: Option<&'static Shipped>,
@@ -37,7 +37,7 @@ impl LowGrammars {
     }
 }
 
-/// Lists them, or prints one.
+/// Lists the grammars, or prints one.
 pub(crate) fn run(command: &Grammars) -> anyhow::Result<Exit> {
     let mut out = stdout::lock();
     if let Some(shipped) = command.show {

@@ -1,10 +1,10 @@
-//! Where texts come from: a file, or standard input.
+//! Sources of texts: files and standard input.
 
 use std::path::PathBuf;
 
 use crate::failure::BadInput;
 
-/// Where bytes come from.
+/// A source of bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
     Stdin,
@@ -12,12 +12,12 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// What a path on the command line means; - is standard input.
+    /// Takes a path on the command line as an input; `-` is standard input.
     pub(crate) fn new(path: PathBuf) -> Self {
         if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
     }
 
-    /// What to call it in messages.
+    /// The name of the input in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_owned(),
@@ -25,7 +25,7 @@ impl Input {
         }
     }
 
-    /// Opens it.
+    /// Opens the input for reading.
     pub(crate) fn open(&self) -> Result<Box<dyn std::io::BufRead>, BadInput> {
         match self {
             Self::Stdin => Ok(Box::new(std::io::stdin().lock())),
@@ -36,7 +36,7 @@ impl Input {
         }
     }
 
-    /// All its bytes.
+    /// Reads all bytes of the input.
     pub(crate) fn read(&self) -> Result<Vec<u8>, BadInput> {
         let mut bytes = Vec::new();
         self.open()?

@@ -1,7 +1,7 @@
-//! Ctrl-C.
+//! The handling of Ctrl-C.
 //!
-//! While someone watches, the first Ctrl-C only raises a flag, so that what there is can be printed; the
-//! second one, or one that nobody watches for, ends the program at once.
+//! While someone watches, the first Ctrl-C only raises a flag, so that what there is can be printed. The
+//! second one, or any that nobody watches for, ends the program at once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -23,12 +23,12 @@ pub(crate) fn install() {
     }
 }
 
-/// From now on [`pressed`] is looked at often.
+/// Promises that [`pressed`] is looked at often from now on.
 pub(crate) fn watch() {
     WATCHED.store(true, Ordering::SeqCst);
 }
 
-/// Was Ctrl-C pressed?
+/// True if Ctrl-C was pressed.
 pub(crate) fn pressed() -> bool {
     PRESSED.load(Ordering::SeqCst) > 0
 }

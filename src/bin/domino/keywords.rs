@@ -1,4 +1,4 @@
-//! What becomes of each keyword of a JSON Schema, for people and as JSON.
+//! Reports on the keywords of JSON Schemas, for people and as JSON.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Prints them: a line for each keyword, after a line with counts.
+    /// Prints the reports: a line with counts, then a line for each keyword.
     pub(crate) fn print(&self, name: &str, out: &mut impl Write) -> io::Result<()> {
         let paint = Paint::for_stdout();
         for (function, report) in &self.list {
@@ -41,7 +41,7 @@ impl Reports {
         Ok(())
     }
 
-    /// They as fields of an object: `keywords` and `counts`, or `functions` with these.
+    /// Makes fields of an object: `keywords` and `counts`, or `functions` with these.
     pub(crate) fn fields(&self) -> Map<String, Value> {
         let of_function = |(function, report): &(Option<String>, SchemaReport)| {
             let mut object = fields(report);
@@ -58,7 +58,7 @@ impl Reports {
     }
 }
 
-/// A report as fields of an object.
+/// Makes fields of an object from a report.
 fn fields(report: &SchemaReport) -> Map<String, Value> {
     let counts = KeywordStatus::ALL.map(|status| (status.name().to_owned(), json!(report.count(status))));
     Map::from_iter([
@@ -68,7 +68,7 @@ fn fields(report: &SchemaReport) -> Map<String, Value> {
     ])
 }
 
-/// The keywords of a report as JSON.
+/// Lists the keywords of a report as JSON.
 fn list(report: &SchemaReport) -> Vec<Value> {
     let one = |keyword: &KeywordReport| {
         let KeywordReport { pointer, keyword, status, note, .. } = keyword;

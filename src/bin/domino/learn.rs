@@ -1,4 +1,4 @@
-//! `domino learn`: counts for speculation, from runs of a model or from texts that are there.
+//! `domino learn`: learns counts for speculation, from runs of a model or from given texts.
 
 use std::{
     io::{self, Write},
@@ -38,12 +38,13 @@ use crate::{
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.
 ///
-/// From runs of the model: each prompt in turn is gone on from, and the model's probabilities are learnt at every
-/// token. A few runs will do for texts with much form; more is better. Or from texts of the language, of which only
-/// the tokens are learnt.
+/// From runs of the model: each prompt in turn is gone on from, and the model's probabilities are learnt at
+/// every token. A few runs will do for texts with much form; more is better. Or from texts of the language,
+/// of which only the tokens are learnt.
 ///
-/// The counts go to a file, for this grammar, this vocabulary and this version of the program, with a checksum;
-/// `domino generate --prior FILE` takes it from there. Ctrl-C ends the learning; what was learnt is kept.
+/// The counts go to a file, for this grammar, this vocabulary and this version of the program, with a
+/// checksum; `domino generate --prior FILE` takes it from there. Ctrl-C ends the learning; what was learnt is
+/// kept.
 #[derive(Debug, Args)]
 pub(crate) struct LowLearn {
     #[command(flatten)]
@@ -87,16 +88,16 @@ pub(crate) struct LowLearn {
     show: Option<PathBuf>,
 }
 
-/// `domino learn`.
+/// The resolved command `domino learn`.
 #[derive(Debug)]
 pub(crate) enum Learn {
-    /// Say what a file knows.
+    /// Show what a file knows.
     Show { file: PathBuf, json: bool },
-    /// Learn.
+    /// Learn from runs or texts.
     From(Box<Lesson>),
 }
 
-/// What to learn from, and where it goes.
+/// A lesson: what to learn from, and the file for what is learnt.
 #[derive(Debug)]
 pub(crate) struct Lesson {
     grammar: GrammarSource,
@@ -167,7 +168,7 @@ pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> 
 }
 
 impl Lesson {
-    /// What the file knows that is to be added to.
+    /// Reads what the file to be added to knows already.
     fn known(&self, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
         let prior = load(&self.out, grammar)?;
         if prior.lookahead() == self.reach.lookahead {
@@ -206,7 +207,7 @@ impl Lesson {
         Ok(if interrupt::pressed() { Exit::Interrupted } else { Exit::Success })
     }
 
-    /// What is learnt from runs of the model, as many as there were until Ctrl-C.
+    /// Learns from runs of the model; after Ctrl-C, from those done so far.
     fn learn_runs(
         &self,
         prior: Prior,
@@ -246,7 +247,7 @@ impl Lesson {
         Ok(known(&learner))
     }
 
-    /// What is learnt from texts, as many as there were until Ctrl-C.
+    /// Learns from texts; after Ctrl-C, from those done so far.
     fn learn_texts(
         &self,
         prior: Prior,
@@ -269,7 +270,7 @@ impl Lesson {
             let mut sequence = prompt_tokens(tokenizer, "", grammar.vocabulary())?;
             let mut at = 0;
             for token in tokenizer.encode(text, false)? {
-                // Some tokenizers put a space before a text, which is not there.
+                // Some tokenizers put a space before a text, which the text does not have.
                 let spelt = grammar.vocabulary().bytes(token).unwrap_or_default();
                 let there = bytes[at..].starts_with(spelt);
                 if !there && at == 0 {
@@ -298,7 +299,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Says what a prior knows.
+/// Prints what a prior knows.
 fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
     let mut out = stdout::lock();
     let PriorSummary { label, grammar, vocabulary, observed, levels, guesses, right, .. } = summary;

@@ -1,4 +1,4 @@
-//! What the library has to say, on standard error: warnings in the program's own manner, or all that `RUST_LOG` asks
+//! Events of the library on standard error: warnings in the program's own manner, or all that `RUST_LOG` asks
 //! for.
 
 use std::{env, fmt, io};
@@ -12,7 +12,7 @@ use tracing_subscriber::{
 
 use crate::failure::{self, Paint};
 
-/// Without `RUST_LOG`.
+/// The filter of events if `RUST_LOG` is not set.
 const DEFAULT: &str = "error,domino=warn";
 
 /// Shows events from now on.
@@ -27,7 +27,7 @@ pub(crate) fn install() {
     }
 }
 
-/// `warning: ` and what is said, as errors are told.
+/// A format of events: `warning: ` and the message, as errors are told.
 struct Plain {
     paint: Paint,
 }

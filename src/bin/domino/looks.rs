@@ -1,11 +1,10 @@
-//! What a file looks like that was read as something else: for error messages alone, nothing is read by it.
+//! Guesses at the true kind of a file that was misread, for error messages only; nothing is read by them.
 
 use serde_json::{Map, Value};
 
 use crate::{failure::BadInput, notation::Notation};
 
-/// Keywords by which a JSON Schema is known; those that other files have too (`type`, `title`) tell nothing
-/// alone.
+/// Keywords that tell a JSON Schema. Those that other files have too (`type`, `title`) are left out.
 const TELLING: [&str; 16] = [
     "$schema",
     "$ref",
@@ -28,14 +27,14 @@ const TELLING: [&str; 16] = [
 /// The values of `type` in a JSON Schema.
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
-/// What a text looks like, and what to do with it.
+/// A kind of file that a text looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// A grammar in a notation.
+    /// A grammar in this notation.
     Grammar(Notation),
     /// A list of functions, as OpenAI's API has it, or MCP.
     Tools,
-    /// Functions that stand in no list: one alone, or the answer of an MCP server.
+    /// Functions outside a list: one alone, or the answer of an MCP server.
     LooseTools,
     /// A `response_format` of OpenAI's API with a schema in it.
     ResponseFormat,
@@ -46,7 +45,7 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    /// What the text looks like, if that is clear. Linear.
+    /// Guesses the kind of a text, if that is clear. Linear.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = text.trim_start_matches('\u{FEFF}').trim();
         if text.starts_with(['{', '[']) {
@@ -92,12 +91,12 @@ impl Look {
         is_loose.then_some(Self::LooseTools)
     }
 
-    /// Is it surely no JSON Schema, although every object can be read as one?
+    /// True if the text is surely no JSON Schema, although every object can be read as one.
     pub(crate) fn is_no_schema(self) -> bool {
         !matches!(self, Self::Grammar(_))
     }
 
-    /// Is a text in this notation what it looks like?
+    /// True if a text in this notation has this look.
     pub(crate) fn is(self, notation: Notation) -> bool {
         let kind = |notation| match notation {
             Notation::LarkGreedy => Notation::Lark,
@@ -107,14 +106,14 @@ impl Look {
         matches!(self, Self::Grammar(looks) if kind(looks) == kind(notation))
     }
 
-    /// The error of the file `name`, which was read in `notation`.
+    /// Makes the error for the file `name`, which was read in `notation`.
     pub(crate) fn mistaken(self, name: &str, notation: Notation) -> BadInput {
         let (look, read_as) = (self.name(), notation.in_words());
         BadInput::new(format!("{name}: this looks like {look}, and was read as {read_as}"))
             .hint(self.advice())
     }
 
-    /// A name of the kind of file, with an article.
+    /// The name of the kind of file, with an article.
     fn name(self) -> &'static str {
         match self {
             Self::Grammar(notation) => notation.in_words(),
@@ -126,7 +125,7 @@ impl Look {
         }
     }
 
-    /// Advice to whoever gave such a file.
+    /// Advice for whoever gave such a file.
     fn advice(self) -> String {
         match self {
             Self::Grammar(Notation::JsonSchema) => {
@@ -148,7 +147,7 @@ impl Look {
     }
 }
 
-/// Is it a function that a model may call?
+/// True if the value is a function that a model may call.
 fn is_tool(one: &Value) -> bool {
     one.as_object().is_some_and(is_tool_of)
 }
@@ -162,14 +161,14 @@ fn is_tool_of(one: &Map<String, Value>) -> bool {
     named(one) && told.into_iter().any(|key| one.contains_key(key))
 }
 
-/// A schema with a mistake in its JSON, such as a comment or a last comma.
+/// Recognises a schema with a mistake in its JSON, such as a comment or a last comma.
 fn of_broken_json(text: &str) -> Option<Look> {
     let telling = ["\"$schema\"", "\"properties\"", "\"type\"", "\"anyOf\"", "\"enum\""];
     let is_schema = text.starts_with('{') && telling.into_iter().any(|keyword| text.contains(keyword));
     is_schema.then_some(Look::Grammar(Notation::JsonSchema))
 }
 
-/// A grammar of rules, by how the first of them begin.
+/// Recognises a grammar of rules by how the first of them begin.
 fn of_rules(text: &str) -> Option<Notation> {
     let code = text.lines().map(str::trim_start).filter(|line| !line.is_empty());
     for line in code.filter(|line| !line.starts_with('#') && !line.starts_with("//")).take(20) {

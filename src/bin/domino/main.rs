@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     let failure = args.failure();
     let command = args.install_budgets().and_then(|()| args.resolve());
     let ended = command.map_err(Into::into).and_then(|command| run(&command, &cache));
-    // What the last line left behind must not be lost in silence.
+    // The buffer of standard output is written now, since an error would be lost when the program ends.
     match ended.and_then(|exit| Ok(stdout::lock().flush().map(|()| exit)?)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => failure::report(&error, json, failure),

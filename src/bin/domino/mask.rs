@@ -1,4 +1,4 @@
-//! `domino mask`: what may follow a text.
+//! `domino mask`: shows what may follow a text.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::{
     stdout, warned,
 };
 
-/// Tokens and threads shown unless all are asked for.
+/// Limit on the tokens and threads shown, unless all are asked for.
 const MOST_SHOWN: usize = 50;
 
 /// Advances by the text and shows the state.
@@ -63,7 +63,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// A budget was used up.
+/// Reports that a budget was used up.
 fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
     if command.json {
         writeln!(stdout::lock(), "{}", json!({ "error": told.sentence, "hint": told.hint }))?;
@@ -72,7 +72,7 @@ fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
     Ok(Exit::NoAnswer)
 }
 
-/// The text itself cannot be written.
+/// Reports that the text itself cannot be written.
 fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow::Result<Exit> {
     let what = format!("the text cannot be continued: {}", leaving.what);
     if command.json {

@@ -1,4 +1,4 @@
-//! `--model`: a folder, a GGUF file or a model on the hub -> where its files lie.
+//! `--model`: finds the files of a model, given a folder, a GGUF file or the name of a model on the hub.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{failure::BadInput, progress};
 
-/// The model that is used if none is named, and found in the places of [`default_model`].
+/// The folder of the model that is used if none is named, found in the places of [`default_model`].
 const DEFAULT_MODEL: &str = "models/domino-small";
 
 /// The variable that names a model where no flag does.
@@ -51,7 +51,7 @@ fn is_gguf(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
 }
 
-/// The one GGUF file of a folder that is no checkpoint itself.
+/// The only GGUF file of a folder that is no checkpoint itself.
 fn only_gguf(folder: &Path) -> Option<PathBuf> {
     if folder.join("config.json").exists() {
         return None;
@@ -61,7 +61,7 @@ fn only_gguf(folder: &Path) -> Option<PathBuf> {
     files.next().filter(|_| files.next().is_none())
 }
 
-/// The model's place in the hub's cache.
+/// Finds the model in the hub's cache, and downloads it if it is not there.
 fn fetch(model: &HubModel) -> Result<PathBuf, BadInput> {
     let mut bar: Option<(String, ProgressBar)> = None;
     let people = progress::wanted();
@@ -91,8 +91,8 @@ fn fetch(model: &HubModel) -> Result<PathBuf, BadInput> {
     })
 }
 
-/// The first folder `models/domino-small` there is: in the current folder, beside the program or up to
-/// three folders above it, or in the package when run by cargo.
+/// Finds the first folder `models/domino-small`: in the current folder, beside the program or up to three
+/// folders above it, or in the package when run by cargo.
 pub(crate) fn default_model() -> Result<PathBuf, BadInput> {
     let program = std::env::current_exe().ok();
     let above = program.iter().flat_map(|program| program.ancestors().skip(1).take(4)).map(Path::to_path_buf);

@@ -1,4 +1,4 @@
-//! Where grammars come from: a file, the command line, or the program itself.
+//! Sources of grammars (a file, the command line, the program itself), and the notations they are read in.
 
 mod inline;
 
@@ -54,11 +54,11 @@ pub(crate) enum Notation {
 pub(crate) struct Parsed {
     /// The grammar.
     pub(crate) grammar: Grammar,
-    /// What it allows that its schema does not.
+    /// The places where it allows more than its schema.
     pub(crate) relaxed: Vec<Relaxed>,
 }
 
-/// What a grammar allows beyond its schema, as JSON.
+/// Lists as JSON what a grammar allows beyond its schema.
 pub(crate) fn relaxed_as_json(relaxed: &[Relaxed]) -> Vec<Value> {
     let one = |relaxed: &Relaxed| {
         let Relaxed { pointer, keyword, why } = relaxed;
@@ -68,7 +68,7 @@ pub(crate) fn relaxed_as_json(relaxed: &[Relaxed]) -> Vec<Value> {
 }
 
 impl Notation {
-    /// The notation called `name`.
+    /// Finds the notation called `name`.
     pub(crate) fn by_name(name: &str) -> Result<Self, BadInput> {
         <Self as ValueEnum>::from_str(name, false).map_err(|_| {
             let known: Vec<_> = Self::value_variants().iter().filter_map(Self::to_possible_value).collect();
@@ -79,12 +79,12 @@ impl Notation {
         })
     }
 
-    /// Its name as `--syntax` takes it.
+    /// The name that `--syntax` takes.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What a text in it is, with an article.
+    /// The kind of a text in this notation, with an article.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Self::Gbnf => "GBNF",
@@ -96,7 +96,7 @@ impl Notation {
         }
     }
 
-    /// The notation of a file by the end of its name.
+    /// Guesses the notation of a file by the end of its name.
     fn of_file(path: &Path) -> Self {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
         match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
@@ -109,7 +109,7 @@ impl Notation {
         }
     }
 
-    /// The library's name of it.
+    /// The library's name of this notation.
     pub(crate) fn syntax(self) -> Syntax {
         match self {
             Self::Gbnf => Syntax::Gbnf,
@@ -131,7 +131,8 @@ impl Notation {
         Ok(self.read(text, &SchemaOptions::default())?.grammar)
     }
 
-    /// Has it schemas inside, and which of their options are taken there: those of their spelling.
+    /// The options for schemas inside a text of this notation: those of their spelling, if it can have any
+    /// inside.
     pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
         let inside = SchemaOptions::default();
         match self {
@@ -144,7 +145,7 @@ impl Notation {
         }
     }
 
-    /// Reads a grammar in this notation. The options are for schemas.
+    /// Reads a grammar in this notation; the options are for schemas.
     pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
         let (limits, automata) = (budgets::limits(), budgets::automata());
         match (self, std::str::from_utf8(text)) {
@@ -168,20 +169,20 @@ impl Notation {
 /// A grammar that comes with the program, in GBNF.
 #[derive(Debug)]
 pub(crate) struct Shipped {
-    /// What `--grammar` calls it.
+    /// The name that `--grammar` takes.
     pub(crate) name: &'static str,
-    /// Its text.
+    /// The text of the grammar.
     pub(crate) text: &'static str,
 }
 
 impl Shipped {
-    /// What it is, in a line: the comment it begins with.
+    /// Describes the grammar in a line, by the comment that it begins with.
     pub(crate) fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']).trim_end_matches('.')
     }
 }
 
-/// The grammars of these names.
+/// Lists the grammars of these names.
 macro_rules! shipped {
     ($($name:literal)*) => {
         &[$(Shipped { name: $name, text: include_str!(concat!("../../../grammars/", $name, ".gbnf")) }),*]
@@ -194,7 +195,7 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
 ];
 
-/// Refuses YAML, which many schemas are kept in and no notation is.
+/// Refuses YAML, in which many schemas are kept, and which is no notation of grammars.
 fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> {
     let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
     let is_yaml = ending.is_some_and(|ending| ending == "yaml" || ending == "yml");
@@ -206,7 +207,7 @@ fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> 
     Err(BadInput::new(format!("{}: YAML is not read", name.display())).hint(hint))
 }
 
-/// What may help where no grammar has this name.
+/// A hint for a name that no grammar has.
 pub(crate) fn shipped_hint(name: &str) -> String {
     let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
     let near = suggest::did_you_mean(name, names.iter().copied());
@@ -216,20 +217,21 @@ pub(crate) fn shipped_hint(name: &str) -> String {
 /// A grammar as named on the command line.
 #[derive(Debug, Clone)]
 pub(crate) enum GrammarSource {
-    /// In a file.
+    /// A file.
     File(PathBuf, Notation, Box<SchemaOptions>),
-    /// In the program.
+    /// A grammar that comes with the program.
     Shipped(&'static Shipped),
-    /// A regular expression given as it is.
+    /// A regular expression on the command line.
     Regex(String),
-    /// Functions that the model may call, in a file.
+    /// A file of functions that the model may call.
     Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
-    /// A text that has no file of its own.
+    /// A text without a file of its own.
     Text(Box<GrammarText>),
 }
 
 impl GrammarSource {
-    /// What `--grammar NAME` and `--syntax` mean: a file if there is one, else a grammar of the program.
+    /// Finds the grammar of `--grammar NAME` and `--syntax`: a file if there is one, else one of the
+    /// program's.
     pub(crate) fn resolve(
         name: &Path,
         notation: Option<Notation>,
@@ -256,13 +258,13 @@ impl GrammarSource {
         Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
     }
 
-    /// The schema of `--schema FILE`, whatever its ending.
+    /// Takes the schema of `--schema FILE`, whatever the end of its name.
     pub(crate) fn schema(file: PathBuf, options: SchemaOptions) -> Result<Self, BadInput> {
         refuse_yaml(&file, Some(Notation::JsonSchema))?;
         Ok(Self::File(file, Notation::JsonSchema, Box::new(options)))
     }
 
-    /// The flags for schemas that it takes; `None` if all.
+    /// The flags for schemas that it takes; `None` if it takes all.
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
         match self.notation() {
             Notation::JsonSchema => None,
@@ -272,7 +274,7 @@ impl GrammarSource {
         }
     }
 
-    /// What to call it in messages.
+    /// The name of the grammar in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path, ..) => path.display().to_string(),
@@ -283,7 +285,7 @@ impl GrammarSource {
         }
     }
 
-    /// Its text.
+    /// Reads the text of the grammar, without parsing it.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
         let mut schema = SchemaOptions::default();
         let (notation, text) = match self {
@@ -292,7 +294,7 @@ impl GrammarSource {
                 let content = files::read(path)?;
                 let text = match std::str::from_utf8(&content) {
                     Ok(content) => notation.syntax().text_of_file(content).into_owned().into_bytes(),
-                    // Reading it tells where it is wrong.
+                    // Parsing it tells where it is not UTF-8.
                     Err(_) => content,
                 };
                 if *notation == Notation::JsonSchema {
@@ -312,7 +314,7 @@ impl GrammarSource {
         Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file })
     }
 
-    /// Refuses what surely is another kind of file, although any object can be read as a schema.
+    /// Refuses a text that surely is another kind of file, although any object can be read as a schema.
     fn surely_schema(&self, text: &[u8]) -> Result<(), BadInput> {
         match Look::of(&String::from_utf8_lossy(text)).filter(|look| look.is_no_schema()) {
             Some(look) => Err(look.mistaken(&self.name(), Notation::JsonSchema)),
@@ -320,12 +322,12 @@ impl GrammarSource {
         }
     }
 
-    /// Reads and compiles it, and warns of what may not be meant.
+    /// Reads and compiles it, and warns of parts that its author may not mean.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         Ok(self.read_and_compile(compiler)?.0)
     }
 
-    /// As [`compile`](Self::compile), with the grammar as it was read.
+    /// Compiles as [`compile`](Self::compile) does, and also returns the grammar as it was read.
     pub(crate) fn read_and_compile(
         &self,
         compiler: &Compiler,
@@ -342,39 +344,39 @@ impl GrammarSource {
     }
 }
 
-/// The text of a grammar, read but not yet understood.
+/// The text of a grammar that is not parsed yet.
 #[derive(Debug, Clone)]
 pub(crate) struct GrammarText {
     name: String,
     notation: Notation,
     text: Cow<'static, [u8]>,
     schema: SchemaOptions,
-    /// The list of functions that the text was made from, and how they are called.
+    /// The list of functions that the text was made from, with the way to call them.
     tools: Option<(String, Calling)>,
-    /// Does it stand in a file of its own, which may be another than was meant?
+    /// True if the text has a file of its own, which may be another than the user meant.
     is_file: bool,
 }
 
 impl GrammarText {
-    /// For people; bytes that are not UTF-8 are replaced.
+    /// The text for people; bytes that are not UTF-8 are replaced.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.text)
     }
 
-    /// The text and how it is read, if it is a schema.
+    /// The text with its options, if it is a schema.
     pub(crate) fn schema(&self) -> Option<(&str, &SchemaOptions)> {
         let text = std::str::from_utf8(&self.text).ok()?;
         (self.notation == Notation::JsonSchema).then_some((text, &self.schema))
     }
 
-    /// Parses it, and warns of what it allows beyond its schema.
+    /// Parses the text, and warns of what it allows beyond its schema.
     pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
         let parsed = self.read()?;
         self.warn(&parsed.relaxed);
         Ok(parsed.grammar)
     }
 
-    /// Parses it.
+    /// Parses the text.
     pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
         let parsed = match &self.tools {
             None => self.notation.read(&self.text, &self.schema),
@@ -395,7 +397,7 @@ impl GrammarText {
         })
     }
 
-    /// What becomes of each keyword of its schema, or of the schemas of its functions.
+    /// Reports on the keywords of the schema, or of the schemas of the functions.
     pub(crate) fn reports(&self) -> Result<Reports, BadInput> {
         let limits = crate::budgets::limits();
         let wrong = |error: SchemaError| BadInput::in_file(&self.name, &error);
@@ -414,7 +416,7 @@ impl GrammarText {
         Ok(Reports { list: vec![(None, options.report(text, &limits).map_err(wrong)?)] })
     }
 
-    /// Says what it allows beyond its schema.
+    /// Warns of what the grammar allows beyond its schema.
     pub(crate) fn warn(&self, relaxed: &[Relaxed]) {
         let paint = Paint::for_stderr();
         for Relaxed { pointer, keyword, why } in relaxed {
@@ -422,17 +424,17 @@ impl GrammarText {
         }
     }
 
-    /// Parses and compiles it without a warning, where it was read before.
+    /// Parses and compiles the text without warnings, since it was read before.
     pub(crate) fn compile_quietly(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         self.compile_parsed(&self.read()?.grammar, compiler)
     }
 
-    /// Parses and compiles it.
+    /// Parses and compiles the text.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         self.compile_parsed(&self.parse()?, compiler)
     }
 
-    /// Compiles what [`parse`](Self::parse) gave.
+    /// Compiles the grammar that [`parse`](Self::parse) gave.
     pub(crate) fn compile_parsed(
         &self,
         grammar: &Grammar,

@@ -1,5 +1,5 @@
-//! Numbers on the command line: one below zero is the value of its option, and not an option that nobody
-//! knows.
+//! Numbers on the command line. A number below zero is the value of the option before it, and not an unknown
+//! option.
 
 use std::num::{IntErrorKind, ParseIntError};
 
@@ -8,7 +8,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-/// Counts things of this name, in English: "1 token", "2 tokens", "2 guesses".
+/// Writes a count of things of this name in English: "1 token", "2 tokens", "2 guesses".
 pub(crate) fn count(number: impl ToString, name: &str) -> String {
     let number = number.to_string();
     let ending = match &*number {
@@ -19,7 +19,7 @@ pub(crate) fn count(number: impl ToString, name: &str) -> String {
     format!("{number} {name}{ending}")
 }
 
-/// Has all options of all commands take numbers below zero as values; what they make of them is their matter.
+/// Makes all options of all commands take numbers below zero as values; each option checks them itself.
 pub(crate) fn may_be_negative(command: Command) -> Command {
     let option = |arg: Arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
@@ -28,8 +28,8 @@ pub(crate) fn may_be_negative(command: Command) -> Command {
     command.mut_args(option).mut_subcommands(may_be_negative)
 }
 
-/// Says of a number that must be above 0 that it must, and of one below zero that it is that, and not that it
-/// has a wrong digit.
+/// Rewords errors about numbers: a number that must be above 0 is refused for being 0, and one below zero for
+/// being negative, instead of for a wrong digit.
 pub(crate) fn explained(error: Error, command: &mut Command) -> Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -53,13 +53,13 @@ pub(crate) fn explained(error: Error, command: &mut Command) -> Error {
     }
 }
 
-/// Is it the error of the standard library's numbers that are not 0?
+/// True for the error of the standard library's numbers that are not 0.
 fn refuses_zero(error: &Error) -> bool {
     let number = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ParseIntError>());
     number.is_some_and(|error| *error.kind() == IntErrorKind::Zero)
 }
 
-/// Is it a whole number below zero?
+/// True for a whole number below zero.
 fn is_negative(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

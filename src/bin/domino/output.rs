@@ -1,4 +1,4 @@
-//! A file that is there whole or not at all.
+//! Output files that are written whole or not at all.
 
 use std::{
     ffi::OsString,
@@ -11,24 +11,24 @@ use anyhow::Context;
 
 use crate::failure::BadInput;
 
-/// Where a result will go.
+/// The place of a result.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
-    /// As the user calls it.
+    /// The path that the user gave.
     path: &'a Path,
     place: Place,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// A file, written under another name beside its place, so that renaming does not copy.
+    /// A regular file, written first under another name in the same folder, so that renaming does not copy.
     File { temporary: PathBuf, file: PathBuf },
-    /// A device or a pipe, which no file must take the place of.
+    /// A device or a pipe, which is written to directly and never replaced by a file.
     Device,
 }
 
 impl<'a> Output<'a> {
-    /// Checks that a file can be made there, before hours are spent on what goes into it.
+    /// Checks that the file can be made, before hours are spent on its content.
     pub(crate) fn prepare(path: &'a Path) -> Result<Self, BadInput> {
         let cannot = |error: &dyn std::fmt::Display| {
             BadInput::new(format!("cannot write {}: {error}", path.display()))
@@ -40,7 +40,7 @@ impl<'a> Output<'a> {
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Ok(Self { path, place: Place::Device });
         }
-        // A link stays, and what it leads to is replaced.
+        // A symbolic link stays, and the file that it leads to is replaced.
         let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut name = file.file_name().map(OsString::from).ok_or_else(|| cannot(&"it names no file"))?;
         name.push(format!(".{}.part", std::process::id()));
@@ -51,7 +51,7 @@ impl<'a> Output<'a> {
         Ok(Self { path, place: Place::File { temporary, file } })
     }
 
-    /// Writes it beside its place, then puts it there.
+    /// Writes the content beside its place, then renames it.
     pub(crate) fn write(&self, content: &[u8]) -> anyhow::Result<()> {
         let written = match &self.place {
             Place::File { temporary, file } => replace(temporary, file, content),
@@ -67,7 +67,7 @@ impl<'a> Output<'a> {
 fn replace(temporary: &Path, file: &Path, content: &[u8]) -> io::Result<()> {
     let written = fs::write(temporary, content).and_then(|()| fs::rename(temporary, file));
     if written.is_err() {
-        // What is left of it is of no use; the error that matters is the first.
+        // The rest of it is of no use, and the first error is the one that matters.
         let _ = fs::remove_file(temporary);
     }
     written

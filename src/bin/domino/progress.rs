@@ -1,4 +1,4 @@
-//! A sign of life for work that takes long, for people only.
+//! Signs of life for work that takes long, shown to people only.
 
 use std::{
     io::{self, IsTerminal},
@@ -11,10 +11,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure;
 
-/// Work shorter than this shows nothing.
+/// Time before anything is shown.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Does a person read standard error, who wants to hear more than errors?
+/// True if a person reads standard error and wants more than errors.
 pub(crate) fn wanted() -> bool {
     io::stderr().is_terminal() && !failure::is_quiet()
 }
@@ -30,14 +30,14 @@ pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) ->
     result
 }
 
-/// A bar on standard error for work of known length, if standard error is a terminal. It takes no thread: it is
-/// drawn when a part is done.
+/// A bar on standard error for work of known length, if standard error is a terminal. It has no thread of its
+/// own: it is drawn when a part is done.
 pub(crate) struct Steps {
     bar: ProgressBar,
 }
 
 impl Steps {
-    /// `length` parts are to be done.
+    /// Starts a bar for `length` parts.
     pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let bar = ProgressBar::with_draw_target(Some(length), target());
@@ -46,7 +46,7 @@ impl Steps {
         Self { bar: bar.with_message(message.into()) }
     }
 
-    /// It is not known how many parts are to be done.
+    /// Starts a counter for an unknown number of parts.
     pub(crate) fn without_end(message: impl Into<String>) -> Self {
         let bar = ProgressBar::with_draw_target(None, target());
         let style = ProgressStyle::with_template("{spinner} {msg} {pos} in {elapsed}");
@@ -54,23 +54,23 @@ impl Steps {
         Self { bar: bar.with_message(message.into()) }
     }
 
-    /// Does `work` while the bar is away: prints beside it on the same terminal.
+    /// Runs `work` while the bar is hidden, so that it can print on the same terminal.
     pub(crate) fn beside<T>(&self, work: impl FnOnce() -> T) -> T {
         self.bar.suspend(work)
     }
 
-    /// So many parts were done before; the time that is left is reckoned without them.
+    /// Counts `parts` as done before; the estimate of the time left ignores them.
     pub(crate) fn skip(&self, parts: usize) {
         self.bar.set_position(u64::try_from(parts).unwrap_or(u64::MAX));
         self.bar.reset_eta();
     }
 
-    /// Another part is begun.
+    /// Shows the message of another part that begins.
     pub(crate) fn say(&self, message: String) {
         self.bar.set_message(message);
     }
 
-    /// One more part is done.
+    /// Counts one more part as done.
     pub(crate) fn one_more(&self) {
         self.bar.inc(1);
     }
@@ -112,13 +112,13 @@ impl Drop for Spinner {
     fn drop(&mut self) {
         drop(self.done.take());
         if let Some(thread) = self.thread.take() {
-            // A spinner that failed is not worth a word.
+            // A spinner that failed is not worth an error.
             let _ = thread.join();
         }
     }
 }
 
-/// A bar of `length` steps on standard error, if people read that.
+/// Makes a bar of `length` steps on standard error, if people read that.
 pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
     let target = match wanted() {
         true => ProgressDrawTarget::stderr(),

@@ -1,4 +1,4 @@
-//! Which proposer guesses, and how sure its guesses must be.
+//! The choice of a proposer, and the certainty that its guesses need.
 
 use clap::ValueEnum;
 use domino::proposer::Counting;
@@ -10,8 +10,8 @@ use domino::{
     vocab::Tokenizer,
 };
 
-/// Most tokens of a draft of the paper's proposer, and the least share of its guesses, unless told
-/// otherwise: as in definitions of experiments.
+/// Default length of a draft of the paper's proposer in tokens, and default threshold of its guesses, as in
+/// definitions of experiments.
 pub(crate) const PAPER_DRAFT: usize = 10;
 const PAPER_THRESHOLD: f64 = 0.5;
 
@@ -26,12 +26,12 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    /// Are the counts all that guesses?
+    /// True if only counts guess.
     pub(crate) fn is_paper(self) -> bool {
         self == Self::Paper
     }
 
-    /// What is counted, and how guesses are made of it.
+    /// The contexts that are counted, and the rule that makes guesses of the counts.
     pub(crate) fn counting(self) -> Counting {
         match self {
             Self::Paper => Counting::paper(),
@@ -39,7 +39,7 @@ impl Which {
         }
     }
 
-    /// The least acceptance of a guess, unless told otherwise.
+    /// The least acceptance of a guess, unless a flag says otherwise.
     pub(crate) fn threshold(self) -> f64 {
         if self.is_paper() { PAPER_THRESHOLD } else { 0.0 }
     }
@@ -47,7 +47,8 @@ impl Which {
 
 #[cfg(feature = "mistralrs")]
 impl Which {
-    /// What guesses texts of `grammar` in mistral.rs, with the least acceptance of the tokens of a draft.
+    /// Makes the guessers for texts of `grammar` in mistral.rs; `threshold` is the least acceptance of a
+    /// draft's tokens.
     pub(crate) fn guesses(
         self,
         grammar: &CompiledGrammar,
@@ -64,7 +65,7 @@ impl Which {
     }
 }
 
-/// `--threshold`.
+/// Reads the value of `--threshold`.
 pub(crate) fn threshold(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),

@@ -33,7 +33,7 @@ pub(crate) struct LowTerminals {
     terminals: Option<Which>,
 }
 
-/// `--lookahead`.
+/// The value of `--lookahead`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count(Lookahead);
 
@@ -60,7 +60,7 @@ enum Which {
     Written,
 }
 
-/// How far masks look ahead, over which terminals.
+/// The lookahead of masks, and the terminals that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reach {
     pub(crate) lookahead: Lookahead,
@@ -68,7 +68,7 @@ pub(crate) struct Reach {
 }
 
 impl LowReach {
-    /// Refuses the flags where there is no grammar that they could say something of.
+    /// Refuses the flags if there is no grammar for them.
     pub(crate) fn refuse_idle(self, constrained: bool) -> Result<(), BadInput> {
         let flags =
             [(self.lookahead.is_some(), "--lookahead"), (self.terminals.terminals.is_some(), "--terminals")];
@@ -80,7 +80,7 @@ impl LowReach {
         }
     }
 
-    /// What was asked for. Says on standard error which terminals a lookahead counts, if it was not told.
+    /// Reads the flags. Notes on standard error which terminals a lookahead counts, if no flag says.
     pub(crate) fn resolve(self) -> Reach {
         let lookahead = self.lookahead.map_or(Lookahead::Unbounded, |Count(lookahead)| lookahead);
         if let (Some(k), None) = (lookahead_number(lookahead), self.terminals.terminals) {
@@ -95,7 +95,7 @@ impl LowReach {
 }
 
 impl LowTerminals {
-    /// What was asked for.
+    /// Reads the flag.
     pub(crate) fn resolve(self) -> Terminals {
         match self.terminals {
             Some(Which::Written) => Terminals::Written,
@@ -105,7 +105,7 @@ impl LowTerminals {
 }
 
 impl Reach {
-    /// What grammars are compiled with.
+    /// Makes the compiler of grammars.
     pub(crate) fn compiler(self, vocabulary: Vocabulary, cache: &CacheFolder) -> Compiler {
         crate::budgets::compiler(vocabulary)
             .lookahead(self.lookahead)
@@ -114,7 +114,7 @@ impl Reach {
     }
 }
 
-/// The flag's value for these terminals.
+/// The value of `--terminals` for these terminals.
 pub(crate) fn terminals_name(terminals: Terminals) -> &'static str {
     match terminals {
         Terminals::Written => "written",
@@ -122,7 +122,7 @@ pub(crate) fn terminals_name(terminals: Terminals) -> &'static str {
     }
 }
 
-/// The flag's value for this lookahead; `None` where it is unbounded.
+/// The value of `--lookahead` for this lookahead; `None` if it is unbounded.
 pub(crate) fn lookahead_number(lookahead: Lookahead) -> Option<u32> {
     match lookahead {
         Lookahead::Terminals(terminals) => Some(terminals),
@@ -130,7 +130,7 @@ pub(crate) fn lookahead_number(lookahead: Lookahead) -> Option<u32> {
     }
 }
 
-/// The two in words.
+/// Describes lookahead and terminals in words.
 pub(crate) fn in_words(lookahead: Lookahead, terminals: Terminals) -> String {
     let terminals = terminals_name(terminals);
     match lookahead_number(lookahead) {

@@ -1,49 +1,49 @@
-//! A text read piece by piece through a constraint: where it leaves the language, or where there is no
-//! answer.
+//! A text that is read through a constraint piece by piece, up to the place where it leaves the language or a
+//! budget ends.
 //!
 //! Pieces go through the constraint in whole characters, so that a place is always the beginning of one. Of
-//! what was read only the end of the present line is kept.
+//! the text read, only the end of the present line is kept.
 
 use domino::{Constraint, StepError};
 use serde_json::{Map, Value, json};
 
 use crate::{describe, excerpt::Excerpt, expected::Expected, failure};
 
-/// Bytes kept of the line that is being read; an excerpt shows fewer.
+/// Limit on the bytes kept of the line that is being read; an excerpt shows fewer.
 const LINE_BYTES: usize = 512;
-/// Bytes in which a piece is read again to find where a budget was used up.
+/// Size in bytes of the parts in which a piece is read again to find where a budget was used up.
 const SMALL: usize = 64;
 
 /// A text so far.
 #[derive(Debug)]
 pub(crate) struct Reading {
     state: Constraint,
-    /// Bytes before this place.
+    /// Number of bytes before this place.
     offset: usize,
-    /// Line feeds before it.
+    /// Number of line feeds before this place.
     lines: usize,
-    /// Characters before it in its line.
+    /// Number of characters before this place in its line.
     characters: usize,
     /// The end of the line up to here, at most [`LINE_BYTES`].
     line: Vec<u8>,
-    /// The first bytes of a character, or of the name of a special token, of which more may come.
+    /// Bytes that begin a character or the name of a special token, of which more may come.
     held: Vec<u8>,
 }
 
-/// Where a text leaves the language.
+/// The place where a text leaves the language.
 #[derive(Debug)]
 pub(crate) struct Leaving {
-    /// The first byte that cannot follow.
+    /// Offset in bytes of the first byte that cannot follow.
     pub(crate) offset: usize,
-    /// From 1.
+    /// Number of the line, from 1.
     pub(crate) line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub(crate) column: usize,
     /// The character that cannot follow; `None` at the end of the text and for bytes that are no character.
     character: Option<char>,
-    /// What cannot follow, in words.
+    /// A description of what cannot follow.
     pub(crate) what: String,
-    /// Is the text before it in the language?
+    /// True if the text before this place is in the language.
     pub(crate) complete: bool,
     expected: Expected,
     terminals: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Leaving {
 /// A text for which there is no answer.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
-    /// One sentence with the place, and what to do about it.
+    /// The place and the budget in one sentence, with advice.
     told: failure::Told,
     line: usize,
     column: usize,
@@ -61,30 +61,30 @@ pub(crate) struct Unanswered {
     terminals: Vec<String>,
 }
 
-/// A text at its end.
+/// A verdict on a text that was read to its end.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// In the language.
+    /// The text is in the language.
     Complete,
-    /// More must follow; this is what is missing.
+    /// More must follow, as described.
     Incomplete(Box<Leaving>),
 }
 
-/// A piece that was read: either all of it can follow, or this is where it cannot.
+/// The result of reading a piece: `None` if all of it can follow, otherwise the place where it cannot.
 pub(crate) type Read = Result<Option<Box<Leaving>>, Box<Unanswered>>;
 
 impl Reading {
-    /// A text that begins in `state`.
+    /// Begins a text in `state`.
     pub(crate) fn new(state: Constraint) -> Self {
         Self { state, offset: 0, lines: 0, characters: 0, line: Vec::new(), held: Vec::new() }
     }
 
-    /// Where it is.
+    /// The state at the present place.
     pub(crate) fn into_state(self) -> Constraint {
         self.state
     }
 
-    /// Reads on. After an answer other than `Ok(None)` there is nothing more to read.
+    /// Reads on. After an answer other than `Ok(None)` nothing more may be read.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Read {
         let mut text = std::mem::take(&mut self.held);
         text.extend_from_slice(piece);
@@ -93,10 +93,10 @@ impl Reading {
         self.read(&text)
     }
 
-    /// Reads what was held back, at the end of the text.
+    /// Reads the bytes that were held back, at the end of the text.
     pub(crate) fn finish(&mut self) -> Read {
         let mut held = std::mem::take(&mut self.held);
-        // What begins like a name is none.
+        // Held bytes that only begin the name of a special token are plain text now.
         let begun = held.len() - unfinished(&held);
         if let Some(left) = self.read(&held[..begun])? {
             return Ok(Some(left));
@@ -105,7 +105,7 @@ impl Reading {
         let before = (!held.is_empty()).then(|| self.state.clone());
         let (offset, characters) = (self.offset, self.characters);
         let read = self.read(&held)?;
-        // A text that ends inside a character is told of where the character begins.
+        // The place of a text that ends inside a character is the beginning of that character.
         if let Some(before) = before
             && read.is_none()
             && !self.state.is_complete()
@@ -118,7 +118,7 @@ impl Reading {
         Ok(read)
     }
 
-    /// Is the text in the language? After [`finish`](Self::finish).
+    /// Judges the text after [`finish`](Self::finish).
     pub(crate) fn end(&mut self) -> End {
         if self.held.is_empty() && self.state.is_complete() {
             return End::Complete;
@@ -159,13 +159,13 @@ impl Reading {
         }
     }
 
-    /// Reads a piece again in which a budget was used up, in small parts, to find where. As what a step found
-    /// out is kept, it may come through now.
+    /// Reads a piece in which a budget was used up again, in small parts, to find where. It may succeed now,
+    /// since a step keeps what it has computed.
     fn read_slowly(&mut self, mut text: &[u8]) -> Read {
         while !text.is_empty() {
             let part = &text[..text.len().min(SMALL)];
             let part = &part[..part.len() - unfinished(part)];
-            // A part of nothing but the beginning of a character is the end of the text.
+            // A part with nothing but the beginning of a character is the end of the text.
             let part = if part.is_empty() { text } else { part };
             match self.state.advance_bytes(part) {
                 Ok(taken) if taken == part.len() => self.pass(part),
@@ -177,7 +177,7 @@ impl Reading {
         Ok(None)
     }
 
-    /// Goes on to the character in which a text leaves the language, whose byte at `taken` cannot follow.
+    /// Reads up to the character in which a text leaves the language, whose byte at `taken` cannot follow.
     fn leave(&mut self, text: &[u8], taken: usize) -> Result<Box<Leaving>, Box<Unanswered>> {
         let (start, character) = character_at(text, taken);
         self.state.advance_bytes(&text[..start]).map_err(|error| self.unanswered(error))?;
@@ -191,7 +191,7 @@ impl Reading {
         Ok(Box::new(self.leaving(taken - start, &text[start..], marked, character, what)))
     }
 
-    /// Of the present place; `inside`: bytes from there to the one that cannot follow.
+    /// Describes the present place; `inside` is the number of bytes from there to the one that cannot follow.
     fn leaving(
         &mut self,
         inside: usize,
@@ -221,7 +221,7 @@ impl Reading {
         Box::new(Unanswered { told, line, column, rules, terminals: describe::terminals_of(&self.state) })
     }
 
-    /// Notes text that was gone through.
+    /// Counts text that was read.
     fn pass(&mut self, text: &[u8]) {
         self.offset += text.len();
         let begins = |&&byte: &&u8| byte & 0xC0 != 0x80;
@@ -241,7 +241,7 @@ impl Reading {
     }
 }
 
-/// Bytes at the end that begin a character and do not end it.
+/// Number of bytes at the end that begin a character and do not end it.
 fn unfinished(text: &[u8]) -> usize {
     let end = &text[text.len().saturating_sub(3)..];
     let tails = (0..end.len()).map(|at| &end[at..]);
@@ -251,7 +251,7 @@ fn unfinished(text: &[u8]) -> usize {
     tails.into_iter().find(cut).map_or(0, <[u8]>::len)
 }
 
-/// Bytes at the end that begin one of these names and do not end it.
+/// Number of bytes at the end that begin one of these names and do not end it.
 fn unfinished_name(text: &[u8], names: &[String]) -> usize {
     let begins = |name: &String| {
         let most = text.len().min(name.len().saturating_sub(1));
@@ -260,8 +260,8 @@ fn unfinished_name(text: &[u8], names: &[String]) -> usize {
     names.iter().filter_map(begins).max().unwrap_or(0)
 }
 
-/// Where the character begins to which the byte at `at` belongs, and the character; the byte itself if it is
-/// in none.
+/// Finds the beginning of the character to which the byte at `at` belongs, and the character; the place of
+/// the byte itself if it is in none.
 fn character_at(text: &[u8], at: usize) -> (usize, Option<char>) {
     for start in at.saturating_sub(3)..=at {
         let chunk = text[start..text.len().min(start + 4)].utf8_chunks().next();
@@ -275,7 +275,7 @@ fn character_at(text: &[u8], at: usize) -> (usize, Option<char>) {
 }
 
 impl Leaving {
-    /// What JSON says of it. `offset` counts bytes and points at the first that cannot follow; `line` and
+    /// Makes the fields of JSON. `offset` counts bytes and points at the first that cannot follow; `line` and
     /// `column` are those of its character.
     pub(crate) fn fields(&self) -> Map<String, Value> {
         let mut fields = Map::new();
@@ -294,7 +294,7 @@ impl Leaving {
         fields
     }
 
-    /// What people read below the first line, a line each.
+    /// The lines that people read below the first line.
     pub(crate) fn lines(&self) -> Vec<String> {
         let Excerpt { line, caret } = &self.excerpt;
         let mut lines = vec![line.clone(), caret.clone()];
@@ -307,7 +307,7 @@ impl Leaving {
 }
 
 impl Unanswered {
-    /// What JSON says of where it is.
+    /// Makes the fields of JSON about the place.
     pub(crate) fn fields(&self) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("line".to_owned(), json!(self.line));
@@ -317,7 +317,7 @@ impl Unanswered {
         fields
     }
 
-    /// One sentence with the place, and what to do about it.
+    /// The place and the budget in one sentence, with advice.
     pub(crate) fn told(&self) -> failure::Told {
         self.told.clone()
     }
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// A text of one letter that is read in ever more ways, on a small budget.
+    /// The grammar reads a text of one letter in ever more ways, on a small budget.
     #[test]
     fn a_budget_is_told_with_its_place() {
         let grammar = "root ::= x x x | x x | \"\\n\" | \"a\"\nx ::= root | \"(\" root \")\"";
@@ -373,7 +373,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a text is cut into pieces, it is left at the same place.
+        /// Any way to cut a text into pieces leads to the same place.
         #[test]
         fn pieces_make_no_difference(
             text in "[a日木\n]{0,12}",
@@ -402,7 +402,7 @@ mod tests {
             };
             let whole = end(vec![&bytes]);
             prop_assert_eq!(&end(bytes.chunks(size).collect()), &whole);
-            // Line and column by the standard library, of the first character that is none of the language's.
+            // The standard library finds line and column of the first character outside the language.
             if let Some(at) = text.find('木').filter(|_| !noise) {
                 let before = &text[..at];
                 let line = before.matches('\n').count() + 1;
@@ -412,7 +412,7 @@ mod tests {
             }
         }
 
-        /// Against the decoder of the standard library.
+        /// Comparison with the decoder of the standard library.
         #[test]
         fn characters_are_found(
             text in "[a日é😀]{0,6}",

@@ -1,4 +1,4 @@
-//! `domino retokenize`: a text cut into tokens as the model itself would cut it (paper, algorithm 3).
+//! `domino retokenize`: cuts a text into tokens as the model itself would cut it (paper, algorithm 3).
 
 use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
@@ -61,12 +61,12 @@ pub(crate) struct LowRetokenize {
     device: LowDevice,
 }
 
-/// `domino retokenize`.
+/// The resolved command `domino retokenize`.
 #[derive(Debug)]
 pub(crate) struct Retokenize {
     text: Prompt,
     prompt: Prompt,
-    /// `None`: the default model.
+    /// The model; `None` for the default model.
     model: Option<PathBuf>,
     card: Card,
     threads: Option<NonZeroUsize>,
@@ -75,7 +75,7 @@ pub(crate) struct Retokenize {
 }
 
 impl LowRetokenize {
-    /// What was asked for.
+    /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Retokenize, BadInput> {
         let stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == "-");
         if stdin(&self.file) && stdin(&self.prompt_file) {
@@ -98,7 +98,7 @@ impl LowRetokenize {
 /// A way to cut the text.
 struct Cut {
     tokens: Vec<TokenId>,
-    /// Of each token.
+    /// Log-probability of each token.
     logprobs: Vec<f64>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
     Ok(Exit::Success)
 }
 
-/// The text to cut: any bytes from a file.
+/// Reads the text to cut, which may be any bytes.
 fn text_bytes(text: &Prompt) -> Result<Vec<u8>, BadInput> {
     let bytes = match text {
         Prompt::Text(text) => text.clone().into_bytes(),
@@ -151,11 +151,11 @@ fn text_bytes(text: &Prompt) -> Result<Vec<u8>, BadInput> {
     }
 }
 
-/// The tokens that the tokenizer makes of the text by itself. Otherwise why there are none.
+/// Cuts the text as the tokenizer does by itself, or says why there is no such cut.
 fn usual_tokens(tokenizer: &Tokenizer, vocabulary: &Vocabulary, text: &[u8]) -> Result<Vec<TokenId>, String> {
     let utf8 = str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
-    // Some tokenizers put a space before a text, but not where a line feed stands before it, which is a
-    // token of its own, behind at most that space.
+    // Some tokenizers put a space before a text, but not behind a line feed. A line feed before the text
+    // becomes a token of its own, behind at most that space.
     for before in ["", "\n"] {
         let tokens =
             tokenizer.encode(&format!("{before}{utf8}"), false).map_err(|error| error.to_string())?;
@@ -168,7 +168,7 @@ fn usual_tokens(tokenizer: &Tokenizer, vocabulary: &Vocabulary, text: &[u8]) -> 
     Err("the tokenizer does not give back the text".to_owned())
 }
 
-/// Tokens with how likely they are.
+/// Asks the model for the log-probability of each token.
 fn cut(decoder: &mut Decoder<Runner>, prompt: &[TokenId], tokens: Vec<TokenId>) -> anyhow::Result<Cut> {
     let replayed = decoder.replay(prompt, &tokens, 0).map_err(step_error)?;
     Ok(Cut { tokens, logprobs: replayed.iter().map(|replayed| replayed.logprobs.taken.model).collect() })
@@ -179,7 +179,7 @@ impl Cut {
         self.logprobs.iter().sum()
     }
 
-    /// Minus infinity has no number in JSON: it is null.
+    /// Makes an object of JSON. Minus infinity has no number there: it is null.
     fn object(&self, vocabulary: &Vocabulary) -> Value {
         let text = |token: &TokenId| {
             vocabulary.bytes(*token).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -192,7 +192,7 @@ impl Cut {
         })
     }
 
-    /// What begins at each byte: the offset, the token and its log-probability.
+    /// Lists the places where tokens begin: the offset in bytes, the token and its log-probability.
     fn places<'a>(&'a self, vocabulary: &'a Vocabulary) -> impl Iterator<Item = (usize, String)> + 'a {
         let mut at = 0;
         self.tokens.iter().zip(&self.logprobs).map(move |(&token, logprob)| {

@@ -1,4 +1,4 @@
-//! `--device`, `--precision`, `--quantize` and `--kv`: which of the library's runners runs the model, and where.
+//! `--device`, `--precision`, `--quantize` and `--kv`: the choice of the library's runner and of its device.
 
 use std::{num::NonZeroUsize, path::Path};
 
@@ -23,9 +23,9 @@ pub(crate) struct LowDevice {
     /// (experiments/cuda).
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Placement,
-    /// The numbers on a card: f32, f16 or bf16 (default). On the CPU weights stay in the format they are stored
-    /// in unless this is given: then the model runs as on a card, in these numbers, which is slower, and shows what
-    /// a card would answer.
+    /// The numbers on a card: f32, f16 or bf16 (default). On the CPU weights stay in the format they are
+    /// stored in unless this is given: then the model runs as on a card, in these numbers, which is slower,
+    /// and shows what a card would answer.
     #[arg(long, value_name = "P")]
     precision: Option<Precision>,
     /// Threads that share the work of a pass on the CPU.
@@ -36,8 +36,8 @@ pub(crate) struct LowDevice {
     /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k.
     ///
     /// Rows that are no whole blocks of it (256 numbers in the K formats) become q8_0. Less memory, quicker
-    /// passes, other texts. Matrices that are quantised already, as those of most GGUF files are, stay as they
-    /// are.
+    /// passes, other texts. Matrices that are quantised already, as those of most GGUF files are, stay as
+    /// they are.
     #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
     quantize: Option<Format>,
     /// Keep keys and values in this format: f32 (default), f16 or q8_0. Long contexts then take a half or a
@@ -46,16 +46,16 @@ pub(crate) struct LowDevice {
     kv: Option<KvFormat>,
 }
 
-/// Where the model runs as tensors; `None`: on the CPU with our own products.
+/// The device and the precision of a model that runs as tensors; `None` for the CPU with our own products.
 pub(crate) type Card = Option<Placement>;
 
 impl LowDevice {
-    /// `--threads`.
+    /// The value of `--threads`.
     pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
         self.threads
     }
 
-    /// How to load the model.
+    /// Reads the flags as options for loading the model.
     pub(crate) fn load_options(&self) -> Result<LoadOptions, BadInput> {
         let mut options = LoadOptions::default();
         if self.quantize.is_some() && self.device.card.is_some() {
@@ -73,7 +73,7 @@ impl LowDevice {
         Ok(options)
     }
 
-    /// Does the model run as tensors?
+    /// True if the model runs as tensors.
     pub(crate) fn is_of_tensors(&self) -> bool {
         self.device.card.is_some() || self.precision.is_some()
     }
@@ -92,7 +92,7 @@ pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
     let mut plain = options.clone();
     plain.quantize = None;
     let sizes = [options, &plain].map(|options| CandleModel::estimate(path, options));
-    // The same bytes are the same formats: blocks of any format are smaller than floats.
+    // The same number of bytes means the same formats, since blocks of any format are smaller than floats.
     if let [Ok(quantised), Ok(stored)] = sizes
         && quantised.weights == stored.weights
     {

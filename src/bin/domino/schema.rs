@@ -1,4 +1,4 @@
-//! How JSON Schemas are read: flags, and the same options in rows of a batch.
+//! Options for reading JSON Schemas: flags, and the same options in rows of a batch.
 
 use std::{fs, path::PathBuf, str::FromStr};
 
@@ -89,8 +89,8 @@ enum LowNumbers {
     Any,
 }
 
-/// The options of one row of a batch, or of a request to the server, under the names of the flags; what is
-/// absent is as the flags say.
+/// The options of one row of a batch, or of a request to the server, under the names of the flags. The flags
+/// supply those that are absent.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct RowOptions {
     draft: Option<String>,
@@ -106,7 +106,7 @@ pub(crate) struct RowOptions {
 }
 
 impl LowSchema {
-    /// The flags that were given.
+    /// Names the flags that were given.
     pub(crate) fn given(&self) -> Vec<&'static str> {
         let Self { draft, format, whitespace, order, duplicate_keys, .. } = self;
         let Self { escapes, numbers, closed, max_depth, lenient, documents, .. } = self;
@@ -126,7 +126,7 @@ impl LowSchema {
         flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
     }
 
-    /// What the flags mean beside `defaults`.
+    /// Reads the flags as options; `defaults` hold where they say nothing.
     pub(crate) fn resolve(self, defaults: SchemaOptions) -> Result<SchemaOptions, BadInput> {
         let mut options = defaults;
         options.draft = self.draft.or(options.draft);
@@ -147,8 +147,8 @@ impl LowSchema {
     }
 }
 
-/// Refuses flags that were given for a grammar that takes only some of them, or all (`None`), or that is not
-/// there.
+/// Refuses flags for a grammar that does not take them. `taken` is `None` if there is no grammar, and holds
+/// the flags that it takes, or `None` inside if it takes all.
 pub(crate) fn refuse_idle(
     given: &[&str],
     taken: Option<Option<&'static [&'static str]>>,
@@ -167,7 +167,7 @@ pub(crate) fn refuse_idle(
         .hint(format!("schemas inside of this grammar take {}", listed(taken))))
 }
 
-/// Names with commas, and "and" before the last.
+/// Joins names with commas, and with "and" before the last.
 fn listed(names: &[&str]) -> String {
     match names.split_last() {
         Some((last, [])) => (*last).to_owned(),
@@ -182,13 +182,13 @@ pub(crate) fn for_checking() -> SchemaOptions {
     options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
 }
 
-/// The options for measuring along texts by which engines are compared: others escape what they like.
+/// The options for measuring along texts that compare engines: other writers escape as they like.
 pub(crate) fn for_comparing() -> SchemaOptions {
     SchemaOptions::default().with_escapes(Escapes::All)
 }
 
 impl RowOptions {
-    /// The names of its fields.
+    /// The names of the fields.
     pub(crate) const NAMES: [&str; 10] = [
         "draft",
         "format",
@@ -202,7 +202,7 @@ impl RowOptions {
         "lenient",
     ];
 
-    /// What the row says beside what the flags say.
+    /// Reads the row as options; the flags hold where it says nothing.
     pub(crate) fn beside(&self, flags: &SchemaOptions) -> Result<SchemaOptions, String> {
         let mut options = flags.clone();
         if let Some(name) = &self.draft {
@@ -288,7 +288,7 @@ fn white_space(name: &str) -> Result<WhiteSpace, String> {
     }
 }
 
-/// The schemas of a folder and the folders in it: address and text.
+/// Reads the schemas of a folder and its subfolders, as pairs of address and text.
 fn documents(folder: &std::path::Path) -> Result<Vec<(String, String)>, BadInput> {
     let unreadable = |path: &std::path::Path, error: &std::io::Error| {
         BadInput::new(format!("cannot read {}: {error}", path.display()))

@@ -1,4 +1,4 @@
-//! Flags of speculation, and what proposes.
+//! Flags of speculation, and the proposers that they choose.
 
 use std::{
     path::{Path, PathBuf},
@@ -74,13 +74,13 @@ enum Learn {
     Fixed,
 }
 
-/// `--speculate`.
+/// The value of `--speculate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Speculate {
     Off,
     To {
         length: DraftLength,
-        /// Most tokens of a draft, if that was said.
+        /// Limit on the tokens of a draft, if one was given.
         most: Option<usize>,
     },
 }
@@ -102,7 +102,7 @@ impl FromStr for Speculate {
     }
 }
 
-/// How to speculate.
+/// The resolved flags of speculation.
 #[derive(Debug)]
 pub(crate) struct Speculation {
     how: Option<Speculate>,
@@ -115,21 +115,21 @@ pub(crate) struct Speculation {
     threshold: f64,
     prior: Option<PathBuf>,
     learning: Learning,
-    /// Compare the run with others?
+    /// True if the run is compared with others.
     pub(crate) compare: bool,
-    /// Did anybody ask for drafts?
+    /// True if any flag asked for drafts.
     pub(crate) asked: bool,
-    /// A model that guesses too.
+    /// A smaller model that guesses too.
     draft: Option<WantedDraft>,
 }
 
 impl LowSpeculate {
-    /// Is the run to be compared with others?
+    /// True if the run is compared with others.
     pub(crate) fn compares(&self) -> bool {
         self.compare
     }
 
-    /// Was anything said about it?
+    /// True if any of these flags was given.
     pub(crate) fn asks(&self) -> bool {
         self.speculate.is_some()
             || self.proposer.is_some()
@@ -140,12 +140,12 @@ impl LowSpeculate {
             || self.draft.draft_model.is_some()
     }
 
-    /// Is there to be a draft model?
+    /// True if there is a draft model.
     pub(crate) fn has_draft_model(&self) -> bool {
         self.draft.draft_model.is_some()
     }
 
-    /// What was asked for.
+    /// Reads the flags.
     pub(crate) fn resolve(self, constrained: bool) -> Result<Speculation, BadInput> {
         let flags = [
             (matches!(self.speculate, Some(Speculate::To { .. })), "--speculate"),
@@ -172,7 +172,7 @@ impl LowSpeculate {
         Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft: draft.resolve() })
     }
 
-    /// How long drafts are, with what the proposer and its threshold say of it.
+    /// Chooses the length of drafts, with what the proposer and its threshold say of it.
     fn length(&self) -> Result<Option<Speculate>, BadInput> {
         let Self { speculate, proposer, threshold, .. } = self;
         if *speculate == Some(Speculate::Off) {
@@ -206,15 +206,15 @@ impl LowSpeculate {
     }
 }
 
-/// A proposer that can be asked what it has learnt.
+/// A proposer whose counts can be read while it learns.
 pub(crate) type Learner = Arc<Mutex<CountProposer>>;
 
-/// What a learner knows.
+/// Copies the counts of a learner.
 pub(crate) fn known(learner: &Learner) -> Prior {
     learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
 }
 
-/// What learns while a text is written, and where what was learnt goes.
+/// A learner that learns while a text is written, and the file for its counts.
 pub(crate) struct Keeper {
     learner: Learner,
     file: Option<PathBuf>,
@@ -227,14 +227,14 @@ impl Keeper {
         (learner.prior().lookahead(), learner.prior().terminals())
     }
 
-    /// Keeps what was learnt, if anything was to be.
+    /// Writes the counts to the file, if there is one.
     pub(crate) fn keep(&self) -> anyhow::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         crate::output::Output::prepare(file)?.write(&known(&self.learner).to_bytes())
     }
 }
 
-/// Drafts of one length.
+/// Settings of drafts of one length.
 #[cfg(feature = "mistralrs")]
 pub(crate) struct Fixed {
     pub(crate) most: usize,
@@ -243,20 +243,20 @@ pub(crate) struct Fixed {
     pub(crate) proposer: Which,
     /// The least acceptance of the tokens of a draft.
     pub(crate) threshold: f64,
-    /// Where what was learnt goes.
+    /// The file for the counts.
     pub(crate) file: Option<PathBuf>,
 }
 
 #[cfg(feature = "mistralrs")]
 impl Fixed {
-    /// What guesses texts of `grammar`.
+    /// Makes the guessers for texts of `grammar`.
     pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
         self.proposer.guesses(grammar, tokenizer, self.prior, self.learning, self.threshold)
     }
 }
 
 impl Speculation {
-    /// Loads the draft model for texts of `grammar`, if there is to be one.
+    /// Loads the draft model for texts of `grammar`, if one was named.
     pub(crate) fn draft_model(
         &self,
         card: Card,
@@ -268,8 +268,8 @@ impl Speculation {
         self.draft.as_ref().map(load).transpose()
     }
 
-    /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile. `source`: where the
-    /// grammar is from, if it is as it stands there. `draft`: the draft model, loaded.
+    /// Makes the drafter for texts of `grammar`, and the learner's keeper, as far as flags ask for them.
+    /// `source` is the grammar's source, if texts begin as it says; `draft` is the loaded draft model.
     pub(crate) fn drafter(
         &self,
         source: Option<&GrammarSource>,
@@ -308,14 +308,14 @@ impl Speculation {
         Ok(Some((Drafter::new(Box::new(proposer), length), keeper)))
     }
 
-    /// What guesses by counts.
+    /// Makes the proposer that guesses by counts.
     fn learner(&self, prior: Prior) -> Learner {
         let counts = CountProposer::new(prior, self.learning).counting(self.proposer.counting());
         Arc::new(Mutex::new(counts))
     }
 
-    /// What drafts of all texts of a grammar in a batch are made of, if there are to be any. `source`: where
-    /// the grammar is from, if it has a name.
+    /// Makes the parts of the drafters of all texts of a grammar in a batch, if there are to be any. `source`
+    /// is the grammar's source, if it has a name.
     pub(crate) fn shared(
         &self,
         source: Option<&GrammarSource>,
@@ -339,8 +339,7 @@ impl Speculation {
         Some(Shared { learner, alone, online, forced, length: length.unwrap_or_default() })
     }
 
-    /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the
-    /// prior.
+    /// Makes the settings for mistral.rs's engine, where drafts are of one length.
     #[cfg(feature = "mistralrs")]
     pub(crate) fn fixed(
         &self,
@@ -348,7 +347,7 @@ impl Speculation {
         grammar: &CompiledGrammar,
         model: &Path,
     ) -> Result<Option<Fixed>, BadInput> {
-        /// Tokens of a draft, unless said otherwise.
+        /// Default length of a draft in tokens.
         const USUAL: usize = 7;
         if self.how == Some(Speculate::Off) {
             return Ok(None);
@@ -369,7 +368,7 @@ impl Speculation {
         Ok(Some(Fixed { most, prior, learning, proposer, threshold, file }))
     }
 
-    /// The prior that was named, or that comes with the model. One that was named and is of no use is an
+    /// Finds the prior that was named, or that comes with the model. A named one that cannot be used is an
     /// error, unless it is yet to be made.
     fn prior(
         &self,
@@ -389,20 +388,20 @@ impl Speculation {
     }
 }
 
-/// What drafts of several texts are made of.
+/// The parts that the drafters of several texts have in common.
 pub(crate) struct Shared {
-    /// `None`: only forced text is guessed.
+    /// The learner of counts; `None` if only forced text is guessed.
     learner: Option<Learner>,
-    /// Does nothing else guess?
+    /// True if only counts guess.
     alone: bool,
-    /// Do all texts learn for each other?
+    /// True if all texts learn from each other.
     online: bool,
     forced: ForcedText,
     length: DraftLength,
 }
 
 impl Shared {
-    /// What drafts one of the texts.
+    /// Makes the drafter of one text.
     pub(crate) fn drafter(&self) -> Drafter {
         let Some(learner) = &self.learner else {
             return Drafter::new(Box::new(self.forced.clone()), self.length);
@@ -420,14 +419,15 @@ impl Shared {
     }
 }
 
-/// What guesses forced text: without a prior, also where the text could be spelled otherwise.
+/// Makes the proposer of forced text. Without a prior it also guesses where the text could be spelled
+/// otherwise.
 fn forced_text(prior: Option<&Prior>, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> ForcedText {
     let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
     if prior.is_none() { forced.with_spellings() } else { forced }
 }
 
-/// The prior that comes with the model. One that is of no use, for instance since the grammar has changed, is
-/// passed over with a warning.
+/// Finds the prior that comes with the model. If it cannot be used, for instance since the grammar has
+/// changed, a note says so, and there is none.
 fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path) -> Option<Prior> {
     let GrammarSource::Shipped(shipped) = source else { return None };
     let file = model.join("priors").join(shipped.name).with_extension("prior");
@@ -443,7 +443,7 @@ fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path
         .inspect(|prior| tell_apart(prior, &file, grammar))
 }
 
-/// Warns of a prior that was learnt with another lookahead. Contexts do not depend on that, so it is of use,
+/// Notes that a prior was learnt with another lookahead. Its contexts do not depend on that, so it is of use,
 /// but its counts are of tokens that other masks allowed.
 fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
     if prior.lookahead() == grammar.lookahead() {
@@ -455,18 +455,18 @@ fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
     note!("{note} {file} was learnt with {was}, and this is {is}: its guesses may be worse");
 }
 
-/// The prior of a file.
+/// Reads the prior of a file.
 pub(crate) fn load(file: &Path, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
     let bytes = read(file)?;
     Prior::from_bytes(&bytes, grammar).map_err(|error| bad_prior(file, &error))
 }
 
-/// The bytes of a file of counts.
+/// Reads the bytes of a file of counts.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, BadInput> {
     std::fs::read(file).map_err(|error| BadInput::new(format!("cannot read {}: {error}", file.display())))
 }
 
-/// Says what is wrong with a prior, and what to do about it.
+/// Makes the error for a prior that cannot be used, with advice.
 pub(crate) fn bad_prior(file: &Path, error: &PriorError) -> BadInput {
     BadInput::new(format!("{}: {error}", file.display())).hint(error.hint())
 }

@@ -1,17 +1,17 @@
-//! Standard output, whose errors say what could not be written.
+//! Standard output with errors that say what could not be written.
 
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 /// Standard output, locked.
 pub(crate) struct Stdout(StdoutLock<'static>);
 
-/// Locks it.
+/// Locks standard output.
 pub(crate) fn lock() -> Stdout {
     Stdout(io::stdout().lock())
 }
 
 impl Stdout {
-    /// Does a person read it?
+    /// True if a person reads it.
     pub(crate) fn is_terminal(&self) -> bool {
         self.0.is_terminal()
     }
@@ -27,7 +27,7 @@ impl Write for Stdout {
     }
 }
 
-/// The same kind of error, with the name of what it is about.
+/// Adds the name of standard output to an error, whose kind stays.
 fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Reads vocabularies: of a tokenizer's files, of a model, or from the cache.
+//! Vocabularies, read from a tokenizer's files, from a model, or from the cache.
 
 use std::path::{Path, PathBuf};
 
@@ -23,19 +23,19 @@ pub(crate) struct LowVocabulary {
 /// A tokenizer or a model whose tokens are meant.
 #[derive(Debug)]
 pub(crate) enum TokensOf {
-    /// A tokenizer's files.
+    /// The path of a tokenizer's files.
     Tokenizer(PathBuf),
-    /// A model; `None`: the default model.
+    /// A model; `None` for the default model.
     Model(Option<PathBuf>),
 }
 
 impl LowVocabulary {
-    /// Takes what was given, or else the default model.
+    /// Takes the tokens of the flags, or else of the default model.
     pub(crate) fn resolve(self) -> TokensOf {
         self.given().unwrap_or(TokensOf::Model(None))
     }
 
-    /// Takes what was given.
+    /// Takes the tokens of the flags, if there are any.
     pub(crate) fn given(self) -> Option<TokensOf> {
         let model = self.model.map(|model| TokensOf::Model(Some(model)));
         self.tokenizer.map(TokensOf::Tokenizer).or(model)
@@ -43,7 +43,7 @@ impl LowVocabulary {
 }
 
 impl TokensOf {
-    /// Finds their files. Those of a model on the hub are fetched if need be.
+    /// Finds the files. Those of a model on the hub are downloaded if they are not there.
     pub(crate) fn locate(&self) -> Result<PathBuf, BadInput> {
         match self {
             Self::Tokenizer(path) => Ok(path.clone()),
@@ -51,13 +51,13 @@ impl TokensOf {
         }
     }
 
-    /// The vocabulary.
+    /// Reads the vocabulary.
     pub(crate) fn vocabulary(&self, cache: &CacheFolder) -> Result<Vocabulary, BadInput> {
         vocabulary(&self.locate()?, cache)
     }
 }
 
-/// The vocabulary of a `tokenizer.json` or of a folder with one.
+/// Reads the vocabulary of a `tokenizer.json` or of a folder with one.
 pub(crate) fn vocabulary(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, BadInput> {
     progress::during(format!("reading {}", path.display()), || {
         Vocabulary::from_tokenizer_file_cached(path, cache)

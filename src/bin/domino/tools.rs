@@ -1,4 +1,4 @@
-//! `--tools`: functions that the model may call, in place of a grammar.
+//! `--tools`: functions that the model may call, given in place of a grammar.
 
 use std::path::{Path, PathBuf};
 
@@ -71,18 +71,18 @@ enum Thinking {
 pub(crate) struct CallingParts {
     pub(crate) spelling: Option<Spelling>,
     pub(crate) choice: Option<Choice>,
-    /// Is one call allowed at most?
+    /// True if at most one call is allowed.
     pub(crate) one: Option<bool>,
     pub(crate) reasoning: Option<Reasoning>,
 }
 
 impl CallingParts {
-    /// Is nothing said?
+    /// True if no setting is made.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Joins two, of which this one goes first.
+    /// Joins two parts; this one goes first where both say something.
     pub(crate) fn beside(&self, other: &Self) -> Self {
         Self {
             spelling: self.spelling.or(other.spelling),
@@ -92,7 +92,7 @@ impl CallingParts {
         }
     }
 
-    /// Makes the settings whole; what is not said is as usual, but for the spelling, which must be said.
+    /// Makes the settings whole with defaults. Only the spelling has none, so it must be given.
     pub(crate) fn calling(&self) -> Result<Calling, BadInput> {
         let spelling = self.spelling.ok_or_else(|| {
             BadInput::new("--tools needs to know how the model writes calls").hint(
@@ -106,13 +106,13 @@ impl CallingParts {
 }
 
 impl LowTools {
-    /// See [`LowGrammar::is_for`](crate::args::LowGrammar::is_for).
+    /// Takes the settings that [`LowGrammar::is_for`](crate::args::LowGrammar::is_for) describes.
     pub(crate) fn is_for(&mut self, model: Option<&Path>, chat: bool) -> Option<PathBuf> {
         (self.model, self.chat) = (Some(model.map(Path::to_path_buf)), chat);
         self.chat_template.clone()
     }
 
-    /// Refuses flags that say something of tools where there are none.
+    /// Refuses flags for tools where there are none.
     pub(crate) fn refuse_idle(&self) -> Result<(), BadInput> {
         if self.tools.is_some() {
             return Ok(());
@@ -136,9 +136,9 @@ impl LowTools {
         }
     }
 
-    /// The file, if one was given, and how functions are called, also those that rows bring.
+    /// Reads the file, if one was given, and the settings of calls.
     ///
-    /// With `rows`, these may bring functions.
+    /// With `rows`, the rows may bring functions of their own, for which the settings hold too.
     pub(crate) fn resolve(self, rows: bool) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
         let wanted = self.tools.is_some() || rows;
         let spelling = match (&self.tool_spelling, &self.chat_template, &self.model) {
@@ -168,12 +168,12 @@ impl Thinking {
     }
 }
 
-/// What `--tool-spelling` means.
+/// Reads the value of `--tool-spelling`.
 pub(crate) fn spelling(name: &str) -> Result<Spelling, BadInput> {
     Spelling::named(name).ok_or_else(|| unknown(name))
 }
 
-/// What `--tool-choice` means.
+/// Reads the value of `--tool-choice`.
 pub(crate) fn choice(name: &str) -> Choice {
     match name {
         "auto" => Choice::Auto,
@@ -183,7 +183,7 @@ pub(crate) fn choice(name: &str) -> Choice {
     }
 }
 
-/// What `--reasoning` means.
+/// Reads the value of `--reasoning`.
 pub(crate) fn reasoning(name: &str) -> Result<Reasoning, BadInput> {
     let known = <Thinking as ValueEnum>::from_str(name, false);
     known
@@ -198,13 +198,13 @@ fn unknown(name: &str) -> BadInput {
         .hint(near.unwrap_or_else(|| format!("there are {}", known.join(", "))))
 }
 
-/// Reads a chat template; of `tokenizer_config.json`, the one inside.
+/// Reads a chat template from its file, or from inside a `tokenizer_config.json`.
 pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
     let text = files::read_text(path)?;
     let config: Option<Value> = serde_json::from_str(&text).ok();
     Ok(match config.as_ref().and_then(|config| config.get("chat_template")) {
         Some(Value::String(template)) => template.clone(),
-        // One for each purpose.
+        // Some models have a template for each purpose.
         Some(Value::Array(templates)) => {
             templates.iter().filter_map(|one| one.get("template")?.as_str()).collect::<Vec<_>>().join("\n")
         }
@@ -212,7 +212,7 @@ pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
     })
 }
 
-/// Spelling of calls of a model, as its own chat template shows it; `None` if it does not.
+/// Finds the spelling of calls that a model's own chat template shows; `None` if it shows none.
 fn of_model(model: Option<&Path>) -> Result<Option<Spelling>, BadInput> {
     let template = ChatTemplate::of_model(model::locate(model)?, true).map_err(BadInput::from)?;
     Ok(template.and_then(|template| Spelling::of_chat_template(template.source())))

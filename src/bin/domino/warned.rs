@@ -1,4 +1,4 @@
-//! What in a grammar's text may not mean what its author expects: on standard error, and in JSON objects.
+//! Warnings of parts of a grammar that its author may not mean, on standard error and in JSON objects.
 
 use domino::grammar::GrammarWarning;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(crate) fn tell(name: &str, warnings: &[GrammarWarning]) {
     }
 }
 
-/// The object with the warnings in it, if there are any.
+/// Adds the warnings to the object, if there are any.
 pub(crate) fn with(mut object: Value, warnings: &[GrammarWarning]) -> Value {
     if !warnings.is_empty() {
         object["grammar_warnings"] = list(warnings);
@@ -21,7 +21,7 @@ pub(crate) fn with(mut object: Value, warnings: &[GrammarWarning]) -> Value {
     object
 }
 
-/// The warnings as JSON.
+/// Lists the warnings as JSON.
 pub(crate) fn list(warnings: &[GrammarWarning]) -> Value {
     let warning = |warning: &GrammarWarning| {
         let position = warning.place().position();

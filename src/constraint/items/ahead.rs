@@ -1,4 +1,4 @@
-//! What may still come of the items at hand: whether they surely differ from all before them.
+//! Questions about the item at hand: can it still equal one that came before?
 
 use super::{
     super::narrowed::{Fingerprint, with_bytes, with_number},
@@ -21,17 +21,17 @@ impl Items {
         matches!(self.phase, Phase::Text | Phase::Key)
     }
 
-    /// Is it where a value begins?
+    /// May a value begin here?
     pub(in crate::constraint) fn is_before_value(&self) -> bool {
         self.phase == Phase::Between && self.awaits == Awaits::Value
     }
 
-    /// Is it in an escape?
+    /// Is the text inside an escape?
     pub(in crate::constraint) fn is_in_escape(&self) -> bool {
         self.is_in_string() && self.escape.is_open()
     }
 
-    /// Is it in an escape, or in a string that `more` bytes make long enough to be compared by a hash?
+    /// Is the text in an escape, or in a string that `more` bytes make long enough to be compared by a hash?
     pub(in crate::constraint) fn is_in_part(&self, more: usize) -> bool {
         self.is_in_string() && (self.escape.is_open() || self.scalar.len() + more >= LONG)
     }
@@ -58,8 +58,8 @@ impl Items {
         })
     }
 
-    /// Would they differ if the number or word at hand ended here? False if it is not whole, or no such thing
-    /// is at hand.
+    /// Would all items at hand differ if the number or word at hand ended here? False if it is not whole, or
+    /// if there is none.
     pub(in crate::constraint) fn are_settled_by_end(&self) -> bool {
         if self.phase != Phase::Bare {
             return false;
@@ -68,8 +68,8 @@ impl Items {
         self.watched_frames().all(|(frame, bit)| self.novel & bit != 0 || !frame.used.contains(&value))
     }
 
-    /// What the strings of the items before have after the beginning that the string at hand is, or, between
-    /// values, the strings that may come. Of long ones only the beginning.
+    /// Returns the rests of earlier items' strings that begin like the string at hand, or, between values,
+    /// like a string that may come. Long strings give only their beginning.
     pub(in crate::constraint) fn rests(&self) -> Vec<&[u8]> {
         let is_key = match self.phase {
             Phase::Key => true,
@@ -87,8 +87,8 @@ impl Items {
         rests.into_iter().map(|rest| rest.split(|&byte| byte == IS_LONG).next().unwrap_or_default()).collect()
     }
 
-    /// What integers among the items before have after the digits at hand, where these are an item of the only
-    /// array whose items are compared, or may be; `None` elsewhere, also behind a point.
+    /// Returns the digits that earlier integer items have after the digits at hand. `None` unless these are,
+    /// or may be, an item of the only array whose items are compared, and also after a decimal point.
     pub(in crate::constraint) fn digits_ahead(&self) -> Option<Vec<&[u8]>> {
         let top = self.top.as_ref().filter(|_| self.is_flat())?;
         let begun = match self.phase {
@@ -112,7 +112,7 @@ impl Items {
         self.watched == 1 && self.top.as_ref().is_some_and(|top| top.is_watched)
     }
 
-    /// Have fewer than `ways` strings of the items before the beginning that the string at hand is?
+    /// Do fewer than `ways` strings of earlier items begin like the string at hand?
     pub(in crate::constraint) fn are_fewer_than(&self, ways: usize) -> bool {
         if self.phase != Phase::Text || self.escape.is_open() || self.scalar.len() >= LONG {
             return false;
@@ -138,13 +138,13 @@ impl Items {
         rests.len() >= all && rests.into_iter().filter(|rest| is_one(rest)).count() >= all
     }
 
-    /// May the search for a way out leave this byte out? A character that may stand for itself need not be
-    /// escaped.
+    /// May the search for a way out skip this byte? It escapes a character that may stand for itself.
     pub(in crate::constraint) fn is_in_vain(&self, byte: u8) -> bool {
         self.is_in_string() && self.escape.is_in_vain(byte)
     }
 
-    /// Is the item at hand new if its string goes on with this byte, which is no quote and no backslash?
+    /// Does this byte, which is no quote and no backslash, make the string at hand differ from all earlier
+    /// items?
     pub(in crate::constraint) fn is_left_by(&self, byte: u8) -> bool {
         if !self.is_in_string() || self.escape.is_open() || self.rest.0 > 0 || self.scalar.len() >= LONG {
             return false;
@@ -157,7 +157,7 @@ impl Items {
         })
     }
 
-    /// What is known of the string at hand, as the beginning of a value.
+    /// The string at hand so far, as the beginning of a value.
     fn begun(&self, kind: u8) -> Vec<u8> {
         let path = match (self.phase, &self.top) {
             (Phase::Key, Some(top)) => top.base,
@@ -166,7 +166,7 @@ impl Items {
         fact(path, kind, &self.scalar)
     }
 
-    /// A hash of the place. Numbers are equal in it if they go on alike, whatever they are so far.
+    /// Returns a hash of the place. Numbers that go on alike have equal hashes, whatever their digits so far.
     pub(in crate::constraint) fn place(&self) -> u64 {
         let place = match self.phase {
             Phase::Bare => self.hashed([0, 1], &numerals::place(&self.scalar, self.digits + 1)),
@@ -175,12 +175,12 @@ impl Items {
         place[0]
     }
 
-    /// Adds to a hash everything that the answers of this reader depend on.
+    /// Adds everything that this reader's answers depend on to a hash.
     pub(in crate::constraint) fn fingerprint(&self, before: Fingerprint) -> Fingerprint {
         self.hashed(with_number(before, self.digits as u64), &self.scalar)
     }
 
-    /// Adds to a hash all fields but the digits, with this spelling of the string or number at hand. The
+    /// Adds all fields but the digits to a hash, with this spelling of the string or number at hand. The
     /// hashes of frames stand for the values in them.
     fn hashed(&self, before: Fingerprint, scalar: &[u8]) -> Fingerprint {
         let flags = |frame: &Frame| {
@@ -203,7 +203,7 @@ impl Items {
         hash
     }
 
-    /// Memory beside what it shares, in bytes.
+    /// Memory that is not shared, in bytes.
     pub(in crate::constraint) fn own_bytes(&self) -> usize {
         size_of_val(self) + self.scalar.capacity()
     }

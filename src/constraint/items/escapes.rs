@@ -1,11 +1,11 @@
 //! Escapes in strings of JSON, byte by byte.
 
-/// Bytes of the longest escape: two halves of a character.
+/// Bytes of the longest escape: a surrogate pair.
 const LONGEST: usize = 12;
-/// Bytes of an escape by a number.
+/// Bytes of a `\u` escape.
 const NUMBERED: usize = 6;
 
-/// An escape that is not finished, from its backslash on.
+/// An unfinished escape, from its backslash on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Escape {
     bytes: [u8; LONGEST],
@@ -17,12 +17,12 @@ impl Escape {
         self.length > 0
     }
 
-    /// What has come of it.
+    /// The bytes so far.
     pub(super) fn begun(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or(&self.bytes)
     }
 
-    /// Does this byte lead to a character only that may stand for itself?
+    /// Can this byte lead only to a character that may stand for itself?
     pub(super) fn is_in_vain(self, byte: u8) -> bool {
         match self.length {
             1 => byte == b'/',
@@ -32,15 +32,15 @@ impl Escape {
         }
     }
 
-    /// A backslash has come.
+    /// Starts an escape at its backslash.
     pub(super) fn open(&mut self) {
         self.bytes = [0; LONGEST];
         self.bytes[0] = b'\\';
         self.length = 1;
     }
 
-    /// The character, if the escape ends with this byte. What is no escape stands for the replacement
-    /// character.
+    /// Adds a byte; returns the character if the escape ends with it. An invalid escape stands for the
+    /// replacement character.
     pub(super) fn push(&mut self, byte: u8) -> Option<char> {
         let length = usize::from(self.length);
         if let Some(place) = self.bytes.get_mut(length) {
@@ -69,7 +69,7 @@ impl Escape {
         Some(character)
     }
 
-    /// The number of four hexadecimal digits.
+    /// The value of four hexadecimal digits.
     fn number(self, at: usize) -> u32 {
         let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0);
         self.bytes[at..at + 4].iter().fold(0, |number, byte| number << 4 | digit(byte))

@@ -1,8 +1,8 @@
-//! A set of byte strings that shares what it has with its copies: a treap whose nodes never change.
+//! A persistent set of byte strings: a treap with immutable nodes, so copies share structure.
 //!
 //! A session keeps what it has read before each step that can be undone, so copies must cost nothing, and an
-//! insertion only the nodes on its way. Priorities are hashes of the keys, so the shape depends on what is in
-//! the set alone, and the expected depth is logarithmic.
+//! insertion only the nodes on its path. Priorities are hashes of the keys, so the shape depends on the
+//! contents alone, and the expected depth is logarithmic.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -30,11 +30,12 @@ impl Facts {
         self.root.is_none()
     }
 
-    /// Bytes of the strings in it, and one for each.
+    /// Bytes of the strings in the set, and one for each.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
+    /// Is this string in the set? A search in a binary tree.
     pub(super) fn contains(&self, key: &[u8]) -> bool {
         let mut here = self.root.as_deref();
         while let Some(node) = here {
@@ -47,12 +48,12 @@ impl Facts {
         false
     }
 
-    /// Is any string in it that begins like this?
+    /// Does any string in the set begin with this?
     pub(super) fn has_beginning(&self, beginning: &[u8]) -> bool {
         self.first_from(beginning).is_some_and(|key| key.starts_with(beginning))
     }
 
-    /// The strings that begin like this, with that taken off, ascending.
+    /// Lists the strings that begin with `beginning`, without it, ascending.
     pub(super) fn rests<'f>(&'f self, beginning: &[u8], found: &mut Vec<&'f [u8]>) {
         let mut open: Vec<&Node> = Vec::new();
         let mut here = self.root.as_deref();
@@ -72,7 +73,7 @@ impl Facts {
         }
     }
 
-    /// How many strings begin like this, up to `most`.
+    /// Counts the strings that begin with `beginning`, up to `most`.
     pub(super) fn count(&self, beginning: &[u8], most: usize) -> usize {
         let (mut count, mut open) = (0, self.root.as_deref().into_iter().collect::<Vec<_>>());
         while let Some(node) = open.pop().filter(|_| count < most) {
@@ -96,7 +97,7 @@ impl Facts {
         true
     }
 
-    /// The least string that is not less.
+    /// Returns the least string that is not less than `least`.
     fn first_from(&self, least: &[u8]) -> Option<&[u8]> {
         let (mut here, mut found) = (self.root.as_deref(), None);
         while let Some(node) = here {
@@ -111,7 +112,7 @@ impl Facts {
     }
 }
 
-/// The tree with a key that it does not have. Recursion is as deep as the tree.
+/// Returns the tree with a new key. Recursion is as deep as the tree.
 fn inserted(tree: Option<&Arc<Node>>, key: Arc<[u8]>, priority: u64) -> Arc<Node> {
     let Some(node) = tree.filter(|node| node.priority >= priority) else {
         let (left, right) = split(tree, &key);
@@ -126,7 +127,7 @@ fn inserted(tree: Option<&Arc<Node>>, key: Arc<[u8]>, priority: u64) -> Arc<Node
     Arc::new(Node { key: Arc::clone(&node.key), priority: node.priority, left, right })
 }
 
-/// What is less than a key, and what is greater.
+/// Splits a tree into the keys less than `key` and those greater.
 fn split(tree: Option<&Arc<Node>>, key: &[u8]) -> (Link, Link) {
     let Some(node) = tree else { return (None, None) };
     let with = |left: Link, right: Link| {
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against an ordered set; copies stay as they were.
+        /// Compares with an ordered set; copies stay as they were.
         #[test]
         fn it_is_an_ordered_set(keys in prop::collection::vec("[ab]{0,4}", 0..60), asked in "[ab]{0,3}") {
             let (mut facts, mut all) = (Facts::default(), BTreeSet::new());

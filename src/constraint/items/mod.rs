@@ -1,15 +1,15 @@
-//! The items of open arrays: a reader of JSON beside the parser, as the one of keys.
+//! Detects equal items of arrays (`uniqueItems`): a reader of JSON beside the parser, like that of keys.
 //!
-//! Which items have come is no state that parser sets should have. The reader interns the items of each open
-//! array by value: numbers by their decimals, strings decoded, objects whatever the order of their keys. It
-//! says where an item ends that equals one before it, and whether what is being written still may become one.
+//! The parser cannot know which items have come without a parser set for each combination. So this reader
+//! interns the items of each open array by value: numbers by their decimals, strings decoded, objects
+//! whatever the order of keys. It reports an item that ends and equals an earlier one, and whether the item
+//! at hand still may.
 //!
-//! Of each item it also keeps its parts, each with the path to it. As soon as an item has a part that no item
-//! before it has, it equals none of them, whatever comes. Values and parts are strings of bytes: the path (a
-//! hash, in which all places of an array are one), a letter for the kind, what the kind needs.
+//! It also keeps the parts of each item, each with its path. As soon as an item has a part that no earlier
+//! item has, it equals none of them, whatever comes. Values and parts are byte strings: the path (a hash, in
+//! which all places of an array are equal), a letter for the kind, and what the kind needs.
 //!
-//! Arrays of which the grammar does not ask anything are dropped at their first comma
-//! ([`Items::decide`]); until then nobody knows.
+//! An array whose items need not be distinct is dropped at its first comma ([`Items::decide`]).
 
 mod ahead;
 mod escapes;
@@ -22,23 +22,23 @@ use self::{escapes::Escape, facts::Facts, numerals::ends_number};
 use super::context::mixed;
 use crate::limits::{Budget, ITEM_BYTES, LimitExceeded};
 
-/// Bytes of a string that are compared one by one; of longer ones the rest is hashed.
+/// Length up to which strings are compared in full, in bytes; of longer ones the rest is hashed.
 const LONG: usize = 256;
-/// Comes after the beginning of a long string, and in no text.
+/// Marks the hash behind the beginning of a long string; no text has this byte.
 const IS_LONG: u8 = 0xFF;
-/// Digits of numbers that are compared; past them, only their count.
+/// Number of digits of a number that are compared; past them, only their count is.
 const MOST_DIGITS: usize = 400;
 
-/// Where the text is in its JSON.
+/// The reader's position in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 enum Phase {
     #[default]
     Between,
-    /// In a number or a word.
+    /// The text is in a number or a word.
     Bare,
     /// In a string that is a value.
     Text,
-    /// In a key.
+    /// The text is in a key.
     Key,
 }
 
@@ -48,11 +48,11 @@ enum Awaits {
     #[default]
     Value,
     Key,
-    /// A value has ended.
+    /// A comma, colon or bracket, as a value has ended.
     Mark,
 }
 
-/// What a reader stopped at.
+/// The reason why the reader stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     /// The end of the bytes.
@@ -69,28 +69,28 @@ struct Frame {
     is_object: bool,
     /// Are the items of this array compared?
     is_watched: bool,
-    /// Is that known?
+    /// Is `is_watched` known to be final?
     is_decided: bool,
-    /// Values of the items, and parts of them.
+    /// Values of the items, and their parts.
     used: Facts,
     /// Facts (path, kind and value) of what it holds; the arrays around it file them with their items.
     parts: Vec<Arc<[u8]>>,
-    /// How many of these are in `used`.
+    /// Number of the parts that are in `used`.
     filed: usize,
-    /// Bytes of both.
+    /// Bytes of `used` and `parts`.
     bytes: usize,
-    /// The path of items, or of the member at hand.
+    /// The path of the items, or of the member at hand.
     path: u64,
-    /// The path of the object.
+    /// The path of the object itself.
     base: u64,
-    /// All that is in it, and the key at hand.
+    /// Hash of all contents, and hash of the key at hand.
     hash: [u64; 2],
     key: [u64; 2],
     below: Option<Arc<Frame>>,
 }
 
 impl Drop for Frame {
-    /// Without recursion: texts nest deeply.
+    /// Drops the frames in a loop, as recursion would overflow the stack on deeply nested texts.
     fn drop(&mut self) {
         let mut below = self.below.take();
         while let Some(mut frame) = below.and_then(Arc::into_inner) {
@@ -99,24 +99,24 @@ impl Drop for Frame {
     }
 }
 
-/// What a text that is JSON has said so far of the items of its open arrays.
+/// The items of all open arrays of a JSON text, as read so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Items {
     phase: Phase,
     awaits: Awaits,
     /// The string so far, decoded, up to [`LONG`] bytes; the text of a number or a word.
     scalar: Vec<u8>,
-    /// What of the string is past that.
+    /// Length and hash of the rest of a string past that.
     rest: (usize, [u64; 2]),
     escape: Escape,
     top: Option<Arc<Frame>>,
-    /// Frames that are watched.
+    /// Number of watched frames.
     watched: u32,
-    /// By watched frame, the outermost first: does the item at hand differ from all before it?
+    /// A bit for each watched frame, the outermost first: does the item at hand differ from all before it?
     novel: u64,
-    /// Of all values and parts.
+    /// Bytes of all values and parts.
     bytes: usize,
-    /// Digits of the longest number.
+    /// Number of digits of the longest number.
     digits: usize,
 }
 
@@ -131,7 +131,7 @@ fn joined(hash: [u64; 2], more: [u64; 2]) -> [u64; 2] {
     [mixed(hash[0], more[0]), mixed(hash[1], more[1])]
 }
 
-/// A value or a part at a path.
+/// Encodes a value or part at a path.
 fn fact(path: u64, kind: u8, value: &[u8]) -> Vec<u8> {
     let mut fact = Vec::with_capacity(value.len() + 9);
     fact.extend_from_slice(&path.to_be_bytes());
@@ -141,7 +141,7 @@ fn fact(path: u64, kind: u8, value: &[u8]) -> Vec<u8> {
 }
 
 impl Items {
-    /// Reads on, up to an event. Returns how many bytes were read.
+    /// Reads bytes up to an event. Returns how many were read.
     pub(in crate::constraint) fn read(&mut self, bytes: &[u8]) -> Result<(usize, Event), LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
             let event = match self.phase {
@@ -164,7 +164,7 @@ impl Items {
         Ok((bytes.len(), Event::End))
     }
 
-    /// Says whether the items of the array whose first comma was read are compared.
+    /// Decides whether the items of the array whose first comma was read are compared.
     pub(in crate::constraint) fn decide(&mut self, is_watched: bool) {
         let Some(top) = &mut self.top else { return };
         let top = Arc::make_mut(top);
@@ -216,7 +216,7 @@ impl Items {
         if repeats { Event::Repeat } else { Event::End }
     }
 
-    /// The number or word, if it is whole.
+    /// The number or word at hand, encoded, if it is complete.
     fn bare_fact(&self) -> Option<Vec<u8>> {
         match &*self.scalar {
             word @ (b"true" | b"false" | b"null") => Some(fact(self.path(), word[0], &[])),
@@ -227,7 +227,7 @@ impl Items {
         }
     }
 
-    /// A byte of a string.
+    /// Reads a byte of a string.
     fn inside(&mut self, byte: u8) -> Result<Event, LimitExceeded> {
         if self.escape.is_open() {
             if let Some(character) = self.escape.push(byte) {
@@ -257,7 +257,7 @@ impl Items {
         }
     }
 
-    /// The string so far as that of a value or part.
+    /// The string at hand, encoded as a value or part.
     fn string(&self, kind: u8) -> Vec<u8> {
         let mut fact = fact(self.path(), kind, &self.scalar);
         if self.rest.0 > 0 {
@@ -343,36 +343,36 @@ impl Items {
         self.end_value(&whole)
     }
 
-    /// Where the value at hand is.
+    /// The path of the value at hand.
     fn path(&self) -> u64 {
         self.top.as_ref().map_or(0, |top| top.path)
     }
 
-    /// Would this value repeat an item of the array that it is an item of?
+    /// Does this value equal an earlier item of the array that it would be an item of?
     fn is_repeated(&self, fact: &[u8]) -> bool {
         self.top.as_ref().is_some_and(|top| top.is_watched && top.used.contains(fact))
     }
 
-    /// The frames that are watched, with the bit of each, the innermost first.
+    /// Iterates over the watched frames and their bits, the innermost first.
     fn watched_frames(&self) -> impl Iterator<Item = (&Frame, u64)> {
         let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
         let watched = frames.filter(|frame| frame.is_watched).take(self.watched as usize);
         watched.zip((0..self.watched).rev().map(level_bit))
     }
 
-    /// Is the value at hand an item of this frame itself?
+    /// Is the value at hand a direct item of this frame?
     fn is_innermost(&self, frame: &Frame) -> bool {
         self.top.as_deref().is_some_and(|top| std::ptr::eq(top, frame))
     }
 
-    /// Notes a part of the items at hand of the arrays around.
+    /// Adds a part to the items at hand of the enclosing arrays.
     fn note(&mut self, part: &[u8]) {
         let outer = self.watched_frames().filter(|(frame, _)| !self.is_innermost(frame));
         let new = outer.filter(|(frame, _)| !frame.used.contains(part));
         self.novel |= new.fold(0, |bits, (_, bit)| bits | bit);
     }
 
-    /// Files the value that has ended.
+    /// Files a value that has ended.
     fn end_value(&mut self, value: &[u8]) -> Result<Event, LimitExceeded> {
         if self.watched == 0 {
             return Ok(Event::End);
@@ -413,7 +413,7 @@ impl Items {
         Ok(event)
     }
 
-    /// Reckons bytes that are kept.
+    /// Counts bytes that are kept against the budget.
     fn charge(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
         self.bytes += bytes;
         if self.bytes > ITEM_BYTES {
@@ -424,7 +424,7 @@ impl Items {
 }
 
 impl Frame {
-    /// Keeps parts for the arrays around. Returns their bytes.
+    /// Adds parts for the enclosing arrays. Returns their bytes.
     fn tell(&mut self, parts: impl IntoIterator<Item = Arc<[u8]>>) -> usize {
         let from = self.parts.len();
         self.parts.extend(parts);
@@ -433,7 +433,7 @@ impl Frame {
         bytes
     }
 
-    /// Files an item with its parts.
+    /// Files an item and its parts.
     fn file(&mut self, value: &Arc<[u8]>) {
         let before = self.used.bytes();
         self.used.insert(Arc::clone(value));
@@ -448,7 +448,7 @@ impl Frame {
         self.bytes += self.used.bytes() - before;
     }
 
-    /// No array around wants them.
+    /// Drops the parts, as no enclosing array needs them.
     fn forget_parts(&mut self) {
         self.bytes -= self.parts.iter().map(|part| part.len() + 1).sum::<usize>();
         self.parts.clear();
@@ -456,8 +456,8 @@ impl Frame {
     }
 }
 
-/// The bit of the watched frame that has `level` others below it. Frames past the 64th have no bit: their
-/// items count as not known to be new.
+/// Returns the bit of the watched frame that has `level` others below it. Frames past the 64th have none:
+/// their items count as possibly equal.
 fn level_bit(level: u32) -> u64 {
     1_u64.checked_shl(level).unwrap_or(0)
 }

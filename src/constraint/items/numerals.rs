@@ -1,8 +1,8 @@
-//! Numbers of JSON by value, and what of the beginning of one matters for its value.
+//! Canonical forms of JSON numbers, and of their beginnings.
 
 use num_bigint::BigInt;
 
-/// The texts of numbers end with one of these, or with the text.
+/// Does this byte end the text of a number? The end of the text does too.
 pub(super) fn ends_number(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}')
 }
@@ -12,11 +12,12 @@ struct Parts<'t> {
     negative: bool,
     whole: &'t [u8],
     fraction: Option<&'t [u8]>,
-    /// Is it negative, and its digits.
+    /// The sign, whether it is negative, and the digits.
     exponent: Option<(bool, bool, &'t [u8])>,
 }
 
 impl<'t> Parts<'t> {
+    /// Splits a number at its point and its exponent.
     fn of(text: &'t [u8]) -> Self {
         let (mantissa, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
             Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -34,7 +35,7 @@ impl<'t> Parts<'t> {
         Self { negative: text.starts_with(b"-"), whole, fraction, exponent }
     }
 
-    /// The digits before the exponent, and how many of them are zeros before all others.
+    /// The digits of the significand, and how many of them are leading zeros.
     fn digits(&self) -> (Vec<u8>, usize) {
         let digits = [self.whole, self.fraction.unwrap_or_default()].concat();
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
@@ -42,8 +43,8 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// The same bytes for texts of one number, others for others; `None` if the text is no whole number of JSON.
-/// Linear, but for exponents of more than 17 digits.
+/// Returns a canonical form: equal for texts of the same number, distinct otherwise; `None` if the text is no
+/// complete JSON number. Linear, except for exponents of more than 17 digits.
 pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
     let parts = Parts::of(text);
     let whole = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
@@ -78,7 +79,7 @@ pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// A [`value`] as an integer of at most 20 digits is mostly written, if it is one.
+/// Writes a [`value`] in the usual form of an integer, if it is one of at most 20 digits.
 pub(super) fn plain(value: &[u8]) -> Option<Vec<u8>> {
     const MOST: usize = 20;
     let Some(at) = value.iter().position(|&byte| byte == b'e') else { return Some(value.to_vec()) };
@@ -88,8 +89,8 @@ pub(super) fn plain(value: &[u8]) -> Option<Vec<u8>> {
     Some([&value[..at], &b"00000000000000000000"[..zeros]].concat())
 }
 
-/// What tells beginnings of numbers apart, as far as the values of what they begin matter where at most
-/// `most` digits matter: zeros past that change nothing, nor does the exponent of zero.
+/// Returns equal bytes for beginnings that go on to equal values, if at most `most` digits matter: further
+/// zeros change nothing, nor does the exponent of zero.
 pub(super) fn place(text: &[u8], most: usize) -> Vec<u8> {
     let parts = Parts::of(text);
     let (digits, zeros) = parts.digits();
@@ -113,7 +114,7 @@ pub(super) fn place(text: &[u8], most: usize) -> Vec<u8> {
     place
 }
 
-/// Without the zeros before it.
+/// Removes leading zeros.
 fn trimmed(digits: &[u8]) -> &[u8] {
     &digits[digits.iter().take_while(|&&digit| digit == b'0').count()..]
 }

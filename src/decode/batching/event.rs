@@ -5,36 +5,36 @@ use super::super::{
     run::{Generation, Step},
 };
 
-/// Names a sequence of a [`BatchDecoder`](super::super::BatchDecoder); ascending in the order in which they
-/// were added, never used again.
+/// The name of a sequence of a [`BatchDecoder`](super::super::BatchDecoder); ascending in the order of
+/// addition, and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(pub(in super::super) u64);
 
-/// What happened to one sequence in a step.
+/// An event of one sequence in a step.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BatchEvent {
-    /// It has another token.
+    /// The sequence has another token.
     Token {
-        /// Which sequence.
+        /// The sequence.
         sequence: SequenceId,
         /// The token.
         step: Step,
     },
-    /// It has ended and left its place to another.
+    /// The sequence has ended and left its place to another.
     Finished {
-        /// Which sequence.
+        /// The sequence.
         sequence: SequenceId,
-        /// What it generated. The time of a shared pass counts in full.
+        /// The generated text. The time of a shared pass counts in full.
         generation: Generation,
     },
-    /// It cannot go on, and has left its place. The others are not concerned.
+    /// The sequence cannot go on, and has left its place. The others are not affected.
     Failed {
-        /// Which sequence.
+        /// The sequence.
         sequence: SequenceId,
-        /// Why.
+        /// The cause.
         error: DecodeError,
-        /// What it generated until then, as if cut by length.
+        /// The text generated until then, as if cut by length.
         generation: Generation,
     },
 }

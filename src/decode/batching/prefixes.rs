@@ -1,5 +1,5 @@
-//! Keys and values of prefixes that prompts have in common: blocks of tokens in a tree, as in vLLM's automatic
-//! prefix caching and SGLang's radix attention, but by copies.
+//! Keys and values of prefixes that prompts have in common: blocks of tokens in a tree, as in vLLM's
+//! automatic prefix caching and SGLang's radix attention, but by copies.
 //!
 //! Invariants: what a block holds is a function of its tokens and of those before it, and was computed by the
 //! same model, so a prompt that begins with it goes on to the bit as if it were read; a block is found in the
@@ -58,8 +58,8 @@ impl Prefixes {
         self.bytes
     }
 
-    /// Gives an empty `place` of the model what is known of the beginning of `tokens`, but for the last one, and
-    /// says how many tokens that is.
+    /// Gives an empty `place` of the model what is known of the beginning of `tokens`, but for the last
+    /// one, and says how many tokens that is.
     pub(in super::super) fn fill<B: BatchModel>(
         &mut self,
         model: &mut B,

@@ -14,10 +14,10 @@ pub(in super::super) struct Reader {
     pub(in super::super) count: usize,
 }
 
-/// Splits sequences into those that the next pass makes a row for and those that it reads on with, where a pass
-/// reads at most `chunk` tokens of prompts, and [`ALONE`] times as many if no text goes on in it; those that came
-/// first are read first. The third are those for whom
-/// nothing is left. `seen` says how many tokens of a place the model has.
+/// Splits sequences into those that the next pass makes a row for and those that it reads on with, where a
+/// pass reads at most `chunk` tokens of prompts, and [`ALONE`] times as many if no text goes on in it;
+/// those that came first are read first. The third are those for whom nothing is left. `seen` says how many
+/// tokens of a place the model has.
 pub(in super::super) fn split(
     all: Vec<Placed<Between>>,
     chunk: usize,

@@ -188,8 +188,9 @@ fn together(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Whatever shares its passes, in whatever chunks its prompt is read, whatever is kept of other prompts, and
-    /// however often it gives its place up: a text is the one that it is alone, with and without a grammar.
+    /// Whatever shares its passes, in whatever chunks its prompt is read, whatever is kept of other
+    /// prompts, and however often it gives its place up: a text is the one that it is alone, with and
+    /// without a grammar.
     #[test]
     fn texts_are_as_alone(
         all in prop::collection::vec(wanted(), 1..10), sequences in 1..5_usize, chunk in 1..40_usize,

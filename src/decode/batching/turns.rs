@@ -72,8 +72,8 @@ impl Waiting {
     }
 
     /// The sequence whose turn it is beside those that have `places`: of the client with the fewest, of its
-    /// request with the fewest, the one that came first. Nothing if that one is too large: `fits` says so of a
-    /// sequence, and others do not overtake it.
+    /// request with the fewest, the one that came first. Nothing if that one is too large: `fits` says so
+    /// of a sequence, and others do not overtake it.
     pub(in super::super) fn next(
         &mut self,
         places: &[Option<Sequence>],
@@ -93,9 +93,9 @@ impl Waiting {
         ranked.min().map(|(held, _, at)| (at, held))
     }
 
-    /// The place to be given up, where there is none free, for a sequence that waits: if a client has two places
-    /// more than the one whose turn it is, or one of that client's requests two more than the one whose turn it
-    /// is, the sequence that came last of it. It can wait again, and go on where it was.
+    /// The place to be given up, where there is none free, for a sequence that waits: if a client has two
+    /// places more than the one whose turn it is, or one of that client's requests two more than the one
+    /// whose turn it is, the sequence that came last of it. It can wait again, and go on where it was.
     pub(in super::super) fn place_to_yield(&self, places: &[Option<Sequence>]) -> Option<usize> {
         if places.iter().any(Option::is_none) {
             return None;

@@ -1,4 +1,4 @@
-//! Texts are canonical, dead ends are left, and what cannot be is refused.
+//! Texts are canonical, dead ends are left, and impossible options are refused.
 
 use super::*;
 use crate::{
@@ -34,7 +34,7 @@ fn written(model: &mut ScriptedModel, constraint: &Constraint, seed: u64) -> Can
     decoder.write(&prompt(), &|| true).unwrap()
 }
 
-/// The text of masks, and whether it is canonical.
+/// Returns the text of masks, and whether it is canonical.
 fn free(model: ScriptedModel, constraint: &Constraint, seed: u64) -> (Generation, bool) {
     let vocabulary = constraint.vocabulary().clone();
     let builder = Decoder::builder(model).vocabulary(vocabulary.clone()).constraint(constraint.fork());
@@ -44,8 +44,8 @@ fn free(model: ScriptedModel, constraint: &Constraint, seed: u64) -> (Generation
     (generation, canonical)
 }
 
-/// All texts are canonical, where masks write some that are not; and where no step went back, each token
-/// is the draw from the mask's tokens that keep the text canonical, each asked for.
+/// All texts are canonical, while masks write some that are not; and where no step went back, each token is
+/// the draw from the mask's tokens that keep the text canonical, as tried one by one.
 #[test]
 fn tokens_are_draws_among_the_canonical() {
     let constraint = constraint(r#"root ::= ("true" | "null" | "{" ("\"" [a-z ]* "\"")? "}")+"#);
@@ -81,7 +81,7 @@ fn tokens_are_draws_among_the_canonical() {
     assert!(not > 10 && redraws > 100 && checked > 200, "{not} {redraws} {checked}");
 }
 
-/// A beginning that no canonical text has is taken back.
+/// A beginning without any canonical continuation is taken back.
 #[test]
 fn dead_ends_are_left() {
     let constraint = constraint(r#"root ::= "true" | "null""#);
@@ -98,8 +98,8 @@ fn dead_ends_are_left() {
     assert_eq!(text.generation.stats.tokens, tokens.len());
 }
 
-/// A language that has no canonical text, since its first letters merge, is written by free tokens, and
-/// that is said.
+/// A language without a canonical text, since its first letters merge, is written by free tokens, and the
+/// text says so.
 #[test]
 fn where_there_is_no_canonical_text_tokens_are_free() {
     let constraint = constraint(r#"root ::= "tr""#);

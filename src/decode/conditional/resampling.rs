@@ -1,4 +1,4 @@
-//! Weights of particles: how even they are, and systematic resampling.
+//! Effective sample size of particles, and systematic resampling.
 
 use super::super::noise;
 
@@ -6,7 +6,8 @@ pub(super) fn float(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Weights relative to the largest, and the log of their mean; all zero, and minus infinity, if all are.
+/// Returns weights relative to the largest, and the log of their mean; zeros and minus infinity if all are
+/// zero.
 pub(super) fn relative(logs: &[f64]) -> (Vec<f64>, f64) {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
@@ -17,14 +18,14 @@ pub(super) fn relative(logs: &[f64]) -> (Vec<f64>, f64) {
     (weights, largest + noise::ln(mean))
 }
 
-/// Kish's effective sample size.
+/// Returns Kish's effective sample size.
 pub(super) fn effective(weights: &[f64]) -> f64 {
     let (sum, squares) = weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
-/// Systematic resampling: how many copies each gets of as many as there are. Its share of them, rounded up or
-/// down.
+/// Systematic resampling: returns the number of copies of each particle, keeping their number. Each gets its
+/// share, rounded up or down.
 pub(super) fn offspring(weights: &[f64], uniform: f64) -> Vec<usize> {
     let step = weights.iter().sum::<f64>() / float(weights.len());
     let mut copies = vec![0; weights.len()];
@@ -43,13 +44,13 @@ pub(super) fn offspring(weights: &[f64], uniform: f64) -> Vec<usize> {
     copies
 }
 
-/// Are the weights so uneven that particles should be drawn anew? If the effective sample size is under half
-/// of their number.
+/// Are the weights so uneven that particles should be resampled: is the effective sample size under half of
+/// their number?
 pub(super) fn needed(weights: &[f64]) -> bool {
     2.0 * effective(weights) < float(weights.len())
 }
 
-/// The place that a number in 0..1 falls on, if each has its weight's share.
+/// Returns the index that a number in 0..1 falls on, if each has its weight's share.
 pub(super) fn chosen(weights: &[f64], uniform: f64) -> usize {
     let mut rest = uniform * weights.iter().sum::<f64>();
     let found = weights.iter().position(|weight| {
@@ -67,7 +68,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// As many as there are, each its share rounded up or down; on average exactly its share.
+        /// There are as many copies as particles, each share rounded up or down; on average exactly the
+        /// share.
         #[test]
         fn offspring_are_shares(
             weights in prop::collection::vec(prop_oneof![1 => Just(0.0), 4 => 1e-6..1.0_f64], 1..30),

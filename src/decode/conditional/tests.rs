@@ -16,7 +16,7 @@ use crate::{
 
 type Tokens = Vec<TokenId>;
 
-/// Six tokens and end of text.
+/// Creates a vocabulary of six tokens and end of text.
 fn vocabulary() -> Vocabulary {
     let texts = ["a", "b", "c", "ab", "bc", "aa"];
     let builder = (0..)
@@ -30,9 +30,10 @@ fn constraint(grammar: &str) -> Constraint {
     Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint()
 }
 
-/// Where masks go wrong: most of the texts that begin with "a" die later, as few tokens go on with them.
+/// A grammar for which masks go wrong: most texts that begin with "a" die later, as few tokens go on with
+/// them.
 const GRAMMAR: &str = r#"root ::= "a" "b" "c" "c" | "b" [abc]{1,3} | "ab" [bc]?"#;
-/// Where texts have no end that the limit of length would not bring.
+/// A grammar whose texts have no end before the limit of length.
 const LONG: &str = r#"root ::= [ab]+ "c""#;
 
 fn options(temperature: f64, seed: u64, most: usize) -> DecodeOptions {
@@ -49,7 +50,7 @@ fn prompt() -> Tokens {
 }
 
 impl ConditionalText {
-    /// Takes another's times.
+    /// Copies the times of another one.
     fn alike(&mut self, other: &Self) {
         (self.generation.stats, self.first) = (other.generation.stats, other.first);
     }
@@ -67,14 +68,14 @@ fn drawn(
     decoder.draw(&prompt(), &|| true).unwrap()
 }
 
-/// A text of the language with its probability: the model's own, and that of masks.
+/// A text of the language with its probabilities: the model's own, and that of masks.
 struct Listed {
     tokens: Tokens,
     own: f64,
     masked: f64,
 }
 
-/// All texts of at most `most` tokens, by the definition of both distributions.
+/// Lists all texts of at most `most` tokens, by the definition of both distributions.
 fn listed(model: &ScriptedModel, start: &Constraint, most: usize) -> Vec<Listed> {
     let mut found = Vec::new();
     let mut open = vec![(Tokens::new(), start.clone(), 1.0, 1.0)];
@@ -99,7 +100,7 @@ fn listed(model: &ScriptedModel, start: &Constraint, most: usize) -> Vec<Listed>
     found
 }
 
-/// Total variation between the conditional distribution and another one.
+/// Returns the total variation between the conditional distribution and another one.
 fn variation(listed: &[Listed], other: impl Fn(&Listed) -> f64) -> f64 {
     let all: f64 = listed.iter().map(|text| text.own).sum();
     let covered: f64 = listed.iter().map(&other).sum();
@@ -107,7 +108,7 @@ fn variation(listed: &[Listed], other: impl Fn(&Listed) -> f64) -> f64 {
     0.5 * (apart + (1.0 - covered).abs())
 }
 
-/// How often texts were drawn, as shares of `draws`.
+/// Returns the share of each text among `draws` draws.
 fn shares(model: &ScriptedModel, particles: usize, start: &Constraint, draws: u32) -> BTreeMap<Tokens, f64> {
     let mut shares = BTreeMap::new();
     for seed in 0..draws {
@@ -138,8 +139,8 @@ fn total_variation_falls_with_particles() {
     assert!(found[3] < masks / 3.0 && found[4] < 0.05, "{found:?} {masks}");
 }
 
-/// Two particles are never drawn anew before the end, so what they draw is known exactly: of two texts by
-/// masks one by its weight.
+/// Two particles are never resampled before the end, so their distribution is known exactly: one of two texts
+/// by masks, by its weight.
 #[test]
 fn two_particles_draw_as_two_weighted_texts() {
     let (model, start) = (model(5), constraint(GRAMMAR));
@@ -160,7 +161,7 @@ fn two_particles_draw_as_two_weighted_texts() {
     assert!(apart / 2.0 < 0.025, "{}", apart / 2.0);
 }
 
-/// The estimate of the language's probability is unbiased, resampled or not, also where texts are cut.
+/// The estimate of the language's probability is unbiased, with resampling or not, also if texts are cut.
 #[test]
 fn the_languages_probability_is_estimated() {
     for (grammar, most, particles) in [(GRAMMAR, 4, 3), (GRAMMAR, 4, 12), (LONG, 5, 12)] {
@@ -210,7 +211,7 @@ fn one_particle_is_the_masks_text() {
     assert!((5..55).contains(&cut), "{cut}");
 }
 
-/// The same seed gives the same again, and a finished text is chosen where there is one.
+/// The same seed gives the same text, and a finished text is chosen if there is one.
 #[test]
 fn draws_are_a_function_of_the_seed() {
     let (model, start) = (model(3), constraint(LONG));
@@ -268,7 +269,7 @@ fn what_cannot_be_is_told() {
 }
 
 proptest! {
-    /// Copies are fed anew as far as they differ: all rows are those of a model of its own.
+    /// Copies are fed again as far as they differ: all rows are those of a model of their own.
     #[test]
     fn caches_follow_their_particles(seed: u64, particles in 2_usize..7) {
         let (model, start) = (model(seed % 50), constraint(GRAMMAR));

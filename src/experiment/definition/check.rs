@@ -1,4 +1,4 @@
-//! What a definition means, and what contradicts itself in it.
+//! Resolves a definition, and finds contradictions in it.
 
 use std::path::Path;
 
@@ -21,16 +21,16 @@ use crate::{
     proposer::DraftLength,
 };
 
-/// Tokens of a text, if the definition says nothing: the paper's.
+/// Default number of tokens of a text: the paper's.
 const MAX_TOKENS: usize = 128;
-/// Warm-ups, if the definition says nothing: the paper's.
+/// Default number of warm-ups: the paper's.
 const WARM_UPS: usize = 10;
-/// Length of drafts, if the definition says nothing: the paper's.
+/// Default length of drafts: the paper's.
 const DRAFT: usize = 10;
-/// Least acceptance of a guess, if the definition says nothing.
+/// Default least acceptance of a guess.
 const THRESHOLD: f64 = 0.5;
 
-/// What a definition means. Of a single prompt nothing can be set apart for warm-ups, and then it says so.
+/// Resolves a definition. If a single prompt leaves none to set apart for warm-ups, it says so.
 pub(super) fn resolve(
     raw: RawDefinition,
     name: &str,
@@ -92,7 +92,8 @@ pub(super) fn resolve(
     Ok(definition)
 }
 
-/// True for `k`, for `s` or `threshold`, for `warm_ups`, and for their prompts, where a definition has them.
+/// Returns whether a definition has `k`, whether `s` or `threshold`, whether `warm_ups`, and whether their
+/// prompts.
 fn given(raw: &RawDefinition) -> (bool, bool, (bool, bool)) {
     let own = raw.grammars.iter().any(|task| task.warm_up_prompts.is_some());
     let warm_ups = (raw.warm_ups.is_some(), raw.warm_up_prompts.is_some() || own);
@@ -299,7 +300,7 @@ fn greedy_warm_ups(source: Source<'_>, definition: &Definition) -> Result<(), Ex
     }
 }
 
-/// Refuses settings that no method heeds.
+/// Refuses settings that no method uses.
 fn without_effect(
     source: Source<'_>,
     definition: &Definition,

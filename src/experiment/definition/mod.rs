@@ -1,7 +1,7 @@
-//! What an experiment is: a grid of grammars, models, methods and their settings, and prompts.
+//! Definitions of experiments: a grid of grammars, models, methods and their settings, and prompts.
 //!
 //! Invariant: a [`Definition`] can be run: every number is in its range, no setting is without effect, and
-//! files that it names were read.
+//! the files that it names were read.
 
 mod check;
 mod notation;
@@ -27,34 +27,35 @@ pub use self::{
 use super::{error::ExperimentError, methods::MethodName, row::K};
 use crate::grammar::Syntax;
 
-/// What definitions call the model that comes with the program.
+/// The name in definitions of the model that comes with the program.
 pub const DEFAULT_MODEL: &str = "domino-small";
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Definition {
-    /// Its name; records lie in a folder of that name.
+    /// The experiment's name; records lie in a folder of that name.
     pub name: String,
-    /// What it asks, in a sentence.
+    /// The question, in a sentence.
     pub about: String,
     /// Models, as `--model` names them; [`DEFAULT_MODEL`] is the one that comes with the program.
     pub models: Vec<String>,
     /// The second model, for methods that draft by one.
     pub draft_model: Option<DraftSource>,
-    /// What mistral.rs loads in place of the models, if it cannot load them: another file of the same one.
+    /// The file that mistral.rs loads in place of the models, if it cannot load them: another file of the
+    /// same one.
     pub mistralrs_model: Option<String>,
     /// Grammars with their prompts.
     pub tasks: Vec<Task>,
     /// Programs that write texts themselves.
     pub programs: Vec<Program>,
-    /// What is compared.
+    /// The methods that are compared.
     pub methods: Vec<MethodName>,
     /// Lookaheads, for methods that have one.
     pub k: Vec<K>,
     /// Lengths of drafts, for methods of a fixed one.
     pub s: Vec<usize>,
-    /// Least acceptances of guesses, for the same.
+    /// Least acceptances of guesses, for methods of a fixed draft length.
     pub thresholds: Vec<f64>,
     /// Temperatures.
     pub temperatures: Vec<f64>,
@@ -64,9 +65,9 @@ pub struct Definition {
     pub max_tokens: usize,
     /// Numbers of texts that counts are learnt from before they are frozen.
     pub warm_ups: Vec<usize>,
-    /// Prompts that these texts go on from.
+    /// Prompts of these texts.
     pub warm_up_prompts: WarmUpPrompts,
-    /// Texts of which the first one that comes ends a text. It is cut, and judged, before it.
+    /// Strings that end a text at their first occurrence. The text is cut, and judged, before it.
     pub stop: Vec<String>,
     /// Is the first complete text of the language judged, white space before it left out, and what comes
     /// behind it not? Otherwise the whole text is.
@@ -74,11 +75,11 @@ pub struct Definition {
     /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
     pub passes: Option<usize>,
     /// If set, all token sequences of each grammar are [listed with their probabilities](super::enumeration),
-    /// behind each prompt. This is the most beginnings of sequences that may take.
+    /// behind each prompt. This is the greatest number of prefixes that the listing may visit.
     pub enumerate: Option<usize>,
     /// Is every text also cut into the tokens that the model would choose for it (paper, algorithm 3)?
     pub retokenize: bool,
-    /// How methods take turns.
+    /// The order in which methods take turns.
     pub turns: Turns,
 }
 
@@ -88,19 +89,20 @@ pub struct Definition {
 pub struct Variant {
     /// The method.
     pub method: MethodName,
-    /// Its lookahead, if it has one.
+    /// The method's lookahead, if it has one.
     pub k: Option<K>,
     /// The length of its drafts, if that is fixed.
     pub s: Option<usize>,
     /// The least acceptance of its guesses, if that is fixed.
     pub threshold: Option<f64>,
-    /// Texts that it learns from before, if it learns and the definition has several numbers of them.
+    /// Number of texts that it learns from first, if it learns and the definition has several numbers of
+    /// them.
     pub warm_ups: Option<usize>,
 }
 
 impl Definition {
-    /// Reads a definition from a file in TOML, and what it names: grammars and prompts, by paths from its
-    /// folder. `quick`: as its table `[quick]` changes it.
+    /// Reads a definition from a file in TOML, with the grammars and prompts that it names by paths from its
+    /// folder. With `quick` its table `[quick]` applies.
     ///
     /// # Errors
     /// If a file cannot be read, a key is unknown or has no such value (with line and column), or settings
@@ -112,10 +114,11 @@ impl Definition {
         Self::parse(text, &path.display().to_string(), folder, quick, shipped)
     }
 
-    /// As [`read`](Self::read), from a text; `name` is what errors call it, and files lie in `folder`.
+    /// Reads a definition like [`read`](Self::read), from a text; `name` is its name in errors, and files lie
+    /// in `folder`.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read).
+    /// All of [`read`](Self::read).
     pub fn parse(
         text: &str,
         name: &str,
@@ -168,7 +171,7 @@ impl Definition {
         variants
     }
 
-    /// The names of methods that another engine keeps to the grammar.
+    /// Lists the names of methods that another engine constrains.
     pub(super) fn elsewhere(&self) -> Vec<String> {
         let methods = self.methods.iter().filter(|method| method.is_constrained_elsewhere());
         methods.map(ToString::to_string).collect()
@@ -179,15 +182,15 @@ impl Definition {
         self.programs.iter().find(|program| program.name == name)
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         let prompts: usize = self.tasks.iter().map(|task| task.prompts.len()).sum();
         prompts * self.models.len() * self.temperatures.len() * self.seeds.len() * self.variants().len()
     }
 
-    /// All that decides what is generated and measured, for records: grammars by the hash of their text,
-    /// prompts in full.
+    /// Serialises all that decides what is generated and measured, for records: grammars by the hash of their
+    /// text, prompts in full.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let tasks: Vec<Value> = self.tasks.iter().map(Task::to_json).collect();
@@ -234,8 +237,8 @@ impl Definition {
         value
     }
 
-    /// What decides the runs of a definition [in records](Self::to_json): all but the texts of its grammars,
-    /// which are empty. `None` if it is not in that form.
+    /// Reads back the runs of a definition [in records](Self::to_json): everything except the texts of its
+    /// grammars, which are empty. `None` if it is not in that form.
     pub(super) fn outline(value: &Value) -> Option<Self> {
         fn of<T: serde::de::DeserializeOwned>(value: &Value, key: &str) -> Option<T> {
             serde_json::from_value(value.get(key)?.clone()).ok()
@@ -284,7 +287,7 @@ impl Definition {
         })
     }
 
-    /// BLAKE3 of [`to_json`](Self::to_json), in hexadecimal.
+    /// Returns the BLAKE3 of [`to_json`](Self::to_json), in hexadecimal.
     #[must_use]
     pub fn hash(&self) -> String {
         blake3::hash(self.to_json().to_string().as_bytes()).to_hex().to_string()

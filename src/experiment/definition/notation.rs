@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::grammar::Syntax;
 
-/// Name of a notation in definitions and records.
+/// Returns the name of a notation in definitions and records.
 pub(in crate::experiment) fn notation(syntax: Syntax) -> &'static str {
     match syntax {
         Syntax::Gbnf => "gbnf",
@@ -17,7 +17,7 @@ pub(in crate::experiment) fn notation(syntax: Syntax) -> &'static str {
     }
 }
 
-/// The notation of a file by its ending, as the program's flags take it.
+/// Returns the notation of a file by its ending, as the program's flags do.
 pub(super) fn of_ending(path: &Path) -> Syntax {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("regex" | "re") => Syntax::Regex,

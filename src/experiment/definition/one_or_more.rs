@@ -1,4 +1,4 @@
-//! Lists of which one thing is the same as a list of it: `k = 1` means `k = [1]`.
+//! Lists that a single thing may stand for: `k = 1` means `k = [1]`.
 
 use std::{fmt, marker::PhantomData};
 
@@ -9,9 +9,9 @@ use serde::{
 
 use crate::experiment::row::K;
 
-/// A thing that lists of definitions have.
+/// A thing that definitions have lists of.
 pub(super) trait MayStandAlone {
-    /// What may stand in its place, in words.
+    /// The values that may stand in its place, in words.
     const EXPECTED: &'static str;
 }
 
@@ -31,7 +31,7 @@ impl MayStandAlone for String {
     const EXPECTED: &'static str = "a name, or a list of names";
 }
 
-/// A list, or one thing in its place.
+/// Reads a list, or one thing in its place.
 pub(super) fn list_or_one<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -40,7 +40,7 @@ where
     deserializer.deserialize_any(ListOrOne(PhantomData))
 }
 
-/// The same for a key that may be left out.
+/// Reads it from a key that may be left out.
 pub(super) fn some_or_one<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -52,7 +52,8 @@ where
 struct ListOrOne<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de> + MayStandAlone> ListOrOne<T> {
-    /// The list of one thing. What is wrong with it is said by its own type, and then what may stand there.
+    /// Reads the list of one thing. An error says what is wrong by the thing's own type, then what may stand
+    /// there.
     fn of_one<E: de::Error>(one: impl IntoDeserializer<'de, value::Error>) -> Result<Vec<T>, E> {
         let one = T::deserialize(one.into_deserializer()).map_err(|error| {
             let said = error.to_string();

@@ -29,7 +29,7 @@ pub struct Program {
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Is it to keep texts to the grammar? Otherwise it writes without one.
+    /// Does it constrain texts to the grammar? Otherwise it writes without one.
     pub grammar: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turns {
-    /// Another one is first each time, so that what a machine does over time falls on all alike.
+    /// Another method is first each time, so that drifts of a machine's speed fall on all alike.
     #[default]
     Rotate,
     /// Turns are in the order of the definition.
@@ -48,7 +48,7 @@ pub enum Turns {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Task {
-    /// The name that rows have for it.
+    /// The grammar's name in rows.
     pub name: String,
     /// The notation.
     pub syntax: Syntax,
@@ -58,13 +58,14 @@ pub struct Task {
     pub also: Vec<(Syntax, String)>,
     /// Prompts that texts go on from.
     pub prompts: Vec<Prompt>,
-    /// Prompts that warm-ups go on from, one after the other; where there are none, the measured ones.
+    /// Prompts of warm-ups, one after the other; without any, the measured ones.
     pub warm_up_prompts: Vec<String>,
     /// Place of the answer in a text.
     pub answer: Option<AnswerPlace>,
 }
 
 impl Task {
+    /// Returns the task as JSON, with grammars by their hashes.
     pub(super) fn to_json(&self) -> Value {
         let prompts: Vec<Value> = self
             .prompts
@@ -95,7 +96,7 @@ impl Task {
         value
     }
 
-    /// The grammar in all notations that there are, the one that we read first.
+    /// Iterates over the grammar in all given notations, the one that this library reads first.
     pub fn notations(&self) -> impl Iterator<Item = (Syntax, &str)> {
         let also = self.also.iter().map(|(syntax, text)| (*syntax, text.as_str()));
         std::iter::once((self.syntax, self.grammar.as_str())).chain(also)

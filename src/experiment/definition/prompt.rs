@@ -1,4 +1,4 @@
-//! Prompts and their answers, and those that are set apart for warm-ups.
+//! Prompts and their answers, and the prompts set apart for warm-ups.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// Text that a model goes on from.
+    /// Text that a model continues.
     pub text: String,
     /// The right answer, if there is one.
     pub answer: Option<String>,
@@ -21,7 +21,7 @@ pub enum AnswerPlace {
     LastNumber,
 }
 
-/// Prompts that warm-ups go on from.
+/// Prompts that warm-ups continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -34,9 +34,9 @@ pub enum WarmUpPrompts {
 }
 
 /// Sets the last prompts of a list apart for `warm_ups` warm-ups: one of five, and no more than there are
-/// warm-ups. Nothing can be set apart of a single one.
+/// warm-ups. A single prompt is never set apart.
 pub(super) fn set_apart(prompts: &mut Vec<Prompt>, warm_ups: usize) -> Vec<String> {
-    /// One prompt is set apart of so many.
+    /// One prompt of this many is set apart.
     const OF: usize = 5;
     let most = prompts.len().saturating_sub(1);
     let apart = prompts.len().div_ceil(OF).min(warm_ups).min(most);
@@ -44,8 +44,8 @@ pub(super) fn set_apart(prompts: &mut Vec<Prompt>, warm_ups: usize) -> Vec<Strin
 }
 
 impl Prompt {
-    /// Is the answer of `text` at `place` the right one? `None` if there is no right one. Numbers are
-    /// compared as such.
+    /// Is the answer of `text` at `place` right? `None` if there is no right answer. Numbers are compared by
+    /// value.
     #[must_use]
     pub fn is_answered(&self, place: &AnswerPlace, text: &str) -> Option<bool> {
         let right = self.answer.as_ref()?.trim();
@@ -67,7 +67,7 @@ impl Prompt {
     }
 }
 
-/// The last number in a text, thousands' commas left out.
+/// Returns the last number in a text, without thousands' commas.
 fn last_number(text: &str) -> Option<String> {
     let mut found = None;
     let mut number = String::new();

@@ -1,4 +1,4 @@
-//! Definitions as they are written, in TOML.
+//! Definitions as written, in TOML.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -58,11 +58,11 @@ pub(super) struct RawDefinition {
     pub(super) quick: Option<RawQuick>,
 }
 
-/// What `--quick` changes.
+/// The changes that `--quick` makes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawQuick {
-    /// Names of those that stay.
+    /// Names of the grammars that stay.
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) grammars: Option<Vec<String>>,
     #[serde(default, deserialize_with = "some_or_one")]
@@ -78,7 +78,7 @@ pub(super) struct RawQuick {
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) temperatures: Option<Vec<f64>>,
     pub(super) seeds: Option<RawSeeds>,
-    /// Prompts of each grammar that stay, from the first on.
+    /// Number of prompts of each grammar that stay, from the first on.
     pub(super) prompts: Option<usize>,
     pub(super) max_tokens: Option<usize>,
     #[serde(default, deserialize_with = "some_or_one")]
@@ -136,7 +136,7 @@ pub(super) enum RawSyntax {
     StructuralTag,
 }
 
-/// Seeds: a list, or a first one and how many.
+/// Seeds: a list, or the first one and a number.
 #[derive(Debug, Clone)]
 pub(super) struct RawSeeds(pub(super) Vec<u64>);
 
@@ -192,14 +192,14 @@ impl<'de> Deserialize<'de> for RawWarmUps {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawPromptFile {
     pub(super) file: String,
-    /// Lines whose `task` is this; by default the grammar's name. Lines without a `task` are for all.
+    /// Only lines with this `task` count; by default the grammar's name. Lines without a `task` are for all.
     pub(super) form: Option<String>,
-    /// Lines used, from the first on.
+    /// Number of lines used, from the first on.
     pub(super) most: Option<usize>,
 }
 
 impl RawDefinition {
-    /// Reads a definition; `name` is what errors call it.
+    /// Reads a definition; `name` is its name in errors.
     pub(super) fn parse(text: &str, name: &str) -> Result<Self, ExperimentError> {
         toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| position(text, span.start));
@@ -218,7 +218,7 @@ impl RawDefinition {
     }
 }
 
-/// Line and column of a byte, in characters from 1.
+/// Returns line and column of a byte, in characters from 1.
 fn position(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

@@ -1,13 +1,13 @@
-//! Grammars that need no file, and what may help where none has a name.
+//! Grammars that need no file, and advice about unknown names.
 
 use crate::grammar::suggest;
 
-/// A set of grammars that need no file. A function from names to texts is one whose names nobody can list.
+/// A set of grammars that need no file. A function from names to texts is one that cannot list its names.
 pub trait GrammarTexts {
     /// The grammar of this name, in GBNF.
     fn text(&self, name: &str) -> Option<&'static str>;
 
-    /// The names, where they can be listed: an error about an unknown one then says which may be meant.
+    /// Lists the names, if possible: an error about an unknown one then suggests a similar one.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -22,7 +22,7 @@ impl<F: Fn(&str) -> Option<&'static str>> GrammarTexts for F {
 /// Grammars that need no file, by name.
 pub type ShippedGrammars<'a> = &'a dyn GrammarTexts;
 
-/// What may help where no grammar has this name.
+/// Advises about a name that no grammar has.
 pub(super) fn advice(shipped: ShippedGrammars<'_>, name: &str) -> String {
     let names = shipped.names();
     match suggest::did_you_mean(name, names.iter().copied()) {

@@ -1,11 +1,11 @@
-//! A definition's file, and what is wrong in it.
+//! A definition's file, and errors about it.
 
 use std::{collections::HashSet, hash::Hash, path::Path};
 
 use super::shipped::ShippedGrammars;
 use crate::experiment::error::ExperimentError;
 
-/// A definition by its name, and the folder of its files.
+/// A definition's name in errors, and the folder of its files.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) name: &'a str,

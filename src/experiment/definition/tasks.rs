@@ -1,4 +1,4 @@
-//! Grammars and prompts of a definition, read from what it names.
+//! Reads the grammars and prompts that a definition names.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{experiment::error::ExperimentError, grammar::Syntax};
 
-/// Number and prompts of warm-ups, as far as a definition says them.
+/// Number and prompts of warm-ups, as far as a definition has them.
 #[derive(Clone, Copy)]
 pub(super) struct WarmUpSource<'a> {
-    /// Most texts that a method learns from; 0 if none learns.
+    /// Greatest number of texts that a method learns from; 0 if none learns.
     pub(super) warm_ups: usize,
     /// Prompts that the definition has for all grammars.
     pub(super) prompts: Option<&'a RawWarmUps>,
@@ -29,7 +29,7 @@ impl WarmUpSource<'_> {
         }
     }
 
-    /// The prompts for warm-ups of a grammar, which may be taken from those that are measured.
+    /// Returns the prompts for warm-ups of a grammar, which may be taken from the measured ones.
     fn of(
         self,
         source: Source<'_>,
@@ -75,6 +75,7 @@ fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Pr
     }
 }
 
+/// Builds a task of a definition: its grammar, prompts and answers.
 fn task(
     source: Source<'_>,
     raw: RawTask,
@@ -130,7 +131,7 @@ fn task(
     Ok(Task { name, syntax, grammar, also, prompts, warm_up_prompts, answer })
 }
 
-/// The text of a grammar in a file.
+/// Reads the text of a grammar from a file.
 fn text_of_grammar(syntax: Syntax, path: &Path) -> Result<String, ExperimentError> {
     let content = std::fs::read_to_string(path).map_err(ExperimentError::io("read", path))?;
     Ok(syntax.text_of_file(&content).into_owned())
@@ -148,7 +149,7 @@ fn notation(syntax: RawSyntax) -> Syntax {
     }
 }
 
-/// The prompts of a file of JSON lines, for this grammar.
+/// Reads the prompts for this grammar from a file of JSON lines.
 fn prompts_of_file(
     source: Source<'_>,
     file: &RawPromptFile,

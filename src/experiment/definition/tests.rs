@@ -1,4 +1,4 @@
-//! Definitions that can be run, and what is said of those that cannot.
+//! Definitions that can be run, and errors about those that cannot.
 
 use super::*;
 use crate::experiment::plan::Plan;
@@ -105,7 +105,7 @@ fn a_draft_model_is_a_part_of_the_definition() {
     assert!(parse(WHOLE, false).unwrap().to_json().get("draft_model").is_none());
 }
 
-/// The prior that comes with a model was learnt at unbounded lookahead, so it is of use at no other.
+/// The prior that comes with a model was learnt at unbounded lookahead, so it is of no use at another.
 #[test]
 fn shipped_priors_know_no_lookahead() {
     let text = "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nk = [1, \"infinite\"]\n\
@@ -294,7 +294,7 @@ impl super::GrammarTexts for Named {
     }
 }
 
-/// What is put in place of what, and what is said then.
+/// Replacements in a definition, and the errors that follow.
 #[test]
 fn wrong_definitions_are_refused() {
     for (old, new, said) in [

@@ -1,4 +1,4 @@
-//! Canonical tokenisations only, by the decoder that the library has for them.
+//! Masks over canonical tokenisations only, by the library's decoder for them.
 
 use super::{Method, MethodError, Outcome, Stage, decoded};
 use crate::{

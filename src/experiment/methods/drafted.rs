@@ -1,4 +1,4 @@
-//! Methods that the decoder has: masks of every kind, and drafts.
+//! The decoder's own methods: masks of every kind, and drafts.
 
 use super::{Method, MethodError, Outcome, Refinement, Refinements, Stage, decoded};
 use crate::{
@@ -18,23 +18,24 @@ pub(super) struct Drafted {
 }
 
 impl Drafted {
-    /// Without drafts.
+    /// Creates a method without drafts.
     pub(super) fn plain(masking: Masking) -> Self {
         Self { masking, drafter: None }
     }
 
-    /// Drafts of text that the grammar forces.
+    /// Creates a method that drafts text that the grammar forces.
     pub(super) fn forced(grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Self {
         let drafter = Drafter::of_forced_text(tokenizer.clone(), grammar.vocabulary().clone());
         Self { masking: Masking::Ahead, drafter: Some(drafter) }
     }
 
-    /// Drafts of one proposer.
+    /// Creates a method that drafts by one proposer.
     pub(super) fn by(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
         Self { masking: Masking::Ahead, drafter: Some(Drafter::new(proposer, length)) }
     }
 
-    /// Drafts by counts, by what else the refinements say, and by a second model, the most trusted first.
+    /// Creates a method that drafts by counts, by what else the refinements name, and by a second model, best
+    /// first.
     pub(super) fn by_counts(
         grammar: &CompiledGrammar,
         tokenizer: &Tokenizer,
@@ -68,7 +69,7 @@ impl Drafted {
     }
 }
 
-/// The counts of a method with these refinements.
+/// Creates the counts of a method with these refinements.
 pub(super) fn counts(prior: Prior, refinements: Refinements) -> CountProposer {
     let learning = if refinements.has(Refinement::Text) { Learning::Text } else { Learning::Fixed };
     CountProposer::new(prior, learning).counting(refinements.counting())

@@ -1,9 +1,9 @@
 //! Methods of another engine that runs the model itself, and so writes whole texts.
 //!
-//! The library has no such engine that this module knows of: a program hands it to
-//! [`run_with`](crate::experiment::run_with). It draws with the same noise; but its numbers are not quite
-//! those of our runner, so texts part where two tokens are as good as equally likely. What needs rows of
-//! logits (`nll`, `log_kept`) is worked out afterwards by our runner, as for all methods.
+//! This module knows no such engine: a program hands one to [`run_with`](crate::experiment::run_with). It
+//! draws with the same noise; but its numbers are not quite those of our runner, so texts diverge where two
+//! tokens are nearly equally likely. Measures that need rows of logits (`nll`, `log_kept`) are computed
+//! afterwards by our runner, as for all methods.
 
 use std::{fmt, time::Duration};
 
@@ -21,17 +21,17 @@ use crate::{
     vocab::Vocabulary,
 };
 
-/// How the texts of such an engine are constrained.
+/// The constraint on the texts of such an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HostWay {
-    /// They are not.
+    /// There is none.
     Free,
-    /// By its own constraint, which reads the grammar itself.
+    /// The engine's own constraint, which reads the grammar itself.
     Own,
-    /// By our masks.
+    /// Our masks.
     Masks,
-    /// By our masks, with drafts by all that `ours` has, after the same warm-ups.
+    /// Our masks, with all drafts of `ours`, after the same warm-ups.
     Drafts,
 }
 
@@ -42,13 +42,13 @@ impl HostWay {
     }
 }
 
-/// What texts are to be written.
+/// The texts to be written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct HostJob<'a> {
     /// The model, by its index in the definition.
     pub model: usize,
-    /// How they are constrained.
+    /// The constraint.
     pub way: HostWay,
     /// Grammar and prompts.
     pub task: &'a Task,
@@ -56,13 +56,13 @@ pub struct HostJob<'a> {
     pub grammar: Option<&'a CompiledGrammar>,
     /// The vocabulary that prompts and texts are in.
     pub vocabulary: &'a Vocabulary,
-    /// What was learnt before, for drafts.
+    /// The prior learnt before, for drafts.
     pub prior: Option<Prior>,
 }
 
 /// An engine that runs models itself.
 pub trait Host {
-    /// What writes such texts.
+    /// Creates a writer for such texts.
     ///
     /// # Errors
     /// If the engine cannot load the model, or cannot read the grammar.
@@ -71,8 +71,8 @@ pub trait Host {
 
 /// Writes texts of one model and grammar.
 pub trait HostWriter {
-    /// A text after a prompt, and the time until its first token was there. Of the options sampling, seed and
-    /// length count.
+    /// Writes a text after a prompt; also returns the time until its first token. Of the options, sampling,
+    /// seed and length count.
     ///
     /// # Errors
     /// If the engine fails.

@@ -1,4 +1,4 @@
-//! An engine that runs the model itself: our own decoder by the door for such engines.
+//! An engine that runs the model itself: our own decoder behind the interface for such engines.
 
 use std::{cell::RefCell, path::Path, rc::Rc, time::Duration};
 
@@ -17,10 +17,10 @@ const DEFINITION: &str = "name = \"h\"\ngrammars = [\"small\"]\nprompts = [\"A: 
     methods = [\"unconstrained\", \"masks\", \"mistralrs\", \
     \"mistralrs-llguidance\", \"mistralrs-masks\", \"mistralrs-drafts\"]";
 
-/// Our decoder as another engine, which notes what it was asked.
+/// Our decoder as another engine, which records what it was asked.
 #[derive(Default)]
 struct Own {
-    /// How, for which model, and how many tokens were learnt from.
+    /// Constraint, model, and number of tokens learnt from, of each request.
     asked: Rc<RefCell<Vec<(HostWay, usize, u64)>>>,
     refuses: bool,
 }

@@ -24,11 +24,11 @@ const TOKENS: [&str; 14] =
 const END: u32 = 14;
 const PROMPT: u32 = 0;
 
-/// The model's sequences with their scores, the likeliest first; what else follows has a millionth.
+/// The model's sequences with their scores, the likeliest first; every other continuation has a millionth.
 const SEQUENCES: [(f32, [u32; 4]); 4] =
     [(0.4, [0, 1, 2, 3]), (0.3, [4, 5, 6, 7]), (0.2, [8, 5, 9, 7]), (0.1, [10, 11, 12, 13])];
 
-/// A model of sequences that are written down.
+/// A model of listed sequences.
 struct Table {
     tokens: Vec<TokenId>,
 }
@@ -65,7 +65,7 @@ impl Model for Table {
     }
 }
 
-/// The probabilities after some tokens.
+/// Returns the probabilities after some tokens.
 fn row(tokens: &[TokenId]) -> [f32; 15] {
     let mut row = [1e-6; 15];
     for (score, sequence) in SEQUENCES {
@@ -97,8 +97,8 @@ fn compiled(variant: &Variant) -> CompiledGrammar {
     compiler.terminals(variant.terminals()).compile(&grammar).unwrap()
 }
 
-/// The sequences that the masks of a method let through, as texts with their probabilities, the likeliest
-/// first. Those that come to where no token of the vocabulary may follow are none.
+/// Returns the sequences that the masks of a method let through, as texts with their probabilities, the
+/// likeliest first. Sequences that end where no token of the vocabulary may follow are left out.
 fn through(method: MethodName) -> Vec<(f64, String)> {
     let mut whole = Vec::new();
     let mut open = vec![(Vec::new(), compiled(&variant(method)).constraint(), 1.0)];
@@ -121,14 +121,14 @@ fn through(method: MethodName) -> Vec<(f64, String)> {
     whole
 }
 
-/// The probabilities of the two texts among all sequences that a method lets through.
+/// Returns the probabilities of the two texts among all sequences that a method lets through.
 fn shares(method: MethodName) -> [f64; 2] {
     let whole = through(method);
     let all: f64 = whole.iter().map(|(share, _)| share).sum();
     TEXTS.map(|text| whole.iter().filter(|(_, other)| other == text).map(|(share, _)| share / all).sum())
 }
 
-/// What a method writes; `None` where it comes to where no token may follow.
+/// Returns the text that a method writes; `None` if it comes to where no token may follow.
 fn written(method: &MethodName, temperature: f64, seed: u64) -> Option<String> {
     let tokenizer = include_str!("../../../tests/fixtures/byte_level.json");
     let tokenizer = Tokenizer::from_tokenizer_json(tokenizer).unwrap();

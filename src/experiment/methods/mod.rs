@@ -1,9 +1,9 @@
-//! Ways to generate a text, behind one trait, so that they take turns in one process on one model.
+//! Methods of generating a text, behind one trait, so that they take turns in one process on one model.
 //!
 //! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same
-//! mask give the same tokens, and what differs between two methods is what they do, not luck. Those that draw
-//! from another distribution are the exception: templates, and particles but for the first one. Engines that
-//! run the model themselves draw with it too, from rows whose last bits differ.
+//! mask give the same tokens, and differences between two methods are not luck. Methods that draw from
+//! another distribution are the exception: templates, and particles but for the first one. Engines that run
+//! the model themselves draw with it too, from rows whose last bits differ.
 
 mod canonical;
 mod conditional;
@@ -47,7 +47,7 @@ use crate::{
     vocab::Tokenizer,
 };
 
-/// What a method generates with: a decoder whose sampling and limits are set, and a grammar.
+/// The inputs of a method: a decoder whose sampling and limits are set, and a grammar.
 pub struct Stage<'a, M: Model> {
     /// The decoder. Methods set its constraint, its masking and its drafter for each run.
     pub decoder: &'a mut Decoder<M>,
@@ -62,15 +62,15 @@ pub struct Stage<'a, M: Model> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Its tokens, without prompt and end of text.
+    /// The text's tokens, without prompt and end of text.
     pub tokens: Vec<TokenId>,
-    /// Their bytes.
+    /// The bytes of the tokens.
     pub text: Vec<u8>,
-    /// Why it ended.
+    /// The reason for its end.
     pub finish: Finish,
     /// Is it in the language? Without a constraint: has it ended other than by length?
     pub complete: bool,
-    /// What it cost.
+    /// The cost of the run.
     pub stats: DecodeStats,
     /// Time until the first token was there.
     pub first: Duration,
@@ -81,7 +81,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A text that was drawn token by token.
+    /// Creates the outcome of a text that was drawn token by token.
     fn new(generation: Generation, first: Duration) -> Self {
         Self {
             tokens: generation.tokens,
@@ -98,7 +98,7 @@ impl Outcome {
 
 /// A way to generate a text.
 pub trait Method<M: Model>: fmt::Debug {
-    /// Gets ready for timed runs: measures what passes cost, if that is asked later.
+    /// Prepares for timed runs: measures the cost of passes, if that is needed later.
     ///
     /// # Errors
     /// If a pass fails.
@@ -106,7 +106,7 @@ pub trait Method<M: Model>: fmt::Debug {
         Ok(())
     }
 
-    /// Goes on from `prompt` until the text ends.
+    /// Continues `prompt` until the text ends.
     ///
     /// # Errors
     /// If a pass, a draw or the constraint fails.
@@ -120,24 +120,24 @@ pub enum MethodError {
     /// The run failed.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// Something about what it was given.
+    /// The inputs do not fit together.
     #[error(transparent)]
     Build(#[from] crate::decode::BuildError),
 }
 
-/// What a method learns before timed runs, if it does: priors that were learnt alike are shared.
+/// The lessons of a method before timed runs; equal lessons share their priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lessons {
-    /// Nothing.
+    /// The method learns nothing.
     None,
-    /// From warm-ups, counting as these refinements do.
+    /// The method learns from warm-ups, counting as these refinements do.
     WarmUps(Refinements),
-    /// The prior that comes with the model.
+    /// The method takes the prior that comes with the model.
     Shipped,
 }
 
 impl Variant {
-    /// Which terminals its grammar is compiled with. A finite `k` counts those that the paper's does.
+    /// Returns the terminals for which its grammar is compiled. A finite `k` counts the paper's.
     pub(super) fn terminals(&self) -> Terminals {
         let written = match &self.method {
             MethodName::Naive => true,
@@ -147,7 +147,7 @@ impl Variant {
         if written { Terminals::Written } else { Terminals::Folded }
     }
 
-    /// What it learns before.
+    /// Returns the method's lessons.
     pub(super) fn lessons(&self) -> Lessons {
         match &self.method {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
@@ -159,14 +159,15 @@ impl Variant {
         }
     }
 
-    /// The counts that it drafts by, if it does. `prior`: what it has learnt.
+    /// Returns the counts that it drafts by, if it does. `prior` is what it has learnt.
     pub(super) fn counts(&self, grammar: &CompiledGrammar, prior: Option<&Prior>) -> Option<CountProposer> {
         let refinements = self.method.refinements()?;
         let prior = prior.cloned().unwrap_or_else(|| Prior::new(grammar));
         Some(drafted::counts(prior, refinements))
     }
 
-    /// The method, ready to generate. `prior`: what it has learnt; `draft`: the second model, if it has one.
+    /// Creates the method, ready to generate. `prior` is what it has learnt, `draft` the second model, if it
+    /// has one.
     pub(super) fn method<M: Model + 'static>(
         &self,
         grammar: Option<&CompiledGrammar>,
@@ -206,7 +207,7 @@ impl Variant {
     }
 }
 
-/// The file of the prior that comes with the model in `folder` for a grammar.
+/// Loads the prior that comes with the model in `folder` for a grammar.
 pub(super) fn shipped_prior(
     folder: Option<&Path>,
     name: &str,
@@ -221,7 +222,7 @@ pub(super) fn shipped_prior(
     Prior::from_bytes(&bytes, grammar).map(Some).map_err(|source| ExperimentError::Prior { path, source })
 }
 
-/// The steps of a decoder that is set up, with the time of the first token.
+/// Runs a decoder that is set up, and times the first token.
 fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Outcome, DecodeError> {
     let mut steps = decoder.steps(prompt);
     let start = Instant::now();
@@ -234,7 +235,7 @@ fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Out
     Ok(Outcome::new(steps.into_generation(), first))
 }
 
-/// A text of tokens that `choose` chooses, one a pass; by the decoder where there is no grammar.
+/// Writes a text whose tokens `choose` chooses, one a pass; by the decoder if there is no grammar.
 fn chosen<M: Model>(
     stage: &mut Stage<'_, M>,
     prompt: &[TokenId],

@@ -1,13 +1,11 @@
 //! The names of methods, as definitions write them.
 //!
-//! `paper` is Domino as we read the paper, and `paper+gumbel+lookup` the same with two of our refinements on
-//! top: so a definition can climb the ladder from one to the other rung by rung. `ours-gumbel` is all of them
-//! but one, so it can also be climbed down.
+//! `paper` is Domino as we read the paper, and `paper+gumbel+lookup` the same with two of our refinements: so
+//! a definition can add them one by one. `ours-gumbel` has all of them but one (leave-one-out).
 //!
-//! What `paper` files its counts under (alpha) is where the scanner is: its states, and at a border of
-//! terminals those that may come next. The paper has the subterminal that was read last there, which tells
-//! less at borders and more about the way that led there; and it does not print its threshold, so that it is
-//! ours.
+//! The key of `paper`'s counts (alpha) is the scanner's states, and at a border of terminals those that may
+//! come next. The paper takes the subterminal that was read last, which tells less at borders and more about
+//! the path that led there; and it does not print its threshold, so the threshold is ours.
 
 use std::{fmt, num::NonZeroU8, str::FromStr, sync::Arc};
 
@@ -64,7 +62,7 @@ pub enum MethodName {
     Program(Arc<str>),
 }
 
-/// How a second model drafts.
+/// The way a second model drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Second {
@@ -72,13 +70,13 @@ pub enum Second {
     Masked,
     /// Alone, without a mask.
     Unmasked,
-    /// Masked, beside all that `ours` has: the surer is heard.
+    /// Masked, beside all proposers of `ours`: the more confident one wins.
     Joint,
 }
 
-/// Beginning of the names of methods that have all refinements but one.
+/// Prefix of the names of methods that have all refinements but one.
 const BUT: &str = "ours-";
-/// What the names of methods with particles begin with.
+/// Prefix of the names of methods with particles.
 const CONDITIONAL: &str = "conditional-";
 
 /// One of our refinements of the paper's drafts.
@@ -87,15 +85,15 @@ const CONDITIONAL: &str = "conditional-";
 pub enum Refinement {
     /// The largest regular parts of the grammar are terminals, in place of those of a lexer.
     Folded,
-    /// Contexts of tokens before beside the place in the grammar.
+    /// Contexts of earlier tokens, besides the place in the grammar (n-grams).
     Ngrams,
-    /// The model's probabilities are counted, in place of the token that came.
+    /// The model's probabilities are counted, not the token that came.
     Soft,
     /// Guesses have the noise of the draw, and a calibrated acceptance.
     Gumbel,
     /// The text at hand is counted too, until it ends.
     Text,
-    /// Text that came before in prompt or text is guessed.
+    /// Text that occurred before in prompt or text is guessed (prompt lookup).
     Lookup,
     /// Text that the grammar forces is guessed.
     Forced,
@@ -105,7 +103,7 @@ pub enum Refinement {
     Rows,
 }
 
-/// Some refinements.
+/// A set of refinements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Refinements(u16);
 
@@ -141,26 +139,26 @@ impl Refinements {
         Self(Self::all().0 & !one.bit())
     }
 
-    /// The one that is missing, if it is one.
+    /// Returns the name of the missing refinement, if exactly one is missing.
     fn missing(self) -> Option<&'static str> {
         let is_it = |one: &&(Refinement, &str)| Self::but(one.0) == self;
         Refinement::ALL.iter().find(is_it).map(|(_, name)| *name)
     }
 
-    /// These and one more.
+    /// Adds a refinement.
     #[must_use]
     pub fn with(self, one: Refinement) -> Self {
         Self(self.0 | one.bit())
     }
 
-    /// Is it one of them?
+    /// Has the set this refinement?
     #[must_use]
     pub fn has(self, one: Refinement) -> bool {
         self.0 & one.bit() != 0
     }
 
-    /// Those that decide what is counted, and over which terminals: priors of methods that agree in them are
-    /// the same.
+    /// Returns the refinements that decide what is counted, and over which terminals: methods that agree in
+    /// them share their priors.
     #[must_use]
     pub(super) fn of_counting(self) -> Self {
         let of_counting = [Refinement::Folded, Refinement::Ngrams, Refinement::Soft, Refinement::Gumbel];
@@ -168,7 +166,7 @@ impl Refinements {
         kept.fold(Self::default(), Self::with)
     }
 
-    /// What is counted, and how guesses are made of it.
+    /// Returns what is counted, and how guesses are made of it.
     #[must_use]
     pub fn counting(self) -> Counting {
         Counting {
@@ -208,7 +206,7 @@ static NAMES: [(MethodName, &str); 24] = [
 ];
 
 impl MethodName {
-    /// A method by its name, or one of these programs.
+    /// Resolves the name of a method, or of one of these programs.
     pub(in crate::experiment) fn of(name: &str, programs: &[Program]) -> Result<Self, UnknownMethod> {
         match programs.iter().find(|program| program.name == name) {
             Some(program) => Ok(Self::Program(program.name.as_str().into())),
@@ -216,7 +214,7 @@ impl MethodName {
         }
     }
 
-    /// Does another engine keep its texts to the grammar, by a constraint of its own?
+    /// Does another engine constrain its texts?
     #[must_use]
     pub fn is_constrained_elsewhere(&self) -> bool {
         matches!(self, Self::Llguidance | Self::Mistralrs(HostWay::Own) | Self::Program(_))
@@ -263,7 +261,7 @@ impl MethodName {
         matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint)) || *self == drafts
     }
 
-    /// How a second model drafts, if one does.
+    /// Returns how a second model drafts, if one does.
     #[must_use]
     pub fn second(&self) -> Option<Second> {
         match self {
@@ -301,7 +299,7 @@ impl fmt::Display for MethodName {
 pub struct UnknownMethod(String);
 
 impl UnknownMethod {
-    /// The names there are.
+    /// Lists the names.
     #[must_use]
     pub fn hint(&self) -> String {
         let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();

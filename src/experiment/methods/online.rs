@@ -1,5 +1,5 @@
-//! Online checking of the whole vocabulary: at every step each token is asked for whether it may follow, and
-//! nothing is worked out ahead or kept between steps. That is how llama.cpp's grammars make a mask.
+//! Checks the whole vocabulary online: at every step it asks for each token whether it may follow, and
+//! precomputes and keeps nothing. That is how llama.cpp's grammars make a mask.
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
@@ -17,11 +17,11 @@ use crate::{
 /// Asks for every token at every step.
 #[derive(Debug, Default)]
 pub(super) struct Online {
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     possible: Option<TokenSet>,
 }
 
-/// The mask of a constraint, by asking for each of these tokens.
+/// Returns the mask of a constraint, by asking for each of these tokens.
 pub(super) fn mask(constraint: &Constraint, tokens: &TokenSet) -> Result<TokenSet, DecodeError> {
     let mut asked = constraint.fork();
     let mut mask = TokenSet::empty(tokens.size());

@@ -1,9 +1,8 @@
-//! Another engine's masks as a method: what it is asked, and the loop around it.
+//! The masks of another engine as a method: the interface of such engines, and the loop around them.
 //!
 //! The library has no other engine; a program that has one hands it to
-//! [`run_with`](crate::experiment::run_with). Its text is followed by our constraint too, so a token that is
-//! not in the language ends the run with an error. That takes some microseconds a token, which count as the
-//! peer's.
+//! [`run_with`](crate::experiment::run_with). Our constraint follows its text too, so a token outside of the
+//! language ends the run with an error. That takes some microseconds a token, which count as the peer's.
 
 use std::fmt;
 
@@ -32,7 +31,7 @@ pub trait Peer {
 
 /// A grammar that another engine compiled.
 pub trait PeerGrammar {
-    /// A text of it, at the beginning.
+    /// Starts a text at the beginning.
     ///
     /// # Errors
     /// If the engine fails.
@@ -41,14 +40,14 @@ pub trait PeerGrammar {
 
 /// A text that another engine follows.
 pub trait PeerText {
-    /// The tokens that may follow, end of text included where the text is complete; `size` is that of the
-    /// vocabulary.
+    /// Returns the tokens that may follow, end of text included if the text is complete; `size` is the
+    /// vocabulary's.
     ///
     /// # Errors
     /// If the engine fails.
     fn mask(&mut self, size: usize) -> Result<TokenSet, PeerError>;
 
-    /// Goes on by a token that does not end the text.
+    /// Advances by a token that does not end the text.
     ///
     /// # Errors
     /// If the engine fails.

@@ -1,4 +1,4 @@
-//! Another engine in the place of llguidance: our own masks by the door for peers.
+//! Another engine in the place of llguidance: our own masks behind the interface for peers.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::{
 const DEFINITION: &str = "name = \"p\"\ngrammars = [\"small\"]\nprompts = [\"A: \", \"B\"]\nmax_tokens = 24\n\
     seeds = [0, 1, 2]\nmethods = [\"always\", \"llguidance\"]";
 
-/// Our constraint as another engine; `lies`: it allows everything.
+/// Our constraint as another engine; if it `lies`, it allows everything.
 struct Own {
     lies: bool,
 }

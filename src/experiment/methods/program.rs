@@ -21,7 +21,7 @@ use crate::{
     vocab::Vocabulary,
 };
 
-/// Where the programs of a definition are found, and what they are given.
+/// The folder of a definition's programs, and what they are given.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Programs {
@@ -31,15 +31,15 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Programs named by a path lie at it from `folder`, that of the definition; other names are looked up as
-    /// a shell does. They are to load `models`, one for each of the definition's, and to use `threads`
-    /// threads.
+    /// Names the programs' folder, models and threads. A program named by a path lies at it from `folder`,
+    /// that of the definition; other names are looked up as a shell does. They load `models`, one for each of
+    /// the definition's, and use `threads` threads.
     #[must_use]
     pub fn new(folder: PathBuf, models: Vec<PathBuf>, threads: usize) -> Self {
         Self { folder, models, threads }
     }
 
-    /// Starts a program for a model and a task. Also gives the seconds that reading the grammar took, if it
+    /// Starts a program for a model and a task. Also returns the seconds that reading the grammar took, if it
     /// tells them.
     pub(in crate::experiment) fn start(
         &self,
@@ -77,7 +77,7 @@ impl Programs {
     }
 }
 
-/// What texts will be written: the first line.
+/// The first line: the texts that will be requested.
 #[derive(Serialize)]
 struct Job<'a> {
     model: &'a Path,
@@ -89,7 +89,7 @@ struct Job<'a> {
 #[derive(Serialize)]
 struct Spelled<'a> {
     name: &'a str,
-    /// By the notation's name; the first one counts where one comes twice.
+    /// Texts by the notation's name; the first one counts if one occurs twice.
     #[serde(serialize_with = "as_map")]
     texts: Vec<(&'static str, &'a str)>,
 }
@@ -103,13 +103,13 @@ fn as_map<S: serde::Serializer>(pairs: &[(&'static str, &str)], serializer: S) -
     serializer.collect_map(once.map(|(_, pair)| *pair))
 }
 
-/// The answer to it.
+/// The answer to a [`Job`].
 #[derive(Deserialize)]
 struct Ready {
     compile_seconds: Option<f64>,
 }
 
-/// A text that is asked for.
+/// A request for a text.
 #[derive(Serialize)]
 struct Asked {
     prompt: Vec<u32>,
@@ -137,7 +137,7 @@ struct Told {
     interventions: Option<usize>,
 }
 
-/// An answer, or what went wrong.
+/// An answer, or an error.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Answer<T> {
@@ -172,7 +172,7 @@ impl Talk {
         }
     }
 
-    /// Why it does not answer.
+    /// Describes why it does not answer.
     fn ended(&mut self, error: &io::Error) -> PeerError {
         // One that closed its pipes is about to end, or is of no use any more.
         let _ = self.child.kill();

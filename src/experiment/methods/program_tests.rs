@@ -5,13 +5,13 @@ use std::path::Path;
 use super::{tests::made_with, *};
 use crate::experiment::{End, Others, Row};
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn told(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
     causes.fold(error.to_string(), |all, cause| format!("{all}: {cause}"))
 }
 
-/// All rows of a definition with one program that runs `script`.
+/// Makes all rows of a definition with one program that runs `script`.
 fn made(script: &str, grammar: bool, folder: &Path) -> Result<Vec<Row>, ExperimentError> {
     let definition = format!(
         "name = \"p\"\ngrammars = [\"small\"]\nprompts = [\"A: \"]\nmax_tokens = 24\nseeds = [0, 1]\n\
@@ -22,7 +22,7 @@ fn made(script: &str, grammar: bool, folder: &Path) -> Result<Vec<Row>, Experime
     made_with(&definition, &folder.join("out"), Others { programs: Some(&programs), ..Others::default() })
 }
 
-/// Answers that two lines of a fixed text come with; what it was asked is kept in a file.
+/// Writes a script that answers with fixed lines and keeps the requests in a file.
 fn script(folder: &Path, text: &str) -> String {
     let asked = folder.join("asked");
     format!(

@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Rejection {
     redraws: usize,
-    /// All tokens that can be generated at all.
+    /// All tokens that can be generated.
     possible: Option<TokenSet>,
 }
 

@@ -1,13 +1,13 @@
-//! Templates, as Guidance has them (paper, appendix A): text that is fixed goes in without a draw, tokenised
-//! by itself, and only the holes between are drawn.
+//! Templates, as Guidance has them (paper, appendix A): fixed text goes in without a draw, tokenised by
+//! itself, and only the holes between are drawn.
 //!
 //! The fixed text is what the grammar forces. White space that the grammar leaves free is either fixed as
-//! well, as it was before in the text, or a hole. What is fixed costs no pass; but its tokens end where it
-//! does, and not where the model's would, which is what bends the model.
+//! well, as it was before in the text, or a hole. Fixed text costs no pass; but its tokens end where it does,
+//! and not where the model's would, which is what biases the model.
 //!
-//! Token healing, which Guidance has, takes some of that back: of the fixed text before a hole the last token
-//! does not go in, and a token is drawn in its place, of those that begin with it. Borders before fixed text
-//! are not healed, nor is the one between prompt and text.
+//! Token healing, which Guidance has, removes some of the bias: the last token of the fixed text before a
+//! hole does not go in, and a token that begins with it is drawn in its place. Borders before fixed text are
+//! not healed, nor is the one between prompt and text.
 
 use std::borrow::Cow;
 
@@ -33,12 +33,12 @@ pub(super) struct Templates {
     vocabulary: Vocabulary,
     /// Are borders healed?
     healed: bool,
-    /// The text that the next token begins with, as it was taken back from the fixed text.
+    /// The text that the next token begins with: it was taken back from the fixed text.
     border: Vec<u8>,
 }
 
 impl Templates {
-    /// `flexible`: white space that the grammar leaves free is drawn; `healed`: tokens are healed at borders.
+    /// Creates the method. `flexible`: free white space is drawn; `healed`: tokens are healed at borders.
     pub(super) fn new(tokenizer: &Tokenizer, vocabulary: &Vocabulary, flexible: bool, healed: bool) -> Self {
         let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone());
         let forced = if flexible { forced } else { forced.with_spellings() };
@@ -46,7 +46,7 @@ impl Templates {
         Self { forced, tokenizer, vocabulary, healed, border: Vec::new() }
     }
 
-    /// The tokens of a mask that begin with the text at the border; all of them if none does.
+    /// Returns the tokens of a mask that begin with the text at the border; all of them if none does.
     fn healing(&self, mask: &TokenSet) -> TokenSet {
         let mut begin = TokenSet::empty(mask.size());
         let begins =
@@ -56,7 +56,7 @@ impl Templates {
     }
 }
 
-/// True if nothing can come behind `text`.
+/// Can nothing come behind `text`?
 fn ends(constraint: &Constraint, text: &[u8]) -> bool {
     let mut behind = constraint.fork();
     behind.advance_bytes(text) == Ok(text.len()) && behind.is_complete() && !behind.can_go_on()

@@ -1,4 +1,4 @@
-//! How far texts are from the model conditioned on the language, where all texts are known.
+//! The distance of texts from the model conditioned on the language, where all texts are known.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,20 @@ use super::{
 
 /// The total variations of one prompt.
 struct Variations {
-    /// Between the conditional distribution and the shares of the texts.
+    /// Total variation between the conditional distribution and the shares of the texts.
     drawn: f64,
-    /// Its expected value for as many draws from the conditional distribution.
+    /// Expected total variation of as many draws from the conditional distribution.
     exact: f64,
-    /// Between the conditional distribution and that of masks.
+    /// Total variation between the conditional distribution and that of masks.
     masked: f64,
 }
 
-/// The tables, one for each model and temperature with distributions.
+/// Makes the tables, one for each model and temperature with distributions.
 pub(super) fn tables(lines: &[Line], rows: &[Row], distributions: &[Distribution]) -> Vec<Table> {
     groups(lines).iter().filter_map(|group| one(group, rows, distributions)).collect()
 }
 
+/// Makes the table of a group; `None` if no distribution was measured for it.
 fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {
@@ -62,7 +63,7 @@ fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Optio
     (!cells.is_empty()).then(|| table(group, "distortion", title, about, &head, cells))
 }
 
-/// The total variations of a line's texts, by prompt.
+/// Returns the total variations of a line's texts, by prompt.
 fn variations(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTreeMap<usize, Variations> {
     let mut by_prompt: BTreeMap<usize, Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| line.is_of(&row.run)) {

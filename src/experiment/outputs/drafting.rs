@@ -1,5 +1,5 @@
-//! Tables and figures about drafts: acceptance by the size of the prior and beside maximal coupling, and what
-//! longer passes cost.
+//! Tables and figures about drafts: acceptance by the size of the prior and beside maximal coupling, and the
+//! cost of longer passes.
 
 use super::{
     super::{passes::PassCurve, statistics::Estimate, summary::Line},
@@ -8,8 +8,8 @@ use super::{
     tables::group::{Group, PACE, best, heads, pace, same_method, setting, table, text},
 };
 
-/// Lines that differ in the number of warm-ups alone, fewest first, for each grammar and method that has
-/// several; at the largest k, and of several lengths and thresholds the fastest.
+/// Groups lines that differ only in the number of warm-ups, fewest first, for each grammar and method that
+/// has several; at the largest k, and of several lengths and thresholds the fastest.
 fn by_warm_ups<'a>(group: &Group<'a>) -> Vec<Vec<&'a Line>> {
     let mut numbers: Vec<usize> = group.lines.iter().filter_map(|line| line.warm_ups).collect();
     numbers.sort_unstable();
@@ -28,7 +28,7 @@ fn by_warm_ups<'a>(group: &Group<'a>) -> Vec<Vec<&'a Line>> {
     found
 }
 
-/// Acceptance by the number of texts that were learnt from.
+/// Makes the table of acceptance by the number of texts learnt from.
 pub(super) fn by_prior(group: &Group<'_>) -> Option<Table> {
     let row = |line: &Line| {
         let mut cells = setting(line);
@@ -49,7 +49,7 @@ pub(super) fn by_prior(group: &Group<'_>) -> Option<Table> {
     (!rows.is_empty()).then(|| table(group, "acceptance-by-prior", title, about, &head, rows))
 }
 
-/// How often guesses are right, beside how often the best coupling could make them so.
+/// Makes the table of acceptance beside its bound by the best coupling.
 pub(super) fn coupling(group: &Group<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let row = |line: &&Line| {
@@ -74,7 +74,7 @@ pub(super) fn coupling(group: &Group<'_>) -> Option<Table> {
     (!rows.is_empty()).then(|| table(group, "coupling", title, about, &head, rows))
 }
 
-/// t(n)/t(1) of the models.
+/// Makes the table of t(n)/t(1) of the models.
 pub(super) fn passes(curves: &[PassCurve]) -> Option<Table> {
     let mut rows = Vec::new();
     for curve in curves {
@@ -97,7 +97,7 @@ pub(super) fn passes(curves: &[PassCurve]) -> Option<Table> {
     })
 }
 
-/// The same as a figure.
+/// Makes the figure of t(n)/t(1) of the models.
 pub(super) fn passes_figure(curves: &[PassCurve]) -> Option<Figure> {
     let series = |curve: &PassCurve| {
         let first = curve.seconds.first().copied()?;
@@ -118,7 +118,7 @@ pub(super) fn passes_figure(curves: &[PassCurve]) -> Option<Figure> {
     })
 }
 
-/// Acceptance by the size of the prior: a panel for each grammar, with a line for each method.
+/// Makes the figure of acceptance by the size of the prior: a panel for each grammar, a line for each method.
 pub(super) fn prior_figures(group: &Group<'_>) -> Option<Figure> {
     let mut panels: Vec<Panel> = Vec::new();
     for lines in by_warm_ups(group) {

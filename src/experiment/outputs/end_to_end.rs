@@ -1,4 +1,4 @@
-//! Engines side by side: what a user gets from each, in tokens a second.
+//! Engines side by side: the tokens a second that a user gets from each.
 
 use super::{
     super::summary::Line,
@@ -6,8 +6,8 @@ use super::{
     tables::group::{best, groups, paced, table, text},
 };
 
-/// A table for each model and temperature in which another engine takes part: `elsewhere` names the methods
-/// of other engines with constraints of their own.
+/// Makes a table for each model and temperature in which another engine takes part: `elsewhere` names the
+/// methods of other engines with constraints of their own.
 pub(super) fn tables(lines: &[Line], elsewhere: &[String]) -> Vec<Table> {
     let all = groups(lines);
     let taking_part =

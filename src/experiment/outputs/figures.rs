@@ -1,4 +1,4 @@
-//! What is drawn: throughput by s and by k, and throughput and acceptance by grammar and method.
+//! The figures: throughput by s and by k, and throughput and acceptance by grammar and method.
 
 use super::{
     drafting,
@@ -19,23 +19,23 @@ use crate::experiment::{
 pub struct Figure {
     /// Name in file names and addresses.
     pub id: String,
-    /// Its title.
+    /// The figure's title.
     pub title: String,
-    /// What it shows.
+    /// A sentence about what it shows.
     pub about: String,
-    /// What the numbers are.
+    /// Label of the axis of values.
     pub axis: String,
-    /// What the places of lines are.
+    /// Label of the axis of places.
     pub across: String,
-    /// Names of the places 0, 1 and so on, where places are no numbers.
+    /// Names of the places 0, 1 and so on, if places are not numbers.
     pub ticks: Vec<String>,
-    /// A number that all is measured against, which is drawn across.
+    /// The value that everything is relative to, drawn as a line across.
     pub base: Option<f64>,
-    /// What is drawn.
+    /// The marks.
     pub marks: Marks,
 }
 
-/// What is drawn in a figure.
+/// The marks of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Marks {
     /// Panels of lines over numbers, with the same axes and colours.
@@ -51,29 +51,29 @@ pub struct Panel {
     pub name: String,
     /// Lines.
     pub series: Vec<Series<usize>>,
-    /// Values that do not hang on the place, with the names of their methods.
+    /// Values that do not depend on the place, with the names of their methods.
     pub levels: Vec<(String, Estimate)>,
 }
 
 /// Estimates that belong together, each at its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series<P> {
-    /// What they are of.
+    /// The name of the series.
     pub name: String,
     /// Places and estimates, in order.
     pub points: Vec<(P, Estimate)>,
 }
 
-/// A number of a line.
+/// A function from a line to one of its numbers.
 type Of = fn(&Line) -> Option<Estimate>;
 
-/// The heading of throughput, relative and not, with what stands at the axis and the base.
+/// Kinds of throughput: id, label of the axis, number, and base.
 const RATES: [(&str, &str, Of, Option<f64>); 2] = [
     ("throughput", "tokens/s over unconstrained", |line| line.throughput, Some(1.0)),
     ("tokens-per-second", "tokens/s", |line| line.tokens_per_second, None),
 ];
 
-/// All figures that the lines give.
+/// Makes all figures of the lines.
 pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for group in groups(lines) {
@@ -107,7 +107,7 @@ pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
     figures
 }
 
-/// The values of a list that differ, in order of first mention.
+/// Returns the distinct values of a list, in order of first occurrence.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for value in values {
@@ -118,8 +118,8 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     found
 }
 
-/// Throughput by s and k: a figure for each method and threshold that has several s, relative and not, with a
-/// panel for each grammar, a line of its own colour for each k, and methods without drafts across.
+/// Makes figures of throughput by s and k: one for each method and threshold that has several s, relative and
+/// not, with a panel for each grammar, a line for each k, and methods without drafts across.
 fn by_length(group: &Group<'_>) -> Vec<Figure> {
     let sweeps = sweeps(&group.lines);
     let firsts = || sweeps.iter().filter_map(|sweep| sweep.first().copied());
@@ -163,7 +163,7 @@ fn numbers(base: Option<f64>) -> &'static str {
     if base.is_some() { "Tokens a second relative to unconstrained" } else { "Tokens a second" }
 }
 
-/// The panels of sweeps over s.
+/// Makes the panels of sweeps over s.
 fn panels(group: &Group<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relative: bool) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for sweep in sweeps {
@@ -189,7 +189,8 @@ fn panels(group: &Group<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relativ
     panels
 }
 
-/// Methods without drafts, to compare lengths with; unconstrained texts are the base of what is relative.
+/// Returns methods without drafts, to compare lengths with; unconstrained texts are the base of relative
+/// numbers.
 fn levels(group: &Group<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(String, Estimate)> {
     let lines = compared(group, grammar);
     let level = |method: &&str| {
@@ -199,7 +200,7 @@ fn levels(group: &Group<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(St
     COMPARED.iter().filter(|method| !relative || **method != UNCONSTRAINED).filter_map(level).collect()
 }
 
-/// Throughput by k: a panel for each grammar, a line of its own colour for each method that has several; of
+/// Makes the figure of throughput by k: a panel for each grammar, a line for each method that has several; of
 /// several lengths and thresholds the fastest.
 fn by_lookahead(group: &Group<'_>) -> Option<Figure> {
     let lines: Vec<&Line> = texts::by_k(group).into_iter().filter(|line| line.k.is_some()).collect();
@@ -234,7 +235,7 @@ fn by_lookahead(group: &Group<'_>) -> Option<Figure> {
     })
 }
 
-/// A number by grammar and method, if several methods have it.
+/// Makes the figure of a number by grammar and method, if several methods have it.
 fn by_method(
     group: &Group<'_>,
     id: &str,

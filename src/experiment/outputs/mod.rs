@@ -1,8 +1,7 @@
-//! What a record is shown as: the paper's tables and figure, in Markdown, CSV, SVG and as one page of HTML.
+//! The outputs of a record: the paper's tables and figure, in Markdown, CSV, SVG and as one page of HTML.
 //!
-//! Everything is made from rows alone, by way of their [summary](super::summary), so a record that is not
-//! whole gives the same tables with fewer texts. Every number has its interval and the number of texts it is
-//! about.
+//! Everything is made from rows alone, by way of their [summary](super::summary), so an incomplete record
+//! gives the same tables with fewer texts. Every number has its interval and the number of its texts.
 
 mod distortion;
 mod drafting;
@@ -38,17 +37,17 @@ use table::wrapped;
 /// The file of the page in a folder of records.
 pub const PAGE: &str = "report.html";
 
-/// What was measured beside runs.
+/// Measurements besides the runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Beside {
-    /// What passes of the models cost.
+    /// Costs of the models' passes.
     pub passes: Vec<PassCurve>,
     /// All texts of small languages, with their probabilities.
     pub distributions: Vec<Distribution>,
 }
 
 impl Beside {
-    /// What is in a folder of records.
+    /// Reads the measurements in a folder of records.
     ///
     /// # Errors
     /// If a file cannot be read, or is damaged.
@@ -57,26 +56,27 @@ impl Beside {
     }
 }
 
-/// All that is shown of a record.
+/// All outputs of a record.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Outputs {
-    /// What the record is of.
+    /// The record's header.
     pub header: Header,
-    /// Runs that are there.
+    /// Number of runs in the record.
     pub runs: usize,
-    /// Runs that the definition plans, if that can be told; a shard has fewer.
+    /// Number of runs that the definition plans, if known; a shard has fewer.
     pub planned: Option<usize>,
-    /// Texts that are not in the language though a constraint was there, other than by being cut: there
-    /// should be none.
+    /// Number of texts outside of the language despite a constraint, other than by being cut: there should be
+    /// none.
     pub wrong: usize,
-    /// Prompts of a line of the summary: the fewest and the most.
+    /// Fewest and most prompts of a line of the summary.
     pub prompts: (usize, usize),
     /// A sentence on how methods were warmed up; nothing if none learns.
     pub warm_ups: Option<String>,
-    /// Greedy texts whose methods had learnt from warm-ups on the same prompts: from the very texts.
+    /// Number of greedy texts whose methods had learnt from warm-ups on the same prompts: from the very
+    /// texts.
     pub known_before: usize,
-    /// The same of texts that another engine kept to the grammar by a constraint of its own.
+    /// Number of texts outside of the language that another engine's own constraint let through.
     pub others: usize,
     /// The tables.
     pub tables: Vec<Table>,
@@ -85,7 +85,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// What is shown of these rows, their summary, and what was measured beside them.
+    /// Makes the outputs of these rows, their summary, and the measurements beside them.
     #[must_use]
     pub fn new(header: &Header, rows: &[Row], lines: &[Line], beside: &Beside) -> Self {
         let Beside { passes, distributions } = beside;
@@ -148,7 +148,7 @@ impl Outputs {
         Ok(written)
     }
 
-    /// All tables in Markdown, with links to the figures.
+    /// Formats all tables in Markdown, with links to the figures.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}\n", self.name(), self.about());
@@ -175,12 +175,12 @@ impl Outputs {
         self.header.definition.get("name").and_then(|name| name.as_str()).unwrap_or("experiment")
     }
 
-    /// What the definition asks.
+    /// The question of the definition.
     fn about(&self) -> &str {
         self.header.definition.get("about").and_then(|about| about.as_str()).unwrap_or_default()
     }
 
-    /// A sentence on intervals.
+    /// Makes a sentence about intervals.
     fn intervals(&self) -> String {
         let (fewest, most) = self.prompts;
         let number = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
@@ -198,7 +198,7 @@ impl Outputs {
         }
     }
 
-    /// Where the numbers come from, a line each.
+    /// Lists the sources of the numbers, a line each.
     fn provenance(&self) -> Vec<String> {
         let Header { command, version, commit, models, machines, begun, shard, .. } = &self.header;
         let runs = match (self.planned, shard) {
@@ -256,7 +256,7 @@ impl Outputs {
     }
 }
 
-/// A sentence on how the methods of a definition were warmed up; nothing if none learns.
+/// Makes a sentence about the warm-ups of a definition; `None` if no method learns.
 fn warm_ups(definition: &Definition) -> Option<String> {
     if !definition.methods.iter().any(MethodName::warms_up) {
         return None;

@@ -14,7 +14,7 @@ use super::{
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The whole page. `drawings`: the figures in SVG, in order.
+/// Makes the whole page. `drawings` are the figures in SVG, in order.
 pub(super) fn page(outputs: &Outputs, drawings: &[String]) -> String {
     let name = escape(outputs.name());
     let mut out = format!(
@@ -58,7 +58,7 @@ pub(super) fn page(outputs: &Outputs, drawings: &[String]) -> String {
     out
 }
 
-/// A drawing with the page's colours in place of its own, and a title for those who cannot see it.
+/// Replaces the colours of a drawing by the page's, and gives it a title for screen readers.
 fn inlined(drawing: &str, title: &str) -> String {
     let start = drawing.find("<svg").unwrap_or(0);
     let faint = |what: &str| {
@@ -72,7 +72,7 @@ fn inlined(drawing: &str, title: &str) -> String {
     drawing.replacen("<svg", &format!("<svg role=\"img\" aria-label=\"{title}\""), 1)
 }
 
-/// A table with its title.
+/// Formats a table with its title.
 fn section(table: &Table) -> String {
     let (id, title, about) = (escape(&table.id), escape(&table.title), escape(&table.about));
     let mut out = format!(
@@ -92,6 +92,7 @@ fn section(table: &Table) -> String {
     out
 }
 
+/// Writes a cell as HTML.
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => format!("<td>{}", escape(text)),
@@ -112,7 +113,7 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Text for the content of elements and for attributes in double quotes.
+/// Escapes text for the content of elements and for attributes in double quotes.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Figures that the paper prints (arXiv 2403.06988), beside ours method by method.
+//! The paper's printed figures (arXiv 2403.06988), beside ours, method by method.
 
 use super::{
     table::{Cell, Table},
@@ -9,7 +9,7 @@ use crate::experiment::{
     summary::Line,
 };
 
-/// What differs between the paper's figures and ours.
+/// The differences between the paper's figures and ours.
 pub(super) const DIFFERS: &str = "Paper: its figures are of 7B and 13B models on a GPU, ours of the model \
     and machine above: neither ratios nor absolute numbers are comparable in hardware, and a small model's \
     passes gain more from masks that are known before.";
@@ -20,8 +20,8 @@ const CARD: &str = "Mistral 7B and Llama-2 13B on an NVIDIA A100 40 GB or H100 8
 /// The paper's models, as heads of columns.
 const MODELS: [&str; 2] = ["paper: Mistral 7B", "paper: Llama-2 13B"];
 
-/// A row of the paper's table 3: the grammar by its name here, the method by its name there, the method of
-/// ours that is the same or nearest, and throughput relative to unconstrained by model.
+/// A row of the paper's table 3: the grammar by its name here, the method by its name there, our equal or
+/// nearest method, and throughput relative to unconstrained by model.
 type Throughput = (&'static str, &'static str, Option<&'static str>, [f64; 2]);
 
 const LLAMA_CPP: &str = "llama.cpp (grammar)";
@@ -96,17 +96,17 @@ const LOOKAHEAD: [(Option<K>, [f64; 2]); 4] = [
     (Some(K::Infinite), [0.418, 0.157]),
 ];
 
-/// The paper's tables beside ours, of the grammars and tasks that both have.
+/// Makes the paper's tables beside ours, for the grammars and tasks that both have.
 pub(super) fn tables(group: &Group<'_>) -> Vec<Table> {
     [throughput(group), quality(group), lookahead(group)].into_iter().flatten().collect()
 }
 
-/// A number of the paper, if it has one.
+/// Formats a number of the paper, if it has one.
 fn printed(number: f64, figures: usize) -> Cell {
     if number.is_nan() { Cell::None } else { Cell::Number(number, figures) }
 }
 
-/// The line of a method of ours.
+/// Returns the line of one of our methods.
 fn line_of<'a>(lines: &[&'a Line], grammar: &str, method: Option<&str>) -> Option<&'a Line> {
     lines.iter().find(|line| line.grammar == grammar && Some(line.method.as_str()) == method).copied()
 }
@@ -116,6 +116,7 @@ fn ours(method: Option<&str>, line: Option<&Line>) -> [Cell; 2] {
     [Cell::shown(method), throughput]
 }
 
+/// Compares throughput with the paper's table 3.
 fn throughput(group: &Group<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let mut rows = Vec::new();
@@ -144,6 +145,7 @@ fn throughput(group: &Group<'_>) -> Option<Table> {
         .then(|| table(group, "paper-throughput", "Throughput in the paper and here", &about, &head, rows))
 }
 
+/// Compares answers with the paper's table 2.
 fn quality(group: &Group<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let mut rows = Vec::new();
@@ -189,6 +191,7 @@ fn quality(group: &Group<'_>) -> Option<Table> {
         .then(|| table(group, "paper-texts", "Answers in the paper and here", &about, &head, rows))
 }
 
+/// Compares accuracy by `k` with the paper's table 4.
 fn lookahead(group: &Group<'_>) -> Option<Table> {
     let tasks = ["gsm8k", "one_step", "two_steps"];
     let mut rows = Vec::new();

@@ -10,15 +10,15 @@ use crate::experiment::{
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Its name in file names and addresses.
+    /// Name in file names and addresses.
     pub id: String,
-    /// Its title.
+    /// The table's title.
     pub title: String,
-    /// What it shows, and how its lines were chosen.
+    /// A sentence about what it shows, and how its lines were chosen.
     pub about: String,
     /// The heads of its columns.
     pub head: Vec<String>,
-    /// Its lines, each as long as the head.
+    /// The lines, each as long as the head.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -27,9 +27,9 @@ pub struct Table {
 pub enum Cell {
     /// Words.
     Text(String),
-    /// A number with its interval, and how many figures are shown behind the point.
+    /// A number with its interval, and the number of decimals shown.
     Estimate(Estimate, usize),
-    /// A number without an interval, and figures behind the point.
+    /// A number without an interval, and the number of decimals shown.
     Number(f64, usize),
     /// Another cell with a mark behind it, which the table explains.
     Marked(Box<Self>, &'static str),
@@ -38,12 +38,12 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// An estimate if there is one.
+    /// Creates a cell of an estimate if there is one.
     pub(super) fn of(estimate: Option<Estimate>, figures: usize) -> Self {
         estimate.map_or(Self::None, |estimate| Self::Estimate(estimate, figures))
     }
 
-    /// A value if there is one, in words.
+    /// Creates a cell of a value if there is one, in words.
     pub(super) fn shown<T: ToString>(value: Option<T>) -> Self {
         value.map_or(Self::None, |value| Self::Text(value.to_string()))
     }
@@ -53,7 +53,7 @@ impl Cell {
         Self::Marked(Box::new(self), mark)
     }
 
-    /// Mark of the cell.
+    /// Returns the mark of the cell.
     pub(super) fn mark(&self) -> Option<&'static str> {
         match self {
             Self::Marked(_, mark) => Some(mark),
@@ -61,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// The cell without a mark.
+    /// Returns the cell without a mark.
     pub(super) fn plain(&self) -> &Self {
         match self {
             Self::Marked(cell, _) => cell.plain(),
@@ -69,7 +69,7 @@ impl Cell {
         }
     }
 
-    /// Words of the cell, the interval behind the number.
+    /// Formats the cell, with the interval behind the number.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -83,7 +83,7 @@ impl Cell {
 }
 
 impl Table {
-    /// The table with its title and what it is about.
+    /// Formats the table in Markdown, with its title and description.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = format!("## {}\n\n{}\n\n", self.title, wrapped(&self.about));
@@ -97,9 +97,9 @@ impl Table {
         text
     }
 
-    /// Comma-separated values (RFC 4180). A column of estimates has its bounds and number of texts in
+    /// Formats comma-separated values (RFC 4180). A column of estimates has its bounds and number of texts in
     /// columns of their own, in full precision. Heads are names that need no quotes, there are no marks, and
-    /// what there is not is empty.
+    /// missing values are empty.
     #[must_use]
     pub fn csv(&self) -> String {
         let is_estimate = |at: usize| {
@@ -141,7 +141,7 @@ impl Table {
 /// Bytes of a line of prose.
 const WIDTH: usize = 110;
 
-/// Prose in lines of at most [`WIDTH`] bytes, where words are no longer.
+/// Wraps prose into lines of at most [`WIDTH`] bytes, unless a word is longer.
 pub(super) fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.lines() {

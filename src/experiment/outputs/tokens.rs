@@ -1,4 +1,4 @@
-//! How far texts are from the tokens that the model itself would have chosen for them (paper, figure 2).
+//! The distance of texts from the tokens that the model itself would have chosen for them (paper, figure 2).
 
 use super::{
     super::{
@@ -10,11 +10,12 @@ use super::{
     tables::group::{Group, best, groups, heads, setting, table},
 };
 
-/// The tables, one for each model and temperature whose texts were retokenised.
+/// Makes the tables, one for each model and temperature whose texts were retokenised.
 pub(super) fn tables(lines: &[Line], rows: &[Row]) -> Vec<Table> {
     groups(lines).iter().filter_map(|group| one(group, rows)).collect()
 }
 
+/// Makes the table of a group; `None` if no text was cut again.
 fn one(group: &Group<'_>, rows: &[Row]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {
@@ -50,7 +51,7 @@ fn one(group: &Group<'_>, rows: &[Row]) -> Option<Table> {
     (!cells.is_empty()).then(|| table(group, "retokenized", title, about, &head, cells))
 }
 
-/// By how much the tokens of a text are less likely than the likeliest ones that are known, in nats.
+/// Returns how much less likely the tokens of a text are than the likeliest known ones, in nats.
 fn lost(row: &Row) -> Option<f64> {
     let (written, preferred) = (row.nll?, row.preferred_nll?);
     let least = row.canonical_nll.map_or(preferred, |canonical| canonical.min(preferred));

@@ -1,4 +1,4 @@
-//! Records that stay whatever happens, and that are not mixed.
+//! Records stay whatever happens, and are not mixed.
 
 use super::{super::row::tests::example, *};
 use crate::experiment::header::tests::example as example_header;
@@ -7,7 +7,7 @@ fn rows() -> Vec<Row> {
     (0..5).map(|prompt| example("masks", prompt, 7)).collect()
 }
 
-/// A header whose definition has those rows.
+/// Creates a header whose definition has those rows.
 fn header() -> Header {
     let text = "name = \"made-up\"\nmodels = [\"small\"]\ngrammars = [\"json\"]\n\
         methods = [\"masks\"]\nseeds = [7]\n\
@@ -59,7 +59,7 @@ fn only_the_same_experiment_goes_on() {
     assert_eq!(std::fs::read_dir(full.path()).unwrap().count(), 1);
 }
 
-/// Killed before there was a header, at any moment.
+/// A process may be killed at any moment before there is a header.
 #[test]
 fn a_folder_without_a_header_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-/// A text as a cell of comma-separated values.
+/// Quotes a text as a cell of comma-separated values.
 pub(in crate::experiment) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -12,8 +12,8 @@ pub(in crate::experiment) fn quoted(text: &str) -> String {
     }
 }
 
-/// The name of a column in files: lower case, digits and underscores, as programs like them, for a head that
-/// is written for readers.
+/// Returns the name of a column in files, for a head that is written for readers: lower case, digits and
+/// underscores.
 pub(in crate::experiment) fn column(head: &str) -> String {
     if head == "1 - TV" {
         return "overlap".to_owned();
@@ -33,14 +33,14 @@ pub(in crate::experiment) fn column(head: &str) -> String {
     name.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")
 }
 
-/// Names of models without folders: of a path the last part, and as many before it as tell it from others.
+/// Names of models without folders: the last part of a path, and as many parts before it as distinguish it.
 #[derive(Debug, Clone, Default)]
 pub(in crate::experiment) struct PlainNames {
     known: HashMap<String, String>,
 }
 
 impl PlainNames {
-    /// Plain names of these models.
+    /// Computes plain names for these models.
     pub(in crate::experiment) fn of<'a>(models: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all: Vec<&str> = models.into_iter().collect();
         all.sort_unstable();
@@ -66,7 +66,7 @@ impl PlainNames {
         Self { known: all.iter().map(|model| ((*model).to_owned(), plain(model))).collect() }
     }
 
-    /// The plain name of a model; itself if it is none of those that were given.
+    /// Returns the plain name of a model; itself if it was not among those given.
     pub(in crate::experiment) fn get<'a>(&'a self, model: &'a str) -> &'a str {
         self.known.get(model).map_or(model, String::as_str)
     }

@@ -27,20 +27,20 @@ pub struct Line {
     pub s: Option<usize>,
     /// Least acceptance of a guess.
     pub threshold: Option<f64>,
-    /// Texts that were learnt from before, where several numbers of them are compared.
+    /// Number of texts learnt from before, if several numbers of them are compared.
     #[serde(default)]
     pub warm_ups: Option<usize>,
     /// Temperature.
     pub temperature: f64,
-    /// Texts.
+    /// Number of texts.
     pub n: usize,
-    /// Prompts.
+    /// Number of prompts.
     pub prompts: usize,
     /// Tokens a second, the prompt's pass and the first token left out, relative to unconstrained runs of the
     /// same model, grammar and temperature.
     pub throughput: Option<Estimate>,
-    /// Throughput relative to runs with masks and no drafts, which save rows of the output product too: what
-    /// drafts alone bring. Masks of the same `k`, where there are such.
+    /// Throughput relative to runs with masks and no drafts, which also save rows of the output product: the
+    /// gain of drafts alone. Masks with the same `k`, if there are such.
     #[serde(default)]
     pub over_masks: Option<Estimate>,
     /// Tokens a second.
@@ -54,7 +54,7 @@ pub struct Line {
     /// Throughput of the texts that ended, relative to all unconstrained ones of the same prompts.
     #[serde(default)]
     pub ended_throughput: Option<Estimate>,
-    /// Share of texts whose prompts were those of warm-ups that their method had learnt from.
+    /// Share of texts whose prompts were among the warm-ups that their method had learnt from.
     #[serde(default)]
     pub seen: Option<Estimate>,
     /// Tokens a second over whole texts, the prompt's pass and the first token included.
@@ -97,7 +97,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line of no texts yet.
+    /// Creates a line without texts.
     fn of(run: &RunId) -> Self {
         let RunId { model, grammar, method, k, s, threshold, warm_ups, temperature, .. } = run.clone();
         Self {
@@ -138,14 +138,14 @@ impl Line {
         }
     }
 
-    /// True if most of the texts ran to the limit of tokens, so that their throughput is that of whatever
-    /// they ran on with.
+    /// Did most of the texts run to the limit of tokens, so that their throughput is mostly about what they
+    /// ran on with?
     #[must_use]
     pub fn runs_away(&self) -> bool {
         self.ended.is_some_and(|ended| ended.value < MOSTLY)
     }
 
-    /// True if its texts at temperature 0 may be the very texts that its method had learnt from.
+    /// May its texts at temperature 0 be the very texts that its method had learnt from?
     #[must_use]
     pub fn is_known_before(&self) -> bool {
         self.temperature <= 0.0 && self.seen.is_some_and(|seen| seen.value > 0.0)
@@ -161,7 +161,7 @@ impl Line {
     }
 }
 
-/// The lines for some rows, in the order in which models, grammars and settings first come.
+/// Summarises rows as lines, in the order in which models, grammars and settings first occur.
 #[must_use]
 pub fn summarise(rows: &[Row]) -> Vec<Line> {
     let mut cells: Vec<(String, Vec<&Row>)> = Vec::new();
@@ -197,14 +197,14 @@ pub fn summarise(rows: &[Row]) -> Vec<Line> {
     cells.iter().map(|(_, (_, cell))| line(cell, rows)).collect()
 }
 
-/// Name that tells cells apart.
+/// Names a cell.
 fn cell_of(row: &Row) -> String {
     let mut run = row.run.clone();
     (run.prompt, run.seed) = (0, 0);
     run.key()
 }
 
-/// The parts of a ratio, of rows that have it.
+/// Collects the parts of a ratio, of rows that have it.
 fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<Part> {
     let part = |row: &&Row| {
         let (above, below) = of(row)?;
@@ -217,13 +217,13 @@ fn yes(truth: bool) -> f64 {
     f64::from(u8::from(truth))
 }
 
-/// Tokens after the first, and their seconds.
+/// Returns the tokens after the first, and their seconds.
 fn pace(row: &Row) -> Option<(f64, f64)> {
     row.tokens_per_second()?;
     Some((count(row.tokens.len() - 1), row.seconds - row.first_seconds))
 }
 
-/// The rows that a cell is measured against: of the same model, grammar and temperature, by this method.
+/// Returns the rows that a cell is compared with: of the same model, grammar and temperature, by this method.
 fn base<'a>(first: &RunId, all: &'a [Row], method: &str) -> Vec<&'a Row> {
     let is_base = |run: &RunId| {
         run.method == method
@@ -233,14 +233,14 @@ fn base<'a>(first: &RunId, all: &'a [Row], method: &str) -> Vec<&'a Row> {
     all.iter().filter(|row| is_base(&row.run)).collect()
 }
 
-/// The runs with masks that a cell is measured against: those of its own lookahead, else all.
+/// Returns the runs with masks that a cell is compared with: those of its own lookahead, else all.
 fn masks<'a>(first: &RunId, all: &'a [Row]) -> Vec<&'a Row> {
     let masks = base(first, all, MASKS);
     let same: Vec<&Row> = masks.iter().filter(|row| row.run.k == first.k).copied().collect();
     if same.is_empty() { masks } else { same }
 }
 
-/// A line without estimates but those of pace.
+/// Creates a line without estimates except those of pace.
 fn paces(cell: &[&Row], all: &[Row]) -> Line {
     let first = &cell[0].run;
     let unconstrained = parts(&base(first, all, UNCONSTRAINED), pace);
@@ -263,6 +263,7 @@ fn paces(cell: &[&Row], all: &[Row]) -> Line {
     }
 }
 
+/// Summarizes the rows of a cell.
 fn line(cell: &[&Row], all: &[Row]) -> Line {
     let mean = |of: &dyn Fn(&Row) -> Option<(f64, f64)>| ratio(&parts(cell, of), |value| value);
     let tokens = |row: &Row| count(row.tokens.len());

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::experiment::statistics::Estimate;
 
-/// A column of numbers: its head, and how a line shows it.
+/// A column of numbers: its head, its number of a line, and decimals.
 type Column = (&'static str, fn(&Line) -> Option<Estimate>, usize);
 
-/// The columns of estimates, with figures behind the point.
+/// The columns of estimates, with decimals.
 const COLUMNS: [Column; 21] = [
     ("over unconstrained", |line| line.throughput, 2),
     ("over masks", |line| line.over_masks, 2),
@@ -39,8 +39,8 @@ const COLUMNS: [Column; 21] = [
 /// The last column of estimates, apart as it is about prompts.
 const REPRODUCED: Column = ("reproduced", |line| line.reproduced, 2);
 
-/// The settings of a line, as cells; empty where the method has no such setting. `several`: are there several
-/// numbers of warm-ups?
+/// Formats the settings of a line, as cells; empty if the method has no such setting. `several` says whether
+/// there are several numbers of warm-ups.
 fn settings(line: &Line, several: bool) -> Vec<String> {
     fn cell<T: ToString>(value: Option<T>) -> String {
         value.map(|value| value.to_string()).unwrap_or_default()
@@ -61,7 +61,7 @@ fn settings(line: &Line, several: bool) -> Vec<String> {
     cells
 }
 
-/// The heads of the settings.
+/// Returns the heads of the settings.
 fn heads(several: bool) -> impl Iterator<Item = &'static str> {
     SETTINGS.into_iter().chain(several.then_some("warm-ups"))
 }
@@ -73,7 +73,7 @@ fn several(lines: &[Line]) -> bool {
 
 const SETTINGS: [&str; 8] = ["grammar", "method", "k", "s", "threshold", "temperature", "n", "prompts"];
 
-/// The lines as tables in Markdown, one for each model, without columns that no line has.
+/// Formats the lines as tables in Markdown, one for each model, without columns that no line has.
 #[must_use]
 pub fn markdown(lines: &[Line]) -> String {
     let mut text = String::new();
@@ -101,13 +101,13 @@ pub fn markdown(lines: &[Line]) -> String {
     text
 }
 
-/// An estimate as a cell.
+/// Formats an estimate as a cell.
 fn shown(estimate: Option<Estimate>, figures: usize) -> String {
     estimate.map_or_else(|| "-".to_owned(), |estimate| estimate.words(figures))
 }
 
-/// The lines as comma-separated values, with the bounds of each estimate in columns of their own. Names of
-/// columns need no quotes in programs, models are named without folders, and what there is not is empty.
+/// Formats the lines as comma-separated values, with the bounds of each estimate in columns of their own.
+/// Column names need no quotes in programs, models are named without folders, and missing values are empty.
 #[must_use]
 pub fn csv(lines: &[Line]) -> String {
     let columns: Vec<&Column> = COLUMNS.iter().chain([&REPRODUCED]).collect();

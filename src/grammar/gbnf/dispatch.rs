@@ -1,7 +1,7 @@
 //! XGrammar's macros as expressions: `TagDispatch` and `Regex`.
 //!
-//! Free text up to a tag is a language: the shortest text that ends with a tag or an excluded string, if that
-//! is the tag. So what follows is exact, whatever the tags are, and even where one is a part of another.
+//! Free text up to a tag is a regular language: the texts that end with their first tag or excluded string,
+//! if that is the wanted tag. So what follows is exact for all tags, even where one is a part of another.
 
 use regex_syntax::hir::Hir;
 
@@ -18,7 +18,7 @@ use crate::{
     limits::LimitExceeded,
 };
 
-/// A `TagDispatch` as it was written.
+/// A `TagDispatch` as written in the grammar.
 struct Dispatch<'m, 't> {
     tags: Vec<(&'m str, &'t str, Span)>,
     repeats: bool,
@@ -26,7 +26,7 @@ struct Dispatch<'m, 't> {
 }
 
 impl<'t> Actions<'t> {
-    /// A use of a macro or of an extension.
+    /// Translates a use of a macro or of an extension.
     pub(super) fn call(&mut self, start: u32, call: &Macro<'t>, end: u32) -> Result<ExprId, Failure<'t>> {
         let span = Span::new(start, end);
         match Extension::named(call.name) {
@@ -58,7 +58,7 @@ impl<'t> Actions<'t> {
                 _ => return Err(self.wrong(*span, format!("`Regex` takes no {}", quoted(name)), HINT)),
             }
         }
-        // Places inside of a literal with escapes cannot be told.
+        // Places inside of a literal with escapes cannot be mapped back.
         let (source, at) = (self.source, *at);
         let (pattern, _) =
             regex::leaf(expression, "", &self.limits).map_err(|error| user(error.moved(source, |_| at)))?;

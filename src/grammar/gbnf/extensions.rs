@@ -1,8 +1,8 @@
-//! [Extensions](crate::grammar::extension) in GBNF: their names with arguments in parentheses, which follow
-//! at once.
+//! [Extensions](crate::grammar::extension) in GBNF: their names, directly followed by arguments in
+//! parentheses.
 //!
-//! Without a parenthesis right behind it, such a name is one of a rule, as it is where the grammar has a rule
-//! of that name.
+//! Without a parenthesis directly behind it, such a name is that of a rule; and so it is if the grammar has a
+//! rule of that name.
 
 use regex_syntax::hir::Hir;
 
@@ -27,7 +27,7 @@ use crate::{
     special::TokenClass,
 };
 
-/// How it is written.
+/// The form of an extension, for hints.
 fn form(extension: Extension) -> &'static str {
     match extension {
         Extension::QuotedText => "it is written `QUOTED_TEXT()`",
@@ -48,7 +48,7 @@ fn form(extension: Extension) -> &'static str {
 }
 
 impl<'t> Lexer<'t> {
-    /// The use of an extension whose name was just read, if it is one.
+    /// Reads the use of an extension behind its name, if the name is one.
     pub(super) fn extension(&mut self, name: &'t str) -> Result<Option<Macro<'t>>, GrammarError> {
         if !self.rest().starts_with('(') {
             return Ok(None);
@@ -59,7 +59,7 @@ impl<'t> Lexer<'t> {
         self.arguments(name).map(Some)
     }
 
-    /// Has the text a rule of this name? Linear, once for each name.
+    /// True if the text has a rule of this name. Linear, once for each name.
     fn defines(&mut self, name: &'t str) -> bool {
         let (text, dialect) = (self.text, self.dialect);
         *self.defined.entry(name).or_insert_with(|| {
@@ -72,7 +72,7 @@ impl<'t> Lexer<'t> {
 }
 
 impl<'t> Actions<'t> {
-    /// The use of an extension.
+    /// Translates the use of an extension.
     pub(super) fn extension(
         &mut self,
         extension: Extension,

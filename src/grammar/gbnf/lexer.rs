@@ -1,8 +1,8 @@
 //! The tokens of GBNF and of XGrammar's EBNF: names, literals, classes, counts, macros, punctuation.
 //!
-//! Owns what a regular lexer cannot tell: that `name ::=` begins a rule (one token, so that rules may
-//! run over lines as they like), and that parentheses are closed. What a literal and a class may hold is in
-//! `text`. Never recurses; memory is bounded by the text and by the budget of open groups.
+//! It decides what a regular lexer cannot: that `name ::=` begins a rule (one token, so that rules may run
+//! over lines), and that parentheses are closed. The contents of literals and classes are read in `text`. It
+//! never recurses; its memory is bounded by the text and by the budget of open groups.
 
 use hashbrown::HashMap;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
@@ -29,9 +29,9 @@ pub(super) enum Token<'t> {
     Class(ClassUnicode),
     /// A macro of XGrammar, or an extension.
     Macro(Box<Macro<'t>>),
-    /// A token of the model, or some of which it is one.
+    /// A token of the model, or a class of them.
     Reference(Box<Reference<'t>>),
-    /// `?`, `*`, `+` or `{..}`: at least and at most.
+    /// A count `?`, `*`, `+` or `{..}`: the least and the greatest number.
     Count((u32, Option<u32>)),
     /// `(`
     Open,
@@ -47,25 +47,25 @@ pub(super) enum Token<'t> {
 
 type Spanned<'t> = (u32, Token<'t>, u32);
 
-/// Splits a grammar text.
+/// The lexer of a grammar text.
 #[derive(Debug)]
 pub(super) struct Lexer<'t> {
     pub(super) dialect: Dialect,
     pub(super) text: &'t str,
     pub(super) at: usize,
-    /// Where the groups were opened that are still open.
+    /// The places where groups were opened that are still open.
     open: Vec<u32>,
-    /// What came after a name that did not begin a rule.
+    /// The token behind a name that did not begin a rule.
     pending: Option<Result<Spanned<'t>, GrammarError>>,
     /// The first literal or class with a line feed in it, which may be a missing quote.
     multiline: Option<Span>,
-    /// Options of rules that mean nothing for the texts: name and place.
+    /// Options of rules that have no effect on the texts: name and place.
     pub(super) without_effect: Vec<(&'t str, Span)>,
-    /// Names of extensions: is there a rule of that name?
+    /// Names of extensions; true if there is a rule of that name.
     pub(super) defined: HashMap<&'t str, bool>,
-    /// Rules that are captured, and as what.
+    /// Rules that are captured, with the names of their captures.
     pub(super) captured: Vec<(&'t str, &'t str)>,
-    /// Was the last token a count?
+    /// True if the last token was a count.
     counted: bool,
     max_open: usize,
     max_count: u32,
@@ -131,7 +131,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The next token, names not yet told apart.
+    /// The next token, with names that begin rules not told apart yet.
     fn token(&mut self) -> Option<Result<Spanned<'t>, GrammarError>> {
         self.skip_space();
         let start = self.at;

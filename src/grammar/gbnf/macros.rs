@@ -1,4 +1,4 @@
-//! What XGrammar adds to GBNF: macros, and options of rules.
+//! XGrammar's additions to GBNF: macros, and options of rules.
 
 use super::{Dialect, lexer::Lexer};
 use crate::grammar::{
@@ -6,7 +6,7 @@ use crate::grammar::{
     source::Span,
 };
 
-/// Depth of tuples in the arguments of a macro.
+/// Limit on the depth of tuples in the arguments of a macro.
 const MOST_NESTED: usize = 8;
 
 /// A use of a macro.
@@ -28,7 +28,7 @@ pub(super) enum Value<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    /// The macro whose name was just read, if it is one.
+    /// Reads the use of a macro behind its name, if the name is one.
     pub(super) fn call(&mut self, name: &'t str, start: usize) -> Result<Option<Macro<'t>>, GrammarError> {
         if let "Token" | "ExcludeToken" | "TokenTagDispatch" = name {
             let message = format!("the macro {} is about token ids, and is not supported", quoted(name));
@@ -43,7 +43,7 @@ impl<'t> Lexer<'t> {
         self.arguments(name).map(Some)
     }
 
-    /// What stands in parentheses behind a name.
+    /// Reads arguments in parentheses behind a name.
     pub(super) fn arguments(&mut self, name: &'t str) -> Result<Macro<'t>, GrammarError> {
         if !self.eat("(") {
             return Err(self.expected(&format!("`(` after the macro {}", quoted(name))));
@@ -72,6 +72,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Reads a value: a text in quotes, a tuple, a number, a flag or a name.
     fn value(&mut self, depth: usize) -> Result<Value<'t>, GrammarError> {
         let start = self.at;
         match self.peek() {
@@ -120,7 +121,7 @@ impl<'t> Lexer<'t> {
         GrammarError::syntax(format!("{what} must come here")).at(self.source(), self.here(self.at), "")
     }
 
-    /// `[name=value, ..]` between the name of a rule and its `::=`. Anything else is left as it is.
+    /// Reads `[name=value, ..]` between the name of a rule and its `::=`. Anything else is left unread.
     pub(super) fn options_of_rule(&mut self, rule: &'t str) -> Result<(), GrammarError> {
         let rest = self.rest();
         let Some(end) = rest.strip_prefix('[').and_then(|inside| inside.find(']')) else { return Ok(()) };
@@ -155,12 +156,12 @@ impl<'t> Lexer<'t> {
 }
 
 impl Dialect {
-    /// May it be in a name?
+    /// True if the character may be in a name.
     pub(super) fn is_name(self, c: char) -> bool {
         c.is_ascii_alphanumeric() || matches!(c, '-' | '_') || c == '.' && self == Self::XGrammar
     }
 
-    /// How any character is written.
+    /// The expression for any character.
     pub(super) fn any_character(self) -> &'static str {
         match self {
             Self::LlamaCpp => ".",

@@ -1,16 +1,16 @@
 //! llama.cpp's GBNF, text -> grammar.
 //!
-//! What llama.cpp's `grammars/README.md` describes is read and means the same, with these differences:
-//! line ends may stand anywhere (a rule ends where the next `name ::=` begins); `{,n}` is `{0,n}`; counts
-//! are exact up to `Limits::repeat`, where llama.cpp stops counting at 2,000; a rule defined twice, an
-//! empty class, a surrogate and a NUL byte are errors. Which tokens are meant by references ([`tokens`]) is
-//! found out for a vocabulary, when the grammar is compiled.
+//! The notation of llama.cpp's `grammars/README.md` is read, with the same meaning but for these differences:
+//! line ends may stand anywhere (a rule ends where the next `name ::=` begins); `{,n}` is `{0,n}`; counts are
+//! exact up to `Limits::repeat`, whereas llama.cpp stops counting at 2,000; a rule defined twice, an empty
+//! class, a surrogate and a NUL byte are errors. References to tokens ([`tokens`]) are resolved for a
+//! vocabulary, when the grammar is compiled.
 //!
 //! Names with arguments are new here ([`extensions`]): `SUBSTRING_OF("text")` and others, in both dialects.
 //!
 //! XGrammar's EBNF is a dialect of it: other names and escapes ([`lexer`], [`text`]), macros and options of
-//! rules ([`macros`], [`dispatch`]), and lookahead assertions, which are hints for its compiler and warned
-//! of.
+//! rules ([`macros`], [`dispatch`]), and lookahead assertions, which are hints for its compiler and cause a
+//! warning.
 
 mod dispatch;
 mod extensions;
@@ -36,7 +36,7 @@ use crate::{
     limits::{LimitExceeded, Limits},
 };
 
-/// What LALRPOP makes of `gbnf.lalrpop`; `.ci/parsers` writes it anew.
+/// The parser that LALRPOP generates from `gbnf.lalrpop`; `.ci/parsers` writes it anew.
 #[expect(unreachable_pub, clippy::all, clippy::too_many_lines, reason = "generated")]
 #[cfg_attr(not(test), expect(clippy::panic, clippy::unwrap_used, reason = "generated"))]
 mod parser {
@@ -48,7 +48,7 @@ const ROOT: &str = "root";
 
 type Failure<'t> = ParseError<u32, Token<'t>, GrammarError>;
 
-/// Whose GBNF.
+/// The dialect of a grammar text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     LlamaCpp,
@@ -82,7 +82,7 @@ pub(super) fn parse(dialect: Dialect, text: &str, limits: &Limits) -> Result<Gra
     }
 }
 
-/// What the parser calls, bottom-up.
+/// The actions of the parser, called bottom-up.
 struct Actions<'t> {
     source: Source<'t>,
     builder: GrammarBuilder,
@@ -155,7 +155,7 @@ impl<'t> Actions<'t> {
         self.ahead.push(Span::new(start, end));
     }
 
-    /// Warns of what changes nothing in which texts there are.
+    /// Warns of parts that have no effect on the set of texts.
     fn warn(&mut self, without_effect: &[(&str, Span)]) {
         let source = self.source;
         let options = without_effect.iter().map(|&(option, span)| {
@@ -185,7 +185,7 @@ fn user<'t>(error: GrammarError) -> Failure<'t> {
     ParseError::User { error }
 }
 
-/// Says in words what the parser did not expect.
+/// Explains in words why the parser failed.
 fn explain(source: Source<'_>, failure: Failure<'_>) -> GrammarError {
     let (start, token, end) = match failure {
         ParseError::User { error } => return error,

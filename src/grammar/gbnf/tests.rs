@@ -1,4 +1,4 @@
-//! What GBNF texts mean and how their mistakes are told.
+//! Tests of the meaning of GBNF texts, and of the messages about mistakes.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use regex_syntax::hir::HirKind;
 use super::*;
 use crate::grammar::{Expr, Syntax, mistakes};
 
-/// The grammar in one unambiguous line a rule; classes and literals as `regex-syntax` prints them.
+/// The grammar with one unambiguous line for each rule; classes and literals as `regex-syntax` prints them.
 fn shown(grammar: &Grammar) -> String {
     let mut texts: Vec<String> = Vec::new();
     for (_, expr) in grammar.exprs() {
@@ -96,7 +96,7 @@ fn texts_mean_what_llama_cpp_says() {
     }
 }
 
-/// Where XGrammar's EBNF and GBNF differ.
+/// XGrammar's EBNF differs from GBNF as documented.
 #[test]
 fn dialects_differ_as_documented() {
     let read_as = |syntax, text: &str| Grammar::parse(syntax, text, &Limits::default());
@@ -243,7 +243,7 @@ fn an_empty_class_is_named() {
     ];
     assert_eq!(error.to_string(), lines.join("\n"));
     assert_eq!(*error.kind(), GrammarErrorKind::Syntax);
-    // The surrogates between are no characters.
+    // The code points in between are surrogates, which are no characters.
     assert!(read("root ::= [^\\x00-\\uD7FF\\uE000-\\U0010FFFF]").is_err());
     assert!(read("root ::= [^\\x01-\\U0010FFFF]").is_ok());
 }

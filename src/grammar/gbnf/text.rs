@@ -58,7 +58,7 @@ impl<'t> Lexer<'t> {
         }
         let mut class = ClassUnicode::new(ranges);
         if negated {
-            // `negate` would put U+D7FF and U+E000 between ranges that end and begin beside the surrogates.
+            // `negate` would put U+D7FF and U+E000 between ranges that border on the surrogates.
             let given = std::mem::replace(&mut class, any_character());
             class.difference(&given);
         }
@@ -94,12 +94,12 @@ impl<'t> Lexer<'t> {
             .with_hint("swap them, or write `\\-` for the dash itself"))
     }
 
-    /// May a literal or class not run over this character, which ends the line?
+    /// True for a character that ends the line, which a literal or class must not run over in this dialect.
     fn ends_line(&self, c: char) -> bool {
         self.dialect == Dialect::XGrammar && matches!(c, '\n' | '\r')
     }
 
-    /// One character of a literal or class, which may be escaped. There is one.
+    /// Reads one character of a literal or class, which may be escaped. There must be one.
     fn character(&mut self, in_class: bool) -> Result<char, GrammarError> {
         let start = self.at;
         let Some(first) = self.peek() else {
@@ -130,7 +130,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// An escape that only XGrammar has.
+    /// Reads an escape that only XGrammar has.
     fn x_escape(&mut self, start: usize, c: char, in_class: bool) -> Result<char, GrammarError> {
         match c {
             '\'' | '?' | '/' => Ok(c),

@@ -19,12 +19,12 @@ const FORMS: &str = "a token is written `<think>` or `<[1000]>`, any other one `
 pub(super) enum Reference<'t> {
     /// The token of this text.
     Text(&'t str),
-    /// One of these.
+    /// One of these tokens.
     Picked(Picked),
 }
 
 impl<'t> Lexer<'t> {
-    /// A reference, which begins here by a `<` or a `!`.
+    /// Reads a reference, which begins here with a `<` or a `!`.
     pub(super) fn token_reference(&mut self) -> Result<Token<'t>, GrammarError> {
         let start = self.at;
         let except = self.eat("!");
@@ -56,7 +56,7 @@ impl<'t> Lexer<'t> {
 }
 
 impl<'t> Actions<'t> {
-    /// A reference to tokens.
+    /// Translates a reference to tokens.
     pub(super) fn token(
         &mut self,
         start: u32,

@@ -1,14 +1,14 @@
-//! Addresses of schemas: URI references, taken apart and resolved as RFC 3986, section 5.2 says.
+//! Addresses of schemas: URI references, split and resolved as RFC 3986, section 5.2 says.
 //!
-//! Schemas in use hold addresses that are no URIs at all, so nothing is refused here: what cannot be taken
-//! apart is a path.
+//! Schemas in use hold addresses that are no URIs at all, so nothing is refused here: an address that cannot
+//! be split is a path.
 
 /// A reference without its fragment, and the fragment.
 pub(super) fn split_fragment(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))
 }
 
-/// Scheme with its colon, authority with its slashes, and the rest.
+/// The scheme with its colon, the authority with its slashes, and the rest.
 fn split(address: &str) -> (&str, &str, &str) {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -23,7 +23,7 @@ fn split(address: &str) -> (&str, &str, &str) {
     (scheme, &rest[..end], &rest[end..])
 }
 
-/// The address that `reference`, which has no fragment, means in a document at `base`.
+/// Resolves `reference`, which has no fragment, in a document at `base`.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
@@ -49,7 +49,7 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
     format!("{base_scheme}{base_authority}{}", without_dots(&merged))
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 fn without_dots(path: &str) -> String {
     let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
     let rooted = path.starts_with('/');
@@ -74,7 +74,7 @@ fn without_dots(path: &str) -> String {
     format!("{}{query}", kept.join("/"))
 }
 
-/// The text that a percent-encoded one stands for; bytes that are not UTF-8 are replaced.
+/// Decodes percent-encoded text; bytes that are not UTF-8 are replaced.
 pub(super) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

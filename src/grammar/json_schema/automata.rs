@@ -1,5 +1,4 @@
-//! Automata that many schemas have in common, such as that of the numbers from 0 on: made once for each
-//! cache.
+//! A cache of automata that many schemas share, such as that of the numbers from 0 on.
 
 use std::{
     any::Any,
@@ -13,11 +12,12 @@ use hashbrown::HashMap;
 use super::{dfa::CharDfa, leaf::LeafError};
 use crate::{grammar::Automaton, limits::AUTOMATA_BYTES};
 
-/// Automata that schemas have in common (numbers with bounds, formats, white space), for whoever reads many:
-/// a schema with some of them is read in a fraction of the time. Clones are handles of the same cache; `Send`
-/// and `Sync`. A [`Compiler`](crate::Compiler::automata) has one. Grammars are the same with and without.
+/// An LRU cache of automata that schemas share (numbers with bounds, formats, white space).
 ///
-/// Keeps [`AUTOMATA_BYTES`] bytes at the most; what was not used for longest goes first.
+/// It is for callers that read many schemas: a schema that uses some of them is read in a fraction of the
+/// time. Clones are handles of the same cache; it is `Send` and `Sync`. A
+/// [`Compiler`](crate::Compiler::automata) has one. Grammars are the same with and without it. At most
+/// [`AUTOMATA_BYTES`] bytes are kept; the automata least recently used are dropped first.
 ///
 /// # Example
 /// ```
@@ -35,18 +35,17 @@ use crate::{grammar::Automaton, limits::AUTOMATA_BYTES};
 #[derive(Clone, Default)]
 pub struct AutomataCache {
     known: Arc<Mutex<Known>>,
-    /// Is it for one call, which has what is fixed from the process?
+    /// True for the cache of a single call, which takes fixed automata from the process.
     is_of_one_call: bool,
 }
 
-/// Automata of fixed recipes, for calls without a cache. There is a few dozen recipes, and less than 3 MB of
-/// what they make.
+/// Automata of fixed recipes, for calls without a cache: a few dozen, of less than 3 MB in all.
 static FIXED: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct Known {
     entries: HashMap<Box<dyn Recipe>, Entry>,
-    /// Goes up with every use.
+    /// A logical clock that goes up with every use.
     clock: u64,
 }
 
@@ -55,26 +54,26 @@ struct Entry {
     used: u64,
 }
 
-/// What is kept.
+/// A cached value.
 #[derive(Clone)]
 enum Made {
     Automaton(Automaton),
-    /// With its automaton over bytes, once that is made.
+    /// A language, with its automaton over bytes once that is made.
     Language(CharDfa),
 }
 
-/// What an automaton is made of: types of their own for what differs in kind.
+/// A cache key: a description of how an automaton is made. Each kind of automaton has a type of its own.
 pub(super) trait Recipe: Any + Send + Sync {
-    /// Memory of it, in bytes.
+    /// Memory of the recipe, in bytes.
     fn bytes(&self) -> usize;
-    /// Is it one of a few that do not depend on schemas?
+    /// True for the few recipes that do not depend on schemas.
     fn is_fixed(&self) -> bool;
     fn is(&self, other: &dyn Recipe) -> bool;
     fn hash_into(&self, hasher: &mut dyn Hasher);
 }
 
-/// Implements [`Recipe`] for a type with `Eq` and `Hash`: by what is behind it, in bytes, and whether it is
-/// fixed.
+/// Implements [`Recipe`] for a type with `Eq` and `Hash`, from functions for its memory in bytes beyond its
+/// own size, and for whether it is fixed.
 macro_rules! recipe {
     ($type:ty, $bytes:expr, $is_fixed:expr) => {
         impl $crate::grammar::json_schema::automata::Recipe for $type {
@@ -125,7 +124,7 @@ impl Made {
 }
 
 impl Known {
-    /// Memory of an entry of the map, beside what it points to.
+    /// Memory of an entry of the map, without what it points to.
     const ENTRY: usize = size_of::<(Box<dyn Recipe>, Entry)>() + 1;
 
     fn bytes(&self) -> usize {
@@ -133,7 +132,7 @@ impl Known {
         entries.sum::<usize>() + self.entries.capacity() * Self::ENTRY
     }
 
-    /// Drops what was not used for longest until there is room.
+    /// Drops the least recently used entries until at most `most` bytes are kept.
     fn trim(&mut self, most: usize) {
         let mut bytes = self.bytes();
         if bytes <= most {
@@ -158,37 +157,37 @@ impl Known {
 }
 
 impl AutomataCache {
-    /// An empty one.
+    /// Makes an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One for a single call. What does not depend on schemas is made once for the process.
+    /// A cache for a single call. Automata that do not depend on schemas are made once for the process.
     pub(crate) fn of_one_call() -> Self {
         Self { is_of_one_call: true, ..Self::default() }
     }
 
-    /// Memory of what is kept, in bytes. Linear in the number of automata.
+    /// Memory of the cached automata, in bytes. Linear in their number.
     #[must_use]
     pub fn bytes(&self) -> usize {
         lock(&self.known).bytes()
     }
 
-    /// Forgets all. Grammars that were read go on with what they have.
+    /// Empties the cache. Grammars that were read keep their automata.
     pub fn clear(&self) {
         *lock(&self.known) = Known::default();
     }
 
-    /// Drops what was not used for longest until the rest takes no more than `most` bytes.
+    /// Drops the least recently used automata until the rest takes no more than `most` bytes.
     pub(crate) fn trim(&self, most: usize) {
         lock(&self.known).trim(most);
     }
 
-    /// The automaton of a recipe, which `make` makes if it is not known.
+    /// The automaton of a recipe, which `make` makes if it is not cached.
     ///
     /// # Errors
-    /// Those of `make`, which are not kept.
+    /// Any error of `make`, which is not cached.
     pub(super) fn automaton(
         &self,
         recipe: impl Recipe,
@@ -197,13 +196,13 @@ impl AutomataCache {
         if let Some(Made::Automaton(known)) = self.find(&recipe) {
             return Ok(known);
         }
-        // Others may go on meanwhile; two may make the same.
+        // The lock is not held while the automaton is made; two threads may make the same.
         let made = make()?;
         self.keep(Box::new(recipe), Made::Automaton(made.clone()));
         Ok(made)
     }
 
-    /// The same for a language, which is kept with its automaton over bytes, once that is made.
+    /// The language of a recipe, cached with its automaton over bytes once that is made.
     pub(super) fn language(
         &self,
         recipe: impl Recipe,
@@ -237,7 +236,7 @@ impl AutomataCache {
         known.trim(AUTOMATA_BYTES);
     }
 
-    /// Where an automaton is kept.
+    /// The cache for the automaton of a recipe: the process's or this one.
     fn place_of(&self, recipe: &dyn Recipe) -> MutexGuard<'_, Known> {
         lock(if self.is_of_one_call && recipe.is_fixed() { &FIXED } else { &self.known })
     }
@@ -263,7 +262,7 @@ mod tests {
     struct One(usize);
     recipe!(One, |_| 0, |_| false);
 
-    /// Another kind with the same hash of its own.
+    /// A second kind of recipe, whose values have the same hashes.
     #[derive(PartialEq, Eq, Hash)]
     struct Other(usize);
     recipe!(Other, |_| 0, |_| true);
@@ -274,7 +273,7 @@ mod tests {
         Automaton::new((0..count).map(state).collect()).unwrap()
     }
 
-    /// Was it made?
+    /// True if the automaton had to be made.
     fn asked(cache: &AutomataCache, key: impl Recipe, states: usize) -> bool {
         let mut made = false;
         let automaton = cache.automaton(key, || {

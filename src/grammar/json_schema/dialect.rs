@@ -1,20 +1,21 @@
-//! Which keywords a schema has, by its draft.
+//! Dialects: the keywords that a schema has, by its draft.
 
 use super::{document::Value, options::Draft};
 
-/// How a schema document is read.
+/// The rules by which a schema document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Dialect {
-    /// As this draft says.
+    /// The rules of this draft.
     Of(Draft),
-    /// As a draft before draft 4, which are refused: there, a property says itself whether it is required.
+    /// The rules of a draft before draft 4, which are refused: there, a property says itself whether it is
+    /// required.
     TooOld,
-    /// As 2020-12, with the spellings of older drafts that 2020-12 does not have: for the half of all schemas
-    /// that name no draft.
+    /// The rules of 2020-12, with the spellings of older drafts that 2020-12 lacks: for the half of all
+    /// schemas that name no draft.
     Tolerant,
 }
 
-/// Keywords that only some drafts have: the first and the last one.
+/// The keywords that only some drafts have, with the first and the last of these.
 const SOME: &[(&str, Draft, Draft)] = &[
     ("const", Draft::Draft6, Draft::Draft202012),
     ("contains", Draft::Draft6, Draft::Draft202012),
@@ -59,13 +60,13 @@ impl Dialect {
         Some(Self::Of(draft))
     }
 
-    /// The draft as options name it; that of schemas which name none is the newest.
+    /// The name of the draft in options; schemas that name no draft have that of the newest.
     pub(super) fn name(self) -> &'static str {
         let Self::Of(draft) = self else { return "2020-12" };
         Draft::NAMED.iter().find(|&&(_, named)| named == draft).map_or("", |&(name, _)| name)
     }
 
-    /// Does the keyword mean anything here? It must be one of some draft.
+    /// True if the keyword, which is one of some draft, has a meaning in this dialect.
     pub(super) fn knows(self, keyword: &str) -> bool {
         let Self::Of(draft) = self else { return true };
         SOME.iter()
@@ -73,24 +74,24 @@ impl Dialect {
             .is_none_or(|&(_, first, last)| first <= draft && draft <= last)
     }
 
-    /// Does `$ref` make its neighbours meaningless?
+    /// True if `$ref` makes the keywords beside it meaningless.
     pub(super) fn ref_stands_alone(self) -> bool {
         matches!(self, Self::Of(Draft::Draft4 | Draft::Draft6 | Draft::Draft7))
     }
 
-    /// Is an array under `items` a schema for each place?
+    /// True if an array under `items` has a schema for each position.
     pub(super) fn has_item_lists(self) -> bool {
         self != Self::Of(Draft::Draft202012)
     }
 
-    /// Are `exclusiveMinimum` and `exclusiveMaximum` true or false?
+    /// True if `exclusiveMinimum` and `exclusiveMaximum` may be booleans.
     pub(super) fn has_boolean_bounds(self) -> bool {
         matches!(self, Self::Of(Draft::Draft4) | Self::Tolerant)
     }
 }
 
-/// Does an address name one of drafts 0 to 3, or their hyper-schema? However it is written: what is refused
-/// must not slip through.
+/// True if an address names one of drafts 0 to 3, or their hyper-schema. All spellings count, since drafts
+/// that are refused must not slip through.
 fn is_too_old(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     let address = address.split_once("://").map_or(&*address, |(_, path)| path);
@@ -99,7 +100,7 @@ fn is_too_old(address: &str) -> bool {
     matches!(number.flatten(), Some("0" | "00" | "01" | "02" | "03" | "1" | "2" | "3"))
 }
 
-/// What a keyword of any draft holds.
+/// The kind of value under a keyword that has schemas below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     /// A schema, or an array of them.
@@ -108,7 +109,7 @@ pub(super) enum Holds {
     Named,
 }
 
-/// Where the schemas are below a schema object.
+/// The schemas below a keyword, if it holds any in some draft.
 pub(super) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
     Some(match keyword {
         "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"

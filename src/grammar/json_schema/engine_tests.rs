@@ -1,4 +1,4 @@
-//! What sets emit, through the engine: texts of members come to an end, others do not.
+//! Grammars of sets, run in the engine: texts of members are accepted, others are not.
 
 use serde_json::json;
 
@@ -101,8 +101,8 @@ fn numbers_of_every_shape_go_through_the_engine() {
     }
 }
 
-/// Schemas that are read together have the keys that were written before in common, and are what they are by
-/// themselves.
+/// Schemas that are read together share the keys that were written before, and have the grammars that they
+/// have when read alone.
 #[test]
 fn schemas_read_together_are_the_same_grammars() {
     let schemas: Vec<String> = (0..40)

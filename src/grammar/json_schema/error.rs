@@ -1,4 +1,4 @@
-//! What is wrong with a schema, where, and what may help.
+//! Errors of schemas: what is wrong, where, and what may help.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,7 +11,7 @@ use crate::{
     limits::LimitExceeded,
 };
 
-/// Keywords of strings, the hardest first.
+/// The keywords of strings, ordered by how hard their languages are, the hardest first.
 const STRINGS: [&str; 10] = [
     "pattern",
     "format",
@@ -25,10 +25,10 @@ const STRINGS: [&str; 10] = [
     "anyOf",
 ];
 
-/// Characters shown of a pointer or a reason.
+/// Limit on the characters shown of a pointer or a reason.
 const MOST_SHOWN: usize = 300;
 
-/// Kinds of [`SchemaError`].
+/// The kind of a [`SchemaError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaErrorKind {
@@ -42,13 +42,13 @@ pub enum SchemaErrorKind {
     Loop,
     /// No value is valid.
     NoInstance,
-    /// Something that cannot be had exactly.
+    /// Something that cannot be translated exactly.
     Unsupported,
     /// A budget is used up.
     Limit,
 }
 
-/// A schema that cannot be used. `Display` prints where, what is wrong, the line of the text, and a hint.
+/// A schema that cannot be used. `Display` prints the place, what is wrong, the line of the text, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaError {
     kind: SchemaErrorKind,
@@ -58,7 +58,7 @@ pub struct SchemaError {
 }
 
 impl SchemaError {
-    /// What kind of mistake it is.
+    /// The kind of the mistake.
     #[must_use]
     pub fn kind(&self) -> &SchemaErrorKind {
         &self.kind
@@ -70,25 +70,25 @@ impl SchemaError {
         &self.pointer
     }
 
-    /// The keyword it is about.
+    /// The keyword that the error is about.
     #[must_use]
     pub fn keyword(&self) -> Option<&str> {
         self.keyword.as_deref()
     }
 
-    /// What is wrong, in one line of words.
+    /// The mistake, in one line of words.
     #[must_use]
     pub fn message(&self) -> &str {
         self.shown.message()
     }
 
-    /// What may help.
+    /// A hint that may help.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.shown.hint()
     }
 
-    /// The same error with the text before it as other notations have it.
+    /// Wraps an error about the text, which is shown as in other notations.
     pub(super) fn of_text(shown: GrammarError) -> Self {
         let kind = match shown.kind() {
             GrammarErrorKind::Limit(_) => SchemaErrorKind::Limit,
@@ -121,15 +121,15 @@ impl From<SchemaError> for GrammarError {
 /// [`SchemaOptions::lenient`]: super::SchemaOptions::lenient
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relaxed {
-    /// Where, as a URI fragment.
+    /// The place, as a URI fragment.
     pub pointer: String,
-    /// Which keyword.
+    /// The keyword that was relaxed.
     pub keyword: String,
-    /// Why it could not be had exactly.
+    /// The reason why it could not be had exactly.
     pub why: String,
 }
 
-/// A [`SchemaError`] in the making: places are nodes.
+/// A [`SchemaError`] under construction: places are still nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
     pub(super) kind: SchemaErrorKind,
@@ -137,12 +137,12 @@ pub(super) struct Problem {
     pub(super) keyword: Option<&'static str>,
     pub(super) reason: String,
     pub(super) hint: Option<String>,
-    /// More places, with what is said about them.
+    /// Further places, with the labels shown there.
     pub(super) more: Vec<(NodeId, String)>,
     pub(super) limit: Option<LimitExceeded>,
 }
 
-/// The result of whatever can be wrong with a schema.
+/// A result whose error is a problem of the schema.
 pub(super) type Checked<T> = Result<T, Box<Problem>>;
 
 impl Problem {
@@ -164,7 +164,7 @@ impl Problem {
         Self::new(SchemaErrorKind::Unsupported, node, Some(keyword), reason)
     }
 
-    /// A schema of a draft that is no longer read.
+    /// The problem of a schema of a draft that is no longer read.
     pub(super) fn too_old(node: NodeId) -> Box<Self> {
         let reason = "drafts 3 and before are not supported: there, a property says whether it is required";
         Self::unsupported(node, "$schema", reason).with_hint(
@@ -173,13 +173,13 @@ impl Problem {
         )
     }
 
-    /// A keyword that restricts values and that nothing here reads: better refused than dropped.
+    /// The problem of a keyword that restricts values and is not translated: refused rather than dropped.
     pub(super) fn not_read(node: NodeId, keyword: &str) -> Box<Self> {
         let reason = format!("the keyword `{keyword}` is not supported");
         Self::new(SchemaErrorKind::Unsupported, node, None, reason)
     }
 
-    /// A keyword of strings or numbers whose language cannot be had.
+    /// The problem of a keyword of strings or numbers whose language cannot be made.
     pub(super) fn of_leaf(node: NodeId, keyword: Option<&'static str>, error: LeafError) -> Box<Self> {
         let kind = match error {
             LeafError::Syntax { .. } | LeafError::Number(_) => SchemaErrorKind::Invalid,
@@ -193,7 +193,7 @@ impl Problem {
         problem
     }
 
-    /// A set of strings that cannot be had, by the keyword of its schema that is hardest to have.
+    /// The problem of a set of strings that cannot be made, reported at the hardest of its schema's keywords.
     pub(super) fn of_strings(documents: &Documents, node: NodeId, error: LeafError) -> Box<Self> {
         let is_said = |keyword: &&'static str| documents.member(node, keyword).is_some();
         let said: Vec<&'static str> = STRINGS.into_iter().filter(is_said).collect();
@@ -210,7 +210,7 @@ impl Problem {
         self
     }
 
-    /// As something that was allowed all the same.
+    /// Reports the problem as something that was allowed all the same.
     pub(super) fn relaxed(&self, documents: &Documents) -> Relaxed {
         Relaxed {
             pointer: documents.pointer(self.node),
@@ -219,7 +219,7 @@ impl Problem {
         }
     }
 
-    /// With places and the text that they are in.
+    /// Turns the problem into an error, with its places in the text.
     pub(super) fn finish(self, documents: &Documents) -> SchemaError {
         let pointer = documents.pointer(self.node);
         let about = self.keyword.map_or_else(String::new, |keyword| format!("`{keyword}`: "));
@@ -244,7 +244,7 @@ impl Problem {
     }
 }
 
-/// Cut to a length that people read.
+/// Cuts a text to a length that people read.
 pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => Cow::Owned(format!("{}\u{2026}", &text[..end])),

@@ -1,21 +1,21 @@
-//! All keywords that are known, and what each is for.
+//! A table of all known keywords, with the role of each.
 //!
-//! The translation and the report take their answers from this one table, so that none can call enforced what
-//! the other drops.
+//! The translation and the report both take their answers from this table, so that neither can call enforced
+//! what the other drops.
 
 use super::document::{Documents, NodeId, Value};
 use crate::grammar::suggest;
 
-/// What a keyword is for.
+/// The role of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It says which values are valid.
+    /// A keyword that restricts the valid values.
     Asserts,
-    /// It names schemas, or holds those that others refer to.
+    /// A keyword that names schemas, or holds those that others refer to.
     Names,
-    /// A remark of a draft or of a widely used vocabulary, which says nothing of values.
+    /// A remark of a draft or of a widely used vocabulary, which restricts nothing.
     Remarks,
-    /// Nobody knows it.
+    /// A keyword of no known vocabulary.
     Unknown,
 }
 
@@ -73,7 +73,7 @@ pub(super) const NAMING: &[&str] =
     &["$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions"];
 
 /// Remarks of the drafts and their hyper-schemas, of OpenAPI, and of editors (Visual Studio Code, IntelliJ)
-/// and validators, which are remarks whatever stands under them.
+/// and validators. These are remarks whatever their values are.
 pub(super) const REMARKS: &[&str] = &[
     "title",
     "description",
@@ -124,7 +124,7 @@ pub(super) const REMARKS: &[&str] = &[
     "$default",
 ];
 
-/// Names under which people keep remarks; where a schema stands under one, a property may be meant.
+/// Names under which people keep remarks; if the value is a schema, a property may be meant.
 const INFORMAL: &[&str] = &[
     "$license",
     "alias",
@@ -161,11 +161,11 @@ const INFORMAL: &[&str] = &[
     "widget",
 ];
 
-/// Keywords by which an object is known for a schema; others, such as `format`, are words of remarks too.
+/// Keywords by which an object is recognised as a schema; others, such as `format`, occur in remarks too.
 const TELLING: &[&str] =
     &["type", "$ref", "properties", "items", "enum", "const", "allOf", "anyOf", "oneOf", "not"];
 
-/// What was meant by names that are not near to that of a keyword.
+/// The keywords that are meant by names that are not spelled like them.
 const MEANT: &[(&str, &str)] = &[
     ("disallow", "`not`"),
     ("divisibleBy", "`multipleOf`"),
@@ -192,7 +192,7 @@ const MEANT: &[(&str, &str)] = &[
     ("unique", "`uniqueItems`"),
 ];
 
-/// What the keyword is for, by its name.
+/// The role of a keyword, by its name.
 pub(super) fn role(keyword: &str) -> Role {
     if ASSERTING.contains(&keyword) {
         return Role::Asserts;
@@ -200,7 +200,7 @@ pub(super) fn role(keyword: &str) -> Role {
     if NAMING.contains(&keyword) {
         return Role::Names;
     }
-    // OpenAPI's extensions; names that are marked as nobody's; names with a prefix of a vocabulary.
+    // OpenAPI's extensions; names marked as private; names with a prefix of a vocabulary.
     let is_extension = keyword.starts_with("x-") || keyword.starts_with("X-");
     let is_private = keyword.starts_with(['_', '/', '@', '#']) || keyword.starts_with("$$");
     let is_prefixed = keyword.contains(':');
@@ -210,7 +210,7 @@ pub(super) fn role(keyword: &str) -> Role {
     Role::Unknown
 }
 
-/// The same with a look at what stands under it.
+/// The role of a keyword, by its name and its value.
 pub(super) fn role_of(documents: &Documents, keyword: &str, value: NodeId) -> Role {
     match role(keyword) {
         Role::Unknown if INFORMAL.contains(&keyword) && !is_like_schema(documents, value) => Role::Remarks,
@@ -218,7 +218,7 @@ pub(super) fn role_of(documents: &Documents, keyword: &str, value: NodeId) -> Ro
     }
 }
 
-/// What may help with a keyword that nobody knows.
+/// A hint for a keyword that is not known.
 pub(super) fn advice(documents: &Documents, keyword: &str, value: NodeId) -> String {
     if let Some((_, meant)) = MEANT.iter().find(|(name, _)| *name == keyword) {
         return format!("did you mean {meant}?");
@@ -233,7 +233,7 @@ pub(super) fn advice(documents: &Documents, keyword: &str, value: NodeId) -> Str
     "if it is a remark, begin its name with `x-`".to_owned()
 }
 
-/// Is it an object that says something as a schema?
+/// True for an object that has a keyword by which schemas are recognised.
 fn is_like_schema(documents: &Documents, value: NodeId) -> bool {
     match documents.value(value) {
         Value::Object(members) => members.iter().any(|(key, _)| TELLING.contains(&&**key)),

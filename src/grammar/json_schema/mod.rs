@@ -1,15 +1,15 @@
 //! JSON Schema -> grammar IR, exactly.
 //!
 //! The passes, and what holds after each:
-//! 1. `document`: the text is JSON, as an arena that knows order, numbers as written, and places.
-//! 2. `resolve`, `dialect`: where references lead and which keywords mean something.
+//! 1. `document`: the text is JSON, as an arena that keeps order, numbers as written, and places.
+//! 2. `resolve`, `dialect`: references have targets, and keywords have meanings.
 //! 3. `translate`: a schema is a formula over keywords and other schemas.
 //! 4. `algebra`: a formula is a union of shapes by type, one level at a time.
 //! 5. `emit`: each set of values that is met is a rule of the grammar.
 //!
 //! The promise: every text of the grammar is a valid instance, and every valid value has a spelling in the
-//! grammar. What cannot be had exactly is an error, or is listed in [`SchemaGrammar::relaxed`] where the
-//! options allow it.
+//! grammar. What cannot be had exactly is an error, or is listed in [`SchemaGrammar::relaxed`] if the options
+//! allow that.
 
 mod address;
 mod algebra;
@@ -63,15 +63,15 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
 };
 
-/// A schema as a grammar, and what of the schema is not in it.
+/// A schema as a grammar, and the parts of the schema that are not in it.
 #[derive(Debug, Clone)]
 pub struct SchemaGrammar {
-    /// The texts of all valid values.
+    /// The grammar of the texts of all valid values.
     pub grammar: Grammar,
-    /// What is allowed beyond the schema; empty unless [`SchemaOptions::lenient`] is set.
+    /// The keywords of which more is allowed than they say; empty unless [`SchemaOptions::lenient`] is set.
     pub relaxed: Vec<Relaxed>,
-    /// Keywords and formats that were met and restrict nothing, in alphabetical order. Those that nobody
-    /// knows are among the grammar's [warnings](Grammar::warnings); [`SchemaOptions::report`] lists all.
+    /// Keywords and formats that were met and restrict nothing, in alphabetical order. Unknown ones are also
+    /// among the grammar's [warnings](Grammar::warnings); [`SchemaOptions::report`] lists all.
     pub ignored: Vec<String>,
 }
 
@@ -84,10 +84,10 @@ fn parse(
     parse_beside(&mut WrittenKeys::new(), options, text, limits, automata)
 }
 
-/// Keys as they are written, which schemas that are read one after the other have in common.
+/// The patterns of keys, shared by schemas that are read one after the other.
 type WrittenKeys = HashMap<(Box<str>, Spelling), Pattern>;
 
-/// Reads schemas, on all cores: a list of functions has many, with mostly the same keys.
+/// Reads schemas on all cores. A list of functions has many, mostly with the same keys.
 pub(super) fn parse_all(
     options: &SchemaOptions,
     texts: &[&str],
@@ -117,7 +117,7 @@ fn parse_beside(
     Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
 }
 
-/// Reads a schema, and does something with the set of its values.
+/// Reads a schema, and applies `work` to the set of its values.
 fn with_algebra<'o, T>(
     options: &'o SchemaOptions,
     text: &str,
@@ -131,10 +131,10 @@ fn with_algebra<'o, T>(
     }
 }
 
-/// What came of work on a schema, with all that is known then, and the schema's root.
+/// The result of work on a schema, the algebra after it, and the schema's root.
 type Attempt<'o, T> = (Checked<T>, Algebra<'o>, NodeId);
 
-/// The same, where what is wrong with the schema is not the end.
+/// Works like [`with_algebra`], but returns problems of the schema together with the algebra.
 ///
 /// # Errors
 /// If a text is not JSON.
@@ -161,7 +161,7 @@ fn attempt<'o, T>(
     Ok((done, algebra, root))
 }
 
-/// The sets of values of a schema, up to `most`, and whether these are all.
+/// The sets of values of a schema, up to `most`; true if these are all.
 fn outline(
     options: &SchemaOptions,
     text: &str,

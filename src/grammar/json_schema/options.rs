@@ -1,4 +1,4 @@
-//! What can be chosen when a schema is read.
+//! Options for reading a schema.
 
 use super::{AutomataCache, Escapes, Numbers, Outline, SchemaError, SchemaGrammar, SchemaReport};
 use crate::limits::Limits;
@@ -30,7 +30,7 @@ impl Draft {
     ];
 }
 
-/// Whether `format` restricts strings.
+/// The effect of the keyword `format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Format {
     /// A string must be of its format.
@@ -43,41 +43,41 @@ pub enum Format {
 /// The white space between the parts of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WhiteSpace {
-    /// Any, in runs of at most two line breaks and 80 blanks or tabs, and none around the value. Models left
-    /// alone with endless white space get stuck in it.
+    /// Runs of at most two line breaks and 80 blanks or tabs, and none around the value. Models left alone
+    /// with unbounded white space get stuck in it.
     #[default]
     Flexible,
-    /// None.
+    /// No white space.
     Compact,
     /// Line breaks, and this many blanks for each level, as `json.dumps(indent=N)` writes them.
     Pretty(u8),
-    /// All that JSON allows, also around the value: for texts that others wrote.
+    /// All white space that JSON allows, also around the value. For texts that others wrote.
     Any,
 }
 
 /// The order of an object's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
-    /// As the schema mentions them.
+    /// The order in which the schema mentions them.
     #[default]
     Schema,
-    /// Any.
+    /// Any order.
     Any,
 }
 
-/// Whether an object may have a key twice.
+/// The rule for objects with equal keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DuplicateKeys {
     /// No key comes twice.
     #[default]
     Refuse,
-    /// Keys that the schema does not list may, and count as often for `minProperties`. Then a session need
-    /// not remember which have come.
+    /// Keys that the schema does not list may repeat, and each counts for `minProperties`. Then a session
+    /// need not remember the keys that have come.
     Allow,
 }
 
-/// Strings with and without bounds and patterns, numbers, arrays with and without equal items, objects with
-/// and without other keys, and anything.
+/// A schema of strings with and without bounds and patterns, numbers, arrays with and without equal items,
+/// objects with and without other keys, and any value.
 const KINDS_OF_VALUES: &str = r#"{
     "type": "object",
     "properties": {
@@ -102,7 +102,7 @@ const KINDS_OF_VALUES: &str = r#"{
     }
 }"#;
 
-/// How a schema is read. The defaults are those for generating text.
+/// Options for reading a schema. The defaults are those for generating text.
 ///
 /// # Examples
 /// ```
@@ -119,125 +119,125 @@ pub struct SchemaOptions {
     /// The draft of schemas that name none in `$schema`; `None` reads them as 2020-12 with the older
     /// spellings.
     pub draft: Option<Draft>,
-    /// Whether `format` restricts strings.
+    /// The effect of the keyword `format`.
     pub format: Format,
     /// The white space between the parts of a value.
     pub white_space: WhiteSpace,
     /// The order of an object's members.
     pub order: Order,
-    /// Whether an object may have a key twice.
+    /// The rule for objects with equal keys.
     pub duplicate_keys: DuplicateKeys,
-    /// How characters may be written.
+    /// The escapes that characters may be written with.
     pub escapes: Escapes,
-    /// How numbers may be written.
+    /// The spellings that numbers may have.
     pub numbers: Numbers,
-    /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
+    /// Forbids keys that the schema does not mention, unless it says something of additional keys.
     pub closed: bool,
-    /// Levels of nesting that values may have; `None`: any number.
+    /// The number of levels that values may be nested; `None` for any number.
     pub max_depth: Option<u32>,
-    /// Allow more than the schema does where it cannot be had exactly, and report it in
+    /// Allows more than the schema does where it cannot be had exactly, and reports it in
     /// [`SchemaGrammar::relaxed`].
     pub lenient: bool,
-    /// Documents that references may lead to: their address and their text. Nothing is ever fetched.
+    /// The documents that references may lead to: the address and the text of each. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
-    /// Does the grammar become a part of another one, so that nothing can be said of whole texts?
+    /// True if the grammar becomes a part of another one, so that nothing can be said of whole texts.
     pub(super) part: bool,
 }
 
 impl SchemaOptions {
-    /// The same for a grammar that becomes a part of another one, or does not.
+    /// Sets whether the grammar becomes a part of another one.
     pub(in crate::grammar) fn of_part(mut self, part: bool) -> Self {
         self.part = part;
         self
     }
 
-    /// The same with [`draft`](Self::draft).
+    /// Sets [`draft`](Self::draft).
     #[must_use]
     pub fn with_draft(mut self, draft: Draft) -> Self {
         self.draft = Some(draft);
         self
     }
 
-    /// The same with [`format`](Self::format).
+    /// Sets [`format`](Self::format).
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.format = format;
         self
     }
 
-    /// The same with [`white_space`](Self::white_space).
+    /// Sets [`white_space`](Self::white_space).
     #[must_use]
     pub fn with_white_space(mut self, white_space: WhiteSpace) -> Self {
         self.white_space = white_space;
         self
     }
 
-    /// The same with [`order`](Self::order).
+    /// Sets [`order`](Self::order).
     #[must_use]
     pub fn with_order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// The same with [`duplicate_keys`](Self::duplicate_keys).
+    /// Sets [`duplicate_keys`](Self::duplicate_keys).
     #[must_use]
     pub fn with_duplicate_keys(mut self, duplicate_keys: DuplicateKeys) -> Self {
         self.duplicate_keys = duplicate_keys;
         self
     }
 
-    /// The same with [`escapes`](Self::escapes).
+    /// Sets [`escapes`](Self::escapes).
     #[must_use]
     pub fn with_escapes(mut self, escapes: Escapes) -> Self {
         self.escapes = escapes;
         self
     }
 
-    /// The same with [`numbers`](Self::numbers).
+    /// Sets [`numbers`](Self::numbers).
     #[must_use]
     pub fn with_numbers(mut self, numbers: Numbers) -> Self {
         self.numbers = numbers;
         self
     }
 
-    /// The same with [`closed`](Self::closed).
+    /// Sets [`closed`](Self::closed).
     #[must_use]
     pub fn with_closed(mut self, closed: bool) -> Self {
         self.closed = closed;
         self
     }
 
-    /// The same with [`max_depth`](Self::max_depth).
+    /// Sets [`max_depth`](Self::max_depth).
     #[must_use]
     pub fn with_max_depth(mut self, levels: Option<u32>) -> Self {
         self.max_depth = levels;
         self
     }
 
-    /// The same with [`lenient`](Self::lenient).
+    /// Sets [`lenient`](Self::lenient).
     #[must_use]
     pub fn with_lenient(mut self, lenient: bool) -> Self {
         self.lenient = lenient;
         self
     }
 
-    /// The same with one more of the [`documents`](Self::documents).
+    /// Adds one of the [`documents`](Self::documents).
     #[must_use]
     pub fn with_document(mut self, address: impl Into<String>, text: impl Into<String>) -> Self {
         self.documents.push((address.into(), text.into()));
         self
     }
 
-    /// A schema with a value of each kind: what most schemas have in common, to
+    /// Reads a schema with a value of each kind: what most schemas share, to
     /// [prepare](crate::Compiler::prepare) a compiler for.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), where a [document](Self::documents) cannot be read.
+    /// As [`parse`](Self::parse), if a [document](Self::documents) cannot be read.
     pub fn kinds_of_values(&self, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
         self.kinds_of_values_with(limits, &AutomataCache::of_one_call())
     }
 
-    /// The same with automata that other schemas may have in common, which are thereby made.
+    /// Reads the same schema with a cache of automata, which it fills.
     ///
     /// # Errors
     /// As [`kinds_of_values`](Self::kinds_of_values).
@@ -251,17 +251,18 @@ impl SchemaOptions {
 
     /// Reads a schema.
     ///
-    /// Linear in the text for schemas without combinators; where they are multiplied out, budgets bound it.
+    /// Linear in the text for schemas without combinators; where these are multiplied out, budgets bound the
+    /// time.
     ///
     /// # Errors
-    /// Where the text is not a schema, allows no value, asks for what cannot be had exactly, or uses up a
-    /// budget.
+    /// If the text is not a schema, allows no value, asks for something that cannot be had exactly, or uses
+    /// up a budget.
     pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
         self.parse_with(text, limits, &AutomataCache::of_one_call())
     }
 
-    /// The same with automata that other schemas may have in common: those of a
-    /// [compiler](crate::Compiler::automata), for instance.
+    /// Reads a schema with a cache of automata that other schemas share, such as that of a
+    /// [compiler](crate::Compiler::automata).
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -274,12 +275,12 @@ impl SchemaOptions {
         super::parse(self, text, limits, automata)
     }
 
-    /// Reports what becomes of each keyword of a schema: whether it is enforced, a remark, not known, relaxed
+    /// Reports what becomes of each keyword of a schema: whether it is enforced, a remark, unknown, relaxed
     /// or refused. A schema that cannot be used has a report too. Costs about as much as
-    /// [`parse`](Self::parse), twice where that fails.
+    /// [`parse`](Self::parse), twice as much if that fails.
     ///
     /// # Errors
-    /// Where a text is not JSON.
+    /// If a text is not JSON.
     ///
     /// # Examples
     /// ```
@@ -298,8 +299,8 @@ impl SchemaOptions {
         super::report::report(self, text, limits)
     }
 
-    /// The sets of values that a schema speaks of, in words, up to `most`, the outer ones first; and whether
-    /// these are all. Reads the schema as [`parse`](Self::parse) does.
+    /// Describes the sets of values of a schema in words, up to `most`, outer ones first; true if these are
+    /// all. Reads the schema as [`parse`](Self::parse) does.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).

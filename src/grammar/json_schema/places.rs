@@ -1,11 +1,11 @@
-//! From a place in a schema's text back to its JSON pointer: where a rule or an automaton comes from.
+//! Maps a place in a schema's text back to its JSON pointer, to show where a rule or an automaton comes from.
 
 use std::collections::HashMap;
 
 use super::document::{Documents, NodeId, Value};
 use crate::grammar::source::Span;
 
-/// The schemas of a text by where they stand.
+/// The schemas of a text by their places.
 #[derive(Debug)]
 pub struct SchemaPlaces {
     documents: Documents,
@@ -22,14 +22,14 @@ impl SchemaPlaces {
         Some(Self { documents, objects })
     }
 
-    /// The JSON pointer of the schema that a rule of its grammar has as its span, as a URI fragment. `None`
-    /// for what stands in another document, or was made of no schema alone.
+    /// The JSON pointer, as a URI fragment, of the schema that is the span of a rule of its grammar. `None`
+    /// for rules of another document, and for those not made of one schema alone.
     #[must_use]
     pub fn pointer(&self, span: Span) -> Option<String> {
         self.objects.get(&span).map(|&node| self.documents.pointer(node))
     }
 
-    /// Its keywords, in the order of the text.
+    /// The keywords of the schema at a span, in the order of the text.
     #[must_use]
     pub fn keywords(&self, span: Span) -> Vec<&str> {
         match self.objects.get(&span).map(|&node| self.documents.value(node)) {

@@ -1,4 +1,4 @@
-//! A slow, obvious reader of grammars for tests: which ends can an expression have?
+//! A slow, obvious recogniser for tests: it computes the set of ends that an expression can have.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     limits::Limits,
 };
 
-/// The grammar of one expression.
+/// A grammar of one expression.
 pub(super) fn grammar(make: impl FnOnce(&mut GrammarBuilder) -> ExprId) -> Grammar {
     let mut builder = GrammarBuilder::new(&Limits::default());
     let body = make(&mut builder);
@@ -20,7 +20,7 @@ pub(super) fn grammar(make: impl FnOnce(&mut GrammarBuilder) -> ExprId) -> Gramm
     builder.finish("root").unwrap()
 }
 
-/// Is `text` a sentence of `grammar`, which has one rule and no expressions but literals and automata?
+/// True if `text` is a sentence of `grammar`, which has one rule and no terminals but literals and automata.
 pub(super) fn accepts(grammar: &Grammar, text: &[u8]) -> bool {
     let starts = BTreeSet::from([0]);
     ends(grammar, grammar.rule_body(grammar.root()), text, &starts).contains(&text.len())
@@ -76,7 +76,7 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
     }
 }
 
-/// Where a text of the automaton that begins at `start` can end.
+/// The places where a text of the automaton that begins at `start` can end.
 fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
     let (mut state, mut found) = (&automaton.states()[0], Vec::new());
     for at in start.. {
@@ -92,7 +92,7 @@ fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
     found
 }
 
-/// The same of measured strings.
+/// The places where a measured string that begins at `start` can end.
 fn measured_runs(measured: &Measured, text: &[u8], start: usize) -> Vec<usize> {
     let (mut state, mut found) = (0, Vec::new());
     for at in start.. {

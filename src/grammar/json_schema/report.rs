@@ -1,4 +1,4 @@
-//! What a grammar keeps of its schema: a report of every keyword, and warnings of those that are dropped.
+//! Reports of what a grammar keeps of its schema: the status of every keyword, and warnings of dropped ones.
 
 use std::fmt;
 
@@ -26,29 +26,29 @@ use crate::{
     limits::Limits,
 };
 
-/// What becomes of a keyword of a schema.
+/// The status of a keyword of a schema: what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum KeywordStatus {
-    /// What the keyword says holds of every text. `$id`, `$anchor`, `$defs` and the like, by which other
-    /// keywords find schemas, are followed too.
+    /// The grammar enforces the keyword. `$id`, `$anchor`, `$defs` and the like, by which other keywords find
+    /// schemas, are followed too.
     Enforced,
-    /// The keyword restricts nothing: it is a remark, or says nothing where it stands.
+    /// The keyword restricts nothing: it is a remark, or has no effect in its place.
     Annotation,
-    /// No draft and no common vocabulary knows the keyword. It restricts nothing, and is warned of.
+    /// The keyword is in no draft and no common vocabulary. It restricts nothing, and a warning says so.
     Unknown,
-    /// More is allowed than the keyword says, because [`SchemaOptions::lenient`] is set.
+    /// The grammar allows more than the keyword says, because [`SchemaOptions::lenient`] is set.
     Relaxed,
-    /// The keyword cannot be followed, so the schema is refused.
+    /// The keyword cannot be enforced, so the schema is refused.
     Refused,
 }
 
 impl KeywordStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 5] =
         [Self::Enforced, Self::Annotation, Self::Unknown, Self::Relaxed, Self::Refused];
 
-    /// Its name in JSON.
+    /// The name of the status in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,34 +67,34 @@ impl fmt::Display for KeywordStatus {
     }
 }
 
-/// A keyword of a schema and what becomes of it.
+/// A keyword of a schema, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeywordReport {
     /// The JSON pointer of the keyword, as a URI fragment: `#/properties/a/minLength`. In another document
-    /// than the schema's own, after the address of that.
+    /// than the schema's own, it stands behind that document's address.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What becomes of it.
+    /// The status of the keyword.
     pub status: KeywordStatus,
-    /// Why, where the status alone does not say so.
+    /// The reason, if the status alone does not say it.
     pub note: Option<String>,
 }
 
-/// What a grammar keeps of its schema.
+/// A report of what a grammar keeps of its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaReport {
     /// Every keyword of the schema and of the schemas that it refers to, in the order of the text.
     pub keywords: Vec<KeywordReport>,
-    /// Why there is no grammar, if there is none. Where no single keyword is to blame, such as for a schema
-    /// without any value, none is [refused](KeywordStatus::Refused).
+    /// The error, if there is no grammar. If no single keyword is to blame, such as for a schema without any
+    /// value, none is [refused](KeywordStatus::Refused).
     pub error: Option<SchemaError>,
 }
 
 impl SchemaReport {
-    /// How many keywords have the status.
+    /// The number of keywords with this status.
     #[must_use]
     pub fn count(&self, status: KeywordStatus) -> usize {
         self.keywords.iter().filter(|keyword| keyword.status == status).count()
@@ -121,7 +121,8 @@ pub(super) fn report(
         });
     };
     let error = first.clone().finish(&algebra.resolver.documents);
-    // All that cannot be had exactly is met by going on where it is met first. Nodes have the same numbers.
+    // A lenient second run goes on behind the first problem, so it meets all of them. Nodes keep their
+    // numbers.
     let lenient = options.clone().with_lenient(true);
     let (done, mut algebra, root) = attempt(&lenient, text, limits, &automata, &mut emit)?;
     let met = survey(&algebra.resolver, root, options);
@@ -137,10 +138,10 @@ pub(super) fn report(
     Ok(SchemaReport { keywords, error: Some(error) })
 }
 
-/// What was relaxed, with the keywords that are lost with another one: `additionalProperties` beside a
-/// pattern that cannot be had, since nobody knows which keys are additional; all of `propertyNames`, which
-/// is complemented
-/// as a whole; and any keyword where a combination was too large, which may have lost any part.
+/// The relaxed keywords, with those that are lost together with another one: `additionalProperties` beside a
+/// pattern that cannot be had, since nobody knows which keys are additional; all of `propertyNames`, which is
+/// complemented as a whole; and all keywords around a combination that was too large, which may have lost any
+/// part.
 fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<Problem>) -> Vec<Problem> {
     let documents = &algebra.resolver.documents;
     let around = |node| std::iter::successors(Some(node), |&inner| documents.parent(inner));
@@ -174,12 +175,12 @@ fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<Problem>) -
     problems
 }
 
-/// The keyword as the table has it.
+/// The keyword as a static string, if it is in the table.
 fn known(keyword: &str) -> Option<&'static str> {
     keywords::ASSERTING.iter().chain(keywords::NAMING).copied().find(|name| *name == keyword)
 }
 
-/// The keywords with what becomes of them; `status` is that of those which have a problem.
+/// The reports of all keywords met; those with a problem get `status`.
 fn listed(
     algebra: &Algebra<'_>,
     met: &[Met],
@@ -193,7 +194,7 @@ fn listed(
     }
     let keyword = |one: &Met| {
         let own = known(&one.keyword).and_then(|name| blamed.get(&(one.node, Some(name))));
-        // What stands under it is no schema.
+        // The value of the keyword is no schema, so a problem there is the keyword's.
         let under = || blamed.get(&(one.value, None)).filter(|_| !is_object(documents, one.value));
         let (status, note) = match own.or_else(under) {
             Some(reason) => (status, Some(reason.clone())),
@@ -217,7 +218,7 @@ fn plain_status(documents: &Documents, one: &Met) -> (KeywordStatus, Option<Stri
     }
 }
 
-/// What is wrong with keywords by themselves, in a schema that cannot be used anyway.
+/// The problems of keywords by themselves, in a schema that cannot be used anyway.
 fn more_problems(algebra: &mut Algebra<'_>, met: &[Met]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for one in met.iter().filter(|one| one.fate == Fate::Followed) {
@@ -243,13 +244,13 @@ fn pointer(algebra: &Algebra<'_>, one: &Met) -> String {
     }
 }
 
-/// One warning for each keyword that is dropped for some reason, at its first place.
+/// The warnings: one for each keyword that is dropped for one reason, at its first place.
 pub(super) fn warnings(resolver: &Resolver, root: NodeId, options: &SchemaOptions) -> Vec<GrammarWarning> {
     let documents = &resolver.documents;
     let met = survey(resolver, root, options);
     let mut told = HashSet::new();
     let dropped = met.iter().filter(|one| {
-        // Other documents are told of where they are the schema.
+        // Other documents are warned of when they are the schema that is read.
         let is_dropped = matches!(one.fate, Fate::Unknown | Fate::Lost(..));
         is_dropped && documents.document(one.value) == 0 && told.insert((&one.keyword, &one.fate))
     });
@@ -284,7 +285,7 @@ fn warning(documents: &Documents, one: &Met) -> Option<GrammarWarning> {
     Some(GrammarWarning::new(kind, message, Source::new(text), span, hint))
 }
 
-/// The warnings of a schema's keywords alone, as its grammar has them; none where the text is not JSON.
+/// The warnings about a schema's keywords alone, as its grammar has them; none if the text is not JSON.
 pub(in crate::grammar) fn keyword_warnings(options: &SchemaOptions, text: &str) -> Vec<GrammarWarning> {
     let mut documents = Documents::default();
     let Ok(root) = documents.read(text) else { return Vec::new() };
@@ -292,11 +293,11 @@ pub(in crate::grammar) fn keyword_warnings(options: &SchemaOptions, text: &str) 
     warnings(&resolver, root, options)
 }
 
-/// Where the key of a member stands whose value is at `value`.
+/// The span of the key of a member whose value is at `value`.
 pub(in crate::grammar) fn key_span(text: &str, value: Span) -> Span {
     let before = text.get(..value.range().start).unwrap_or_default();
     let key = before.trim_end().strip_suffix(':').map(str::trim_end).and_then(|key| key.strip_suffix('"'));
-    // A key with escapes may have a quote inside.
+    // A key with escapes may contain a quote.
     match key.and_then(|key| Some((key.rfind('"')?, key))) {
         Some((begin, key)) if !key[begin..].contains('\\') && !key[..begin].ends_with('\\') => {
             Span::from_range(begin..key.len() + 1)
@@ -306,7 +307,7 @@ pub(in crate::grammar) fn key_span(text: &str, value: Span) -> Span {
 }
 
 impl Algebra<'_> {
-    /// What writes the grammar of the schema at `root`, with the warnings of the schema's keywords.
+    /// A builder for the grammar of a schema, which holds the warnings about the schema's keywords.
     pub(super) fn builder(&self, limits: &Limits) -> GrammarBuilder {
         let mut builder = GrammarBuilder::new(limits);
         builder.warn(warnings(&self.resolver, self.resolver.root(), self.options));

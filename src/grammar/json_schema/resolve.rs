@@ -1,12 +1,12 @@
-//! Resources, anchors, and where references lead.
+//! Resources, anchors, and the targets of references.
 //!
 //! A *resource* is a schema with an address of its own: a document, or a schema inside one that has `$id`.
-//! Only places where the draft has schemas are looked at, so an `$id` inside `enum` or under an unknown
-//! keyword is none.
+//! Only places where the draft has schemas are searched, so an `$id` inside `enum` or under an unknown
+//! keyword does not count.
 //!
-//! `$dynamicRef` asks for the outermost resource entered that has an anchor of that name. What was entered is
-//! kept as a [`Scope`], the anchors bound so far: there are finitely many, so recursion through dynamic
-//! references closes like any other.
+//! `$dynamicRef` asks for the outermost resource entered that has an anchor of that name. The resources
+//! entered are kept as a [`Scope`], the dynamic anchors bound so far. There are finitely many scopes, so
+//! recursion through dynamic references ends like any other.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -22,12 +22,12 @@ use super::{
     options::SchemaOptions,
 };
 
-/// The address of a document that names none.
+/// The address of a document that has no other.
 const NOWHERE: &str = "schema:///";
-/// The name under which `$recursiveAnchor` is kept; no anchor can be called so.
+/// The name under which `$recursiveAnchor` is kept, which no anchor can have.
 const RECURSIVE: &str = "#";
 
-/// Dynamic anchors that are bound, by their number.
+/// The id of a set of bound dynamic anchors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Scope(u32);
 
@@ -40,21 +40,22 @@ struct Resource {
     dynamic: Vec<(Rc<str>, NodeId)>,
 }
 
-/// Sorted pairs of a name and the schema it is bound to.
+/// Sorted pairs of a name and the schema that it is bound to.
 type Bindings = Rc<[(Rc<str>, NodeId)]>;
 
-/// Knows all resources.
+/// The resources of all documents, and the scopes met so far.
 #[derive(Debug)]
 pub(super) struct Resolver {
     pub(super) documents: Documents,
     resources: Vec<Resource>,
-    /// Roots of resources.
+    /// The resource of each root.
     roots: HashMap<NodeId, usize>,
-    /// In use, schemas share addresses; that matters only to references that lead there.
+    /// The resources of each address. Schemas in use share addresses, which matters only to references to
+    /// them.
     by_address: HashMap<String, Vec<usize>>,
     scopes: Vec<Bindings>,
     scope_ids: HashMap<Bindings, Scope>,
-    /// Drafts whose own schemas references ask for.
+    /// The drafts whose metaschemas references ask for.
     drafts: BTreeSet<usize>,
 }
 
@@ -62,7 +63,7 @@ impl Resolver {
     /// The scope in which nothing is bound.
     pub(super) const NOTHING: Scope = Scope(0);
 
-    /// Over documents whose roots are given; the first is the schema.
+    /// Enters the documents with these roots, of which the first is the schema.
     pub(super) fn new(documents: Documents, roots: &[(String, NodeId)], options: &SchemaOptions) -> Self {
         let nothing: Bindings = Rc::new([]);
         let mut resolver = Self {
@@ -82,10 +83,10 @@ impl Resolver {
         resolver
     }
 
-    /// Adds the drafts' own schemas that references ask for, unless a document was given for one.
+    /// Adds the metaschemas that references ask for, unless a document was given in place of one.
     fn enter_metaschemas(&mut self, fallback: Dialect) {
         for draft in std::mem::take(&mut self.drafts) {
-            // They are JSON.
+            // The texts are constants, and JSON.
             let Ok(list) = self.documents.read(metaschemas::text(draft)) else { continue };
             let Value::Array(roots) = self.documents.value(list).clone() else { continue };
             for root in roots {
@@ -105,7 +106,7 @@ impl Resolver {
         }
     }
 
-    /// Finds all resources of a document, by a loop over the places where schemas are.
+    /// Finds all resources of a document, with a worklist of the places where schemas are.
     fn enter_document(&mut self, address: &str, root: NodeId, fallback: Dialect) {
         let address = if address.is_empty() { NOWHERE } else { split_fragment(address).0 };
         let first = self.add_resource(address.to_owned(), root, fallback);
@@ -138,7 +139,7 @@ impl Resolver {
         }
     }
 
-    /// Notes which draft's own schema a reference asks for.
+    /// Notes the draft whose metaschema a reference asks for.
     fn note_draft(&mut self, node: NodeId, resource: usize) {
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let value = self.documents.member(node, keyword).and_then(|value| self.documents.string(value));
@@ -161,7 +162,7 @@ impl Resolver {
             if !plain.is_empty() {
                 let address = resolve(&self.resources[resource].address, plain);
                 if self.roots.contains_key(&node) {
-                    // The root of a document has been entered under the address the document came from.
+                    // The root of a document has been entered under the address that the document came from.
                     self.address(address.clone(), resource);
                     self.resources[resource].address = address;
                 } else {
@@ -195,7 +196,7 @@ impl Resolver {
         resource
     }
 
-    /// Adds a resource, which may say its dialect itself.
+    /// Adds a resource, which may name its dialect itself.
     fn add_resource(&mut self, address: String, root: NodeId, outer: Dialect) -> usize {
         let named = self.documents.member(root, "$schema").and_then(|value| self.documents.string(value));
         let dialect = named.and_then(Dialect::by_address).unwrap_or(outer);
@@ -252,7 +253,7 @@ impl Resolver {
         self.resources.iter().flat_map(|resource| resource.dynamic.iter().map(|&(_, node)| node)).collect()
     }
 
-    /// What is bound once the resource of `node` is entered from `scope`.
+    /// The scope after the resource of `node` is entered from `scope`.
     pub(super) fn enter(&mut self, scope: Scope, node: NodeId) -> Scope {
         let resource = self.resource(node);
         if self.resources[resource].dynamic.is_empty() {
@@ -274,11 +275,11 @@ impl Resolver {
         })
     }
 
-    /// What a pointer means in the resource at `root`, or else in those around it.
+    /// Resolves a pointer in the resource at `root`, or else in those around it.
     ///
-    /// Tools write an `id` into each definition and pointers from the root of the document all the same
-    /// (Heroku's JSON Hyper-Schemas do). By the letter such pointers lead nowhere, so nothing else can be
-    /// meant.
+    /// Some tools write an `id` into each definition, and yet pointers from the root of the document
+    /// (Heroku's JSON Hyper-Schemas do). By the letter of the standard such pointers lead nowhere, so nothing
+    /// else can be meant.
     fn at_pointer(&self, root: NodeId, pointer: &str) -> Option<NodeId> {
         let around = std::iter::successors(Some(root), |&node| self.documents.parent(node));
         around
@@ -286,7 +287,7 @@ impl Resolver {
             .find_map(|node| self.documents.at_pointer(node, pointer))
     }
 
-    /// Where the reference under `keyword` of the schema `node` leads.
+    /// The target of the reference under `keyword` of the schema `node`.
     pub(super) fn reference(&self, node: NodeId, keyword: &'static str, scope: Scope) -> Checked<NodeId> {
         let wrong = |reason: String| Problem::new(SchemaErrorKind::Reference, node, Some(keyword), reason);
         let value = self.documents.member(node, keyword);
@@ -303,6 +304,7 @@ impl Resolver {
         };
         let resource = &self.resources[resources[0]];
         let own = self.documents.document(resource.root);
+        // An address is unique within a document; of several documents with it, the first one counts.
         let same = |other: usize| self.documents.document(self.resources[other].root) == own;
         if let Some(&other) = resources[1..].iter().find(|&&other| same(other)) {
             let mut problem = wrong(format!("two schemas have the address {address}"));

@@ -1,8 +1,8 @@
-//! Which keywords a schema has, and what becomes of each.
+//! A survey of the keywords of a schema, and what becomes of each.
 //!
-//! A walk over the places where schemas are: from the root by the keywords that hold schemas and by
-//! references; then over the definitions that nothing refers to. It asks the same table ([`keywords`]) and
-//! the same rules of dialects as the translation.
+//! It walks over the places where schemas are: from the root along keywords that hold schemas and along
+//! references; then over definitions that nothing refers to. It asks the same table ([`keywords`]) and the
+//! same dialects as the translation.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -15,31 +15,31 @@ use super::{
     resolve::Resolver,
 };
 
-/// What becomes of a keyword.
+/// The fate of a keyword in the grammar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
-    /// The grammar holds what it says.
+    /// Enforced by the grammar.
     Followed,
-    /// It says nothing of values, for this reason if it has one.
+    /// A remark, which restricts no values, with a reason if there is one.
     Remark(Option<Cow<'static, str>>),
-    /// It would say something of values elsewhere, and here it does not: why, and what to do.
+    /// A keyword that restricts values elsewhere, but not in this place: the reason, and what to do.
     Lost(Cow<'static, str>, &'static str),
-    /// Nobody knows it.
+    /// A keyword of no known vocabulary.
     Unknown,
 }
 
-/// A keyword of a schema.
+/// A keyword that was met in a schema.
 #[derive(Debug, Clone)]
 pub(super) struct Met {
     /// The schema.
     pub(super) node: NodeId,
     pub(super) keyword: Box<str>,
-    /// What stands under the keyword.
+    /// The value of the keyword.
     pub(super) value: NodeId,
     pub(super) fate: Fate,
 }
 
-/// All keywords of the schema at `root`, those of other documents that it refers to among them.
+/// Surveys the keywords of the schema at `root`, with those of other documents that it refers to.
 pub(super) fn survey(resolver: &Resolver, root: NodeId, options: &SchemaOptions) -> Vec<Met> {
     let mut survey = Survey {
         resolver,
@@ -57,7 +57,7 @@ pub(super) fn survey(resolver: &Resolver, root: NodeId, options: &SchemaOptions)
         survey.walk(false);
     }
     let Survey { around, mut met, .. } = survey;
-    // What references lead through holds definitions, whatever it is called.
+    // Values that references lead through hold definitions, whatever their keyword is called.
     for one in &mut met {
         if around.contains(&one.value) && !matches!(one.fate, Fate::Followed) {
             one.fate = Fate::Remark(Some("it holds schemas that references lead to".into()));
@@ -73,11 +73,11 @@ struct Survey<'r> {
     options: &'r SchemaOptions,
     open: Vec<NodeId>,
     seen: HashSet<NodeId>,
-    /// Schemas that stand where only references lead.
+    /// Schemas in places that only references lead to.
     definitions: Vec<NodeId>,
-    /// What is around schemas that references lead to.
+    /// The nodes around schemas that references lead to.
     around: HashSet<NodeId>,
-    /// Were schemas with dynamic anchors entered?
+    /// True once schemas with dynamic anchors have been entered.
     has_dynamic: bool,
     met: Vec<Met>,
 }
@@ -97,7 +97,7 @@ impl Survey<'_> {
             let alone = dialect.ref_stands_alone() && self.documents().member(node, "$ref").is_some();
             for (keyword, value) in members {
                 let fate = match self.fate(node, keyword, *value, dialect, alone) {
-                    // The name of a schema counts even where only what is below it is referred to.
+                    // The name of a schema counts even if only schemas below it are referred to.
                     Fate::Followed | Fate::Lost(..) if !is_used && keywords::role(keyword) != Role::Names => {
                         Fate::Remark(Some("nothing refers to this definition".into()))
                     }
@@ -131,7 +131,8 @@ impl Survey<'_> {
             return;
         }
         let target = self.resolver.reference(node, keyword, Resolver::NOTHING).ok();
-        // Where a dynamic reference leads depends on what was entered: any such schema may be meant.
+        // The target of a dynamic reference depends on the scope: any schema with a dynamic anchor may be
+        // meant.
         let is_first = keyword != "$ref" && !self.has_dynamic;
         self.has_dynamic |= is_first;
         let dynamic = if is_first { self.resolver.dynamically_named() } else { Vec::new() };
@@ -172,7 +173,7 @@ impl Survey<'_> {
         idle.unwrap_or(Fate::Followed)
     }
 
-    /// Why a keyword says nothing although the draft has it, if that is so.
+    /// The fate of a keyword that restricts nothing although the draft has it; `None` for other keywords.
     fn idle(&self, node: NodeId, keyword: &str, value: NodeId, dialect: Dialect) -> Option<Fate> {
         let documents = self.documents();
         let sibling = |name: &str| documents.member(node, name).filter(|_| dialect.knows(name));

@@ -1,6 +1,6 @@
-//! What a Lark text says, before names mean anything.
+//! The syntax tree of a Lark text, with names not resolved yet.
 //!
-//! Trees are as deep as the lexer lets brackets nest, so that passes over them may recurse.
+//! Trees are as deep as the lexer lets brackets nest, so passes over them may recurse.
 
 use crate::grammar::source::Span;
 
@@ -11,30 +11,30 @@ pub(super) struct Expr<'t> {
     pub(super) span: Span,
 }
 
-/// Kinds of [`Expr`].
+/// The kind of an [`Expr`].
 #[derive(Debug, Clone)]
 pub(super) enum Kind<'t> {
-    /// One after the other.
+    /// The parts, one after the other.
     Sequence(Vec<Expr<'t>>),
-    /// One of them.
+    /// One of the parts.
     Choice(Vec<Expr<'t>>),
-    /// `a & b`: what is in all of them.
+    /// `a & b`: the texts that are in all parts.
     Both(Vec<Expr<'t>>),
-    /// `~a`: what is not in it.
+    /// `~a`: the texts that are not in the part.
     Not(Box<Expr<'t>>),
-    /// At least and at most so often.
+    /// A part with the least and the greatest number of its repetitions.
     Repeat(Box<Expr<'t>>, u32, Option<u32>),
     /// `"text"`.
     Text { text: String, ignore_case: bool },
     /// `"a".."z"`.
     Range(char, char),
-    /// `/regex/flags`: where the expression is, and the flags.
+    /// `/regex/flags`: the place of the expression, and the flags.
     Regex { body: Span, flags: &'t str },
     /// A rule, a terminal or a template's parameter.
     Name(&'t str),
     /// `name{argument, ..}`.
     Template(&'t str, Vec<Expr<'t>>),
-    /// `%json VALUE`: where the schema is.
+    /// `%json VALUE`: the place of the schema.
     Json(Span),
     /// `%regex VALUE`.
     Structured(Span),
@@ -47,7 +47,7 @@ pub(super) enum Kind<'t> {
 }
 
 impl Expr<'_> {
-    /// Its parts.
+    /// The direct parts of the expression.
     pub(super) fn parts(&self) -> &[Self] {
         match &self.kind {
             Kind::Sequence(parts) | Kind::Choice(parts) | Kind::Both(parts) | Kind::Template(_, parts) => {
@@ -59,14 +59,14 @@ impl Expr<'_> {
     }
 }
 
-/// How a rule's one lexeme ends.
+/// The option that ends the one lexeme of a rule early.
 #[derive(Debug, Clone)]
 pub(super) enum Ending<'t> {
-    /// `lazy`: as soon as it can.
+    /// `lazy`: it ends as soon as it can.
     Lazy,
-    /// `suffix=..`: with the first of these, which is a part of the text.
+    /// `suffix=..`: it ends with the first of these, which is part of the text.
     Suffix(Expr<'t>),
-    /// `stop=..`: before the first of these.
+    /// `stop=..`: it ends before the first of these.
     Stop(Expr<'t>),
 }
 
@@ -74,35 +74,35 @@ pub(super) enum Ending<'t> {
 #[derive(Debug, Clone)]
 pub(super) struct Definition<'t> {
     pub(super) name: &'t str,
-    /// Of the name.
+    /// The place of the name.
     pub(super) span: Span,
     pub(super) parameters: Vec<&'t str>,
     pub(super) priority: Option<Span>,
     pub(super) ending: Option<(Ending<'t>, Span)>,
-    /// What its texts are captured as.
+    /// The name of the capture of its texts.
     pub(super) capture: Option<String>,
-    /// Options that do not change which texts there are: name and place.
+    /// Options that do not change the set of texts: name and place.
     pub(super) without_effect: Vec<(&'static str, Span)>,
     pub(super) body: Expr<'t>,
 }
 
-/// What stands on the lines of a grammar.
+/// A definition or a statement of a grammar.
 #[derive(Debug, Clone)]
 pub(super) enum Item<'t> {
     Define(Definition<'t>),
     /// `%ignore`.
     Ignore(Expr<'t>),
-    /// `%import module.NAME -> LOCAL`: module, then name and local name with places.
+    /// `%import module.NAME -> LOCAL`: the module, then each name and local name with its place.
     Import {
         module: String,
         module_span: Span,
         names: Vec<(&'t str, Span, &'t str)>,
     },
-    /// `%llguidance VALUE`: where that is.
+    /// `%llguidance VALUE`: the place of the value.
     Options(Span),
 }
 
-/// Is it a terminal's name?
+/// True for the name of a terminal.
 pub(super) fn is_terminal(name: &str) -> bool {
     name.trim_start_matches('_').starts_with(|c: char| c.is_ascii_uppercase())
 }

@@ -1,9 +1,9 @@
 //! The terminals of `%import common`, as regular expressions.
 //!
-//! Names and languages are those of Lark's library `common`, in the reading of llguidance: a line end may
-//! stand in an `ESCAPED_STRING`.
+//! Names and languages are those of Lark's library `common` as llguidance reads it: an `ESCAPED_STRING` may
+//! contain a line end.
 
-/// Names and expressions.
+/// The names of the terminals, and their expressions.
 const TERMINALS: [(&str, &str); 25] = [
     ("DIGIT", "[0-9]"),
     ("HEXDIGIT", "[0-9a-fA-F]"),
@@ -37,7 +37,7 @@ pub(super) fn expression(name: &str) -> Option<&'static str> {
     TERMINALS.iter().find(|(known, _)| *known == name).map(|&(_, expression)| expression)
 }
 
-/// All names.
+/// The names of all terminals.
 pub(super) fn names() -> impl ExactSizeIterator<Item = &'static str> {
     TERMINALS.iter().map(|&(name, _)| name)
 }

@@ -1,27 +1,27 @@
-//! Which lexemes stand where a lazy one may stand too.
+//! Finds the lexemes that may stand where a lazy one may stand too.
 //!
-//! A lexer that finds a lazy lexeme takes it at once, and whatever else could have gone on from the same
-//! place is given up. So "any text, then calls" works: the text ends where a call's head is complete. Here
-//! every way to read a text is followed, so the others are cut down instead: of each lexeme that may begin
-//! where a lazy one may, the texts are left out that begin with one of the lazy one's.
+//! A lexer that finds a lazy lexeme takes it at once, and drops everything else that could have gone on from
+//! the same place. So "any text, then calls" works: the text ends where a call's head is complete. The engine
+//! follows every way to read a text, so the other lexemes are cut down instead: a lexeme that may begin where
+//! a lazy one may loses the texts that begin with a text of the lazy one.
 //!
 //! Two lexemes may begin at the same place if both can be the first, or both can follow the same use of a
-//! third: the first, last and follow sets of Glushkov's construction, over uses of lexemes. Rules may be used
-//! in several places, of which this knows only what comes right before, so a lexeme may be cut down where a
-//! lexer would not do so, if the same use of a lexeme comes before both in different places.
+//! third: the first, last and follow sets of Glushkov's construction, over uses of lexemes. A rule may be
+//! used in several places, and only what comes right before is known here. So a lexeme may be cut down where
+//! a lexer would not do so, if the same use of a lexeme comes before both in different places.
 
 use crate::{
     grammar::ir::{Expr, GrammarBuilder},
     ids::{ExprId, RuleId},
 };
 
-/// Uses of lexemes in a grammar up to which contests are looked for. A bit for each expression and use.
+/// Limit on the uses of lexemes among which contests are looked for. Each takes a bit for each expression.
 pub(super) const MOST_USES: usize = 2_000;
 
-/// Words of the sets of all expressions, 16 bytes each, up to which contests are looked for.
+/// Limit on the words of the sets of all expressions: 16 bytes each, since each expression has two sets.
 pub(super) const MOST_WORDS: usize = 8 << 20;
 
-/// A set of uses.
+/// A set of uses, as bits.
 type Set = Vec<u64>;
 
 fn add(to: &mut Set, from: &Set) -> bool {
@@ -39,7 +39,7 @@ fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// What a part of a grammar may begin and end with.
+/// The Glushkov sets of a part of a grammar: whether it may be empty, and what it may begin and end with.
 #[derive(Debug, Clone)]
 struct Ends {
     nullable: bool,
@@ -47,8 +47,9 @@ struct Ends {
     last: Set,
 }
 
-/// For each use, a rule without a body yet, the lazy ones that may begin where it may. `start` is the start
+/// For each use (a rule without a body yet), the lazy uses that may begin where it may. `start` is the start
 /// rule.
+///
 /// A fixpoint over the expressions: `O(n u)` for `n` of them and `u` uses, times the depth of rules.
 pub(super) fn contests(
     builder: &GrammarBuilder,
@@ -58,6 +59,7 @@ pub(super) fn contests(
 ) -> Vec<Vec<usize>> {
     let words = uses.len().div_ceil(64);
     let number: std::collections::HashMap<RuleId, usize> = uses.iter().copied().zip(0..).collect();
+    // The FIRST and LAST sets of all expressions are the least fixpoint of `of_expr`.
     let none = Ends { nullable: true, first: vec![0; words], last: vec![0; words] };
     let mut ends = vec![Ends { nullable: false, ..none.clone() }; builder.expr_count()];
     let mut grew = true;
@@ -72,7 +74,7 @@ pub(super) fn contests(
             grew |= add(&mut known.first, &made.first) | add(&mut known.last, &made.last);
         }
     }
-    // What may follow each use; last of all, what may be the first.
+    // The follow set of each use; the last set has the uses that may be the first.
     let mut follow = vec![vec![0; words]; uses.len() + 1];
     if let Some(body) = builder.body(start) {
         follow[uses.len()].clone_from(&ends[body.index()].first);
@@ -110,6 +112,7 @@ pub(super) fn contests(
     found
 }
 
+/// The FIRST and LAST sets of an expression, from those of its parts.
 fn of_expr(
     builder: &GrammarBuilder,
     id: ExprId,
@@ -156,7 +159,7 @@ fn of_expr(
             repeated.nullable |= *min == 0;
             repeated
         }
-        // What is ignored, and terminals that are parts of lexemes, are no uses.
+        // Ignored texts, and terminals that are parts of lexemes, are no uses.
         Expr::Pattern(_) | Expr::AnyOrder(_) => none.clone(),
     }
 }

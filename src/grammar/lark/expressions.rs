@@ -1,4 +1,4 @@
-//! Bodies of definitions: choices, sequences, counts and what they are made of.
+//! Bodies of definitions: choices, sequences, counts, and their parts.
 
 use crate::grammar::source::{Source, Span};
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl<'t> Parser<'t, '_> {
-    /// `a | b`.
+    /// Reads `a | b`.
     pub(super) fn choice(&mut self) -> Parsed<Expr<'t>> {
         let start = self.span();
         let mut parts = vec![self.alternative()?];
@@ -22,7 +22,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Expr { kind: Kind::Choice(parts), span: self.from(start) })
     }
 
-    /// `a b & c -> name`.
+    /// Reads `a b & c -> name`.
     fn alternative(&mut self) -> Parsed<Expr<'t>> {
         let start = self.span();
         let mut parts = vec![self.sequence()?];
@@ -81,7 +81,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Expr { kind: Kind::Repeat(Box::new(part), least, most), span: self.from(start) })
     }
 
-    /// `3` or `3..5`, after a `~`.
+    /// Reads `3` or `3..5`, behind a `~`.
     fn times(&mut self) -> Parsed<(u32, Option<u32>)> {
         let start = self.span();
         let least = self.number()?;
@@ -106,7 +106,8 @@ impl<'t> Parser<'t, '_> {
             negations += 1;
         }
         let mut part = self.atom()?;
-        // Twice is not at all, but that invalid UTF-8 is in no complement.
+        // A double negation is the identity, except that invalid UTF-8 is in no complement; so at most two
+        // are kept.
         for _ in 0..negations.min(2 - negations % 2) {
             part = Expr { kind: Kind::Not(Box::new(part)), span: self.from(start) };
         }

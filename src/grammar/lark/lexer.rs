@@ -1,9 +1,9 @@
-//! The tokens of Lark: names, literals, regular expressions, JSON after `%json` and the like, marks, ends of
-//! lines.
+//! The tokens of Lark: names, literals, regular expressions, JSON after `%json` and the like, marks, line
+//! ends.
 //!
-//! Owns what depends on more than the next character: what a `{` opens (a count, or arguments), where JSON
-//! ends, and which line ends matter. A line end is a token only between definitions: not inside of brackets,
-//! nor before a `|` or `&` that goes on with the last line. Memory is linear in the text.
+//! It decides what depends on more than the next character: what a `{` opens (a count, or arguments), where
+//! JSON ends, and which line ends matter. A line end is a token only between definitions: not inside of
+//! brackets, nor before a `|` or `&` that continues the last line. Memory is linear in the text.
 
 use crate::{
     grammar::{
@@ -22,7 +22,7 @@ pub(super) enum Token<'t> {
     Name(&'t str),
     /// `"text"`, with an `i` behind it if case makes no difference.
     Text { text: String, ignore_case: bool },
-    /// `/regex/flags`: where the expression is, and the flags.
+    /// `/regex/flags`: the place of the expression, and the flags.
     Regex { body: Span, flags: &'t str },
     /// `<name>`, with its brackets.
     Special(&'t str),
@@ -30,11 +30,11 @@ pub(super) enum Token<'t> {
     Reference(&'t str),
     /// `%word`.
     Keyword(&'t str),
-    /// `%word` with a JSON value after it: where that is.
+    /// `%word` with a JSON value behind it, and the place of that.
     Json { word: &'t str, value: Span },
-    /// `?`, `*`, `+` or `{..}`: at least and at most.
+    /// A count `?`, `*`, `+` or `{..}`: the least and the greatest number.
     Count(u32, Option<u32>),
-    /// An integer as it is written.
+    /// An integer as written.
     Number(&'t str),
     /// Any other mark.
     Mark(&'static str),
@@ -43,7 +43,7 @@ pub(super) enum Token<'t> {
 }
 
 impl Token<'_> {
-    /// As messages name it.
+    /// The token in the words of messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Name(name) | Self::Special(name) | Self::Reference(name) | Self::Number(name) => {
@@ -59,13 +59,13 @@ impl Token<'_> {
     }
 }
 
-/// Tokens and where they are, in the text's order.
+/// The tokens with their places, in the text's order.
 pub(super) type Tokens<'t> = Vec<(Token<'t>, Span)>;
 
-/// Marks, longer ones before their beginnings. `?`, `*` and `+` are counts, or begin a definition.
+/// The marks; longer ones come before their beginnings. `?`, `*` and `+` are counts, or begin a definition.
 const MARKS: [&str; 16] = ["->", "..", "::", "(", ")", "[", "]", "{", "}", "|", "&", "~", ":", ",", ".", "="];
 
-/// Words with a JSON value after them; XGrammar calls the last but one as the last.
+/// Words with a JSON value behind them. XGrammar has the last in place of the last but one.
 const WITH_JSON: [&str; 4] = ["json", "regex", "llguidance", "grammar_options"];
 
 /// Splits `text`, which has at most 4 GiB. Linear.
@@ -88,7 +88,8 @@ pub(super) fn split<'t>(text: &'t str, limits: &Limits) -> Result<Tokens<'t>, Gr
 struct Lexer<'t, 'l> {
     text: &'t str,
     at: usize,
-    /// The brackets that are open. A line end matters where none is, or that of a nested grammar is the last.
+    /// The open brackets. A line end matters if there is none, or if the innermost is that of a nested
+    /// grammar.
     open: Vec<(&'static str, Span)>,
     tokens: Tokens<'t>,
     limits: &'l Limits,
@@ -112,7 +113,7 @@ impl<'t> Lexer<'t, '_> {
         self.tokens.push((token, span));
     }
 
-    /// Skips white space and comments; says whether a line ended.
+    /// Skips white space and comments; true if a line ended.
     fn skip(&mut self) -> bool {
         let mut newline = false;
         loop {
@@ -128,7 +129,7 @@ impl<'t> Lexer<'t, '_> {
         }
     }
 
-    /// Is the innermost bracket that of a nested grammar, or is none open?
+    /// True if no bracket is open, or if the innermost is that of a nested grammar.
     fn between_lines(&self) -> bool {
         self.open.last().is_none_or(|&(mark, _)| mark == "%lark {")
     }
@@ -236,7 +237,7 @@ impl<'t> Lexer<'t, '_> {
     fn name(&mut self, start: usize) -> Result<(), GrammarError> {
         let rest = self.rest();
         let mut length = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
-        // The dash of an arrow is none of a name.
+        // The dash of an arrow is not part of the name.
         if rest[..length].ends_with('-') && rest[length..].starts_with('>') {
             length -= 1;
         }
@@ -261,7 +262,7 @@ impl<'t> Lexer<'t, '_> {
         Ok(())
     }
 
-    /// An integer, if there is one.
+    /// Reads an integer, if there is one.
     fn number(&mut self, start: usize) -> bool {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
@@ -273,7 +274,7 @@ impl<'t> Lexer<'t, '_> {
         digits > 0
     }
 
-    /// Does the `{` here begin a count?
+    /// True if the `{` at this place begins a count.
     fn counts(&self) -> bool {
         let inside = self.rest()[1..].trim_start_matches([' ', '\t']);
         inside.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ',' | '-'))
@@ -309,7 +310,7 @@ impl<'t> Lexer<'t, '_> {
         Ok(())
     }
 
-    /// A number of a count, within the budget; `None` if nothing is written.
+    /// Reads a number of a count, within the budget; `None` if nothing is written.
     fn bounded(&self, written: &str, start: usize) -> Result<Option<u32>, GrammarError> {
         let written = written.trim();
         if written.is_empty() {
@@ -409,7 +410,7 @@ impl<'t> Lexer<'t, '_> {
     }
 }
 
-/// A count as it is written.
+/// Reads a count.
 pub(super) fn read_count(written: &str, limits: &Limits) -> Result<u32, GrammarError> {
     if written.is_empty() || !written.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(GrammarError::syntax("not a count")

@@ -1,14 +1,15 @@
 //! Lark in the dialect of llguidance, text -> grammar.
 //!
-//! The passes: `lexer` splits the text, `parser` makes a tree, `scope` checks all names, `translate` writes
-//! the IR, with `terminal` for what only automata can say and `template` for rules with parameters.
-//! `docs/lark.md` lists the constructs. Three of them differ from other implementations:
+//! The passes: `lexer` splits the text, `parser` makes a tree, `scope` resolves all names, `translate` writes
+//! the IR, with `terminal` for terminals that only automata can express and `template` for rules with
+//! parameters. `docs/lark.md` lists the constructs. Three of them differ from other implementations:
 //!
-//! * Every way to split a text into terminals is followed, where lexers take the longest terminal and the one
-//!   of the highest priority. So `"return" NAME` reads `returnx`, unless the grammar is read with greedy lexing.
+//! * Every way to split a text into terminals is followed, while lexers take the longest terminal and the one
+//!   of the highest priority. So `"return" NAME` reads `returnx`, unless the grammar is read with greedy
+//!   lexing.
 //! * `~` is the complement within valid UTF-8, not within all byte strings.
-//! * `lazy` keeps the texts of a terminal that have no shorter text of it as a proper prefix. A lexeme that may
-//!   stand in the same place loses its texts that begin with one of the lazy terminal's ([`contest`]).
+//! * `lazy` keeps the texts of a terminal that have no shorter text of it as a proper prefix. A lexeme that
+//!   may stand in the same place loses its texts that begin with one of the lazy terminal's ([`contest`]).
 
 mod ast;
 mod common;
@@ -30,17 +31,17 @@ mod uses;
 use super::{AutomataCache, Grammar, GrammarError, json_schema::SchemaOptions};
 use crate::limits::Limits;
 
-/// How a text is split into terminals.
+/// The rule by which a text is split into terminals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lexing {
-    /// Every way is followed.
+    /// Every way to split it is followed.
     EveryWay,
-    /// A terminal goes on as long as any that may stand there can.
+    /// A terminal goes on as long as any terminal that may stand there can.
     Greedy,
 }
 
-/// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and terminals that need automata: with greedy
-/// lexing all of them.
+/// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and for terminals that need automata,
+/// which with greedy lexing are all of them.
 pub(super) fn parse(
     text: &str,
     lexing: Lexing,

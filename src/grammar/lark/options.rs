@@ -7,23 +7,23 @@ use crate::grammar::{
     source::{Source, Span},
 };
 
-/// What `%llguidance` may say that matters here.
+/// The options of `%llguidance` that have an effect.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
-    /// May what is ignored stand before the first lexeme too?
+    /// True if ignored texts may stand before the first lexeme too.
     pub(super) allow_initial_skip: bool,
-    /// May it come only once between two lexemes?
+    /// True if an ignored text may come only once between two lexemes.
     pub(super) ignore_once: bool,
 }
 
-/// What a `%regex` is.
+/// The value of a `%regex`.
 #[derive(Debug)]
 pub(super) enum Structured {
     /// The substrings of a text, by characters.
     Chars(String),
-    /// The same, by words.
+    /// The substrings of a text, by words.
     Words(String),
-    /// The same, by pieces.
+    /// The concatenations of neighbouring pieces.
     Chunks(Vec<String>),
 }
 
@@ -38,7 +38,7 @@ fn object(text: &str, value: Span, word: &str) -> Result<serde_json::Map<String,
     }
 }
 
-/// Reads the options of a grammar; later ones count.
+/// Reads the options of a grammar; later ones override earlier ones.
 pub(super) fn read(text: &str, values: &[Span]) -> Result<Options, GrammarError> {
     let mut options = Options::default();
     for &span in values {
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str, values: &[Span]) -> Result<Options, GrammarError>
             match &*name {
                 "allow_initial_skip" => options.allow_initial_skip = value,
                 "ignore_once" => options.ignore_once = value,
-                // How tokens are chosen is no question here.
+                // Options of sampling have no effect on the grammar.
                 "no_forcing" => {}
                 "allow_invalid_utf8" if !value => {}
                 "allow_invalid_utf8" => {
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str, values: &[Span]) -> Result<Options, GrammarError>
     Ok(options)
 }
 
-/// Reads what comes after `%regex`.
+/// Reads the value behind `%regex`.
 pub(super) fn structured(text: &str, value: Span) -> Result<Structured, GrammarError> {
     let object = object(text, value, "regex")?;
     let error = |message: String| {

@@ -1,7 +1,8 @@
 //! Tokens of Lark -> its tree, by recursive descent.
 //!
-//! By hand and not by LALRPOP: where a definition ends depends on lines, and most mistakes are told best
-//! from what was about to come. The lexer has bounded how deep brackets nest, so recursion is bounded too.
+//! It is written by hand and not by LALRPOP, because the end of a definition depends on lines, and most
+//! mistakes are explained best by what was about to come. The lexer bounds how deep brackets nest, so
+//! recursion is bounded too.
 
 use crate::{
     grammar::{
@@ -37,13 +38,13 @@ impl<'t> Parser<'t, '_> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
-    /// Where the next token is.
+    /// The place of the next token.
     pub(super) fn span(&self) -> Span {
         let end = Span::from_range(self.text.len()..self.text.len());
         self.tokens.get(self.at).map_or(end, |&(_, span)| span)
     }
 
-    /// From `start` to the end of the last token.
+    /// The span from `start` to the end of the last token.
     pub(super) fn from(&self, start: Span) -> Span {
         let last = self.at.checked_sub(1).map_or(start, |at| self.tokens[at].1);
         Span::new(start.start, last.end)
@@ -88,7 +89,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Definitions and statements up to the end, or to a `}`.
+    /// Reads definitions and statements up to the end, or to a `}`.
     pub(super) fn items(&mut self) -> Parsed<Vec<Item<'t>>> {
         let mut items = Vec::new();
         loop {
@@ -173,6 +174,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn definition(&mut self) -> Parsed<Definition<'t>> {
+        // The marks `!` and `?` shape the tree of a parser, and not the language.
         while matches!(self.peek(), Some(Token::Mark("!") | Token::Count(0, Some(1)))) {
             self.at += 1;
         }
@@ -275,7 +277,7 @@ impl<'t> Parser<'t, '_> {
         self.expect("]", "after the options of a rule")
     }
 
-    /// The name under which a rule is captured: its own, or a literal.
+    /// Reads the name under which a rule is captured: its own, or a literal.
     fn capture_name(&mut self, rule: &str) -> Parsed<String> {
         if !self.eat("=") {
             return Ok(rule.to_owned());
@@ -294,7 +296,7 @@ impl<'t> Parser<'t, '_> {
     fn ending(&self, definition: &mut Definition<'t>, ending: Ending<'t>, span: Span) -> Parsed<()> {
         match &definition.ending {
             None => definition.ending = Some((ending, span)),
-            // `lazy` says nothing that the other two do not.
+            // The other options imply `lazy`.
             Some(_) if matches!(ending, Ending::Lazy) => {}
             Some((Ending::Lazy, _)) => definition.ending = Some((ending, span)),
             Some((_, first)) => {
@@ -308,7 +310,7 @@ impl<'t> Parser<'t, '_> {
         Ok(())
     }
 
-    /// A literal, a regular expression or a terminal, as the value of an option.
+    /// Reads the value of an option: a literal, a regular expression or a terminal.
     fn value_of(&mut self, option: &str) -> Parsed<Expr<'t>> {
         match self.peek() {
             Some(Token::Text { .. } | Token::Regex { .. } | Token::Name(_)) => self.atom(),

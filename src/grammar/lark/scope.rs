@@ -1,4 +1,4 @@
-//! The names of one Lark grammar, and whether every use of them can be. A nested grammar is a scope of its
+//! Resolves the names of one Lark grammar, and checks every use of them. A nested grammar is a scope of its
 //! own.
 
 use std::collections::HashMap;
@@ -17,19 +17,19 @@ use super::{
 /// The name of the start rule.
 const START: &str = "start";
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Meaning<'a, 't> {
     /// A rule, a template or a terminal.
     Defined(&'a Definition<'t>),
-    /// A terminal that was imported, with its expression.
+    /// An imported terminal, with its expression.
     Imported(&'static str),
 }
 
-/// A grammar's names.
+/// The names of a grammar.
 #[derive(Debug)]
 pub(super) struct Scope<'a, 't> {
-    /// Stands before the names of its rules in the IR.
+    /// The text before the names of its rules in the IR.
     pub(super) prefix: String,
     pub(super) names: HashMap<&'t str, (Meaning<'a, 't>, Span)>,
     /// The definitions in the text's order.
@@ -37,21 +37,21 @@ pub(super) struct Scope<'a, 't> {
     /// The imported terminals in the text's order.
     pub(super) imported: Vec<(&'t str, &'static str, Span)>,
     pub(super) ignored: Vec<&'a Expr<'t>>,
-    /// `%llguidance` values.
+    /// The places of `%llguidance` values.
     pub(super) options: Vec<Span>,
     pub(super) start: &'a Definition<'t>,
 }
 
-/// What may be used in an expression.
+/// The surroundings of an expression, which say what may be used in it.
 #[derive(Clone, Copy)]
 struct Place<'p> {
-    /// Of the template it stands in.
+    /// The parameters of the template around it.
     parameters: &'p [&'p str],
-    /// Is it one lexeme, and of what?
+    /// The name of the definition that is one lexeme, if the expression is part of one.
     lexeme: Option<&'p str>,
 }
 
-/// Collects the names of `items` and checks every use.
+/// Collects the names of `items`, and checks every use.
 pub(super) fn of<'a, 't>(
     text: &'t str,
     items: &'a [Item<'t>],
@@ -161,7 +161,7 @@ impl<'a, 't> Collector<'a, 't> {
         }
     }
 
-    /// Can everything in `expr` be where it is? Undefined names are only collected.
+    /// Checks that everything in `expr` is allowed in its place. Undefined names are only collected.
     fn uses(&mut self, expr: &'a Expr<'t>, place: Place<'_>) -> Result<(), GrammarError> {
         let refuse = |what: &str, hint: &str| {
             let inside = place.lexeme.unwrap_or_default();
@@ -221,7 +221,7 @@ impl<'a, 't> Collector<'a, 't> {
             Kind::Reference(name) => return Err(self.unsupported(name, expr.span)),
             _ => {}
         }
-        // What `~` is applied to is a lexeme, wherever that stands.
+        // The operand of `~` is a lexeme, wherever it stands.
         let negated = matches!(expr.kind, Kind::Not(_)) && place.lexeme.is_none();
         let place = if negated { Place { lexeme: Some("~"), ..place } } else { place };
         expr.parts().iter().try_for_each(|part| self.uses(part, place))
@@ -284,11 +284,11 @@ impl<'a, 't> Collector<'a, 't> {
         }
     }
 
-    /// No terminal may be a part of itself: depth-first search with a stack of its own.
+    /// Checks that no terminal is a part of itself, by depth-first search with a stack of its own.
     fn terminals_end(&self, definitions: &[&'a Definition<'t>]) -> Result<(), GrammarError> {
         let mut done: HashMap<&str, bool> = HashMap::new();
         for definition in definitions.iter().filter(|definition| is_terminal(definition.name)) {
-            // A terminal that is open, and the terminals in it that are left.
+            // An open terminal, and the terminals in it that are left.
             let mut open: Vec<(&'a Definition<'t>, Vec<&'t str>)> =
                 vec![(definition, names_in(&definition.body))];
             if done.contains_key(definition.name) {

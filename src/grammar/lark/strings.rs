@@ -42,7 +42,7 @@ impl Reader<'_> {
         GrammarError::syntax(message).at(Source::new(self.text), Span::from_range(start..self.at), "")
     }
 
-    /// One escape; the backslash is next.
+    /// Reads one escape; the backslash is next.
     fn escape(&mut self) -> Result<char, GrammarError> {
         let start = self.at;
         self.at += 1;
@@ -96,7 +96,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `\uHHHH`, with a second one after it where the two are a surrogate pair.
+    /// Reads the rest of `\uHHHH`, with a second one behind it if the two are a surrogate pair.
     fn unit(&mut self, start: usize) -> Result<char, GrammarError> {
         let high = self.digits(start, 4)?;
         if !(0xD800..0xDC00).contains(&high) || !self.text[self.at..].starts_with("\\u") {

@@ -1,4 +1,4 @@
-//! Templates: each use with other arguments is a rule of its own.
+//! Templates: each use with other arguments becomes a rule of its own.
 
 use std::rc::Rc;
 
@@ -13,17 +13,17 @@ use super::{
     translate::{Place, Translated, Translator},
 };
 
-/// Bytes of a use of a template with all that its parameters stand for. Templates that use each other with
-/// ever longer arguments end here.
+/// Limit on the bytes of a use of a template, with the values of its parameters. It stops templates that use
+/// each other with ever longer arguments.
 const LONGEST_USE: usize = 2_000;
 
-/// What the parameters of a template stand for.
+/// The values of a template's parameters.
 #[derive(Debug)]
 pub(super) struct Arguments<'a, 't> {
     values: Vec<(&'t str, Argument<'a, 't>)>,
 }
 
-/// An argument, and where it was written.
+/// An argument, and the place where it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Argument<'a, 't> {
     pub(super) expr: &'a Expr<'t>,
@@ -31,7 +31,7 @@ pub(super) struct Argument<'a, 't> {
 }
 
 impl<'a, 't> Arguments<'a, 't> {
-    /// What a parameter stands for; `None` if it is the name of something else.
+    /// The value of a parameter; `None` if the name is not one.
     pub(super) fn get(&self, name: &str) -> Option<&Argument<'a, 't>> {
         self.values.iter().find(|(parameter, _)| *parameter == name).map(|(_, argument)| argument)
     }
@@ -47,7 +47,7 @@ pub(super) struct Instance<'a, 't> {
 }
 
 impl<'a, 't> Translator<'a, 't, '_> {
-    /// The name of the rule of a template with these arguments.
+    /// The name of the rule for a template with these arguments.
     pub(super) fn instance(
         &mut self,
         name: &str,
@@ -62,6 +62,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 "",
             ));
         };
+        // The use itself is the name of the rule, so that equal uses share one rule.
         let mut written = place.scope.name(name);
         written.push('{');
         let mut values = Vec::with_capacity(arguments.len());
@@ -80,7 +81,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     .limit(limit, span)
                     .with_hint("templates that use each other with ever longer arguments have no end"));
             }
-            // An argument that is a parameter itself stands for what that does.
+            // An argument that is itself a parameter has that parameter's value.
             let known = match argument.kind {
                 Kind::Name(name) => place.arguments.as_ref().and_then(|all| all.get(name)).cloned(),
                 _ => None,
@@ -99,7 +100,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 }
 
-/// Writes an argument such that equal texts are equal arguments. Stops soon after [`LONGEST_USE`] bytes.
+/// Writes an argument so that equal texts are equal arguments. Stops soon after [`LONGEST_USE`] bytes.
 fn write<'t>(text: &'t str, expr: &Expr<'t>, place: &Place<'_, 't>, out: &mut String) {
     if out.len() > LONGEST_USE {
         return;

@@ -1,4 +1,4 @@
-//! Terminals as automata: for `&`, `~`, and rules that end as soon as they can.
+//! Terminals as automata: for `&`, `~`, and for rules that end as soon as they can.
 
 use crate::{
     grammar::{
@@ -19,9 +19,9 @@ use super::{
 /// The language of a rule that ends as soon as it can.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// Its texts.
+    /// The texts of the rule.
     pub(super) text: Language,
-    /// What a lexer has seen when it is complete.
+    /// The texts that a lexer has read when the rule is complete.
     pub(super) whole: Language,
 }
 
@@ -76,7 +76,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         expr.parts().iter().map(|part| self.language(part, place)).collect()
     }
 
-    /// The language of a terminal, or of what a parameter stands for.
+    /// The language of a terminal, or of a parameter's value.
     fn named(&mut self, name: &str, span: Span, place: &Place<'a, 't>) -> Translated<Language> {
         if let Some(argument) = place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
             if let Kind::Json(_) | Kind::Nested(_) | Kind::Template(..) = argument.expr.kind {
@@ -112,7 +112,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 }
             }
             Some(Meaning::Defined(definition)) if super::ast::is_terminal(name) => {
-                // Terminals in terminals: no cycle, but the text may have any number of them.
+                // Terminals in terminals have no cycle, but may be nested as deep as the text likes.
                 if self.depth >= self.limits.regex_nesting {
                     let most = usize::try_from(self.limits.regex_nesting).unwrap_or(usize::MAX);
                     let limit =
@@ -146,8 +146,8 @@ impl<'a, 't> Translator<'a, 't, '_> {
             .with_hint("make it a terminal, with a name of capital letters")
     }
 
-    /// The language of a rule with an option that ends it, and where a lexer would stop looking: for `stop`
-    /// with what the rule's text does not have.
+    /// The language of a rule with an option that ends it, and what a lexer has read when it stops: for
+    /// `stop` that includes the stop, which is not part of the rule's text.
     pub(super) fn ended(
         &mut self,
         body: &'a Expr<'t>,
@@ -166,7 +166,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         };
         let value_span = value.span;
         let exceeded = |translator: &Self, limit| translator.limit(limit, value_span);
-        // The empty text as an end is that of the whole text: the body ends where it likes.
+        // An empty end is the end of the whole text: the body may end anywhere.
         if matches!(&value.kind, Kind::Text { text, .. } if text.is_empty()) {
             let whole = Language::union(&[], limits).map_err(|limit| exceeded(self, limit))?;
             return Ok(Ended { text, whole });
@@ -178,13 +178,13 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(Ended { text: text.map_err(|limit| exceeded(self, limit))?, whole })
     }
 
-    /// An expression that is one terminal, whatever stands beside it.
+    /// Writes an expression as one terminal, whatever is beside it.
     pub(super) fn one_terminal(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
         let language = self.language(expr, place)?;
         self.language_leaf(&language, expr.span)
     }
 
-    /// A leaf: for greedy lexing one that stays a terminal of its own.
+    /// Writes a leaf; with greedy lexing one that stays a terminal of its own.
     pub(super) fn terminal(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
         match (self.lexing, pattern.kind()) {
             (Lexing::Greedy, PatternKind::Expression(hir)) => {

@@ -1,4 +1,4 @@
-//! What Lark texts become and how their mistakes are told.
+//! Tests of the grammars of Lark texts, and of the messages about mistakes.
 
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ fn warnings_tell_what_has_no_effect() {
     assert_eq!(found.len(), 5, "{found:?}");
 }
 
-/// A schema that is the whole grammar keeps what can be said of whole texts alone.
+/// A schema that is the whole grammar keeps the rules that apply to whole texts only.
 #[test]
 fn a_schema_alone_has_distinct_keys() {
     let alone = read("start: %json {\"type\": \"object\"}").unwrap();

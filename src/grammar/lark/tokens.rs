@@ -1,4 +1,4 @@
-//! Tokens of the model in rules: `<name>`, and by number.
+//! Tokens of the model in rules: `<name>`, and tokens by number.
 
 use crate::{
     grammar::{source::Span, token_numbers},
@@ -8,7 +8,7 @@ use crate::{
 use super::translate::{Translated, Translator};
 
 impl Translator<'_, '_, '_> {
-    /// `<name>`, `<[12]>` and the like.
+    /// Translates `<name>`, `<[12]>` and the like.
     pub(super) fn token_of_model(&mut self, written: &str, span: Span) -> Translated<ExprId> {
         let source = self.source();
         let made = if token_numbers::begins(written) {

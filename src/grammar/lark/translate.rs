@@ -1,8 +1,8 @@
 //! Lark -> IR: each rule, terminal and instance of a template is a rule of the grammar.
 //!
-//! What `%ignore` says may stand behind every lexeme, so it follows each one as a rule of its own. A terminal
-//! is spelt out in the IR without it, unless it has `&` or `~`, or is cut short by `lazy` and the like: then
-//! it is an automaton ([`super::terminal`]).
+//! Texts of `%ignore` may stand behind every lexeme, so a reference to a rule for them follows each lexeme.
+//! Terminals are written out in the IR without it. A terminal with `&` or `~`, or that is cut short by `lazy`
+//! and the like, is an automaton ([`super::terminal`]).
 use std::{collections::HashMap, rc::Rc};
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
@@ -33,18 +33,18 @@ use super::{
 
 pub(super) type Translated<T> = Result<T, GrammarError>;
 
-/// Where an expression stands.
+/// The surroundings of an expression.
 #[derive(Debug, Clone)]
 pub(super) struct Place<'a, 't> {
-    /// Its grammar.
+    /// The grammar that it is in.
     pub(super) scope: Rc<Scope<'a, 't>>,
-    /// What the parameters of its template stand for.
+    /// The values of its template's parameters.
     pub(super) arguments: Option<Rc<Arguments<'a, 't>>>,
-    /// Is it a part of a lexeme?
+    /// True for a part of a lexeme.
     pub(super) lexeme: bool,
 }
 
-/// Reads a parsed text as a grammar.
+/// Translates a parsed text to a grammar.
 pub(super) fn translate<'t>(
     text: &'t str,
     items: &[Item<'t>],
@@ -89,14 +89,14 @@ pub(super) struct Translator<'a, 't, 'l> {
     pub(super) lexing: Lexing,
     pub(super) builder: GrammarBuilder,
     warnings: Vec<GrammarWarning>,
-    /// Grammars and schemas inside, to give them names.
+    /// The number of grammars and schemas inside, by which they are named.
     parts: usize,
     pub(super) instances: HashMap<String, ()>,
     pub(super) waiting: Vec<Instance<'a, 't>>,
-    /// Of terminals, by their names in the IR.
+    /// The languages of terminals, by their names in the IR.
     pub(super) languages: HashMap<String, Language>,
     pub(super) depth: u32,
-    /// Uses of lexemes, each a rule without a body until all are known; not kept where no rule is lazy.
+    /// The uses of lexemes, each a rule without a body until all are known; `None` if no rule is lazy.
     pub(super) uses: Option<Vec<Use<'a, 't>>>,
 }
 
@@ -105,7 +105,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Source::new(self.text)
     }
 
-    /// A budget is used up at `span`.
+    /// The error of a budget that is used up at `span`.
     pub(super) fn limit(&self, limit: LimitExceeded, span: Span) -> GrammarError {
         GrammarError::limit(limit).at(self.source(), span, "")
     }
@@ -117,11 +117,11 @@ impl<'a, 't> Translator<'a, 't, '_> {
         }
     }
 
-    /// All definitions of a grammar; gives the name of its start rule in the IR.
+    /// Translates all definitions of a grammar; returns the name of its start rule in the IR.
     fn grammar(&mut self, items: &'a [Item<'t>], prefix: String, at: Span) -> Translated<String> {
         let scope = Rc::new(scope::of(self.text, items, prefix, at)?);
         let options = options::read(self.text, &scope.options)?;
-        // Rules are numbered as they are first mentioned.
+        // Rules are numbered in the order in which they are first mentioned.
         for definition in scope.definitions.iter().filter(|definition| definition.parameters.is_empty()) {
             self.builder.declare(&scope.name(definition.name));
         }
@@ -155,7 +155,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(name)
     }
 
-    /// What may stand between lexemes, as a rule.
+    /// Writes the rule for texts that may stand between lexemes.
     fn ignored(&mut self, scope: &Rc<Scope<'a, 't>>, once: bool) -> Translated<()> {
         let Some(first) = scope.ignored.first() else { return Ok(()) };
         let span = first.span;
@@ -227,7 +227,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 
     pub(super) fn set(&mut self, name: &str, body: ExprId, span: Span) {
-        // Names are checked before: none is defined twice.
+        // Names were checked before: none is defined twice.
         let _ = self.builder.define(name, body, span);
     }
 
@@ -239,7 +239,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         self.builder.rule_ref(name, span).map_err(|limit| self.limit(limit, span))
     }
 
-    /// `part` with what is ignored behind it, unless it is only a part of a lexeme itself.
+    /// Puts ignored texts behind `part`, unless it is only a part of a lexeme itself.
     fn lexeme(&mut self, part: ExprId, place: &Place<'a, 't>) -> Translated<ExprId> {
         if place.lexeme || place.scope.ignored.is_empty() {
             return Ok(part);
@@ -249,8 +249,8 @@ impl<'a, 't> Translator<'a, 't, '_> {
         self.builder.sequence(vec![part, ignored], span).map_err(|limit| self.limit(limit, span))
     }
 
-    /// An expression. The depth of brackets in the text bounds the recursion, and that of arguments in each
-    /// other.
+    /// Translates an expression. The recursion is bounded by the depth of brackets in the text, and by that
+    /// of arguments in each other.
     pub(super) fn expr(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
         let span = expr.span;
         if self.uses.is_some() && !place.lexeme && self.is_lexeme(expr, place) {
@@ -321,7 +321,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         self.lexeme(part, place)
     }
 
-    /// A literal, a range, a regular expression or a `%regex`.
+    /// The pattern of a literal, a range, a regular expression or a `%regex`.
     pub(super) fn leaf(&mut self, expr: &Expr<'t>) -> Translated<Pattern> {
         match &expr.kind {
             Kind::Text { text, ignore_case: true } => {
@@ -343,12 +343,12 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 Ok(pattern)
             }
             Kind::Structured(value) => self.structured(*value),
-            // The names were checked: nothing else is a leaf.
+            // Names were checked before: nothing else is a leaf.
             _ => Err(GrammarError::syntax("no part of a terminal").at(self.source(), expr.span, "")),
         }
     }
 
-    /// An error of a part, which shows a place in any case.
+    /// Makes sure that an error of a part shows a place.
     fn of_part(&self, error: GrammarError, span: Span) -> GrammarError {
         if error.places().is_empty() { error.at(self.source(), span, "") } else { error }
     }
@@ -367,7 +367,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         made.map_err(|limit| self.limit(limit, value))
     }
 
-    /// The rules of a schema; gives the name of the first.
+    /// Writes the rules of a schema; returns the name of the first.
     fn schema(&mut self, value: Span, expr: &Expr<'t>, place: &Place<'a, 't>) -> Translated<String> {
         let source = self.source();
         if self.lexing == Lexing::Greedy {
@@ -409,16 +409,16 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 }
 
-/// Name of the rule for `%ignore`. It cannot clash, since `%` is not allowed in names.
+/// The name of the rule for `%ignore`. It cannot clash, since `%` is not allowed in names.
 const IGNORED: &str = "%ignore";
 
 impl<'a, 't> Scope<'a, 't> {
-    /// A name of this grammar in the IR.
+    /// The name in the IR of a name of this grammar.
     pub(super) fn name(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    /// What a name stands for.
+    /// The meaning of a name.
     pub(super) fn meaning(&self, name: &str) -> Option<Meaning<'a, 't>> {
         self.names.get(name).map(|&(meaning, _)| meaning)
     }

@@ -1,4 +1,4 @@
-//! Uses of lexemes in grammars with lazy rules: each is a rule that gets its body when all uses are known,
+//! Uses of lexemes in grammars with lazy rules. Each is a rule that gets its body when all uses are known,
 //! since it may have to be cut down ([`super::contest`]).
 
 use crate::{
@@ -38,7 +38,7 @@ pub(super) enum Used<'a, 't> {
 }
 
 impl<'a, 't> Translator<'a, 't, '_> {
-    /// A use of a lexeme as a rule that is made later.
+    /// Writes a use of a lexeme as a rule whose body is made later.
     pub(super) fn used(&mut self, what: Used<'a, 't>, span: Span) -> Translated<ExprId> {
         let Some(uses) = &mut self.uses else { return Err(GrammarError::syntax("no lazy rule")) };
         if uses.len() >= MOST_USES {
@@ -52,7 +52,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         self.reference(&name, span)
     }
 
-    /// Gives uses of lexemes their bodies: those that may stand where a lazy one may are cut down.
+    /// Gives uses of lexemes their bodies; those that may stand where a lazy one may are cut down.
     pub(super) fn settle(&mut self, root: &str) -> Translated<()> {
         let Some(uses) = self.uses.take() else { return Ok(()) };
         let words = self.builder.expr_count().saturating_mul(uses.len().div_ceil(64));
@@ -75,6 +75,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     _ => None,
                 });
             let heads: Vec<Language> = heads.collect();
+            // A lazy rival ends as soon as it can, so texts that begin with one of its texts are left out.
             let cut = |language: &Language, more: &Language| {
                 let begun = Language::sequence(&[Language::union(&heads, limits)?, more.clone()], limits)?;
                 language.minus(&begun, limits)
@@ -91,7 +92,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     continue;
                 }
                 Used::Part(expr, place) => cut(&self.language(expr, place)?, &texts),
-                // Of two that end at the same place both are taken.
+                // Two lazy lexemes that end at the same place are both kept.
                 Used::Lazy(ended) => cut(&ended.text, &some),
             };
             let left = left.map_err(|limit| self.limit(limit, one.span))?;
@@ -101,7 +102,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(())
     }
 
-    /// Is it one lexeme, of a rule?
+    /// True for one whole lexeme of a rule.
     pub(super) fn is_lexeme(&self, expr: &Expr<'t>, place: &Place<'a, 't>) -> bool {
         match &expr.kind {
             Kind::Text { text, .. } => !text.is_empty(),
@@ -115,12 +116,12 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 }
 
-/// Where the first of them is.
+/// The place of the first use.
 fn uses_span(uses: &[Use<'_, '_>]) -> Span {
     uses.first().map_or_else(Span::default, |one| one.span)
 }
 
-/// Has one of the grammars, nested ones included, a rule that ends as soon as it can?
+/// True if a grammar, nested ones included, has a rule that ends as soon as it can.
 pub(super) fn has_lazy(items: &[Item<'_>]) -> bool {
     let mut open: Vec<&Expr<'_>> = Vec::new();
     let mut lists = vec![items];

@@ -1,4 +1,4 @@
-//! The subset construction, within budgets, by `regex-automata`; and trimming.
+//! The subset construction, within budgets, by `regex-automata`; and trimming of its result.
 
 use hashbrown::HashMap;
 use regex_automata::{
@@ -10,36 +10,36 @@ use regex_automata::{
 
 use crate::{grammar::automaton::Automaton as ByteAutomaton, hopcroft::NONE};
 
-/// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA
+/// Upper bound on the bytes that `regex-automata` needs for a DFA state: a row of 256, and its set of NFA
 /// states.
 const BYTES_PER_STATE: usize = 2048;
 
-/// States of its table, and memory beside it in as many, that are none of ours: dead, match at the end, and
-/// such.
+/// Room for the states of its table that ours does not have, such as dead states and matches at the end, and
+/// for its memory beside the table, counted in states.
 const MORE_STATES: usize = 64;
 
-/// An automaton in the making: any classes, any numbering, dead states allowed.
+/// An automaton under construction: any classes, any numbering, dead states allowed.
 #[derive(Debug, Clone)]
 pub(crate) struct RawDfa {
-    /// Class of each byte, below `class_count`.
+    /// The class of each byte, below `class_count`.
     pub(crate) classes: Box<[u8; 256]>,
-    /// Number of classes.
+    /// The number of classes.
     pub(crate) class_count: usize,
     /// `state * class_count + class` -> state or [`NONE`]; the start is state 0.
     pub(crate) transitions: Vec<u32>,
-    /// Which states accept.
+    /// True for the states that accept.
     pub(crate) accepting: Vec<bool>,
 }
 
 impl Default for RawDfa {
-    /// One class, and no state.
+    /// The automaton with one class and no state.
     fn default() -> Self {
         Self { classes: Box::new([0; 256]), class_count: 1, transitions: Vec::new(), accepting: Vec::new() }
     }
 }
 
 impl From<&ByteAutomaton> for RawDfa {
-    /// Bytes between two neighbouring ends of edges are a class.
+    /// Converts an automaton; the bytes between two neighbouring ends of edges are a class.
     fn from(automaton: &ByteAutomaton) -> Self {
         let states = automaton.states();
         let mut begins = [false; 256];
@@ -67,8 +67,8 @@ impl From<&ByteAutomaton> for RawDfa {
 }
 
 impl RawDfa {
-    /// Drops the states from which nothing can be accepted; `None` if the start is one. Those that cannot be
-    /// reached may stay.
+    /// Drops states from which nothing can be accepted; `None` if the start is one. Unreachable states may
+    /// stay.
     pub(crate) fn trimmed(mut self) -> Option<Self> {
         let (count, width) = (self.accepting.len(), self.class_count);
         let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
@@ -98,12 +98,12 @@ impl RawDfa {
     }
 }
 
-/// The reachable states of an NFA's subsets, or `None` if there are more than `max_states`.
+/// The reachable states of the subset construction, or `None` if there are more than `max_states`.
 ///
-/// Can cost `2^n` states for `n` of the NFA; the budget ends it.
+/// An NFA of `n` states can have `2^n` of them; the budget ends that.
 pub(crate) fn determinize(nfa: &NFA, max_states: usize) -> Option<RawDfa> {
     let memory = max_states.saturating_mul(BYTES_PER_STATE);
-    // No table that holds more states than are asked for is of use; rows are narrow where classes are few.
+    // A table with more states than the limit is of no use; rows are narrow if classes are few.
     let row = size_of::<u32>() << nfa.byte_classes().stride2();
     let table = max_states.saturating_add(MORE_STATES).saturating_mul(row).min(memory);
     let dense = dense::Builder::new()
@@ -120,9 +120,10 @@ pub(crate) fn determinize(nfa: &NFA, max_states: usize) -> Option<RawDfa> {
     explore(&dense, max_states)
 }
 
-/// Copies the reachable part. `regex-automata` reports a match one byte late, so a state accepts if
-/// its end-of-input transition is a match.
+/// Copies the reachable part. `regex-automata` reports a match one byte late, so a state accepts if its
+/// end-of-input transition is a match.
 fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
+    // All bytes of a class step alike, so one byte stands for each class.
     let mut classes = Box::new([0_u8; 256]);
     let mut representatives: Vec<u8> = Vec::new();
     let byte_classes = dense.byte_classes();
@@ -133,6 +134,7 @@ fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
             representatives.push(byte);
         }
     }
+    // A breadth-first search numbers the states that the start state leads to.
     let start = dense.universal_start_state(Anchored::Yes)?;
     let mut number: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
     let mut order = vec![start];

@@ -1,7 +1,7 @@
 //! Regular languages over bytes as minimal automata, with the operations that regular expressions lack:
 //! intersection, complement, shortest matches and quotients.
 //!
-//! Each operation gives a minimal automaton again, so that chains of them stay as small as what they mean.
+//! Each operation returns a minimal automaton, so that chains of operations stay as small as their results.
 //! Sequences and repeats go through an NFA and the subset construction, Boolean operations through products.
 //! All of them are bounded by [`Limits::dfa_states`] and [`Limits::nfa_bytes`].
 
@@ -24,24 +24,24 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
 };
 
-/// A regular language over bytes. The automaton is minimal and trimmed; that of the empty language has no
+/// A regular language over bytes. Its automaton is minimal and trimmed; that of the empty language has no
 /// states.
 #[derive(Debug, Clone)]
 pub(crate) struct Language {
     dfa: RawDfa,
 }
 
-/// A piece of an NFA: where it is entered, and the state that is left to be connected.
+/// A fragment of an NFA: its entry, and the state that is left to be connected.
 pub(crate) type Piece = (StateID, StateID);
 
-/// Why there is no NFA: it would be too large.
+/// The error that an NFA would be too large.
 pub(crate) type NoRoom = Box<BuildError>;
 
 impl Language {
     /// The language of an expression without look-around.
     ///
     /// # Errors
-    /// As all constructors and operations: when automata would be larger than the limits allow.
+    /// As all constructors and operations: if automata would be larger than the limits allow.
     pub(crate) fn of(hir: &Hir, limits: &Limits) -> Result<Self, LimitExceeded> {
         let nfa = thompson::Compiler::new()
             .configure(
@@ -60,12 +60,12 @@ impl Language {
         Self::minimal(RawDfa::from(automaton))
     }
 
-    /// The empty text alone.
+    /// The language of the empty text alone.
     pub(crate) fn empty_text(limits: &Limits) -> Result<Self, LimitExceeded> {
         Self::of(&Hir::empty(), limits)
     }
 
-    /// All texts of characters.
+    /// The language of all texts of characters (valid UTF-8).
     pub(crate) fn texts(limits: &Limits) -> Result<Self, LimitExceeded> {
         let any = Repetition { min: 0, max: None, greedy: true, sub: Box::new(Hir::dot(Dot::AnyChar)) };
         Self::of(&Hir::repetition(any), limits)
@@ -83,17 +83,17 @@ impl Language {
         Self { dfa: RawDfa { classes, class_count, transitions, accepting } }
     }
 
-    /// Is there no text in it?
+    /// True if the language has no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.dfa.accepting.is_empty()
     }
 
-    /// Is the empty text in it?
+    /// True if the language has the empty text.
     pub(crate) fn has_empty_text(&self) -> bool {
         self.dfa.accepting.first() == Some(&true)
     }
 
-    /// One after the other.
+    /// The concatenation of the parts.
     pub(crate) fn sequence(parts: &[Self], limits: &Limits) -> Result<Self, LimitExceeded> {
         Self::by_nfa(limits, |builder| {
             let start = builder.add_empty()?;
@@ -107,7 +107,7 @@ impl Language {
         })
     }
 
-    /// One of them.
+    /// The union of the parts.
     pub(crate) fn union(parts: &[Self], limits: &Limits) -> Result<Self, LimitExceeded> {
         Self::by_nfa(limits, |builder| {
             let (start, end) = (builder.add_union(Vec::new())?, builder.add_empty()?);
@@ -120,7 +120,7 @@ impl Language {
         })
     }
 
-    /// `min` to `max` times.
+    /// The language repeated `min` to `max` times.
     pub(crate) fn repeat(&self, min: u32, max: Option<u32>, limits: &Limits) -> Result<Self, LimitExceeded> {
         Self::by_nfa(limits, |builder| {
             let start = builder.add_empty()?;
@@ -152,8 +152,8 @@ impl Language {
         })
     }
 
-    /// Those texts that have no other one as a beginning: where a search that is content with the shortest
-    /// match would stop.
+    /// The texts without a proper prefix in the language: the matches of a search that stops at the shortest
+    /// one.
     pub(crate) fn shortest(&self) -> Self {
         let mut dfa = self.dfa.clone();
         let rows = dfa.transitions.chunks_exact_mut(dfa.class_count.max(1));
@@ -161,7 +161,7 @@ impl Language {
         Self::minimal(dfa)
     }
 
-    /// As a leaf of a grammar.
+    /// The language as a leaf of a grammar.
     pub(crate) fn automaton(&self, limits: &Limits) -> Result<Automaton, LimitExceeded> {
         let rows = self.dfa.transitions.chunks_exact(self.dfa.class_count.max(1));
         let states = rows.zip(&self.dfa.accepting).map(|(row, &accepts)| State {
@@ -178,7 +178,7 @@ impl Language {
         Automaton::minimal(states).map_err(|_| too_many(limits))
     }
 
-    /// The language of a piece of an NFA, which `build` makes.
+    /// The language of an NFA fragment, which `build` makes.
     pub(crate) fn by_nfa(
         limits: &Limits,
         build: impl FnOnce(&mut Builder) -> Result<Piece, NoRoom>,
@@ -197,7 +197,7 @@ impl Language {
         determinize(&nfa, limits.dfa_states).map(Self::minimal).ok_or_else(|| too_many(limits))
     }
 
-    /// Adds its states to an NFA: a union for each, of its ways on and, if it accepts, of the end.
+    /// Adds the automaton to an NFA: each state is a union of its edges and, if it accepts, of the end.
     pub(crate) fn piece(&self, builder: &mut Builder) -> Result<Piece, NoRoom> {
         let end = builder.add_empty()?;
         if self.is_empty() {
@@ -224,7 +224,7 @@ impl Language {
     }
 }
 
-/// The ways out of a state as ranges of bytes, ascending, neighbours joined.
+/// The edges of a state as ranges of bytes, ascending, with neighbours joined.
 fn ranges(classes: &[u8; 256], row: &[u32]) -> Vec<(u8, u8, u32)> {
     let mut found: Vec<(u8, u8, u32)> = Vec::new();
     for byte in 0..=u8::MAX {

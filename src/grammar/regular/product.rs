@@ -1,4 +1,4 @@
-//! Boolean operations and quotients of languages, by products of their automata.
+//! Boolean operations and quotients of languages, by product constructions.
 
 use hashbrown::HashMap;
 
@@ -9,23 +9,23 @@ use crate::{
 };
 
 impl Language {
-    /// The texts in both.
+    /// The intersection of both languages.
     pub(crate) fn and(&self, other: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
         self.product(other, limits, |left, right| left && right)
     }
 
-    /// The texts in it but not in `other`.
+    /// The texts of the language that are not in `other`.
     pub(crate) fn minus(&self, other: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
         self.product(other, limits, |left, right| left && !right)
     }
 
-    /// The texts of characters that are not in it.
+    /// The complement within all texts of characters.
     pub(crate) fn not(&self, limits: &Limits) -> Result<Self, LimitExceeded> {
         Self::texts(limits)?.minus(self, limits)
     }
 
-    /// Those texts that only lack a text of `suffix` at their end to be in it: the right quotient.
-    /// `O(n m)` for the numbers of states.
+    /// The right quotient: the texts that a text of `suffix` completes to a text of the language. `O(n m)` in
+    /// the numbers of states.
     pub(crate) fn before(&self, suffix: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
         let (mine, other) = (&self.dfa, &suffix.dfa);
         let width = other.accepting.len();
@@ -63,8 +63,8 @@ impl Language {
         Ok(Self::minimal(RawDfa { accepting, ..mine.clone() }))
     }
 
-    /// `keep` tells of two answers which texts are meant; it is false of texts that are not in `self`, so a
-    /// pair without a state on the left is dead.
+    /// The product construction. `keep` decides by membership in both; it must be false of texts that are not
+    /// in `self`, so a pair without a state on the left is dead.
     fn product(
         &self,
         other: &Self,
@@ -109,7 +109,8 @@ fn step(dfa: &RawDfa, state: usize, class: u8) -> Option<usize> {
     (to != NONE).then_some(to as usize)
 }
 
-/// The classes of bytes that two automata tell apart together, and what each is in either.
+/// The coarsest common refinement of both partitions of the bytes, and the classes that each of its classes
+/// is in.
 fn joined(left: &RawDfa, right: &RawDfa) -> (Box<[u8; 256]>, Vec<(u8, u8)>) {
     let mut pairs: Vec<(u8, u8)> = Vec::new();
     let mut number: HashMap<(u8, u8), u8> = HashMap::new();
@@ -118,7 +119,7 @@ fn joined(left: &RawDfa, right: &RawDfa) -> (Box<[u8; 256]>, Vec<(u8, u8)>) {
         let pair = (left.classes[byte], right.classes[byte]);
         *class = *number.entry(pair).or_insert_with(|| {
             pairs.push(pair);
-            // At most 256 classes, so the last number is 255.
+            // There are at most 256 classes, so the last number is 255.
             u8::try_from(pairs.len() - 1).unwrap_or(u8::MAX)
         });
     }

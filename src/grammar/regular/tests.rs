@@ -1,4 +1,4 @@
-//! Each operation against its definition, on all short texts.
+//! Comparisons of each operation with its definition, on all short texts.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn has(language: &Language, text: &str) -> bool {
     automaton.states()[at].accepts
 }
 
-/// All texts of up to six of two letters.
+/// All texts of up to six letters, of two kinds.
 fn texts() -> Vec<String> {
     let mut all = vec![String::new()];
     let mut last = all.clone();
@@ -76,7 +76,7 @@ proptest! {
             prop_assert_eq!(has(&sequence, &text), split, "{}", text);
             let earlier = cuts(&text).any(|(left, right)| !right.is_empty() && has(&one, left));
             prop_assert_eq!(has(&shortest, &text), in_one && !earlier, "{}", text);
-            // Six letters are six parts at most, but for empty ones.
+            // A text of six letters has at most six non-empty parts.
             let times = usize::try_from(min).unwrap()..=usize::try_from(max.unwrap_or(8)).unwrap();
             let some = repeated[times].iter().any(|part| has(part, &text));
             prop_assert_eq!(has(&repeat, &text), some, "{}", text);
@@ -93,7 +93,7 @@ proptest! {
         let all = texts();
         let suffixes: Vec<&String> = all.iter().filter(|text| has(&suffix, text)).collect();
         for text in all.iter().filter(|text| text.len() <= 3) {
-            // The expressions are small: if a suffix completes the text, one of six letters does.
+            // The expressions are small: if a suffix completes the text, one of at most six letters does.
             let completed = suffixes.iter().any(|suffix| has(&one, &format!("{text}{suffix}")));
             prop_assert_eq!(has(&before, text), completed, "{}", text);
         }

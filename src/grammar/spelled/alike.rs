@@ -1,8 +1,8 @@
-//! States that do the same to all texts of some length: Moore's partition refinement, stopped early.
+//! States that treat all texts up to some length alike: Moore's partition refinement, stopped early.
 //!
-//! Far from where a count ends, all of its states do the same to what a token can say. Refinement goes on
-//! round by round, and a round looks only at the states that lead to ones which the last round told apart:
-//! for a count these are one or two.
+//! Far from the end of a count, all of its states treat the bytes of one token alike. Refinement goes round
+//! by round, and a round looks only at predecessors of the states that the last round told apart: for a count
+//! these are one or two.
 
 use hashbrown::HashMap;
 
@@ -12,21 +12,21 @@ use crate::{
     hopcroft::{NONE, Table},
 };
 
-/// Bytes of a text from which on it is long, as few tokens of a vocabulary are.
+/// Length of a text, in characters, from which on it is long. Few tokens of a vocabulary are.
 pub(crate) const LONG: u32 = 32;
 
-/// The least state that does the same as each state.
+/// The least equivalent state of each state.
 #[derive(Debug)]
 pub(crate) struct Alike {
-    /// The least states that do the same to all texts.
+    /// The least states that are equivalent for all texts.
     all: Box<[u32]>,
-    /// The least states that do the same to texts of at most [`LONG`] characters.
+    /// The least states that are equivalent for texts of at most [`LONG`] characters.
     short: Box<[u32]>,
 }
 
 impl Alike {
-    /// Compares the states of a table by texts of at most `longest` characters. Linear in the table, and
-    /// in what each round tells apart.
+    /// Compares the states of a table by texts of at most `longest` characters. Linear in the table, and in
+    /// what each round tells apart.
     pub(super) fn new(table: &Table, longest: u32) -> Self {
         let mut parts = Parts::new(table);
         let mut short = None;
@@ -43,12 +43,12 @@ impl Alike {
         Self { short: short.unwrap_or_else(|| all.clone()), all }
     }
 
-    /// The least state that does the same as this one to all texts.
+    /// The least state that is equivalent to this one for all texts.
     pub(crate) fn to_all(&self, state: u32) -> u32 {
         self.all[state as usize]
     }
 
-    /// The least state that does the same as this one to texts of at most [`LONG`] characters.
+    /// The least state that is equivalent to this one for texts of at most [`LONG`] characters.
     pub(crate) fn to_short(&self, state: u32) -> u32 {
         self.short[state as usize]
     }
@@ -62,17 +62,17 @@ impl Alike {
 /// A partition of the states.
 struct Parts {
     part_of: Vec<u32>,
-    /// Members of each part.
+    /// The number of members of each part.
     sizes: Vec<usize>,
-    /// The number of the part that is made next.
+    /// The number of the next new part.
     next: u32,
-    /// States whose part the last round made.
+    /// The states that the last round moved to a new part.
     changed: Vec<u32>,
     back: Grouped,
 }
 
 impl Parts {
-    /// Parts states by what may come first: which classes, and the end.
+    /// The first partition: by the classes that may come next, and by whether the text may end.
     fn new(table: &Table) -> Self {
         let mut known: HashMap<Vec<bool>, u32> = HashMap::new();
         let (mut part_of, mut sizes): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
@@ -92,13 +92,13 @@ impl Parts {
         Self { part_of, sizes, next, changed, back: leading_to(table) }
     }
 
-    /// One round: states are told apart whose successors the last round told apart.
+    /// One round of refinement: tells states apart whose successors the last round told apart.
     fn refine(&mut self, table: &Table) {
         let mut touched: Vec<u32> =
             self.changed.iter().flat_map(|&state| self.back.of(state)).copied().collect();
         touched.sort_unstable();
         touched.dedup();
-        // By the part so far and those that the state leads to.
+        // States are compared by their part so far and the parts of their successors.
         let mut rows: Vec<u32> = Vec::with_capacity(touched.len() * (table.width + 1));
         for &state in &touched {
             let row = &table.transitions[state as usize * table.width..][..table.width];

@@ -1,8 +1,9 @@
-//! Which states beside a count of characters have a way to an end, and how long that is.
+//! Liveness and distances of states with a count of characters: which can still reach an end, and in how many
+//! bytes.
 //!
-//! Above the least length a state is live while its shortest way to an end fits into what is left. Below it
-//! a sweep from the least length down finds the live states, and ends where nothing changes any more. So
-//! nothing is made for each count up to the greatest length, however large that is.
+//! From the least length on, a state is live if its shortest way to an end fits into the characters that are
+//! left. Below it, a sweep from the least length downwards finds the live states, and stops when they no
+//! longer change. So nothing is stored for each count up to the greatest length, however large that is.
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
@@ -12,9 +13,9 @@ use crate::{
     hopcroft::{NONE, Table},
 };
 
-/// Transitions looked at below the least length: some 10 ms.
+/// Limit on the transitions looked at below the least length, which take some 10 ms.
 const MAX_LOOKS: usize = 1 << 22;
-/// Numbers kept for distances, of four bytes each.
+/// Limit on the distances that are kept, of four bytes each.
 const MAX_DISTANCES: usize = 1 << 22;
 
 /// Bounds on the number of characters.
@@ -30,7 +31,7 @@ impl Bounds {
     /// Any number of characters.
     pub const NONE: Self = Self { min: 0, max: None };
 
-    /// The greatest count that is kept: from there on all are alike, or none is live.
+    /// The greatest count that is kept: beyond it all counts are alike, or no state is live.
     pub(super) fn last(self) -> u32 {
         self.max.unwrap_or(self.min)
     }
@@ -42,9 +43,9 @@ pub(super) struct Lengths {
     bounds: Bounds,
     /// The fewest characters from each state to an end.
     shortest: Box<[u32]>,
-    /// The most of these, of all states.
+    /// The greatest of these, over all states.
     farthest: u32,
-    /// The number of the level of each count below the least length.
+    /// The level of each count below the least length; counts of one level have the same live states.
     level_of: Box<[u32]>,
     /// The least count of each level.
     firsts: Box<[u32]>,
@@ -53,38 +54,38 @@ pub(super) struct Lengths {
     distances: Option<Distances>,
 }
 
-/// The fewest bytes to an end, where there are bounds.
+/// The fewest bytes to an end, if there are bounds.
 #[derive(Debug)]
 struct Distances {
-    /// The fewest bytes where there are no bounds.
+    /// The fewest bytes without regard to bounds.
     free: Box<[u32]>,
-    /// The fewest bytes where few characters are left: `left * states + state`.
+    /// The fewest bytes when few characters are left: `left * states + state`.
     near: Box<[u32]>,
     /// The fewest bytes below the least length: `count * states + state`.
     below: Box<[u32]>,
 }
 
-/// Ways back from states: which states lead to each, and by which class.
+/// The reversed table: the predecessors of each state, with the class of each edge.
 struct Back {
     from: Grouped,
     width: u32,
 }
 
 impl Back {
-    /// Groups the ways of a table by where they lead; it has so many classes.
+    /// Reverses a table with `width` classes.
     fn new(table: &Table, width: u32) -> Self {
         let cells = (0..).zip(&table.transitions).map(|(cell, &to)| (to, cell));
         let ways: Vec<(u32, u32)> = cells.filter(|(to, _)| *to != NONE).collect();
         Self { from: Grouped::new(table.accepting.len(), || ways.iter().copied()), width }
     }
 
-    /// The states that lead to one, each with the class that does.
+    /// The predecessors of a state, each with the class of its edge.
     fn of(&self, state: u32) -> impl Iterator<Item = (u32, u32)> {
         self.from.of(state).iter().map(|cell| (cell / self.width, cell % self.width))
     }
 }
 
-/// The states that lead to each.
+/// The predecessors of each state.
 pub(super) fn leading_to(table: &Table) -> Grouped {
     let states = (0..).zip(table.transitions.chunks_exact(table.width));
     let ways = states.flat_map(|(state, row)| row.iter().map(move |&to| (to, state)));
@@ -92,7 +93,7 @@ pub(super) fn leading_to(table: &Table) -> Grouped {
     Grouped::new(table.accepting.len(), || ways.iter().copied())
 }
 
-/// The fewest characters from each state to an end. Breadth-first, linear.
+/// The fewest characters from each state to an end. Breadth-first search, linear.
 fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
     let mut found = vec![NO_END; table.accepting.len()];
     let mut now: Vec<u32> =
@@ -108,8 +109,8 @@ fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
     found.into()
 }
 
-/// The fewest bytes from each state to an end, quote included, and the fewest characters of a text of so few.
-/// Dijkstra's algorithm.
+/// The fewest bytes from each state to an end, quote included, and the fewest characters of a text with that
+/// many bytes. Dijkstra's algorithm.
 fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
     let costs = class_costs(table.width, lexer);
     let mut found = vec![(NO_END, NO_END); table.accepting.len()];
@@ -142,7 +143,7 @@ fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
     costs
 }
 
-/// The fewest bytes from each state to an end, quote included, whatever the number of characters.
+/// The fewest bytes from each state to an end, quote included, with any number of characters.
 pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
     fewest_bytes(table, lexer, &Back::new(table, lexer.classes()))
         .into_iter()
@@ -150,8 +151,8 @@ pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
         .collect()
 }
 
-/// Are there finitely many texts? States from which texts of any length are read are on a cycle, or lead to
-/// one: Kahn's algorithm. Linear.
+/// True if there are finitely many texts. Texts of any length are read from states on a cycle, or that lead
+/// to one: Kahn's topological sort finds whether there is a cycle. Linear.
 pub(super) fn is_finite(table: &Table) -> bool {
     let back = leading_to(table);
     let ways = |row: &[u32]| row.iter().filter(|to| **to != NONE).count();
@@ -171,7 +172,7 @@ pub(super) fn is_finite(table: &Table) -> bool {
 }
 
 impl Lengths {
-    /// Finds the live states of a table all states of which lead to an end. `None` if it would take too long,
+    /// Finds the live states of a table whose states all lead to an end. `None` if that would take too long,
     /// or too much memory.
     pub(super) fn new(table: &Table, lexer: &Lexer, bounds: Bounds) -> Option<Self> {
         let back = Back::new(table, lexer.classes());
@@ -193,7 +194,7 @@ impl Lengths {
         Some(lengths)
     }
 
-    /// Finds out which states are live below the least length.
+    /// Finds the live states below the least length.
     fn sweep(&mut self, table: &Table) -> Option<()> {
         let (states, min) = (table.accepting.len(), self.bounds.min);
         let mut last: Vec<bool> = (0..).take(states).map(|state| self.is_live(state, min)).collect();
@@ -211,7 +212,7 @@ impl Lengths {
                 firsts.push(count);
             }
             if same {
-                // So it stays for all counts below.
+                // Nothing will change for the counts below.
                 count = 0;
             }
             if let Some(first) = firsts.last_mut() {
@@ -232,7 +233,7 @@ impl Lengths {
         let states = table.accepting.len();
         let found = fewest_bytes(table, lexer, back);
         let free: Box<[u32]> = found.iter().map(|&(bytes, _)| bytes).collect();
-        // Where a text of the fewest bytes has the fewest characters too, bounds make no difference to it.
+        // If a text with the fewest bytes has the fewest characters too, bounds make no difference to it.
         let differs =
             found.iter().zip(&self.shortest).any(|((_, characters), shortest)| characters > shortest);
         let most = found.iter().map(|&(_, characters)| characters).max().unwrap_or(0);
@@ -274,7 +275,8 @@ impl Lengths {
         Some(distances)
     }
 
-    /// The fewest bytes from a state to an end, from the least length on; [`NO_END`] if there is none.
+    /// The fewest bytes from a state to an end, for counts from the least length on; [`NO_END`] if there is
+    /// none.
     fn above(&self, distances: &Distances, state: u32, count: u32) -> u32 {
         let free = distances.free[state as usize];
         let Some(max) = self.bounds.max else { return free };
@@ -301,7 +303,7 @@ impl Lengths {
         self.bounds
     }
 
-    /// May a string that has come to a state after a number of characters still end?
+    /// True if a string that has reached a state after a number of characters can still end.
     pub(super) fn is_live(&self, state: u32, count: u32) -> bool {
         if let Some(&level) = self.level_of.get(count as usize) {
             return self.levels[level as usize * self.shortest.len() + state as usize];
@@ -311,7 +313,7 @@ impl Lengths {
         self.bounds.max.is_none_or(left)
     }
 
-    /// May it end right there, as far as the length goes?
+    /// True if the bounds allow the string to end after this number of characters.
     pub(super) fn may_end(&self, count: u32) -> bool {
         count >= self.bounds.min && self.bounds.max.is_none_or(|max| count <= max)
     }
@@ -324,7 +326,7 @@ impl Lengths {
         }
     }
 
-    /// How many characters may come that bounds make no difference to; `None` if they do to the first.
+    /// The number of characters that may come before bounds make a difference; `None` if they do at once.
     pub(super) fn room(&self, count: u32) -> Option<u32> {
         if count < self.bounds.min {
             return None;
@@ -333,14 +335,14 @@ impl Lengths {
         max.checked_sub(count)?.checked_sub(self.farthest)
     }
 
-    /// Are all states live at a count, which is below the least length?
+    /// True if all states are live at a count, which is below the least length.
     pub(super) fn are_all_live(&self, count: u32) -> bool {
         let states = self.shortest.len();
         let level = self.level_of.get(count as usize).map(|level| *level as usize * states);
         level.is_some_and(|level| self.levels[level..][..states].iter().all(|live| *live))
     }
 
-    /// The counts at which the same states are live as at one below the least length.
+    /// The counts at which the same states are live as at this one, which is below the least length.
     pub(super) fn alike(&self, count: u32) -> Option<RangeInclusive<u32>> {
         let level = *self.level_of.get(count as usize)? as usize;
         let end = self.firsts.get(level + 1).copied().unwrap_or(self.bounds.min);

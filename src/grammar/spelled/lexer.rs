@@ -1,22 +1,22 @@
-//! The writing of characters: a byte automaton from between characters to the class of the one read.
+//! The automaton that reads one character in its spellings, byte by byte, and ends in the character's class.
 
 use crate::grammar::automaton::{Edge, State};
 
-/// Reads one character of a JSON string, byte by byte. Node 0 is between characters, all others are inside
-/// of one.
+/// Reads one character of a JSON string, byte by byte. Node 0 is between characters, all others are inside of
+/// one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lexer {
-    /// Classes of characters. An edge to a number below this ends a character of that class; others lead to
-    /// a node, by its number plus this.
+    /// The number of classes of characters. An edge to a lower number ends a character of that class; other
+    /// edges lead to a node, by its number plus this.
     classes: u32,
     nodes: Box<[Node]>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Node {
-    /// Ascending.
+    /// The edges, ascending.
     edges: Box<[Edge]>,
-    /// The classes that it may come to, ascending, each with the fewest bytes.
+    /// The classes that can be reached, ascending, each with the fewest bytes.
     ends: Box<[(u32, u8)]>,
 }
 
@@ -25,27 +25,27 @@ struct Node {
 pub(super) enum Read {
     /// The end of a character of this class.
     Class(u32),
-    /// A way to this node inside of a character.
+    /// A move to this node inside of a character.
     Inside(u32),
 }
 
 impl Lexer {
-    /// Makes one of the edges of the first byte and of the states inside of a character. An edge to a number
-    /// below `classes` ends a character of that class; others lead to a state, by its place in `inside` plus
-    /// `classes`, and to none that comes later. Linear in the edges times the classes.
+    /// Makes a lexer of the edges of the first byte and of the states inside of a character. An edge to a
+    /// number below `classes` ends a character of that class; other edges lead to a state, by its position in
+    /// `inside` plus `classes`, which must come earlier in the list. Linear in the edges times the classes.
     pub(super) fn new(classes: u32, first: Vec<Edge>, inside: &[State]) -> Self {
         let mut lexer = Self { classes, nodes: Box::default() };
         let mut nodes: Vec<Node> = Vec::with_capacity(inside.len() + 1);
         nodes.push(Node { edges: Box::default(), ends: Box::default() });
         for edges in inside.iter().map(|state| state.edges.clone()).chain([first]) {
-            // The states inside are numbered on from 1, as the one between them is 0.
+            // States inside of a character are numbered from 1, as 0 is the one between characters.
             let moved = |edge: Edge| Edge { to: edge.to + u32::from(edge.to >= classes), ..edge };
             let mut edges: Vec<Edge> = edges.into_iter().map(moved).collect();
             edges.sort_unstable_by_key(|edge| edge.first);
             let ends = lexer.ends(&edges, &nodes);
             nodes.push(Node { edges: edges.into(), ends });
         }
-        // The one between characters was made last, as it leads to the others.
+        // The node between characters was made last, as it leads to the others.
         if let Some(first) = nodes.pop() {
             nodes[0] = first;
         }
@@ -69,12 +69,12 @@ impl Lexer {
         ends.into()
     }
 
-    /// Number of classes.
+    /// The number of classes.
     pub(super) fn classes(&self) -> u32 {
         self.classes
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -90,18 +90,18 @@ impl Lexer {
         to.checked_sub(self.classes).map_or(Read::Class(to), Read::Inside)
     }
 
-    /// The ways out of a node: first and last byte, and their effect.
+    /// The edges of a node: first and last byte, and their effect.
     pub(super) fn edges(&self, node: u32) -> impl Iterator<Item = (u8, u8, Read)> {
         self.nodes[node as usize].edges.iter().map(|edge| (edge.first, edge.last, self.of(edge.to)))
     }
 
-    /// The classes that a node may come to, ascending, each with the fewest bytes.
+    /// The classes that can be reached from a node, ascending, each with the fewest bytes.
     pub(super) fn ends_of(&self, node: u32) -> &[(u32, u8)] {
         &self.nodes[node as usize].ends
     }
 
-    /// A class of each byte, and how many there are: bytes of one class are treated alike by every node, and
-    /// quotes are a class of their own. Linear in the edges, with each byte of theirs.
+    /// A class for each byte, and the number of classes. Every node treats the bytes of one class alike;
+    /// quotes are a class of their own. Linear in the bytes of all edges.
     pub(super) fn byte_classes(&self) -> (Box<[u8; 256]>, usize) {
         let mut signatures = [0_u64; 256];
         for (at, node) in (1..).zip(&*self.nodes) {
@@ -112,7 +112,7 @@ impl Lexer {
                 }
             }
         }
-        // Each class is known by its least byte, and there is one for the next class that is new.
+        // Each class is known by its least byte, and there is a number for each new class.
         let (mut known, mut classes) = (Vec::new(), Box::new([0_u8; 256]));
         let signature = |byte: u8| (byte == b'"', signatures[usize::from(byte)]);
         for byte in 0..=u8::MAX {
@@ -121,7 +121,8 @@ impl Lexer {
                 Some((class, _)) => class,
                 None => {
                     known.push(byte);
-                    // A new class has a number above that of all bytes before, and there are as many numbers.
+                    // A new class has a number above that of all bytes before; there are as many numbers as
+                    // bytes.
                     let before = classes[..usize::from(byte)].iter().max();
                     before.map_or(0, |last| last + 1)
                 }
@@ -130,14 +131,14 @@ impl Lexer {
         (classes, known.len())
     }
 
-    /// A hash of it.
+    /// A hash of the lexer.
     pub(super) fn hash(&self) -> u64 {
         let edges = self.nodes.iter().flat_map(|node| &*node.edges);
         let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
         edges.map(word).fold(u64::from(self.classes), crate::hopcroft::mix)
     }
 
-    /// All the numbers that tell it from others.
+    /// All numbers that tell the lexer from others, for comparison.
     pub(super) fn words(&self) -> impl Iterator<Item = u32> {
         let edges = |node: &'_ Node| {
             let bytes = |edge: &Edge| u32::from(edge.first) << 8 | u32::from(edge.last);

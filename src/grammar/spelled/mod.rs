@@ -1,13 +1,13 @@
-//! JSON strings of an automaton over characters: how they are spelled in bytes is found out as texts come to
-//! it.
+//! JSON strings of an automaton over characters, as a lazy automaton over bytes: states are made when a text
+//! reaches them.
 //!
-//! A pattern with counts, such as `^x[^\n]{0,1000}$`, has a state for each count, which is little; but each
-//! character may be written in many ways, and the states inside of these are another dozen for each. Here a
-//! state is a state of characters beside a node of the automaton that reads one character, and a count of
-//! characters where their number is bounded. None of this is listed.
+//! A pattern with counts, such as `^x[^\n]{0,1000}$`, has a state for each count, which is not much; but each
+//! character may be spelled in many ways, and the states inside of the spellings are another dozen for each.
+//! So a state is a triple that is not listed anywhere: a state over characters, a node of the automaton that
+//! reads one character, and, if their number is bounded, a count of characters.
 //!
-//! What a byte does is worked out from places. Who has to keep a place, as texts do, asks for its number;
-//! numbers may run out, and that is an error, not an end of the text.
+//! The step by a byte is computed on such places. A text, which has to keep its place, asks for a number for
+//! it; numbers may run out, which is an error and not an end of the text.
 //!
 //! Invariant: a byte leads to live places only, and the start is live.
 
@@ -33,26 +33,26 @@ pub(crate) use unfolded::{Unfolded, WayOn};
 use super::automaton::{Edge, State};
 use crate::hopcroft::{NONE, Table, mix};
 
-/// Numbers of the start, in front of the opening quote, and of the end, behind the closing one.
+/// The numbers of the start, in front of the opening quote, and of the end, behind the closing one.
 const START: u32 = 0;
 const END: u32 = 1;
 
-/// JSON strings, given by an automaton over characters and by how each character is written. An escape or a
-/// pair of escaped surrogates is one character. Cheap to clone.
+/// JSON strings, given by an automaton over characters and the spellings of each character. An escape, or a
+/// pair of escaped surrogates, is one character. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Spelled {
     language: Arc<SpelledStrings>,
     numbers: Arc<Numbers>,
 }
 
-/// The strings themselves, whatever numbers their states have.
+/// The language itself, without the numbers of its states.
 #[derive(Debug)]
 struct SpelledStrings {
     lexer: Arc<Lexer>,
     table: Arc<Table>,
     lengths: Lengths,
     hash: u64,
-    /// Fewest bytes to an end by state where lengths are free; made when they are first asked for.
+    /// The fewest bytes to an end from each state if lengths are free; made on first use.
     distances: OnceLock<Box<[u32]>>,
 }
 
@@ -74,7 +74,7 @@ impl std::hash::Hash for Spelled {
     }
 }
 
-/// The ways to write characters: the edges of the first byte, and the states inside of a character. See
+/// The spellings of characters: the edges of the first byte, and the states inside of a character. See
 /// [`Spelled::new`].
 #[derive(Debug)]
 pub(crate) struct Characters {
@@ -83,11 +83,11 @@ pub(crate) struct Characters {
 }
 
 impl Spelled {
-    /// The strings of `table` with so many characters, with quotes. An edge of `characters` to a number below
-    /// the table's width ends a character of that class; others lead to a state inside of a character, by its
-    /// place plus the width, which is none that comes later in the list.
+    /// The strings of `table` with a number of characters within the bounds, and with quotes. An edge of
+    /// `characters` to a number below the table's width ends a character of that class; other edges lead to a
+    /// state inside of a character, by its position plus the width, which must come earlier in the list.
     ///
-    /// `None` if there is no string, or if there are too many states, or bounds would take too long. Linear
+    /// `None` if there is no string, if there are too many states, or if bounds would take too long. Linear
     /// in the table and, for a least length, in that many copies of it.
     pub(crate) fn new(table: Table, characters: Characters, bounds: Bounds) -> Option<Self> {
         let classes = u32::try_from(table.width).ok()?;
@@ -113,25 +113,25 @@ impl Spelled {
         Some(Self { language: Arc::new(language), numbers: Arc::new(numbers) })
     }
 
-    /// The same strings, with numbers that are given anew where they are given as texts come.
+    /// Copies the language with a numbering of its own, if states are numbered as they are met.
     pub(crate) fn afresh(&self) -> Self {
         Self { language: Arc::clone(&self.language), numbers: Arc::new(self.numbers.afresh()) }
     }
 
-    /// The same strings with numbers for a walk over a vocabulary, which do not run out; `None` where all
-    /// states have numbers anyway.
+    /// Copies the language with a numbering for a walk over a vocabulary, which does not run out; `None` if
+    /// all states have numbers anyway.
     pub(crate) fn of_a_walk(&self) -> Option<Self> {
         let numbers = Arc::new(self.numbers.of_a_walk()?);
         Some(Self { language: Arc::clone(&self.language), numbers })
     }
 
-    /// The same strings with room for a few numbers.
+    /// Replaces the numbering by one with room for a few numbers.
     #[cfg(test)]
     pub(crate) fn with_few_numbers(&self, places: u32) -> Self {
         Self { language: Arc::clone(&self.language), numbers: Arc::new(Numbers::of_few(places)) }
     }
 
-    /// The strings of any length; `None` if these are.
+    /// The strings without bounds on their length; `None` if there are no bounds.
     pub(crate) fn unbounded(&self) -> Option<Self> {
         if self.bounds() == Bounds::NONE {
             return None;
@@ -145,23 +145,23 @@ impl Spelled {
         self.language.lengths.bounds()
     }
 
-    /// Number of states of the automaton over characters.
+    /// The number of states of the automaton over characters.
     #[must_use]
     pub fn states(&self) -> usize {
         self.language.table.accepting.len()
     }
 
-    /// States are numbered below this; the start is 0.
+    /// A number above those of all states; the start is 0.
     pub(crate) fn bound(&self) -> usize {
         self.numbers.bound() as usize
     }
 
-    /// The place of a state; `None` of the start and the end.
+    /// The place of a state; `None` for the start and the end.
     pub(crate) fn place(&self, state: u32) -> Option<Place> {
         (state >= FIRST).then(|| self.numbers.place(state))
     }
 
-    /// The state of a place.
+    /// The number of a place.
     ///
     /// # Errors
     /// If it has no number yet, and none is left.
@@ -178,7 +178,7 @@ impl Spelled {
         }
     }
 
-    /// The state at a point of a text.
+    /// The state for a point of a text.
     ///
     /// # Errors
     /// If it has no number yet, and may get none.
@@ -190,7 +190,7 @@ impl Spelled {
         }
     }
 
-    /// The state after one more byte, if there is a way on.
+    /// The state after one more byte, if the byte may come.
     ///
     /// # Errors
     /// If it has no number yet, and may get none.
@@ -198,7 +198,7 @@ impl Spelled {
         self.follow(self.at(state), byte).map(|to| self.number(to, fresh)).transpose()
     }
 
-    /// The point after one more byte, if there is a way on.
+    /// The point after one more byte, if the byte may come.
     pub(crate) fn follow(&self, at: TextAt, byte: u8) -> Option<TextAt> {
         match at {
             TextAt::Start => (byte == b'"').then_some(TextAt::In(Place::default())),
@@ -210,7 +210,7 @@ impl Spelled {
         }
     }
 
-    /// The place after what a byte has read, if it is live.
+    /// The place after the effect of a byte, if it is live.
     fn after(&self, place: Place, read: Read) -> Option<Place> {
         match read {
             Read::Class(class) => self.next(place, class),
@@ -232,18 +232,18 @@ impl Spelled {
         lengths.is_live(state, count).then_some(Place { state, count, node: 0 })
     }
 
-    /// May the closing quote come?
+    /// True if the closing quote may come.
     fn may_end(&self, place: Place) -> bool {
         let SpelledStrings { table, lengths, .. } = &*self.language;
         place.node == 0 && table.accepting[place.state as usize] && lengths.may_end(place.count)
     }
 
-    /// May the text end here?
+    /// True if the text may end here.
     pub(crate) fn accepts(&self, state: u32) -> bool {
         state == END
     }
 
-    /// The fewest bytes after which the text may end. The first use finds them for all states.
+    /// The fewest bytes after which the text may end. The first call computes it for all states.
     pub(crate) fn distance(&self, state: u32) -> u32 {
         self.distance_at(self.at(state))
     }
@@ -267,19 +267,19 @@ impl Spelled {
             .unwrap_or_else(|| distances.get_or_init(|| free_distances(table, lexer))[state as usize])
     }
 
-    /// States of characters that do the same to texts of some length.
+    /// The equivalence of states for texts up to some length.
     pub(crate) fn alike(&self, longest: u32) -> Alike {
         Alike::new(&self.language.table, longest)
     }
 
-    /// How many characters may come after a place that bounds make no difference to; `None` if they do to
-    /// the first.
+    /// The number of characters that may come after a place before bounds make a difference; `None` if they
+    /// do at once.
     pub(crate) fn room(&self, place: Place) -> Option<u32> {
         self.language.lengths.room(place.count)
     }
 
-    /// A place of the least count at which the same states are live as at a place's, up to `longest`
-    /// characters further on, and of the least state that does the same where all are live.
+    /// A canonical place: the least count at which the same states are live, up to `longest` characters
+    /// further on, and, where all states are live, the least equivalent state.
     pub(crate) fn least_alike(&self, place: Place, longest: u32, states: impl FnOnce(u32) -> u32) -> Place {
         let alike = self.language.lengths.alike(place.count);
         let far = |end: u32| place.count.saturating_add(longest) <= end;
@@ -292,17 +292,17 @@ impl Spelled {
         }
     }
 
-    /// Are there finitely many strings? Linear.
+    /// True if there are finitely many strings. Linear.
     pub(crate) fn is_finite(&self) -> bool {
         self.bounds().max.is_some() || lengths::is_finite(&self.language.table)
     }
 
-    /// A name that tells a state from others, in every run.
+    /// A name that tells a state from others, the same in every run.
     pub(crate) fn name(&self, state: u32) -> u64 {
         self.numbers.name(state)
     }
 
-    /// A class of each byte, and how many there are.
+    /// A class for each byte, and the number of classes.
     pub(crate) fn byte_classes(&self) -> (Box<[u8; 256]>, usize) {
         self.language.lexer.byte_classes()
     }
@@ -312,7 +312,7 @@ impl Spelled {
         self.language.hash
     }
 
-    /// All the numbers that tell it from others.
+    /// All numbers that tell the language from others, for comparison.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> {
         let SpelledStrings { table, lexer, lengths, .. } = &*self.language;
         let Bounds { min, max } = lengths.bounds();
@@ -321,12 +321,12 @@ impl Spelled {
         lexer.words().chain(table.transitions.iter().copied()).chain(ends).chain(bounds)
     }
 
-    /// Memory of the states that have got numbers as texts came to them, in bytes.
+    /// Memory of the states that were numbered as texts reached them, in bytes.
     pub(crate) fn met_bytes(&self) -> usize {
         self.numbers.bytes()
     }
 
-    /// Memory, in bytes, what was made so far included. What it shares with the strings of any length counts
+    /// Memory, in bytes, with everything made so far. Parts shared with the strings of any length count
     /// there.
     pub(crate) fn bytes(&self) -> usize {
         let SpelledStrings { table, lexer, lengths, distances, .. } = &*self.language;
@@ -367,7 +367,7 @@ impl Unfolded for Spelled {
         }
     }
 
-    /// The first use finds the distances of all states.
+    /// The fewest bytes from a point to an end. The first call computes it for all states.
     fn distance_at(&self, at: TextAt) -> u32 {
         match at {
             TextAt::Start => self.distance_of(Place::default()).saturating_add(1),

@@ -1,4 +1,4 @@
-//! Numbers of states that are too many to list.
+//! A numbering of states that are too many to list.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -8,17 +8,17 @@ use crate::{
     limits::{Budget, LimitExceeded},
 };
 
-/// Numbers of one terminal at most: a grammar has room for 60 such terminals.
+/// Limit on the numbers of one terminal: a grammar has room for 60 such terminals.
 const MOST_NUMBERS: u32 = 1 << 26;
-/// Places up to which they are numbered by what they are.
+/// Limit on the places that are numbered by arithmetic.
 const MOST_DIGITS: u32 = if cfg!(test) { 1 << 11 } else { MOST_NUMBERS };
-/// Numbers below this are of the start and of the end.
+/// The first number of a place; those below are the start and the end.
 pub(super) const FIRST: u32 = 2;
-/// Bits of a name for a node, and for a state: those of a count are the rest.
+/// The bits of a name for a node and for a state; the rest are for a count.
 const NODE_BITS: u32 = 14;
 const STATE_BITS: u32 = 18;
 
-/// No number is left for a state that a text comes to.
+/// The error that no number is left for a state that a text reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfNumbers;
 
@@ -32,7 +32,7 @@ impl From<OutOfNumbers> for LimitExceeded {
     }
 }
 
-/// May numbers be given to states that have none?
+/// Permission to give numbers to states that have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MayNumber {
     Yes,
@@ -42,9 +42,9 @@ pub(crate) enum MayNumber {
 /// A numbering of places.
 #[derive(Debug)]
 pub(super) enum Numbers {
-    /// The number of a place is made of its state, count and node as digits.
+    /// The number of a place has its state, count and node as digits.
     Digits { states: u32, node_bits: u32, bound: u32 },
-    /// Places are numbered in the order in which texts come to them, as there are too many.
+    /// There are too many places, so they are numbered in the order in which texts reach them.
     AsMet { met: RwLock<MetPlaces>, bound: u32 },
 }
 
@@ -62,19 +62,19 @@ impl MetPlaces {
     }
 }
 
-/// The index of a number that is counted without those of the start and the end.
+/// The index of a number, counted without those of the start and the end.
 fn at(number: u32) -> usize {
     number as usize
 }
 
 impl Numbers {
-    /// The numbering for so many states, counts and nodes. `None` if there are more states or nodes than a
+    /// The numbering for this many states, counts and nodes. `None` if there are more states or nodes than a
     /// name can tell apart.
     pub(super) fn new(states: usize, counts: u64, nodes: usize) -> Option<Self> {
         let states = u32::try_from(states).ok().filter(|&states| states < 1 << STATE_BITS)?;
         let nodes = u32::try_from(nodes).ok().filter(|&nodes| nodes <= 1 << NODE_BITS)?;
         let node_bits = nodes.max(1).next_power_of_two().ilog2();
-        // A product that does not fit is not one of few.
+        // A product that does not fit is not one of few places.
         let few = u64::from(states).checked_mul(counts).filter(|places| *places <= u64::from(MOST_NUMBERS));
         let bound = few.and_then(|places| u32::try_from((places << node_bits) + u64::from(FIRST)).ok());
         Some(match bound.filter(|&bound| bound <= MOST_DIGITS) {
@@ -83,12 +83,12 @@ impl Numbers {
         })
     }
 
-    /// A numbering without places, of numbers below `bound`.
+    /// An empty numbering of places as they are met, with numbers below `bound`.
     fn as_met(bound: u32) -> Self {
         Self::AsMet { met: RwLock::default(), bound }
     }
 
-    /// The same numbering without places, where places are numbered as they are met.
+    /// Copies the numbering, emptied if places are numbered as they are met.
     pub(super) fn afresh(&self) -> Self {
         match *self {
             Self::Digits { states, node_bits, bound } => Self::Digits { states, node_bits, bound },
@@ -97,18 +97,18 @@ impl Numbers {
     }
 
     /// A numbering for a walk over a vocabulary, if places are numbered as they are met. It does not run out:
-    /// a walk comes to fewer places than there are trie nodes, which are below the largest index.
+    /// a walk reaches fewer places than there are trie nodes, which are below the largest index.
     pub(super) fn of_a_walk(&self) -> Option<Self> {
         matches!(self, Self::AsMet { .. }).then(|| Self::as_met(u32::MAX - 1))
     }
 
-    /// A numbering of so many places in the order in which they are met.
+    /// A numbering with room for `places` places, in the order in which they are met.
     #[cfg(test)]
     pub(super) fn of_few(places: u32) -> Self {
         Self::as_met(FIRST + places)
     }
 
-    /// All numbers are below this.
+    /// A bound above all numbers.
     pub(super) fn bound(&self) -> u32 {
         match self {
             Self::Digits { bound, .. } | Self::AsMet { bound, .. } => *bound,
@@ -118,7 +118,7 @@ impl Numbers {
     /// The number of a place.
     ///
     /// # Errors
-    /// If it has none, and none may be given to it or is left.
+    /// If it has no number yet, and may get none or none is left.
     pub(super) fn of(&self, place: Place, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
         let (met, bound) = match self {
             Self::Digits { states, node_bits, .. } => {
@@ -161,7 +161,7 @@ impl Numbers {
         }
     }
 
-    /// A name that tells a place from others, whatever was met first.
+    /// A name that tells a place from others, in whatever order places were met.
     pub(super) fn name(&self, number: u32) -> u64 {
         match self {
             Self::AsMet { .. } if number >= FIRST => name(self.place(number)) + u64::from(FIRST),
@@ -181,7 +181,7 @@ impl Numbers {
     }
 }
 
-/// The parts of a place side by side.
+/// Packs the parts of a place into one word.
 fn name(place: Place) -> u64 {
     u64::from(place.count) << (STATE_BITS + NODE_BITS)
         | u64::from(place.state) << NODE_BITS
@@ -197,7 +197,7 @@ mod tests {
         (0..5).flat_map(move |state| (0..7).flat_map(move |count| nodes(state, count)))
     }
 
-    /// Either way a number is that of one place, which it gives back, and its name is that of no other.
+    /// In either numbering, a number gives back its place, and names differ.
     #[test]
     fn places_have_numbers_and_names() {
         for numbers in [Numbers::new(5, 7, 3).unwrap(), Numbers::of_few(200)] {
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// What has a number keeps it, and what has none gets none.
+    /// Places keep their numbers, and when numbers run out other places get none.
     #[test]
     fn numbers_run_out() {
         let numbers = Numbers::of_few(10);
@@ -230,7 +230,7 @@ mod tests {
         assert!(numbers.bytes() > 0 && walk.bytes() > numbers.bytes());
     }
 
-    /// Many places, and any that a product of 64 bits cannot count, are numbered as they are met.
+    /// Numbers of many places, and of more than a product of 64 bits can count, are given as they are met.
     #[test]
     fn many_places_are_not_digits() {
         for (states, counts) in [(1 << 10, 1 << 20), ((1 << 18) - 1, u64::from(u32::MAX)), (3, u64::MAX)] {

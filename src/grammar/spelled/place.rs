@@ -1,9 +1,9 @@
-//! Places of texts in strings that are spelled as texts come to them.
+//! Places of texts in strings that are spelled lazily.
 
-/// A distance of states that lead to no end.
+/// The distance of states from which no end can be reached.
 pub(super) const NO_END: u32 = u32::MAX;
 
-/// A state of characters, how many of them have come, and where in the next one the text is.
+/// A state over characters, the number of characters so far, and the node inside of the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Place {
     pub(crate) state: u32,

@@ -1,4 +1,4 @@
-//! Searches through all texts of an automaton whose states are worked out as texts come to them.
+//! Searches through a lazy automaton, whose states are computed as texts reach them.
 
 use std::hash::Hash;
 
@@ -9,32 +9,32 @@ use crate::{
     limits::{Budget, LimitExceeded},
 };
 
-/// Bytes, the first and the last of them, and the point of a text that they lead to.
+/// An edge: its first and last byte, and the point of a text that they lead to.
 pub(crate) type WayOn<A> = (u8, u8, A);
 
-/// An automaton given by the ways on from each point of its texts, all of which lead to an end.
+/// An automaton given by the edges of each point of its texts. From all points an end can be reached.
 pub(crate) trait Unfolded {
-    /// A point of a text, which tells all that may follow.
+    /// A point of a text, which determines all that may follow.
     type At: Copy + Eq + Hash;
 
     /// The point in front of all texts.
     fn start(&self) -> Self::At;
 
-    /// May a text end at this point?
+    /// True if a text may end at this point.
     fn ends_at(&self, at: Self::At) -> bool;
 
-    /// The ways on from a point.
+    /// The edges of a point.
     fn ways(&self, at: Self::At) -> Vec<WayOn<Self::At>>;
 
     /// The fewest bytes from a point after which a text may end.
     fn distance_at(&self, at: Self::At) -> u32;
 
-    /// A shortest text; the least of these.
+    /// The lexicographically least of the shortest texts.
     fn shortest(&self) -> Vec<u8> {
         self.shortest_from(self.start())
     }
 
-    /// A shortest text from a point on to the end; the least of these.
+    /// The lexicographically least of the shortest continuations from a point to the end.
     fn shortest_from(&self, mut at: Self::At) -> Vec<u8> {
         let mut text = Vec::new();
         while let Some(left) = self.distance_at(at).checked_sub(1) {
@@ -46,7 +46,7 @@ pub(crate) trait Unfolded {
         text
     }
 
-    /// Is every text at most `bytes` long? As many steps as points are met, for each byte.
+    /// True if every text is at most `bytes` long. Takes, for each byte, as many steps as points are met.
     fn is_within(&self, bytes: usize) -> bool {
         let mut points: HashSet<Self::At> = HashSet::from([self.start()]);
         for _ in 0..=bytes {
@@ -55,7 +55,7 @@ pub(crate) trait Unfolded {
         points.is_empty()
     }
 
-    /// All points that texts come to, the start first; `None` if there are more than `most`. Linear.
+    /// All points that texts reach, the start first; `None` if there are more than `most`. Linear.
     fn reached(&self, most: usize) -> Option<Vec<Self::At>> {
         let mut met: HashSet<Self::At> = HashSet::from([self.start()]);
         let (mut order, mut next) = (vec![self.start()], 0);
@@ -69,7 +69,7 @@ pub(crate) trait Unfolded {
         Some(order)
     }
 
-    /// The automaton with all of its states, for those who need them at once. Linear in them.
+    /// The automaton with all of its states listed. Linear in them.
     ///
     /// # Errors
     /// If there are more than `most`.

@@ -1,18 +1,18 @@
-//! Structural tags as a tree.
+//! The syntax tree of structural tags.
 
 use crate::grammar::{document::NodeId, source::Span};
 
-/// A node of the tree: a format, and where it stands in the JSON.
+/// A node of the tree: a format, and its place in the JSON.
 #[derive(Debug)]
 pub(super) struct Format {
     pub(super) kind: Kind,
     pub(super) span: Span,
 }
 
-/// Kinds of [`Format`].
+/// The kind of a [`Format`].
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Exactly this.
+    /// Exactly this text.
     Text(String),
     /// The special token of this name.
     Special(String),
@@ -26,17 +26,17 @@ pub(super) enum Kind {
     Grammar(String),
     /// A regular expression.
     Regex(String),
-    /// One after the other.
+    /// The parts, one after the other.
     Sequence(Vec<Format>),
-    /// One of them.
+    /// One of the parts.
     Choice(Vec<Format>),
-    /// A tag.
+    /// A tag with its content.
     Tag(Box<Tag>),
     /// Free text with tags in it.
     Dispatch(Dispatch),
     /// Tags with a separator between them.
     Separated { tags: Vec<Tag>, separator: String, some: bool, once: bool },
-    /// `min` to `max` times (`None`: any number).
+    /// The part, `min` to `max` times (`None`: any number).
     Repeat { part: Box<Format>, min: u32, max: Option<u32> },
 }
 
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 pub(super) struct Tag {
     pub(super) begin: String,
     pub(super) content: Format,
-    /// One of these ends it; at least one.
+    /// The strings of which one ends it; at least one.
     pub(super) ends: Vec<String>,
 }
 
@@ -53,26 +53,26 @@ pub(super) struct Tag {
 #[derive(Debug)]
 pub(super) struct Dispatch {
     pub(super) triggers: Vec<Trigger>,
-    /// What free text may not hold.
+    /// The strings that free text may not hold.
     pub(super) excluded: Vec<String>,
-    /// Does the text begin with a tag?
+    /// True if the text must begin with a tag.
     pub(super) some: bool,
-    /// Does it end after the first tag?
+    /// True if it ends after the first tag.
     pub(super) once: bool,
 }
 
-/// A string that ends free text, and what may follow it.
+/// A string that ends free text, with its continuations.
 #[derive(Debug)]
 pub(super) struct Trigger {
     pub(super) text: String,
     pub(super) follows: Vec<Following>,
 }
 
-/// What follows a trigger.
+/// A continuation of a trigger.
 #[derive(Debug)]
 pub(super) enum Following {
-    /// A tag, less the trigger at its beginning.
+    /// A tag, without the trigger at its beginning.
     Tag(Tag),
-    /// Anything.
+    /// A format.
     Format(Format),
 }

@@ -1,7 +1,7 @@
 //! Multi-string search as grammars: free text up to the first occurrence of one of several strings (the
 //! stops), and free text without any.
 //!
-//! Where no two stops overlap, one automaton for "text without a stop" (the complement of `.*(a|b).*`) is
+//! If no two stops overlap, one automaton for "text without a stop" (the complement of `.*(a|b).*`) is
 //! followed by the stop as a literal, so that all stops of a place share it. Otherwise each stop has an
 //! automaton of its own: the texts that end with it and have no stop before.
 
@@ -16,17 +16,17 @@ use crate::{
 
 use super::translate::{Translated, Translator};
 
-/// Strings that need an automaton each, in one place.
+/// Limit on the strings in one place that need an automaton each.
 const MOST_OVERLAPPING: usize = 64;
 
-/// Strings that end free text, or that it may not hold.
+/// The strings that end free text, and those that it may not hold.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stops<'s> {
-    /// What may follow.
+    /// The stops that may end it.
     pub(super) wanted: &'s [&'s str],
-    /// What may not come.
+    /// The strings that may not come.
     pub(super) excluded: &'s [&'s str],
-    /// Most characters before.
+    /// The greatest number of characters before a stop.
     pub(super) most_chars: Option<u32>,
 }
 
@@ -37,7 +37,8 @@ impl Stops<'_> {
 }
 
 impl Translator<'_, '_> {
-    /// Free text up to the first stop, which must be one of the wanted, and after each what `follows` it.
+    /// Free text up to the first stop, which must be a wanted one, and after each stop its continuation in
+    /// `follows`.
     pub(super) fn until(&mut self, stops: Stops<'_>, follows: &[ExprId], span: Span) -> Translated<ExprId> {
         let mut ways = Vec::with_capacity(follows.len());
         if independent(&stops.all()) {
@@ -72,7 +73,8 @@ impl Translator<'_, '_> {
         if let Some(&known) = self.free.get(&(key.clone(), stops.most_chars)) {
             return Ok(known);
         }
-        // Without a stop, a repeat that the engine counts: an automaton would have states for each character.
+        // Without a stop this is a repeat that the engine counts; an automaton would have states for each
+        // character.
         if let (true, Some(most)) = (key.is_empty(), stops.most_chars) {
             let any = self.pattern(Pattern::byte_class(any_char()), span)?;
             return self.repeat(any, 0, Some(most), span);
@@ -100,7 +102,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The texts whose first stop is at their end, and is this one.
+    /// The texts that end with their first stop, which is this one.
     fn up_to(&self, stop: &str, stops: Stops<'_>) -> Result<Language, LimitExceeded> {
         let limits = self.limits;
         let any = Language::texts(limits)?;

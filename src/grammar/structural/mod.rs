@@ -1,5 +1,5 @@
-//! XGrammar's structural tags in JSON, text -> grammar: free text, tags whose content has a grammar, free
-//! text.
+//! XGrammar's structural tags in JSON, text -> grammar: free text, interrupted by tags whose content has a
+//! grammar.
 //!
 //! `reader` makes a tree (`ast`) of the JSON, `translate` writes it as rules, with `free` for text that may
 //! not hold certain strings, `parameters` for arguments between XML tags and `tokens` for special tokens. A
@@ -38,7 +38,7 @@ pub(super) fn parse(
     translate::translate(text, &read, &schema_options(schemas), limits, automata)
 }
 
-/// How arguments between tags are read back, by the schema of all of them; `None` if it cannot be used.
+/// The readings of arguments between tags, by the schema of all of them; `None` if the schema cannot be used.
 pub(super) fn readings(schema: &str) -> Option<Readings> {
     readings_of(&schema_options(&SchemaOptions::default()), schema, &Limits::default()).ok()
 }

@@ -9,9 +9,9 @@
 //! </parameter>
 //! ```
 //!
-//! Strings stand there as they are, without quotes and escapes; all else is JSON. A text that reads as JSON
-//! of a type that the parameter may have is that value, and then a string that is spelled so stands in
-//! quotes. Parameters come in the order of the schema, and those that are not required may be left out.
+//! Strings are written there as they are, without quotes and escapes; all else is JSON. A text that reads as
+//! JSON of a type that the parameter may have is that value, so a string that is spelled like that is written
+//! in quotes. Parameters come in the order of the schema, and those that are not required may be left out.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ use crate::{
 use super::translate::{Translated, Translator};
 
 impl Translator<'_, '_> {
-    /// The arguments of a schema of an object.
+    /// The arguments of an object's schema.
     pub(super) fn parameters(&mut self, schema: NodeId) -> Translated<ExprId> {
         let span = self.documents.span(schema);
         let document = self.documents.document(schema);
@@ -49,7 +49,7 @@ impl Translator<'_, '_> {
         }
         let space = self.space(span)?;
         let mut ways = Vec::with_capacity(read.ways.len());
-        // Ways have most arguments in common.
+        // The alternatives share most of their arguments.
         let mut known = HashMap::new();
         for way in read.ways {
             let mut all = vec![space];
@@ -68,8 +68,8 @@ impl Translator<'_, '_> {
         self.choice(ways, span)
     }
 
-    /// An argument with its tags; where it stands, and where the schema of all does. `known` has the tags
-    /// that were written, by name.
+    /// An argument with its tags. `span` is its place, `schema` the place of the schema of all arguments, and
+    /// `known` has the tags written so far, by name.
     fn argument(
         &mut self,
         argument: Argument,
@@ -104,7 +104,7 @@ impl Translator<'_, '_> {
         self.sequence(vec![begin, value], span)
     }
 
-    /// White space.
+    /// Any white space.
     fn space(&mut self, span: Span) -> Translated<ExprId> {
         let ranges = ['\t', '\n', '\r', ' '].map(|c| ClassUnicodeRange::new(c, c));
         let space = Pattern::byte_class(Class::Unicode(ClassUnicode::new(ranges)));

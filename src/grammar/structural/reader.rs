@@ -12,7 +12,7 @@ use super::ast::{Dispatch, Following, Format, Kind, Tag, Trigger};
 
 pub(super) type Read<T> = Result<T, GrammarError>;
 
-/// A text that was read: the JSON and what it says.
+/// A text that was read: the JSON, and the format that it describes.
 pub(super) struct Structure {
     pub(super) documents: Documents,
     pub(super) format: Format,
@@ -32,7 +32,7 @@ pub(super) struct Reader<'t, 'd> {
 }
 
 impl Reader<'_, '_> {
-    /// In the form of today, or in the first one, with `structures`.
+    /// Reads the current form, or the first one, which has `structures`.
     fn whole(&self, root: NodeId) -> Read<Format> {
         let kind = self.string(root, "type")?;
         if kind != "structural_tag" {
@@ -200,7 +200,7 @@ impl Reader<'_, '_> {
         Ok(Tag { begin: self.string(node, "begin")?, content, ends: self.ends(node)? })
     }
 
-    /// The texts that end a tag, one at least.
+    /// The texts that end a tag; at least one.
     pub(super) fn ends(&self, node: NodeId) -> Read<Vec<String>> {
         let end = self.needed(node, "end")?;
         let ends = match self.documents.value(end) {
@@ -276,7 +276,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// All members are `type` and these.
+    /// Checks that there are no members but `type` and these.
     pub(super) fn only(&self, node: NodeId, known: &[&str]) -> Read<()> {
         let Value::Object(members) = self.documents.value(node) else { return Ok(()) };
         for (key, value) in members {
@@ -312,7 +312,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Texts of at least one character; none if there is no such member.
+    /// The texts in a member, of at least one character each; none if there is no such member.
     pub(super) fn strings(&self, node: NodeId, key: &str) -> Read<Vec<String>> {
         if self.documents.member(node, key).is_none() {
             return Ok(Vec::new());
@@ -357,7 +357,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The formats that are read.
+/// The formats that can be read.
 const KNOWN: [&str; 19] = [
     "const_string",
     "json_schema",
@@ -380,5 +380,5 @@ const KNOWN: [&str; 19] = [
     "token_dispatch",
 ];
 
-/// Formats of XGrammar that a grammar of texts cannot say.
+/// The formats of XGrammar that a grammar of texts cannot express.
 const OF_TOKENS: [&str; 2] = ["exclude_token", "any_tokens"];

@@ -1,4 +1,4 @@
-//! How mistakes in structural tags are told.
+//! Tests of the messages about mistakes in structural tags.
 
 use crate::{
     Grammar, GrammarError, Limits, Syntax,
@@ -54,7 +54,7 @@ fn many_schemas_have_in_common_what_one_has() {
     assert_eq!(many.unwrap().common(), one.unwrap().common());
 }
 
-/// As deep as JSON may be, on a thread of tests.
+/// Formats nested as deep as JSON may be are read with the small stack of a test's thread.
 #[test]
 fn deep_formats_need_no_deep_stack() {
     let nested = |levels: usize| {
@@ -104,8 +104,8 @@ fn arguments_are_refused_where_a_schema_says_more() {
     }
 }
 
-/// Many tags behind one trigger are read; what many strings that begin within each other would cost is
-/// refused.
+/// Many tags behind one trigger are read; many strings that begin within each other would cost too much and
+/// are refused.
 #[test]
 fn many_tags() {
     let tag = |number: usize| {

@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Reader<'_, '_> {
-    /// A tag whose begin and end may be special tokens.
+    /// Reads a tag whose begin and end may be special tokens.
     pub(super) fn any_tag(&self, node: NodeId) -> Read<Kind> {
         let (begin, end) = (self.needed(node, "begin")?, self.needed(node, "end")?);
         let is_special = |node| matches!(self.documents.value(node), Value::Object(_));
@@ -33,7 +33,7 @@ impl Reader<'_, '_> {
         Ok(Kind::Sequence(parts))
     }
 
-    /// A begin or an end: a text, or a special token.
+    /// Reads a begin or an end: a text, or a special token.
     fn edge(&self, node: NodeId) -> Read<Format> {
         if !matches!(self.documents.value(node), Value::Object(_)) {
             return Ok(Format { kind: Kind::Text(self.text_at(node)?), span: self.documents.span(node) });
@@ -45,7 +45,7 @@ impl Reader<'_, '_> {
         self.format(node)
     }
 
-    /// Free text in which special tokens begin tags.
+    /// Reads free text in which special tokens begin tags.
     pub(super) fn token_tags(&self, node: NodeId) -> Read<Kind> {
         let known = ["trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"];
         self.only(node, &known)?;
@@ -75,7 +75,7 @@ impl Reader<'_, '_> {
         self.among_free_text(node, tags, some, once)
     }
 
-    /// Free text in which special tokens are followed by formats.
+    /// Reads free text in which special tokens are followed by formats.
     pub(super) fn token_rules(&self, node: NodeId) -> Read<Kind> {
         self.only(node, &["rules", "loop", "exclude_tokens"])?;
         let mut ways = Vec::new();
@@ -94,20 +94,20 @@ impl Reader<'_, '_> {
         self.among_free_text(node, ways, false, once)
     }
 
-    /// Free text with such parts in it: at least one at the beginning, or at most one at the end. Free text
-    /// holds no special token, so it needs no stops.
+    /// Puts such parts into free text: at least one, the first at the beginning (`some`), or at most one, at
+    /// the end (`once`). Free text holds no special token, so it needs no stops.
     fn among_free_text(&self, node: NodeId, ways: Vec<Format>, some: bool, once: bool) -> Read<Kind> {
         let span = self.documents.span(node);
         let format = |kind| Format { kind, span };
-        // A special token is none of free text in any case, and a token that is text must not be spelled
-        // there.
+        // Free text holds no special token in any case; a token that is text must not be spelled there
+        // either.
         let excluded = self.strings(node, "exclude_tokens")?;
         let free = || format(Kind::Free { excluded: excluded.clone(), most_chars: None });
         let way = format(Kind::Choice(ways));
         let repeat = |part, min, max| format(Kind::Repeat { part: Box::new(part), min, max });
         Ok(match (some, once) {
             (true, true) => way.kind,
-            // Between two parts is free text, and after the last.
+            // There is free text between two parts, and after the last.
             (true, false) => repeat(format(Kind::Sequence(vec![way, free()])), 1, None).kind,
             (false, true) => Kind::Sequence(vec![free(), repeat(way, 0, Some(1))]),
             (false, false) => {
@@ -121,7 +121,8 @@ impl Reader<'_, '_> {
         self.special_at(self.needed(node, key)?)
     }
 
-    /// The name of a special token. Numbers are of one vocabulary, and a grammar is for any.
+    /// The name of a special token. Numbers are refused: they belong to one vocabulary, and a grammar is for
+    /// any.
     fn special_at(&self, node: NodeId) -> Read<String> {
         if matches!(self.documents.value(node), Value::Number(_)) {
             let error = self.unsupported(node, "a token by its number");

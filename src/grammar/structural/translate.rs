@@ -1,4 +1,4 @@
-//! Tree -> IR.
+//! Writes the syntax tree of structural tags as grammar IR.
 
 use hashbrown::HashMap;
 
@@ -48,34 +48,35 @@ pub(super) fn translate(
     translator.builder.declare(ROOT);
     let body = translator.format(&read.format)?;
     let Translator { mut builder, warnings, .. } = translator;
-    // It is defined once.
+    // The name is defined only once.
     let _ = builder.define(ROOT, body, whole);
     builder.warn(warnings);
     builder.finish(ROOT).map_err(|_| GrammarError::syntax("the grammar has no start"))
 }
 
-/// The start rule; rules of grammars inside have a number and a point in front.
+/// The start rule. Rules of grammars inside have a number and a point before their names.
 const ROOT: &str = "root";
 
 pub(super) struct Translator<'t, 'l> {
     text: &'t str,
     pub(super) documents: &'t Documents,
-    /// How schemas are read.
+    /// The options by which schemas are read.
     pub(super) options: &'l SchemaOptions,
     pub(super) limits: &'l Limits,
     pub(super) automata: &'l AutomataCache,
     builder: GrammarBuilder,
     warnings: Vec<GrammarWarning>,
-    /// Grammars and schemas inside, to give them names.
+    /// The number of grammars and schemas inside, by which they are named.
     parts: usize,
-    /// Schemas by their texts, which all threads have read.
+    /// The schemas, by their texts, read by all threads beforehand.
     schemas: HashMap<&'t str, Result<SchemaGrammar, SchemaError>>,
-    /// Free text by the strings that it does not hold and its most characters.
+    /// Free text, by the strings that it does not hold and its greatest number of characters.
     pub(super) free: HashMap<(Vec<String>, Option<u32>), ExprId>,
 }
 
 impl<'t> Translator<'t, '_> {
-    /// A part by itself. Formats are nested as deep as their JSON at most, which bounds the recursion.
+    /// Translates a format by itself. Formats are nested at most as deep as their JSON, which bounds the
+    /// recursion.
     pub(super) fn format(&mut self, format: &Format) -> Translated<ExprId> {
         let span = format.span;
         match &format.kind {
@@ -141,7 +142,7 @@ impl<'t> Translator<'t, '_> {
     /// A content and one of its ends. Free text at the end of the content goes up to the first of them.
     fn closed(&mut self, content: &Format, ends: &[&str]) -> Translated<ExprId> {
         let span = content.span;
-        // With an end of no character, a content ends where it likes.
+        // With an empty end, a content may end anywhere.
         let open = ends.iter().any(|end| end.is_empty());
         match &content.kind {
             Kind::Free { excluded, most_chars } if !open => {
@@ -186,9 +187,11 @@ impl<'t> Translator<'t, '_> {
             let ways = ways.collect::<Translated<_>>()?;
             follows.push(self.choice(ways, span)?);
         }
+        // Free text up to a trigger, and what follows the trigger.
         let not_in_tags = [&strs(excluded), ends].concat();
         let stops = Stops { wanted: &texts, excluded: &not_in_tags, most_chars: None };
         let to_tag = self.until(stops, &follows, span)?;
+        // Free text without a trigger, up to an end.
         let not_at_end = [strs(excluded), texts.clone()].concat();
         let stops = Stops { wanted: ends, excluded: &not_at_end, most_chars: None };
         let to_end = if ends.is_empty() {
@@ -217,8 +220,8 @@ impl<'t> Translator<'t, '_> {
         self.sequence(first.into_iter().chain([tags, to_end]).collect(), span)
     }
 
-    /// JSON of a schema that stands at `span`. Objects that do not say so have no further members, as in
-    /// XGrammar.
+    /// JSON of a schema that stands at `span`. Objects that do not say otherwise have no further members, as
+    /// in XGrammar.
     pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
         let read = match self.schemas.remove(text) {
             Some(read) => read,
@@ -232,7 +235,7 @@ impl<'t> Translator<'t, '_> {
         self.embedded(&schema.grammar, span)
     }
 
-    /// Hands on the warnings of a schema that stands at `span`.
+    /// Passes on the warnings of a schema that stands at `span`.
     pub(super) fn warn_of_keywords(&mut self, warnings: &[GrammarWarning], text: &str, span: Span) {
         let is_part = self.text.get(span.range()) == Some(text);
         let place = |inner: Span| if is_part { inner.shifted(span.start) } else { span };
@@ -246,7 +249,7 @@ impl<'t> Translator<'t, '_> {
         }
     }
 
-    /// What is wrong with a schema that stands at `span`.
+    /// The error of a schema that stands at `span`.
     pub(super) fn of_schema(&self, error: SchemaError, text: &str, span: Span) -> GrammarError {
         let source = self.source();
         let error = GrammarError::from(error);
@@ -255,7 +258,7 @@ impl<'t> Translator<'t, '_> {
         if moved.places().is_empty() { moved.at(source, span, "") } else { moved }
     }
 
-    /// Warns that keys may come twice in what the schema at `span` allows.
+    /// Warns that keys may repeat in objects that the schema at `span` allows.
     pub(super) fn warn_of_repeated(&mut self, span: Span) {
         self.warn(
             GrammarWarningKind::DuplicateKeys,
@@ -325,13 +328,13 @@ impl<'t> Translator<'t, '_> {
         Source::new(self.text)
     }
 
-    /// An error of a text within a string of the JSON, whose places are not those of the JSON.
+    /// Moves an error of a text within a string of the JSON, whose places are not those of the JSON.
     fn within(&self, error: GrammarError, span: Span) -> GrammarError {
         let moved = error.moved(self.source(), |_| span);
         if moved.places().is_empty() { moved.at(self.source(), span, "") } else { moved }
     }
 
-    /// A budget is used up at `span`.
+    /// The error of a budget that is used up at `span`.
     pub(super) fn limit(&self, limit: LimitExceeded, span: Span) -> GrammarError {
         GrammarError::limit(limit).at(self.source(), span, "")
     }
@@ -345,12 +348,13 @@ impl<'t> Translator<'t, '_> {
     }
 }
 
-/// How schemas in tags are read: objects that do not say so have no further members, as in XGrammar.
+/// The options for schemas in tags: objects that do not say otherwise have no further members, as in
+/// XGrammar.
 pub(in crate::grammar) fn options(schemas: &SchemaOptions) -> SchemaOptions {
     schemas.clone().with_closed(true).with_lenient(false).of_part(true)
 }
 
-/// Reads all schemas: many functions have many, and they are most of the work.
+/// Reads all schemas on all cores: many functions have many schemas, and reading them is most of the work.
 fn schemas<'t>(
     text: &'t str,
     format: &Format,

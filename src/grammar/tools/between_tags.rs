@@ -1,7 +1,7 @@
-//! Arguments that stand between XML tags, read back by their types.
+//! Arguments between XML tags, read back by their types.
 //!
-//! A text that reads as JSON of a type that the argument may have is that value; any other is a string as it
-//! stands there. The grammar has no text that could be read in both ways.
+//! A text that reads as JSON of a type that the argument may have is that value; any other text is a string
+//! as it stands. The grammar has no text that could be read in both ways.
 
 use std::sync::OnceLock;
 
@@ -13,12 +13,12 @@ use crate::grammar::{
     structural::readings,
 };
 
-/// A function whose arguments are read.
+/// A function whose arguments are read back.
 #[derive(Debug)]
 pub(super) struct Function {
     /// The schema of its arguments.
     schema: String,
-    /// Made when it is first called.
+    /// The readings of its arguments, made when it is first called.
     readings: OnceLock<Option<Readings>>,
 }
 
@@ -27,16 +27,17 @@ impl Function {
         Self { schema, readings: OnceLock::new() }
     }
 
-    /// How an argument is read; `None` if the function has none of the name.
+    /// The reading of an argument; `None` if the function has no argument of that name.
     pub(super) fn reading(&self, argument: &str) -> Option<Reading> {
         self.readings.get_or_init(|| readings(&self.schema)).as_ref()?.of(argument)
     }
 }
 
-/// The value that `text` begins with, up to its closing tag, as JSON, and what is behind the tag. `None` if
-/// that has not come yet, or if more may come (the text is not `whole`) and it may be inside of JSON.
+/// The value at the beginning of `text`, up to its closing tag, as JSON, and the rest behind the tag. `None`
+/// if the tag has not come yet, or if more may come (the text is not `whole`) and the tag may be inside of
+/// JSON.
 pub(super) fn value(text: &str, reading: Option<Reading>, whole: bool) -> Option<(String, &str)> {
-    // What cannot be a string is JSON, of whatever type.
+    // An argument that cannot be a string is JSON, of whatever type.
     let types = reading.filter(|reading| reading.strings);
     if types.is_none_or(|reading| reading.has_others()) {
         let Some(end) = end_of_json(text) else { return if whole { string(text, reading) } else { None } };
@@ -48,7 +49,7 @@ pub(super) fn value(text: &str, reading: Option<Reading>, whole: bool) -> Option
     string(text, reading)
 }
 
-/// The string up to the closing tag, and what is behind it.
+/// The string up to the closing tag, and the rest behind it.
 fn string(text: &str, reading: Option<Reading>) -> Option<(String, &str)> {
     let end = text.find(END)?;
     let inside = &text[..end];
@@ -61,7 +62,7 @@ fn string(text: &str, reading: Option<Reading>) -> Option<(String, &str)> {
     Some((Value::from(string).to_string(), &text[end + END.len()..]))
 }
 
-/// Where the closing tag begins behind JSON: the first one outside of strings.
+/// The place of the closing tag behind JSON: the first one outside of strings.
 fn end_of_json(text: &str) -> Option<usize> {
     if !text.trim_start_matches(is_space).starts_with(['"', '[', '{']) {
         return text.find(END);
@@ -79,7 +80,7 @@ fn end_of_json(text: &str) -> Option<usize> {
     None
 }
 
-/// Is it JSON, of one of the types?
+/// True for JSON of one of the types.
 fn is_json(text: &str, types: Option<Reading>) -> bool {
     let is_of = |of: fn(&Reading) -> bool| types.as_ref().is_none_or(of);
     let allowed = match text.bytes().next() {
@@ -98,7 +99,8 @@ fn is_json(text: &str, types: Option<Reading>) -> bool {
     allowed && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Is a number surely no integer: with digits behind a point that are not all 0, and no exponent?
+/// True for a number that surely is no integer: it has a digit other than 0 behind its point, and no
+/// exponent.
 fn has_fraction(number: &str) -> bool {
     let fraction = number.split_once('.').map_or("", |(_, fraction)| fraction);
     !number.contains(['e', 'E']) && fraction.contains(|c: char| c != '0')

@@ -1,8 +1,8 @@
 //! The calls in an answer: text in one of the spellings -> functions with arguments.
 //!
-//! Made for answers of the grammar: what that allows is read, and of an answer that was cut, or is still
-//! being written, as much as is there ([`Reader::read`]). A stream is read from its beginning each time it
-//! has grown; since calls only grow, the difference to the last time is what is new.
+//! It is made for answers of the grammar, and reads all that the grammar allows; of an answer that was cut
+//! off, or is still being written, it reads as much as is there ([`Reader::read`]). A stream is read from its
+//! beginning each time it has grown; since calls only grow, the difference to the last result is new.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use super::{
     between_tags::{self, Function},
 };
 
-/// An answer, taken apart.
+/// An answer in its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Answer {
-    /// What is said to the user.
+    /// The text for the user.
     pub content: String,
-    /// What was thought before.
+    /// The thoughts before it.
     pub reasoning: String,
-    /// Functions called, in order.
+    /// The functions called, in order.
     pub calls: Vec<Call>,
 }
 
@@ -30,25 +30,25 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Call {
-    /// The function.
+    /// The name of the function.
     pub name: String,
-    /// Its arguments, an object in JSON as the model wrote it; the beginning of one if the answer was cut
-    /// there.
+    /// The arguments, as an object in JSON as the model wrote it; the beginning of one if the answer was cut
+    /// off there.
     pub arguments: String,
 }
 
-/// Reads answers in one spelling.
+/// A reader of answers in one spelling.
 #[derive(Debug, Clone)]
 pub struct Reader {
     spelling: Spelling,
-    /// Do answers begin inside a block of thinking?
+    /// True if answers begin inside a block of thinking.
     open: bool,
-    /// The functions by their names, where the spelling has strings without quotes.
+    /// The functions by their names, if the spelling has strings without quotes.
     functions: Arc<HashMap<String, Function>>,
 }
 
 impl Reader {
-    /// A reader of answers that call these functions.
+    /// Makes a reader of answers that call these functions.
     #[must_use]
     pub fn new(spelling: Spelling, tools: &Tools<'_>) -> Self {
         let tools = tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder);
@@ -56,16 +56,16 @@ impl Reader {
         Self { spelling, open: false, functions: Arc::new(functions.collect()) }
     }
 
-    /// Reads answers that begin inside a block of thinking: the chat template has
-    /// [opened](super::Reasoning::Open) it.
+    /// Reads answers that begin inside a block of thinking, which the chat template has
+    /// [opened](super::Reasoning::Open).
     #[must_use]
     pub fn open(mut self) -> Self {
         self.open = true;
         self
     }
 
-    /// What is in an answer, in which special tokens stand by their names. While it is still being written
-    /// (`whole` is false), the end is left out that may begin a call. Linear.
+    /// Reads an answer, in which special tokens stand by their names. While it is still being written
+    /// (`whole` is false), an end that may begin a call is left out. Linear.
     #[must_use]
     pub fn read(&self, text: &str, whole: bool) -> Answer {
         let mut answer = Answer::default();
@@ -77,7 +77,7 @@ impl Reader {
         if self.open || rest.eat("<think>") {
             let (thought, end) = rest.until(&["</think>"]);
             let thought = thought.trim_start_matches('\n');
-            // A line feed at the end may be the last.
+            // A line feed at the end may be the one before the tag.
             answer.reasoning = thought.trim_end_matches('\n').to_owned();
             if end.is_none() {
                 return answer;
@@ -137,7 +137,7 @@ impl Reader {
         answer
     }
 
-    /// Calls whose arguments stand between XML tags.
+    /// Reads calls whose arguments stand between XML tags.
     fn parameters(&self, rest: &mut Rest<'_>, answer: &mut Answer) {
         const BEGIN: &str = "<tool_call>\n<function=";
         loop {
@@ -177,14 +177,14 @@ fn object(members: &[(&str, String)]) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
-/// What stands before a function's name, and between name and arguments.
+/// The texts before a function's name, and between its name and its arguments.
 #[derive(Clone, Copy)]
 struct Form {
     begin: &'static str,
     then: &'static str,
 }
 
-/// Calls within free text.
+/// Reads calls within free text.
 fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
     loop {
         let (content, found) = rest.until(&[form.begin]);
@@ -195,7 +195,7 @@ fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
     }
 }
 
-/// Calls with nothing but separators between them.
+/// Reads calls with nothing but separators between them.
 fn calls(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
     while let (_, Some(_)) = rest.until(&[form.begin])
         && call(rest, answer, form.then)
@@ -203,7 +203,7 @@ fn calls(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
     {}
 }
 
-/// Name and arguments of a call. Returns whether all of it is there.
+/// Reads the name and the arguments of a call. True if the call is complete.
 fn call(rest: &mut Rest<'_>, answer: &mut Answer, then: &str) -> bool {
     let (name, Some(_)) = rest.until(&[then]) else { return false };
     let (arguments, is_whole) = rest.value();
@@ -211,7 +211,7 @@ fn call(rest: &mut Rest<'_>, answer: &mut Answer, then: &str) -> bool {
     is_whole
 }
 
-/// The messages of Harmony.
+/// Reads the messages of Harmony.
 fn messages(rest: &mut Rest<'_>, answer: &mut Answer) {
     loop {
         let (header, Some(_)) = rest.until(&["<|message|>"]) else { return };
@@ -238,16 +238,16 @@ fn messages(rest: &mut Rest<'_>, answer: &mut Answer) {
 fn push_content(answer: &mut Answer, text: &str, before_call: bool) {
     let is_between = !answer.calls.is_empty() && text.trim_matches('\n').is_empty();
     if !is_between {
-        // Between text and a call stands a line feed that is not the text's.
+        // A line feed between text and a call belongs to neither.
         let text = if before_call { text.strip_suffix('\n').unwrap_or(text) } else { text };
         answer.content.push_str(text);
     }
 }
 
-/// The part of an answer that is not read yet.
+/// The part of an answer that has not been read yet.
 struct Rest<'t> {
     text: &'t str,
-    /// Has the model ended the answer?
+    /// True if the model has ended the answer.
     whole: bool,
 }
 
@@ -256,7 +256,7 @@ impl<'t> Rest<'t> {
         self.text.starts_with(mark)
     }
 
-    /// May the rest begin with the mark when more has come?
+    /// True if the rest may turn out to begin with the mark.
     fn is_begin_of(&self, mark: &str) -> bool {
         !self.whole && self.text.len() < mark.len() && mark.starts_with(self.text)
     }
@@ -271,8 +271,8 @@ impl<'t> Rest<'t> {
         std::mem::take(&mut self.text)
     }
 
-    /// The text before the first of the marks, and which one it is. Without one, all that is none of their
-    /// beginnings.
+    /// Takes the text before the first of the marks, and returns which one it is. Without a mark, takes all
+    /// that cannot be the beginning of one.
     fn until(&mut self, marks: &[&str]) -> (&'t str, Option<usize>) {
         let found = marks.iter().enumerate().filter_map(|(which, mark)| Some((self.text.find(mark)?, which)));
         match found.min() {
@@ -286,7 +286,7 @@ impl<'t> Rest<'t> {
                 if self.whole {
                     return (text, None);
                 }
-                // A line feed before a mark goes with it.
+                // A line feed before a mark belongs to the mark.
                 let begins =
                     |end: &str| marks.iter().any(|mark| mark.starts_with(end.trim_start_matches('\n')));
                 let cuts = text.char_indices().map(|(at, _)| at).find(|&at| begins(&text[at..]));
@@ -295,7 +295,7 @@ impl<'t> Rest<'t> {
         }
     }
 
-    /// A value of JSON, and whether it has ended. As much of it as is there.
+    /// Takes a value of JSON, or as much of it as is there; true if it has ended.
     fn value(&mut self) -> (&'t str, bool) {
         let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
         for (at, byte) in self.text.bytes().enumerate() {

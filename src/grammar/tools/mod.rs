@@ -1,6 +1,6 @@
 //! Functions that a model may call (`tools` in OpenAI's API) -> a grammar of its answers.
 //!
-//! [`Tools`] reads the list of functions, [`Calling`] says which of them may or must be called and how the
+//! [`Tools`] reads the list of functions. [`Calling`] says which of them may or must be called, and how the
 //! model writes calls ([`Spelling`]). The grammar is made of structural tags ([`Tools::structural_tag`] shows
 //! them), so free text and arguments are as exact as those. [`calls`] reads the calls of an answer back.
 
@@ -29,62 +29,62 @@ use super::{
 };
 use crate::limits::Limits;
 
-/// What the schema of a function's arguments is called: by OpenAI, by MCP, and by Anthropic.
+/// The names for the schema of a function's arguments in OpenAI's API, in MCP, and in Anthropic's API.
 const SCHEMA_NAMES: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
 
-/// Longest name of a function, as in OpenAI's API.
+/// Greatest length of a function's name, as in OpenAI's API.
 const LONGEST_NAME: usize = 64;
 
-/// Which functions an answer calls.
+/// The functions that an answer calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Choice {
-    /// None.
+    /// No function.
     None,
-    /// Any, or none.
+    /// Any functions, or none.
     #[default]
     Auto,
-    /// One at least.
+    /// At least one function.
     Required,
-    /// The one of this name.
+    /// The function of this name.
     Named(String),
 }
 
-/// What an answer may begin with.
+/// The beginning of an answer: with or without thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Reasoning {
-    /// With the answer at once.
+    /// The answer comes at once.
     #[default]
     Off,
-    /// With a block of thinking, or without.
+    /// A block of thinking may come first.
     Optional,
-    /// Inside a block of thinking that the chat template has opened.
+    /// The answer begins inside a block of thinking that the chat template has opened.
     Open,
 }
 
-/// How functions are called.
+/// The rules for calling functions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Calling {
-    /// How the model writes calls.
+    /// The way in which the model writes calls.
     pub spelling: Spelling,
-    /// Which functions are called.
+    /// The functions that are called.
     pub choice: Choice,
-    /// May more than one call come?
+    /// True if more than one call may come.
     pub parallel: bool,
-    /// May the model think before it answers?
+    /// The place of thinking in an answer.
     pub reasoning: Reasoning,
 }
 
 impl Calling {
-    /// Any function or none, several at once, without thinking.
+    /// Rules that allow any function or none, several at once, without thinking.
     #[must_use]
     pub fn new(spelling: Spelling) -> Self {
         Self { spelling, choice: Choice::Auto, parallel: true, reasoning: Reasoning::Off }
     }
 
-    /// Sets which functions are called.
+    /// Sets the functions that are called.
     #[must_use]
     pub fn choice(mut self, choice: Choice) -> Self {
         self.choice = choice;
@@ -106,7 +106,7 @@ impl Calling {
     }
 }
 
-/// Functions that a model may call, as a list in JSON says.
+/// The functions that a model may call, from a list in JSON.
 #[derive(Debug, Clone)]
 pub struct Tools<'t> {
     text: &'t str,
@@ -117,7 +117,7 @@ pub struct Tools<'t> {
 #[derive(Debug, Clone)]
 struct Tool<'t> {
     name: String,
-    /// The schema of its arguments and where it stands; without one it has none.
+    /// The schema of its arguments, and its place; a function without a schema has no arguments.
     parameters: Option<(&'t str, Span)>,
 }
 
@@ -129,13 +129,15 @@ impl Tool<'_> {
 }
 
 impl<'t> Tools<'t> {
-    /// Reads a list of functions in the form of OpenAI's chat completions (`{"type": "function", "function":
-    /// {"name": ..., "parameters": ...}}`), or of its responses, where name and parameters stand in the tool
-    /// itself; there the schema may be called `inputSchema` too, as in MCP, or `input_schema`, as in
-    /// Anthropic's API. The list may be the member `tools` of an object. Linear.
+    /// Reads a list of functions.
+    ///
+    /// The form is that of OpenAI's chat completions (`{"type": "function", "function": {"name": ...,
+    /// "parameters": ...}}`), or of its responses, where name and parameters are members of the tool itself.
+    /// The schema may also be called `inputSchema`, as in MCP, or `input_schema`, as in Anthropic's API. The
+    /// list may be the member `tools` of an object. Linear.
     ///
     /// # Errors
-    /// If the text is not such a list, or two functions have one name; with the place.
+    /// If the text is not such a list, or if two functions have one name; with the place.
     pub fn parse(text: &'t str) -> Result<Self, GrammarError> {
         let mut documents = Documents::default();
         let root = documents.read(text).map_err(|wrong| wrong.shown(text))?;
@@ -164,7 +166,7 @@ impl<'t> Tools<'t> {
     /// The structural tag of the answers, as JSON that [`Syntax::StructuralTag`] reads.
     ///
     /// # Errors
-    /// If the function that must be called is not in the list, or one must be and there is none.
+    /// If the function that must be called is not in the list, or if one must be called and there is none.
     pub fn structural_tag(&self, calling: &Calling) -> Result<String, GrammarError> {
         match &calling.choice {
             Choice::Named(name) if self.names().all(|known| known != name) => {
@@ -186,14 +188,14 @@ impl<'t> Tools<'t> {
     /// The grammar of the answers.
     ///
     /// # Errors
-    /// As [`structural_tag`](Self::structural_tag); also where a schema cannot be read, with its place in the
+    /// As [`structural_tag`](Self::structural_tag); also if a schema cannot be read, with its place in the
     /// list.
     pub fn grammar(&self, calling: &Calling, limits: &Limits) -> Result<Grammar, GrammarError> {
         self.grammar_with(calling, limits, &AutomataCache::of_one_call())
     }
 
-    /// The same with automata that other schemas may have in common: those of a
-    /// [compiler](crate::Compiler::automata), for instance.
+    /// The grammar of the answers, made with a cache of automata that other schemas share, such as that of a
+    /// [compiler](crate::Compiler::automata).
     ///
     /// # Errors
     /// As [`grammar`](Self::grammar).
@@ -206,8 +208,8 @@ impl<'t> Tools<'t> {
         self.grammar_by(calling, &SchemaOptions::default(), limits, automata)
     }
 
-    /// The same where the schemas of arguments are read with these options, as [`Grammar::parse_by`] reads
-    /// them.
+    /// The grammar of the answers, with these options for the schemas of arguments, as [`Grammar::parse_by`]
+    /// reads them.
     ///
     /// # Errors
     /// As [`grammar`](Self::grammar).
@@ -232,14 +234,14 @@ impl<'t> Tools<'t> {
     }
 }
 
-/// Reads the list.
+/// A reader of the list.
 struct Reader<'t, 'd> {
     text: &'t str,
     documents: &'d Documents,
 }
 
 impl<'t> Reader<'t, '_> {
-    /// A function, and where its name stands.
+    /// Reads a function; returns it with the place of its name.
     fn tool(&self, node: NodeId) -> Result<(Tool<'t>, NodeId), GrammarError> {
         let kind = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind));
         if let Some(kind) = kind.filter(|&kind| kind != "function") {
@@ -263,7 +265,7 @@ impl<'t> Reader<'t, '_> {
         Ok((Tool { name: name.to_owned(), parameters }, at))
     }
 
-    /// The schema of a function's arguments, under the one of its names.
+    /// The schema of a function's arguments, under any of its names.
     fn schema(&self, function: NodeId) -> Result<Option<NodeId>, GrammarError> {
         let is_there = |node: &NodeId| !matches!(self.documents.value(*node), Value::Null);
         let mut found = SCHEMA_NAMES

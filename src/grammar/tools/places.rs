@@ -1,6 +1,6 @@
-//! Places in the structural tag that was made of a list of functions -> places in the list.
+//! Maps places in the structural tag that was made of a list of functions to places in the list.
 //!
-//! The tag is JSON that nobody has seen. The schemas in it are those of the list, written anew: a place
+//! The tag is JSON that no user has seen. The schemas in it are those of the list, written anew: a place
 //! within one has a JSON pointer there, which leads to its place in the list.
 
 use super::Tool;
@@ -15,18 +15,18 @@ use crate::grammar::{
 /// The places of a tag.
 pub(super) struct Places<'l> {
     list: &'l str,
-    /// In the order in which they stand in the tag, one or more times.
+    /// The functions in the order in which they stand in the tag, one or more times.
     tools: &'l [&'l Tool<'l>],
-    /// The document of the tag, and that of the list, in one arena.
+    /// The document of the tag and that of the list, in one arena.
     documents: Documents,
     /// The schemas of the tag.
     schemas: Vec<NodeId>,
-    /// All nodes of the list by where they stand.
+    /// All nodes of the list, in the order of the text.
     of_list: Vec<NodeId>,
 }
 
 impl<'l> Places<'l> {
-    /// Of a list, the functions that may be called, and the tag made of these. Linear.
+    /// Reads a list, with the functions that may be called and the tag made of these. Linear.
     pub(super) fn new(list: &'l str, tools: &'l [&'l Tool<'l>], tag: &str) -> Self {
         let mut documents = Documents::default();
         let (mut schemas, mut of_list) = (Vec::new(), Vec::new());
@@ -38,7 +38,7 @@ impl<'l> Places<'l> {
         Self { list, tools, documents, schemas, of_list }
     }
 
-    /// An error of the tag, with the function's name, where it is about one.
+    /// Moves an error of the tag to the list, with the function's name if it is about one.
     pub(super) fn of_error(&self, error: GrammarError) -> GrammarError {
         let tool = error.span().and_then(|span| self.tool(span));
         let moved = error.moved(Source::new(self.list), |span| self.place(span));
@@ -48,7 +48,7 @@ impl<'l> Places<'l> {
         }
     }
 
-    /// A warning of the tag.
+    /// Moves a warning of the tag to the list.
     pub(super) fn of_warning(&self, warning: GrammarWarning) -> GrammarWarning {
         let tool = self.tool(warning.place().span());
         let moved = warning.moved(Source::new(self.list), |span| self.place(span));
@@ -58,7 +58,7 @@ impl<'l> Places<'l> {
         }
     }
 
-    /// The function whose schema a place of the tag is in, and that schema there.
+    /// The function whose schema has this place of the tag, and that schema in the tag.
     fn tool(&self, span: Span) -> Option<(&'l Tool<'l>, NodeId)> {
         let is_in = |node: &NodeId| is_within(span, self.documents.span(*node));
         let at = self.schemas.iter().position(is_in)?;
@@ -66,15 +66,15 @@ impl<'l> Places<'l> {
         Some((tool, self.schemas[at]))
     }
 
-    /// The place in the list. What is in no schema is the whole list.
+    /// The place in the list. Places outside of schemas become the whole list.
     fn place(&self, span: Span) -> Span {
         let whole = Span::from_range(0..self.list.len());
         let Some((tool, schema)) = self.tool(span) else { return whole };
         let Some((_, of_tool)) = tool.parameters else { return whole };
         let within = nodes(&self.documents, schema, |_| false);
-        // The innermost comes last.
+        // The innermost node comes last.
         let inner = within.into_iter().rev().find(|&node| is_within(span, self.documents.span(node)));
-        // Keys are no nodes: that of a member stands in front of its value.
+        // Keys are no nodes: the key of a member stands in front of its value.
         let member = inner.and_then(|inner| self.member(inner, span));
         let is_key = member.is_some();
         let inner = member.or(inner);
@@ -104,12 +104,12 @@ fn is_within(inner: Span, outer: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// Is it the schema of a format of the tag?
+/// True for the schema of a format of the tag.
 fn is_schema(documents: &Documents, node: NodeId) -> bool {
     documents.parent(node).is_some_and(|parent| documents.member(parent, "json_schema") == Some(node))
 }
 
-/// A node and all below it, in the order of the text, but for what is below those that are `closed`.
+/// A node and all nodes below it, in the order of the text, but for those below nodes that are `closed`.
 fn nodes(documents: &Documents, root: NodeId, closed: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
     let (mut found, mut open) = (Vec::new(), vec![root]);
     while let Some(node) = open.pop() {

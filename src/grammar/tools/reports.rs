@@ -10,8 +10,8 @@ use super::{
 use crate::limits::Limits;
 
 impl Tools<'_> {
-    /// What becomes of each keyword of the schemas of arguments, with the names of their functions, in the
-    /// list's order; functions without arguments are left out. Schemas are read as in
+    /// Reports what becomes of each keyword of the schemas of arguments, with the names of their functions,
+    /// in the list's order. Functions without arguments are left out. Schemas are read as in
     /// [`grammar`](Self::grammar).
     ///
     /// # Errors

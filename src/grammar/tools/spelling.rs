@@ -1,8 +1,8 @@
-//! How families of models write calls of functions.
+//! The ways in which families of models write calls of functions.
 
 use std::fmt;
 
-/// A way to write calls. Each is what the chat template of its models shows the model.
+/// A way to write calls: the one that the chat template of a family of models shows the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Spelling {
@@ -24,7 +24,7 @@ pub enum Spelling {
     Harmony,
 }
 
-/// All spellings with the names that flags and requests have for them.
+/// All spellings, with their names in flags and requests.
 const NAMES: [(Spelling, &str); 8] = [
     (Spelling::Hermes, "hermes"),
     (Spelling::QwenCoder, "qwen3-coder"),
@@ -37,7 +37,7 @@ const NAMES: [(Spelling, &str); 8] = [
 ];
 
 impl Spelling {
-    /// All of them.
+    /// All spellings.
     pub fn all() -> impl Iterator<Item = Self> {
         NAMES.into_iter().map(|(spelling, _)| spelling)
     }
@@ -48,7 +48,7 @@ impl Spelling {
         NAMES.into_iter().find(|&(_, known)| known == name).map(|(spelling, _)| spelling)
     }
 
-    /// The spelling that a chat template shows its model, by the marks it is known by; `None` if the template
+    /// The spelling that a chat template shows its model, recognised by its marks; `None` if the template
     /// shows none. Linear.
     #[must_use]
     pub fn of_chat_template(template: &str) -> Option<Self> {

@@ -1,13 +1,13 @@
-//! Functions -> structural tags, in each spelling.
+//! Writes functions as structural tags, in each spelling.
 
 use serde_json::{Value, json};
 
 use super::{Calling, Choice, Reasoning, Spelling, Tool};
 
-/// What free text may not hold: it is where thinking begins and ends.
+/// The marks of thinking, which free text may not hold.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
 
-/// What free text may not hold besides, so that it cannot be taken for a call: names of special tokens.
+/// Further texts that free text may not hold, so that it cannot be taken for a call: names of special tokens.
 fn marks(spelling: Spelling) -> &'static [&'static str] {
     match spelling {
         Spelling::Hermes | Spelling::QwenCoder => &["<tool_call>", "</tool_call>"],
@@ -18,7 +18,7 @@ fn marks(spelling: Spelling) -> &'static [&'static str] {
     }
 }
 
-/// The functions that may be called. Where the structural tag has one, all follow, in this order.
+/// The functions that may be called. Where the structural tag has one of them, all follow in this order.
 pub(super) fn called<'a, 't>(tools: &'a [Tool<'t>], calling: &Calling) -> Vec<&'a Tool<'t>> {
     match &calling.choice {
         Choice::None => Vec::new(),
@@ -37,14 +37,14 @@ pub(super) fn structural_tag(tools: &[Tool<'_>], calling: &Calling) -> Value {
 struct Writer<'t> {
     calling: &'t Calling,
     called: Vec<&'t Tool<'t>>,
-    /// Must a function be called?
+    /// True if a function must be called.
     must: bool,
 }
 
 impl Writer<'_> {
     fn whole(&self) -> Value {
         let answer = match self.calling.spelling {
-            // It thinks on a channel.
+            // Harmony thinks on a channel of its own.
             Spelling::Harmony => return self.harmony(),
             Spelling::Hermes => self.tagged("<tool_call>", |tool| {
                 let begin = format!("<tool_call>\n{{\"name\": {}, \"arguments\": ", quoted(&tool.name));
@@ -108,12 +108,12 @@ impl Writer<'_> {
         match self.calling.reasoning {
             Reasoning::Off => answer,
             Reasoning::Optional => sequence([optional(thinking("<think>")), answer]),
-            // The chat template has opened it.
+            // The chat template has opened the block.
             Reasoning::Open => sequence([thinking(""), answer]),
         }
     }
 
-    /// Free text in which a text begins each call. Where one must come nothing stands before it.
+    /// Free text in which a text begins each call. If a call must come, nothing stands before it.
     fn tagged(&self, trigger: &str, call: impl Fn(&Tool<'_>) -> Value) -> Value {
         let tags: Vec<Value> = self.called.iter().map(|tool| call(tool)).collect();
         if tags.is_empty() {
@@ -132,7 +132,7 @@ impl Writer<'_> {
         })
     }
 
-    /// A text that is JSON of a call as a whole, or free text that does not begin so.
+    /// A text that is JSON of a call as a whole, or free text that does not begin like that.
     fn llama(&self) -> Value {
         let call = |tool: &Tool<'_>| {
             let begin = format!("{{\"name\": {}, \"parameters\": ", quoted(&tool.name));
@@ -146,7 +146,7 @@ impl Writer<'_> {
         if self.must { calls } else { json!({ "type": "or", "elements": [text, calls] }) }
     }
 
-    /// Calls at the end of free text, which a special token begins.
+    /// Calls at the end of free text, begun by a special token.
     fn after_text(&self, calls: Value) -> Value {
         if self.called.is_empty() {
             return self.free();
@@ -192,12 +192,12 @@ impl Writer<'_> {
         sequence([before, or(last)])
     }
 
-    /// Text without thinking and without calls.
+    /// Free text without thinking and without calls.
     fn free(&self) -> Value {
         free(&[&THINKING[..], marks(self.calling.spelling)].concat())
     }
 
-    /// Calls with a text between them, one at least.
+    /// One or more calls with a text between them.
     fn separated(&self, call: impl Fn(&Tool<'_>) -> Value, separator: &str) -> Value {
         let tags: Vec<Value> = self.called.iter().map(|tool| call(tool)).collect();
         json!({
@@ -206,14 +206,14 @@ impl Writer<'_> {
         })
     }
 
-    /// Calls one after the other, one at least.
+    /// One or more calls, one after the other.
     fn repeated(&self, call: impl Fn(&Tool<'_>) -> Value) -> Value {
         let one = or(self.called.iter().map(|tool| call(tool)));
         if self.calling.parallel { json!({ "type": "plus", "content": one }) } else { one }
     }
 }
 
-/// Thinking up to its end, and white space after it.
+/// Thinking up to its end, and the white space behind it.
 fn thinking(begin: &str) -> Value {
     let thoughts = free(&["<think>"]);
     let space = json!({ "type": "regex", "pattern": "\\n{0,2}" });

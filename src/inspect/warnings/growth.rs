@@ -1,10 +1,10 @@
-//! Does repeating a part of a text make each repetition cost more than the last?
+//! Finds recursion whose every repetition costs more than the last.
 //!
-//! Text can be repeated without end only where a nonterminal leads to itself: `A => x A y` by some productions. For
-//! each such occurrence in the productions, the engine is run on a shortest text before `A`, then on shortest
-//! texts of `x` (or of `y`, where `x` may be empty) over and over, on a machine of its own that has nothing cached.
-//! On most grammars a state comes back, or at least the work for a repetition stays the same. Where it goes on
-//! growing, the grammar costs more with every repetition.
+//! Text can be repeated without end only where a nonterminal leads to itself: `A => x A y` by some
+//! productions. For each such occurrence in the productions, the engine is run on a shortest text before `A`,
+//! then on shortest texts of `x` (or of `y`, where `x` may be empty) over and over, on a machine of its own
+//! that has nothing cached. On most grammars a state comes back, or at least the work for a repetition stays
+//! the same. If the work keeps growing, the grammar costs more with every repetition.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -17,21 +17,21 @@ use crate::{
     lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot, components},
 };
 
-/// Occurrences that are looked at.
+/// Number of occurrences that are looked at.
 const MAX_CYCLES: usize = 2_000;
-/// Texts run for one place in the grammar text: counted repetition makes many occurrences of one.
+/// Number of texts run for one place in the grammar text: counted repetition makes many occurrences of one.
 const MAX_RUNS_OF_A_PLACE: usize = 4;
-/// Productions' symbols looked at to find ways round.
+/// Number of symbols in productions looked at to find cycles.
 const MAX_SEARCH: usize = 5_000_000;
 
-/// What can make costs grow.
+/// The cause of growing costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Cause {
-    /// It begins and ends with itself.
+    /// The nonterminal begins and ends with itself.
     BothEnds,
-    /// It ends with itself.
+    /// The nonterminal ends with itself.
     RightEnd,
-    /// It contains itself.
+    /// The nonterminal contains itself.
     Inside,
 }
 
@@ -40,18 +40,18 @@ pub(super) enum Cause {
 pub(super) struct Growth {
     /// The nonterminal that leads to itself.
     pub(super) nonterminal: NonterminalId,
-    /// What makes it grow.
+    /// The cause of the growth.
     pub(super) cause: Cause,
-    /// The nonterminals by way of which it does, itself included.
+    /// The nonterminals on the cycle, itself included.
     pub(super) members: Vec<NonterminalId>,
     /// The text before the repetitions.
     pub(super) before: Vec<u8>,
-    /// What is repeated.
+    /// The text that is repeated.
     pub(super) repeated: Vec<u8>,
     pub(super) run: Run,
 }
 
-/// The worst text found for each group of nonterminals that lead to each other in the same way.
+/// Finds the worst text for each group of nonterminals that lead to each other in the same way.
 pub(super) fn find(
     lowered: &Lowered,
     yields: &Yields<'_>,
@@ -63,6 +63,7 @@ pub(super) fn find(
     let mut search = MAX_SEARCH;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut seen: HashSet<(Vec<u8>, Vec<u8>)> = HashSet::new();
+    // If there are too many occurrences, every `step`-th one.
     let step = graph.occurrences.len().div_ceil(MAX_CYCLES).max(1);
     for &occurrence in graph.occurrences.iter().step_by(step) {
         let nonterminal = cfg.lhs(occurrence.dot);
@@ -107,7 +108,7 @@ pub(super) fn find(
 /// A text to be tried.
 struct Candidate {
     nonterminal: NonterminalId,
-    /// What of its productions leads back to it.
+    /// The symbol of its productions that leads back to it.
     entered: Slot,
     before: Vec<u8>,
     repeated: Vec<u8>,
@@ -120,7 +121,7 @@ struct Occurrence {
     dot: Dot,
 }
 
-/// Which nonterminals lead to which.
+/// The graph of nonterminals, with its strongly connected components.
 struct Graph {
     components: Vec<Vec<NonterminalId>>,
     component_of: Vec<usize>,
@@ -129,6 +130,7 @@ struct Graph {
 }
 
 impl Graph {
+    /// Finds the strongly connected components, and the occurrences that do not leave one.
     fn new(cfg: &Cfg) -> Self {
         let count = cfg.nonterminal_count();
         let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));
@@ -160,7 +162,8 @@ impl Graph {
         Self { components, component_of, occurrences }
     }
 
-    /// What may make a nonterminal's texts cost more and more, and a number for all with which it shares that.
+    /// Returns the cause why a nonterminal's texts may cost more and more, and a number for all that share
+    /// it.
     fn cause(&self, lowered: &Lowered, marks: &Marks, nonterminal: NonterminalId) -> (Cause, usize) {
         let at = nonterminal.index();
         match (marks.left_recursive[at], marks.right_recursive[at]) {
@@ -174,7 +177,7 @@ impl Graph {
         }
     }
 
-    /// The nonterminals by way of which a nonterminal begins or ends with itself, or contains itself.
+    /// Lists the nonterminals on the way from a nonterminal to itself, at an end or inside.
     fn members(&self, marks: &Marks, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
         let at = nonterminal.index();
         let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
@@ -187,7 +190,7 @@ impl Graph {
         .collect()
     }
 
-    /// A shortest way from a nonterminal, through one occurrence in a production of its, back to it.
+    /// Finds a shortest cycle from a nonterminal through one occurrence in a production of its own.
     fn way_round(&self, cfg: &Cfg, start: Occurrence, search: &mut usize) -> Option<Vec<Occurrence>> {
         let (goal, component) = (cfg.lhs(start.dot), self.component_of[cfg.lhs(start.dot).index()]);
         let Slot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
@@ -225,7 +228,7 @@ impl Graph {
     }
 }
 
-/// Pairs of a text and one that can be repeated after it.
+/// Makes pairs of a text and one that can be repeated after it.
 fn texts(
     cfg: &Cfg,
     yields: &Yields<'_>,
@@ -233,6 +236,7 @@ fn texts(
     cycle: &[Occurrence],
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let Some(before) = yields.before(nonterminal) else { return Vec::new() };
+    // The text on the left of the nonterminal, once round the cycle.
     let left = |want: Want| -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for step in cycle {
@@ -240,6 +244,7 @@ fn texts(
         }
         Some(text)
     };
+    // The text on its right, from the inside out.
     let right = |want: Want| -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for step in cycle.iter().rev() {
@@ -254,6 +259,7 @@ fn texts(
     let mut texts = Vec::new();
     match left(Want::Shortest) {
         Some(repeated) if !repeated.is_empty() => texts.push((before, repeated)),
+        // The left side may be empty: a text that is not, or else the right side, is repeated.
         Some(_) => {
             let mut inner = before.clone();
             let inner =

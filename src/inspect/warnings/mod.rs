@@ -1,13 +1,13 @@
-//! Warnings: where a grammar is ambiguous, or otherwise written, in a way that costs.
+//! Warnings about grammars that cost more than they need, such as ambiguous ones.
 //!
-//! Two searches over the lowered grammar, each of which proposes texts and runs them to see what they cost:
-//! [`growth`] finds recursion that makes every repetition dearer than the last, [`overlap`] finds neighbours that
-//! share a text of any length and so keep several threads alive.
+//! Two searches over the lowered grammar propose texts, and run them to see what they cost: [`growth`] finds
+//! recursion that makes every repetition costlier than the last, [`overlap`] finds neighbours that share a
+//! text of any length and so keep several threads alive.
 //!
-//! What is warned of is true: a text is named that shows it. What is missed: growth that only texts show that are
-//! longer than the shortest ones, or that mix several ways round; what comes only after tens of repetitions; and in very
-//! large grammars whatever lies beyond the bounds of the searches. Ambiguity that costs nothing, such as cycles and
-//! empty rules, is not warned of.
+//! Every warning is true: it names a text that shows it. Some growth is missed: if only longer texts than the
+//! shortest show it, or texts that mix several cycles; if it begins after tens of repetitions; and in very
+//! large grammars whatever lies beyond the bounds of the searches. Ambiguity that costs nothing, such as
+//! cycles and empty rules, gets no warning.
 
 mod growth;
 mod overlap;
@@ -25,21 +25,21 @@ use self::{
 use super::marks::Marks;
 use crate::{compile::CompiledGrammar, grammar::Span, ids::RuleId, lower::Lowered};
 
-/// What is wrong with a grammar's cost.
+/// The kind of a costly place in a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// A rule begins and ends with itself, so a text of many parts can be grouped in very many ways, and all of them are
-    /// followed: the cost of a step grows with the text.
+    /// A rule begins and ends with itself, so a text of many parts can be grouped in very many ways, all of
+    /// which are followed: the cost of a step grows with the text.
     Ambiguous,
-    /// A rule ends with itself by way of others, so each end of it ends all that are open: the cost of a step grows with
-    /// the text.
+    /// A rule ends with itself by way of others, so each end of it ends all that are open: the cost of a step
+    /// grows with the text.
     RightRecursion,
-    /// A rule inside itself can be told from what is around it only later, so that more and more ways to read the text
-    /// are followed: the cost of a step grows with the text.
+    /// A rule inside itself can be distinguished from its surroundings only later, so that more and more ways
+    /// to read the text are followed: the cost of a step grows with the text.
     Undecided,
-    /// Two neighbours can share a text of any length, so that it is followed for each place where the one may have ended and
-    /// the other begun. The cost does not grow with the text.
+    /// Two neighbours can share a text of any length, which is followed for each place where the one may have
+    /// ended and the other begun. The cost does not grow with the text.
     Overlap,
 }
 
@@ -51,32 +51,32 @@ impl WarningKind {
     }
 }
 
-/// A place where a grammar costs more than it need. `Display` says what is wrong, on which text it shows, and how to
-/// write it instead.
+/// A place where a grammar costs more than it need. `Display` says what is wrong, on which text it shows, and
+/// how to write it instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// What is wrong.
+    /// The kind of the fault.
     pub kind: WarningKind,
     /// The rule it is in.
     pub rule: RuleId,
     /// The rule's name.
     pub rule_name: String,
-    /// Where in the grammar text: the rule or, for a part of it, the part.
+    /// The place in the grammar text: the rule or, for a part of it, the part.
     pub span: Span,
-    /// Other rules, or parts of them, that have to do with it, by name.
+    /// Names of other rules, or parts of them, that take part in it.
     pub others: Vec<String>,
-    /// What is wrong, in a sentence.
+    /// A sentence that says what is wrong.
     pub message: String,
-    /// How to write it instead, in a sentence.
+    /// A sentence that says how to write it instead.
     pub hint: String,
-    /// A text after which it shows.
+    /// The text after which it shows.
     pub before: Vec<u8>,
-    /// What is repeated after that text.
+    /// The text that is repeated after that.
     pub repeated: Vec<u8>,
-    /// Parser items and threads for one repetition, after some repetitions.
+    /// Parser items and threads of one repetition, after some repetitions.
     pub early_cost: u64,
-    /// The same after many repetitions.
+    /// Parser items and threads of one repetition, after many repetitions.
     pub late_cost: u64,
     /// The most threads at once.
     pub threads: usize,
@@ -88,17 +88,18 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Names of other rules in a message.
+/// Number of other rules named in a message.
 const MOST_NAMES: usize = 5;
-/// Bytes of an example in a message.
+/// Length of an example in a message, in bytes.
 const EXAMPLE_BYTES: usize = 40;
 
 impl CompiledGrammar {
-    /// Where the grammar costs more than it need, the grave ones first. Empty for most grammars.
+    /// Finds the places where the grammar costs more than it need, the grave ones first. Empty for most
+    /// grammars.
     ///
-    /// Runs made-up texts on machines of its own; what sessions have found out is neither used nor changed. Takes about as
-    /// long as compiling, up to some tenths of a second on large grammars. What is found, and what is not, is said of
-    /// [`inspect`](crate::inspect).
+    /// Runs made-up texts on machines of its own; sessions are neither used nor changed. Takes about as long
+    /// as compiling, up to some tenths of a second on large grammars. [`inspect`](crate::inspect) says what
+    /// is found, and what is not.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let program = self.program();
@@ -111,7 +112,8 @@ impl CompiledGrammar {
             .collect();
         for overlap in overlap::find(lowered, &yields, &mut runner) {
             let warning = overlapping(lowered, &overlap);
-            // Recursion that makes an overlap grow was named already, and one growing overlap of a rule is enough.
+            // Recursion that makes an overlap grow was named already, and one growing overlap of a rule is
+            // enough.
             let known = |other: &Warning| other.kind.is_grave() && other.rule == warning.rule;
             if !(warning.kind.is_grave() && warnings.iter().any(known)) {
                 warnings.push(warning);
@@ -122,6 +124,7 @@ impl CompiledGrammar {
     }
 }
 
+/// Describes recursion whose repetitions cost more and more.
 fn grown(lowered: &Lowered, growth: &Growth) -> Warning {
     let mut rules: Vec<RuleId> = growth.members.iter().map(|&member| lowered.rule_of(member)).collect();
     rules.sort_unstable();
@@ -173,6 +176,7 @@ fn grown(lowered: &Lowered, growth: &Growth) -> Warning {
     }
 }
 
+/// Describes an ambiguous boundary of a symbol and what may follow it.
 fn overlapping(lowered: &Lowered, overlap: &Overlap) -> Warning {
     let rule = lowered.rule_of(overlap.nonterminal);
     let rule_name = lowered.provenance.rules[rule.index()].name.clone();
@@ -209,7 +213,7 @@ fn overlapping(lowered: &Lowered, overlap: &Overlap) -> Warning {
     }
 }
 
-/// What repetitions cost that cost more and more.
+/// Describes the costs of repetitions that cost more and more.
 fn costs(before: &[u8], repeated: &[u8], run: &Run) -> String {
     format!(
         "after {}, a repetition of {} costs {} items and threads, and later {}",
@@ -228,7 +232,7 @@ fn list(names: &[String]) -> String {
     text
 }
 
-/// The end of a text, in quotes.
+/// Quotes the end of a text.
 fn shown(text: &[u8]) -> String {
     let start = text.len().saturating_sub(EXAMPLE_BYTES);
     let dots = if start > 0 { "..." } else { "" };

@@ -1,11 +1,11 @@
-//! Where a terminal can go on for any length while what may follow it has begun: the text can be split between them at
-//! any place, and each way to split it is a thread of its own.
+//! Finds ambiguous boundaries: terminal A can continue after its successor B has started, for any length, so
+//! the text can be split between them at any place, and each split is a thread of its own.
 //!
-//! Symbols that stand next to each other in a production (what is between them may be empty) are held against each
-//! other: the terminals that the first can end with against those that the second can begin with. Two of them overlap
-//! if the first, from a state in which it may end, and the second, from its start, can read the same bytes without end.
-//! Such a text exists, since in a reduced grammar every ending stands next to every beginning; it is run to see
-//! how many threads it makes.
+//! Method: symbols that stand next to each other in a production (what is between them may be empty) are
+//! compared: the terminals that the first can end with and those that the second can begin with. Two
+//! terminals overlap if the first, from a state in which it may end, and the second, from its start, can read
+//! the same bytes without end (a cycle in the product automaton). Such a text exists, since in a reduced
+//! grammar every ending stands next to every beginning; it is run to see how many threads it makes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -19,18 +19,18 @@ use crate::{
     scanner::TerminalDfa,
 };
 
-/// Terminals kept of those that a nonterminal can begin or end with.
+/// Number of terminals kept of those that a nonterminal can begin or end with.
 const MAX_ENDS: usize = 64;
-/// Times that terminals are held against each other.
+/// Number of comparisons of terminals.
 const MAX_PAIRS: usize = 50_000;
-/// Overlaps that are found before any is tried.
+/// Number of overlaps found before any is tried.
 const MAX_CANDIDATES: usize = 2_000;
-/// Texts run for one place in the grammar text: counted repetition makes many overlaps of one.
+/// Number of texts run for one place in the grammar text: counted repetition makes many overlaps of one.
 const MAX_RUNS_OF_A_PLACE: usize = 8;
 
-/// Pairs of states visited for one pair of terminals, and for all.
+/// Number of pairs of states visited for one pair of terminals, and for all.
 const MAX_STATES: [usize; 2] = [20_000, 1_000_000];
-/// Places reported.
+/// Number of places reported.
 const MAX_FOUND: usize = 50;
 
 /// A symbol of a production that overlaps with what may follow it.
@@ -42,7 +42,7 @@ pub(super) struct Overlap {
     pub(super) symbol: Slot,
     /// The symbols that it overlaps with.
     pub(super) others: Vec<Slot>,
-    /// A text up to where bytes begin that both read over and over.
+    /// A text up to the bytes that both read over and over.
     pub(super) before: Vec<u8>,
     /// Bytes that both can read over and over.
     pub(super) repeated: Vec<u8>,
@@ -55,7 +55,7 @@ impl Overlap {
     }
 }
 
-/// All overlaps, one for each place in the grammar text of a symbol that what follows it overlaps with.
+/// Finds all overlaps, one for each place in the grammar text of a symbol that overlaps with what follows it.
 pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'_>) -> Vec<Overlap> {
     let mut candidates = candidates(lowered, yields);
     // Short texts say the same as long ones, for less.
@@ -97,7 +97,7 @@ struct Candidate {
     repeated: Vec<u8>,
 }
 
-/// All pairs of neighbours with terminals that overlap.
+/// Lists all pairs of neighbours with terminals that overlap.
 fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
     let cfg = &lowered.cfg;
     let mut search = Search::new(lowered, yields);
@@ -126,13 +126,13 @@ fn is_nullable(cfg: &Cfg, slot: Slot) -> bool {
     matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(symbol))
 }
 
-/// What the search holds on to.
+/// The state of the search.
 struct Search<'s> {
     lowered: &'s Lowered,
     yields: &'s Yields<'s>,
     beginnings: Ends,
     endings: Ends,
-    /// Pairs of terminals that were held against each other.
+    /// Results of the pairs of terminals compared so far.
     known: HashMap<(TerminalId, TerminalId), Option<Shared>>,
     pairs: usize,
     states: usize,
@@ -140,6 +140,7 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
+    /// Prepares a search with full budgets.
     fn new(lowered: &'s Lowered, yields: &'s Yields<'s>) -> Self {
         let goes_on: Vec<bool> = lowered.scanner.dfas().iter().map(|dfa| !dfa.is_finite()).collect();
         Self {
@@ -154,7 +155,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Holds a symbol against one that may follow it.
+    /// Compares a symbol with one that may follow it.
     fn hold(&mut self, here: Occurrence, other: Slot) {
         let endings = self.endings.of(here.symbol).to_vec();
         let beginnings = self.beginnings.of(other).to_vec();
@@ -186,7 +187,7 @@ impl<'s> Search<'s> {
         found
     }
 
-    /// A text up to where both begin to read the same over and over. `None` if it is too long.
+    /// Returns a text up to where both begin to read the same over and over. `None` if it is too long.
     fn text_before(&self, here: Occurrence, terminal: TerminalId, shared: &Shared) -> Option<Vec<u8>> {
         let (lowered, yields) = (self.lowered, self.yields);
         let cfg = &lowered.cfg;
@@ -204,12 +205,13 @@ impl<'s> Search<'s> {
 #[derive(Debug, Clone, Copy)]
 struct Occurrence {
     first: Dot,
-    /// Symbols before it.
+    /// Number of symbols before it.
     at: usize,
     symbol: Slot,
 }
 
-/// The terminals of unbounded length that each nonterminal can begin with, or end with; some of them, if there are many.
+/// Terminals of unbounded length that each nonterminal can begin with, or end with; some of them, if there
+/// are many.
 struct Ends {
     of_nonterminal: Vec<Vec<TerminalId>>,
     single: Vec<Vec<TerminalId>>,
@@ -217,13 +219,14 @@ struct Ends {
 }
 
 impl Ends {
+    /// Computes the sets by a worklist. A production counts up to its first symbol that cannot be empty.
     fn new(cfg: &Cfg, goes_on: &[bool], from_right: bool) -> Self {
         let single = (0..)
             .zip(goes_on)
             .map(|(number, &goes_on)| if goes_on { vec![TerminalId::new(number)] } else { Vec::new() })
             .collect();
         let mut ends = Self { of_nonterminal: vec![Vec::new(); cfg.nonterminal_count()], single, from_right };
-        // Who has to be looked at again when a nonterminal has got more.
+        // The rows to look at again when the set of a nonterminal has grown.
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); cfg.nonterminal_count()];
         let mut rows: Vec<(usize, Vec<Slot>)> = Vec::new();
         let mut start = Cfg::START;
@@ -273,7 +276,7 @@ impl Ends {
         }
     }
 
-    /// A text of `slot` up to where `terminal` begins, at the end of it.
+    /// Appends a text of `slot` up to where `terminal` begins, at the end of it.
     fn text_before(
         &self,
         cfg: &Cfg,
@@ -317,8 +320,8 @@ impl Ends {
     }
 }
 
-/// How two terminals overlap: the state in which the first may end, bytes that both read from there, and bytes that both
-/// read over and over after that.
+/// The overlap of two terminals: the state in which the first may end, bytes that both read from there, and
+/// bytes that both read over and over after that.
 #[derive(Debug, Clone)]
 struct Shared {
     from: u32,
@@ -382,7 +385,7 @@ fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<
     Some(Shared { from: nodes[start].0, lead: text, repeated })
 }
 
-/// The nodes from which one can go on without end: what is left when dead ends are taken away.
+/// Marks the nodes from which a path can go on without end, by removing dead ends.
 fn with_endless_ways(edges: &[Vec<(usize, u8)>]) -> Vec<bool> {
     let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
     let mut outgoing: Vec<usize> = edges.iter().map(Vec::len).collect();

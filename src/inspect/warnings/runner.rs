@@ -9,23 +9,24 @@ use crate::{
     limits::Work,
 };
 
-/// Repetitions after which what does not grow is given up, and those after which what does is believed.
+/// Numbers of repetitions after which constant costs end the run, and after which growth is believed.
 const ROUNDS: [usize; 2] = [16, 64];
-/// Bytes that all runs together step over. About 0.1 us each, and what the parser does.
+/// Number of bytes that all runs together step over. About 0.1 us each, and the parser's work.
 const MAX_BYTES: usize = 200_000;
-/// Items that all runs together, and one of them, let the parser handle. About 0.1 us each.
+/// Numbers of items that all runs together, and one of them, let the parser handle. About 0.1 us each.
 const MAX_WORK: [u64; 2] = [3_000_000, 300_000];
-/// Work of one run, in the units of a step's: in case a single repetition goes far past what a run may cost.
+/// Work of one run, in the units of a step's: a bound for a single repetition that goes far past what a run
+/// may cost.
 const MAX_UNITS: usize = 5_000_000;
-/// How much more one of the last repetitions must cost than one of the second quarter, in threads and items.
+/// Least growth of a repetition's cost between the second and the last quarter, in threads and items.
 const LEAST_GROWTH: u64 = 8;
 
-/// What repetitions came to.
+/// The outcome of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A state came back: from then on they cost lookups only.
+    /// A state came back: further repetitions cost lookups only.
     Rest,
-    /// They cost about the same each, or more and more slowly.
+    /// Repetitions cost about the same each, or more and more slowly.
     Steady,
     /// Each costs more than the last.
     Grows,
@@ -37,7 +38,7 @@ pub(super) struct Run {
     pub(super) verdict: Verdict,
     /// Items and threads of one repetition, in the second and the last quarter.
     pub(super) cost: (u64, u64),
-    /// Most threads after a repetition.
+    /// Greatest number of threads after a repetition.
     pub(super) threads: usize,
 }
 
@@ -54,8 +55,8 @@ impl<'g> Runner<'g> {
         Self { program, bytes: MAX_BYTES, work: MAX_WORK[0] }
     }
 
-    /// Repeats a text after another. `None` if these texts are too long, or cannot follow, or the budget ends before
-    /// anything can be said.
+    /// Repeats a text after another. `None` if these texts are too long, or cannot follow, or the budget ends
+    /// before anything is known.
     pub(super) fn run(&mut self, before: &[u8], repeated: &[u8]) -> Option<Run> {
         if before.len() + repeated.len() * ROUNDS[1] > MAX_TEXT * 4 || self.work == 0 {
             return None;
@@ -122,7 +123,8 @@ fn grows(costs: &[u64]) -> bool {
     let sum = |n: usize| costs[n * quarter..(n + 1) * quarter].iter().sum::<u64>();
     let (second, third, fourth) = (sum(1), sum(2), sum(3));
     let length = u64::try_from(quarter).unwrap_or(1);
-    // In proportion to the repetitions between the quarters, so that few rounds need not grow as much as many.
+    // In proportion to the repetitions between the quarters, so that few rounds need not grow as much as
+    // many.
     let least = LEAST_GROWTH * length * u64::try_from(costs.len()).unwrap_or(0)
         / u64::try_from(ROUNDS[1]).unwrap_or(1);
     fourth > third && third > second && fourth - second >= least && 2 * (fourth - third) >= third - second

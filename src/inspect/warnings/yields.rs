@@ -1,4 +1,4 @@
-//! Shortest texts: of terminals, of nonterminals, and of what comes before a nonterminal in a sentence.
+//! Shortest texts: of terminals, of nonterminals, and before a nonterminal in a sentence.
 
 use std::{
     cmp::Reverse,
@@ -11,10 +11,10 @@ use crate::{
     scanner::TerminalDfa,
 };
 
-/// Texts longer than this are not made, in bytes.
+/// Length beyond which texts are not made, in bytes.
 pub(super) const MAX_TEXT: usize = 4_096;
 
-/// Which of a symbol's texts is wanted.
+/// The text of a symbol that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     /// The shortest.
@@ -28,16 +28,19 @@ pub(super) enum Want {
 pub(super) struct Yields<'g> {
     lowered: &'g Lowered,
     terminals: Vec<Vec<u8>>,
-    /// By nonterminal: length of the shortest text, and the production it is of.
+    /// Length of each nonterminal's shortest text, and its production.
     shortest: Vec<(u64, Dot)>,
-    /// The same without the empty text; with the place of the symbol that must not be empty, where all may be.
+    /// Length of each nonterminal's shortest non-empty text, its production, and the dot before the symbol
+    /// that must not be empty, if all may be.
     not_empty: Vec<(u64, Dot, Option<Dot>)>,
-    /// By nonterminal: the occurrence of it with the least text before, as first dot of the production and dot before it.
+    /// Occurrence of each nonterminal with the least text before it: first dot of the production, and dot
+    /// before it.
     context: Vec<Option<(Dot, Dot)>>,
 }
 
 impl<'g> Yields<'g> {
-    /// `O(n log n)` for `n` symbols in productions, and linear in the terminals' states.
+    /// Computes all lengths. `O(n log n)` for `n` symbols in productions, and linear in the terminals'
+    /// states.
     pub(super) fn new(lowered: &'g Lowered) -> Self {
         let dfas = lowered.scanner.dfas();
         let terminals: Vec<Vec<u8>> =
@@ -54,6 +57,7 @@ impl<'g> Yields<'g> {
     /// Appends the wanted text of a symbol. `None` if it is too long.
     pub(super) fn push(&self, slot: Slot, want: Want, text: &mut Vec<u8>) -> Option<()> {
         let cfg = &self.lowered.cfg;
+        // A stack instead of recursion, since grammars can be deep.
         let mut open = vec![(slot, want)];
         while let Some((slot, want)) = open.pop() {
             let nonterminal = match slot {
@@ -74,6 +78,7 @@ impl<'g> Yields<'g> {
                 open[start..].reverse();
                 continue;
             }
+            // `not_empty` has another production than `shortest`, and maybe a symbol that must not be empty.
             let (first, special) = match want {
                 Want::NotEmpty if length == 0 && self.not_empty[nonterminal].0 != NEVER => {
                     let (_, first, special) = self.not_empty[nonterminal];
@@ -97,7 +102,7 @@ impl<'g> Yields<'g> {
         Some(())
     }
 
-    /// The symbols of the shortest text of a list in any order.
+    /// Returns the symbols of the shortest text of a list in any order.
     fn shortest_list(&self, list: &List) -> impl Iterator<Item = Slot> {
         let separator = self.lowered.cfg.slot(list.between);
         let length = match separator {
@@ -121,7 +126,7 @@ impl<'g> Yields<'g> {
         Some(())
     }
 
-    /// A shortest text after which `nonterminal` may begin.
+    /// Returns a shortest text after which `nonterminal` may begin.
     pub(super) fn before(&self, nonterminal: NonterminalId) -> Option<Vec<u8>> {
         let mut path = Vec::new();
         let mut at = nonterminal;
@@ -140,8 +145,8 @@ impl<'g> Yields<'g> {
     }
 }
 
-/// The shortest text that is not empty of each nonterminal: for those with the empty text, one symbol of a production
-/// of nothing but such must have one.
+/// Finds the shortest non-empty text of each nonterminal: if a production's symbols may all be empty, one of
+/// them must not be.
 fn not_empty(
     cfg: &Cfg,
     terminals: &[u64],
@@ -180,7 +185,7 @@ fn not_empty(
     found
 }
 
-/// For each nonterminal the occurrence with the least text before it, counted from the start (Dijkstra).
+/// Finds the occurrence of each nonterminal with the least text before it, counted from the start (Dijkstra).
 fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option<(Dot, Dot)>> {
     let mut via = vec![None; cfg.nonterminal_count()];
     let mut done = vec![false; cfg.nonterminal_count()];
@@ -212,7 +217,7 @@ fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option
     via
 }
 
-/// A shortest text that leads from `state` to the end, in letters that are easy to read where there is a choice.
+/// Returns a shortest text from `state` to the end, in letters that are easy to read if there is a choice.
 fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
     match (dfa.measured(), dfa.spelled()) {
         (Some((measured, _)), _) if state == 0 => Some(measured.shortest()),
@@ -221,7 +226,7 @@ fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// A shortest text, not empty, that leads from `from` to a state that is `wanted`.
+/// Returns a shortest non-empty text that leads from `from` to a state that is `wanted`.
 pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -> Option<Vec<u8>> {
     let bytes = representatives(dfa.classes());
     let mut came: Vec<Option<(u32, u8)>> = vec![None; dfa.len()];
@@ -239,6 +244,7 @@ pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -
     None
 }
 
+/// Returns the bytes by which the search came to `to`.
 fn back(came: &[Option<(u32, u8)>], from: u32, to: u32) -> Vec<u8> {
     let mut text = Vec::new();
     let mut at = to;
@@ -253,7 +259,7 @@ fn back(came: &[Option<(u32, u8)>], from: u32, to: u32) -> Vec<u8> {
     text
 }
 
-/// A byte of each class, easy ones first: letters, digits, then other ASCII.
+/// Lists a byte of each class, easy ones first: letters, digits, then other ASCII.
 pub(super) fn representatives(classes: &[u8; 256]) -> Vec<u8> {
     let order = (b'a'..=b'z').chain(b'0'..=b'9').chain(b' '..=b'~').chain(0..=u8::MAX);
     let mut seen = [false; 256];
@@ -267,7 +273,7 @@ mod tests {
     use super::*;
     use crate::{Grammar, Limits, Syntax, Terminals, lower::lower};
 
-    /// Shortest text, shortest that is not empty, and shortest text before, of a rule.
+    /// Returns the shortest text, the shortest non-empty one, and the shortest text before a rule.
     fn texts(grammar: &str, rule: &str) -> [String; 3] {
         let limits = Limits { fold_states: 0, ..Limits::default() };
         let lowered =

@@ -26,8 +26,8 @@ impl MemoryEstimate {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
     }
 
-    /// The need of a model whose weights take `weights` bytes, with a context of `context` tokens and room for
-    /// `tokens` in all, whose keys and values are kept as `kv`.
+    /// The need of a model whose weights take `weights` bytes, with a context of `context` tokens and room
+    /// for `tokens` in all, whose keys and values are kept as `kv`.
     pub(super) fn new(config: &Config, kv: KvFormat, context: usize, tokens: usize, weights: u64) -> Self {
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let bytes = |size: usize, factors: &[usize]| {

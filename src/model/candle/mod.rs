@@ -84,9 +84,9 @@ pub struct LoadOptions {
     /// Tokens to make room for. Default: as many as the model was made for, at most 4096. The cache is
     /// allocated at once; see [`CandleModel::estimate`].
     pub context: Option<usize>,
-    /// Tokens that all sequences of a [`CandleBatch`] hold at once, at most: memory for more is not asked for,
-    /// and memory that they took beyond is given back once a sequence is empty. At least the context of one.
-    /// Default: the context of each.
+    /// Tokens that all sequences of a [`CandleBatch`] hold at once, at most: memory for more is not asked
+    /// for, and memory that they took beyond is given back once a sequence is empty. At least the context
+    /// of one. Default: the context of each.
     pub tokens: Option<usize>,
     /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
     pub memory_limit: Option<u64>,

@@ -1,38 +1,39 @@
-//! What a pass over n tokens costs, as measured.
+//! The measured cost of passes, by their number of tokens.
 //!
-//! Clocks decide here how long a draft is, and with that only the time a text takes, never the text.
+//! Clocks decide here how long a draft is, and so only the time that a text takes, never the text.
 
-/// Most tokens of one pass that are told apart.
+/// Greatest number of tokens of a pass with a cost of its own.
 const MOST: usize = 65;
-/// Passes over as many tokens that are looked back on.
+/// Number of passes over the same number of tokens that are remembered.
 const MEMORY: usize = 15;
-/// Passes that the first of them counts for: more than it takes to find out that the machine's pace has
-/// changed, see [`PassCost`](super::PassCost).
+/// Weight of the first pass: more than the passes it takes to find out that the machine's pace has changed,
+/// see [`PassCost`](super::PassCost).
 const FIRST: usize = 5;
 
-/// Seconds of a pass over n tokens.
+/// Seconds of a pass over n tokens: L1 isotonic regression (pool adjacent violators) over the last passes,
+/// with linear interpolation between measurements.
 ///
-/// Whatever disturbs a pass makes it longer, now and then several times as long, so means say little. And a
-/// pass over more tokens is no cheaper. So this is the rising curve that is nearest to the last passes, by
-/// the sum of absolute differences: medians, those of neighbours taken together where they would fall.
-/// Straight lines lie between measurements.
+/// Disturbances only make a pass longer, now and then several times as long, so medians are used, not means.
+/// And a pass over more tokens is no cheaper, so the curve rises: neighbours whose medians would fall are
+/// pooled.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CostCurve {
-    /// For each number of tokens from 1 on.
+    /// The last passes over each number of tokens from 1 on.
     passes: Vec<Passes>,
     /// The curve at numbers of tokens that were measured, ascending in both.
     points: Vec<(usize, f64)>,
 }
 
-/// The last passes over as many tokens.
+/// The last passes over the same number of tokens.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Passes {
     seconds: Vec<f64>,
-    /// The oldest of them, if there are as many as can be.
+    /// Index of the oldest one, once the list is full.
     oldest: usize,
 }
 
 impl Passes {
+    /// Adds a pass, in place of the oldest one if all places are taken. The first one counts `FIRST` times.
     fn add(&mut self, seconds: f64) {
         if self.seconds.is_empty() {
             self.seconds = vec![seconds; FIRST];
@@ -45,7 +46,7 @@ impl Passes {
     }
 }
 
-/// Neighbouring numbers of tokens, up to this one, that cost the same.
+/// A pooled block: neighbouring numbers of tokens, up to `last`, with the same cost.
 struct Level {
     last: usize,
     seconds: Vec<f64>,
@@ -53,8 +54,8 @@ struct Level {
 }
 
 impl Level {
-    /// The level of these passes. Of two in the middle the shorter counts: the longer one may have been
-    /// disturbed.
+    /// Creates a block of these passes. If two are in the middle the shorter one is the median: the longer
+    /// one may have been disturbed.
     fn new(last: usize, mut seconds: Vec<f64>) -> Self {
         seconds.sort_unstable_by(f64::total_cmp);
         let median = seconds[(seconds.len() - 1) / 2];
@@ -73,7 +74,7 @@ impl CostCurve {
     /// kernels that take six or eight rows at a time begin another round.
     pub(super) const PROBES: [usize; 9] = [1, 2, 4, 6, 7, 8, 9, 12, 16];
 
-    /// Notes that a pass over `tokens` took so long. Sorts the passes that are looked back on, a few hundred.
+    /// Adds a measurement of a pass over `tokens`. Sorts the remembered passes, a few hundred.
     pub(super) fn observe(&mut self, tokens: usize, seconds: f64) {
         let Some(passes) = tokens.checked_sub(1).and_then(|at| self.passes.get_mut(at)) else { return };
         if !(seconds.is_finite() && seconds >= 0.0) {
@@ -83,7 +84,7 @@ impl CostCurve {
         self.fit();
     }
 
-    /// Works out the curve.
+    /// Fits the curve: pools adjacent violators.
     fn fit(&mut self) {
         let mut levels: Vec<Level> = Vec::new();
         self.points.clear();
@@ -104,18 +105,18 @@ impl CostCurve {
         }
     }
 
-    /// Was nothing measured?
+    /// Is there no measurement?
     pub(super) fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
-    /// Has a pass over so many tokens been measured?
+    /// Has a pass over this number of tokens been measured?
     pub(super) fn is_measured(&self, tokens: usize) -> bool {
         self.points.binary_search_by_key(&tokens, |point| point.0).is_ok()
     }
 
-    /// Seconds of a pass over `tokens`. Without measurements each token costs a tenth
-    /// of the first.
+    /// Returns the seconds of a pass over `tokens`. Without measurements each token costs a tenth of the
+    /// first.
     pub(super) fn seconds(&self, tokens: usize) -> f64 {
         let tokens = tokens.max(1);
         let next = self.points.partition_point(|point| point.0 < tokens);

@@ -1,10 +1,10 @@
-//! How long drafts should be, by what passes cost and what drafts have gained: the draft controller.
+//! The draft controller: how long drafts should be, by the cost of passes and the gain of drafts so far.
 //!
-//! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the
-//! estimated acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time
-//! it costs, at the pace that the run has otherwise. Where nothing is worth it there is no draft, and the run
-//! is the plain one; where drafts do not even gain what guessing and learning take, nothing is guessed and
-//! learnt either, for a while.
+//! A pass over n tokens costs less than n passes, but more than one. With the measured cost curve and the
+//! estimated acceptance of each guess, a draft continues while the tokens it gains are worth more than the
+//! time it costs, at the present pace of the run. If nothing pays there is no draft, and the run is the plain
+//! one; if drafts do not even gain the time for guessing and learning, both pause for a while (exponential
+//! back-off).
 //!
 //! Each part was measured beside the whole without it (`experiments/ablation`).
 
@@ -19,12 +19,12 @@ pub(crate) use worth::{Cut, Offered, Speedup, Worth, count};
 use super::{draft::Draft, median::Median};
 use rest::Rest;
 
-/// What one drafter knows of its passes and drafts, and decides by it.
+/// The controller of one drafter, with its account of passes and drafts.
 #[derive(Debug, Default)]
 pub(super) struct DraftPlanner {
     cost: PassCost,
     account: Account,
-    /// The pass noted last, if it is not accounted for.
+    /// The pass recorded last, if it is not accounted for.
     passed: Option<Pass>,
     effort: Effort,
     rest: Rest,
@@ -34,96 +34,97 @@ pub(super) struct DraftPlanner {
 #[derive(Debug)]
 pub(super) struct Growth<'a> {
     worth: &'a Worth<'a>,
-    /// What the pass is over, the draft included.
+    /// The pass, with the draft included.
     pass: Pass,
-    /// How likely all of it is right.
+    /// Probability that all of it is right.
     reached: f64,
-    /// What it is worth, and was at best, in tokens.
+    /// Net value of the draft in tokens, now and at its best.
     now: f64,
     most: f64,
     offered: Vec<Offered>,
 }
 
-/// The time that drafting takes beside the pass: running medians of guessing and learning, where the caller
+/// The time that drafting takes besides the pass: running medians of guessing and learning, if the caller
 /// measures them.
 #[derive(Debug, Default)]
 struct Effort {
-    /// Guesses for the last draft, and tokens learnt from since then.
+    /// Numbers of guesses for the last draft, and of tokens learnt from since then.
     guesses: usize,
     learnt: usize,
-    /// Seconds of each.
+    /// Seconds of a guess, and of learning from a token.
     guess: Option<Median>,
     learning: Option<Median>,
-    /// Passes since the last guess for which there could have been one.
+    /// Number of passes since the last guess in which there could have been one.
     idle: usize,
 }
 
-/// Running sums over the last passes.
+/// Exponentially decaying sums over the last passes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Account {
     tokens: f64,
     seconds: f64,
-    /// Draft tokens that were right, and how many should have been by their acceptance.
+    /// Numbers of draft tokens that were right, and that should have been by their acceptance.
     right: f64,
     expected: f64,
 }
 
 impl DraftPlanner {
-    /// Sets what passes are thought to cost.
+    /// Sets the expected cost of passes.
     pub(super) fn set_cost(&mut self, cost: PassCost) {
         self.cost = cost;
     }
 
-    /// What passes cost.
+    /// The cost of passes.
     pub(super) fn cost(&self) -> &PassCost {
         &self.cost
     }
 
-    /// Takes what passes cost, to be [set](Self::set_cost) again.
+    /// Takes the cost of passes, to be [set](Self::set_cost) again.
     pub(super) fn take_cost(&mut self) -> PassCost {
         std::mem::take(&mut self.cost)
     }
 
-    /// Notes the measured time of a pass, in seconds.
+    /// Records the measured time of a pass, in seconds.
     pub(super) fn passed(&mut self, pass: Pass, seconds: f64) {
         self.passed = Some(pass);
         self.cost.observe(pass, seconds);
     }
 
-    /// Notes how long the guesses of the last draft took, in seconds.
+    /// Records the time that the guesses of the last draft took, in seconds.
     pub(super) fn guessed(&mut self, seconds: f64) {
         self.effort.guessed(seconds);
     }
 
-    /// Notes how long it took to learn from a token, in seconds.
+    /// Records the time that it took to learn from a token, in seconds.
     pub(super) fn learnt(&mut self, seconds: f64) {
         self.effort.learnt += 1;
         Effort::add(&mut self.effort.learning, seconds);
     }
 
-    /// Is nothing to be guessed for the next pass, as it has not paid lately?
+    /// Is drafting paused for the next pass, as it has not paid lately?
     pub(super) fn is_resting(&self) -> bool {
         self.rest.is_resting()
     }
 
-    /// Notes a pass for which nothing was guessed, while it [rests](Self::is_resting).
+    /// Records a pass without guesses, while it [rests](Self::is_resting).
     pub(super) fn skip(&mut self) {
         (self.effort.guesses, self.effort.learnt) = (0, 0);
         self.rest.pass();
     }
 
-    /// Notes that another draft begins.
+    /// Starts another draft.
     pub(super) fn begin(&mut self) {
         self.effort.guesses = 0;
     }
 
-    /// The empty draft of a pass that is over `pass` without it.
+    /// Creates the empty draft of a pass that is over `pass` without it.
     pub(super) fn growth<'a>(&self, pass: Pass, worth: &'a Worth<'a>) -> Growth<'a> {
         Growth { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
     }
 
-    /// Is another guess worth its time? `room`: how many more tokens the draft may have. If the last measured
-    /// guesses are [old](Effort::is_stale), one guess is made to measure again. A guess that goes on is counted.
+    /// Is another guess worth its time? `room` is the number of further tokens that the draft may have. If
+    /// the last measured guesses are [old](Effort::is_stale), one guess is made to measure again. A positive
+    /// answer is counted.
     pub(super) fn goes_on(&mut self, growth: &Growth<'_>, room: usize) -> bool {
         let Growth { worth, pass, reached, now, most, .. } = *growth;
         let guess = self.effort.guess() / count(worth.at_once);
@@ -133,36 +134,36 @@ impl DraftPlanner {
         goes_on
     }
 
-    /// By how much acceptance is estimated too low or too high.
+    /// Returns the factor by which acceptance is estimated too low or too high.
     pub(super) fn correction(&self) -> f64 {
         self.account.correction()
     }
 
-    /// Notes that a draft has grown as far as it does.
+    /// Records that a draft has its final length.
     pub(super) fn grown(&mut self) {
         self.effort.idle += usize::from(self.effort.guesses == 0);
     }
 
-    /// Notes what the kept part of a draft should gain, and `plain`, the time of the pass without drafts; both
-    /// in seconds. [`Rest`] weighs them against the time spent on guesses.
+    /// Records the expected gain of the kept part of a draft, and `plain`, the time of the pass without
+    /// drafts; both in seconds. [`Rest`] compares the gain with the time spent on guesses.
     pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &Worth<'_>) {
         if let Some(spent) = self.effort.spent() {
             self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
         }
     }
 
-    /// Tokens a second of passes lately, where one without a draft takes so many seconds; at first those of a
-    /// run without drafts.
+    /// Returns the tokens a second of recent passes, if one without a draft takes `pass` seconds; at first
+    /// those of a run without drafts.
     pub(super) fn pace(&self, pass: f64) -> f64 {
-        /// Passes of one token that are thought to have come before the first.
+        /// Number of passes of one token that count as prior observations.
         const WEIGHT: f64 = 4.0;
         let Account { tokens, seconds, .. } = self.account;
         (tokens + WEIGHT) / (seconds + WEIGHT * pass)
     }
 
-    /// Notes how a draft went. If its pass was [noted](Self::passed), what such passes cost counts in place
-    /// of the seconds: what a draft is to gain is weighed against that, and neither should hang on what
-    /// disturbed a pass.
+    /// Records the outcome of a draft. If its pass was [recorded](Self::passed), the fitted cost of such
+    /// passes replaces the seconds: the expected gain of a draft is compared with it, and neither should
+    /// depend on a disturbed pass.
     pub(super) fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
         let seconds = self.passed.take().map_or(seconds, |pass| self.cost.seconds(pass));
         self.account.add(draft, accepted, seconds);
@@ -170,21 +171,21 @@ impl DraftPlanner {
 }
 
 impl Growth<'_> {
-    /// Chances of being reached below which a token is not worth a guess.
+    /// Probability of being reached below which a token is not worth a guess.
     const LEAST: f64 = 0.03;
 
-    /// Seconds that a guess which is surely right would be worth.
+    /// Returns the seconds that a surely right guess would be worth.
     pub(super) fn seconds(&self) -> f64 {
         self.reached / self.worth.pace * count(self.worth.at_once)
     }
 
-    /// Is a token of this acceptance likely enough to be reached? It is to be [pushed](Self::push) then.
+    /// Is a token of this acceptance likely enough to be reached? If so it must be [pushed](Self::push).
     pub(super) fn reaches(&mut self, acceptance: f64) -> bool {
         self.reached *= acceptance.min(1.0);
         self.reached >= Self::LEAST
     }
 
-    /// Adds the token, behind which the row is wanted whole or not.
+    /// Adds the token; `wide` says whether the row behind it is needed whole.
     pub(super) fn push(&mut self, wide: bool) {
         let offered = Offered { reached: self.reached, wide };
         self.now += self.reached - self.worth.price(self.pass, offered.pass());
@@ -193,17 +194,17 @@ impl Growth<'_> {
         self.offered.push(offered);
     }
 
-    /// Its tokens.
+    /// Returns its tokens.
     pub(super) fn into_offered(self) -> Vec<Offered> {
         self.offered
     }
 }
 
 impl Effort {
-    /// Passes without a guess after which one is made all the same, as those before took too long.
+    /// Number of passes without a guess after which one is made anyway, to measure again.
     const PATIENCE: usize = 4;
 
-    /// Is what guesses took long ago?
+    /// Is the last measurement of guesses old?
     fn is_stale(&self) -> bool {
         self.idle >= Self::PATIENCE
     }
@@ -228,12 +229,12 @@ impl Effort {
         each.map_or(0.0, Median::value)
     }
 
-    /// Seconds that a guess takes.
+    /// Returns the seconds that a guess takes.
     fn guess(&self) -> f64 {
         Self::of(self.guess.as_ref())
     }
 
-    /// What the last draft and the tokens before it took; nothing if nothing was told.
+    /// Returns the seconds that the last draft and the tokens before it took; `None` if nothing was measured.
     fn spent(&mut self) -> Option<f64> {
         let learnt = count(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
         let known = self.guess.is_some() || self.learning.is_some();
@@ -242,14 +243,14 @@ impl Effort {
 }
 
 impl Account {
-    /// What the sums of tokens and seconds keep from one pass to the next: they look back on about 50.
+    /// Decay of the sums of tokens and seconds per pass: a window of about 50.
     const KEEP: f64 = 0.98;
-    /// What the sums about drafts keep from one pass with a draft to the next.
+    /// Decay of the sums about drafts per pass with a draft.
     const KEEP_DRAFTED: f64 = 0.99;
-    /// What they keep where there was none. Then nothing is found out, and what was found out fades slowly,
-    /// so that drafts are tried again, seldom.
+    /// Decay of the same sums per pass without a draft. Such passes say nothing, and old evidence fades
+    /// slowly, so that drafts are tried again, rarely.
     const KEEP_UNKNOWN: f64 = 0.998;
-    /// Draft tokens as expected that are thought to have come before the first.
+    /// Number of draft tokens that count as prior observations, right as expected.
     const WEIGHT: f64 = 5.0;
 
     fn add(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
@@ -260,7 +261,7 @@ impl Account {
         self.right = self.right * keep + count(accepted);
     }
 
-    /// By how much acceptance is estimated too low or too high.
+    /// Returns the factor by which acceptance is estimated too low or too high.
     fn correction(&self) -> f64 {
         ((self.right + Self::WEIGHT) / (self.expected + Self::WEIGHT)).min(1.2)
     }

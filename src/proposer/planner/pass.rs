@@ -1,33 +1,33 @@
-//! What a pass costs whose rows are not all wanted whole.
+//! The cost of a pass whose rows are not all needed whole.
 //!
-//! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may
-//! follow and the model computes only theirs. So a pass costs what its tokens cost, and on top of that what
-//! its whole rows do.
+//! The logits of a row are a large part of a small model's pass, and hardly any work if few tokens may follow
+//! and the model computes only theirs. So the cost of a pass is that of its tokens plus that of its whole
+//! rows.
 
 use super::cost::CostCurve;
 use crate::{proposer::median::Median, vocab::TokenSet};
 
-/// What a pass is over.
+/// The tokens and rows of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Pass {
     /// New tokens.
     pub tokens: usize,
-    /// Rows of which all logits count, or [many](Self::is_wide).
+    /// Number of rows of which all logits are needed, or [many](Self::is_wide).
     pub whole: usize,
 }
 
 impl Pass {
-    /// A pass of which every row is wanted whole.
+    /// Creates a pass of which every row is needed whole.
     #[must_use]
     pub fn whole(tokens: usize) -> Self {
         Self { tokens, whole: tokens }
     }
 
-    /// Are these so many tokens that their row counts as whole?
+    /// Are these enough tokens for their row to count as whole?
     #[must_use]
     pub fn is_wide(set: &TokenSet) -> bool {
-        /// A set of fewer than one token in so many is not wide. They may be far apart, and logits are
-        /// computed sixteen at a time.
+        /// A set is not wide if it has fewer than one token in this many. They may be far apart, and logits
+        /// are computed sixteen at a time.
         const NARROW: usize = 32;
         set.len() * NARROW > set.size()
     }
@@ -36,27 +36,27 @@ impl Pass {
 impl std::ops::Add for Pass {
     type Output = Self;
 
-    /// The pass over both.
+    /// Returns the pass over both.
     fn add(self, other: Self) -> Self {
         Self { tokens: self.tokens + other.tokens, whole: self.whole + other.whole }
     }
 }
 
-/// Seconds of passes, as measured, on a machine as it was when the first were.
+/// Measured seconds of passes, relative to the machine's pace at the start.
 ///
-/// A machine that is shared is now fast and now slow, for many passes, and passes of some sizes may all fall
-/// into slow times. So each pass is compared with what it should have taken; what the last ones have in
-/// common is the machine, and is left out of account.
+/// A shared machine is fast or slow for many passes in turn, and all passes of some size may fall into slow
+/// times. So each pass is divided by its expected time; the median of the last such ratios is the machine's
+/// pace, and is factored out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PassCost {
-    /// Of passes without whole rows, by tokens.
+    /// Cost of passes without whole rows, by tokens.
     tokens: CostCurve,
-    /// What is added, by whole rows.
+    /// Cost added by whole rows, by their number.
     rows: CostCurve,
     pace: Pace,
 }
 
-/// By how many times passes take longer at present than they did at first: of the last whose cost was known.
+/// The machine's pace: by what factor passes take longer now than at first (a running median).
 #[derive(Debug, Clone, PartialEq)]
 struct Pace(Median);
 
@@ -75,7 +75,7 @@ impl Pace {
 }
 
 impl PassCost {
-    /// Notes that a pass took so long.
+    /// Adds a measured time of a pass.
     pub fn observe(&mut self, pass: Pass, seconds: f64) {
         let Pass { tokens, whole } = pass;
         if self.is_measured(pass) {
@@ -104,21 +104,21 @@ impl PassCost {
             && (whole == 0 || self.rows.is_empty() || self.rows.is_measured(whole))
     }
 
-    /// Seconds of a pass.
+    /// Returns the seconds of a pass.
     #[must_use]
     pub fn seconds(&self, pass: Pass) -> f64 {
         let rows = if pass.whole == 0 || self.rows.is_empty() { 0.0 } else { self.rows.seconds(pass.whole) };
         self.tokens.seconds(pass.tokens) + rows
     }
 
-    /// How many times the cost of a pass of one token, whose row is whole, a pass costs.
+    /// Returns the cost of a pass relative to that of a pass of one token with a whole row.
     #[must_use]
     pub fn relative(&self, pass: Pass) -> f64 {
         self.seconds(pass) / self.seconds(Pass::whole(1)).max(1e-9)
     }
 
-    /// Passes worth a measurement before the first draft, in this order. `ahead`: are there passes with rows
-    /// that are not wanted whole?
+    /// Lists passes worth a measurement before the first draft, in this order. `ahead` says whether there are
+    /// passes with rows that are not needed whole.
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         let missing = |curve: &CostCurve| {

@@ -1,21 +1,21 @@
-//! When not to draft at all: where what drafts gain is not worth what guessing and learning cost.
+//! Exponential back-off: pauses drafting for 4 to 64 passes when its measured gain does not cover its cost.
 
-/// Passes for which nothing is guessed, as what drafts gained before was not worth it.
+/// The state of the back-off.
 ///
-/// A rest is twice as long as the one before it, up to a bound: where drafts never pay, hardly anything is
-/// tried any more; where they begin to, that is found out soon after.
+/// Each pause is twice as long as the one before it, up to a bound: if drafts never pay, hardly anything is
+/// tried any more; if they begin to, that is found out soon after.
 #[derive(Debug, Clone)]
 pub(super) struct Rest {
-    /// Sums over the last passes, in seconds: what drafts should have gained, what it took to guess and to
-    /// learn, and what the passes took that there would have been without drafts.
+    /// Decaying sums over the last passes, in seconds: the expected gain of drafts, the time for guessing and
+    /// learning, and the time that the passes would have taken without drafts.
     gained: f64,
     spent: f64,
     passes: f64,
-    /// Passes to be tried before it is judged whether they were worth it.
+    /// Number of passes to be tried before drafts are judged.
     trial: usize,
-    /// Passes that are yet to be rested.
+    /// Number of passes left of this pause.
     left: usize,
-    /// How long the next rest is.
+    /// Length of the next pause.
     next: usize,
 }
 
@@ -26,31 +26,31 @@ impl Default for Rest {
 }
 
 impl Rest {
-    /// Passes of a rest, at first and at most.
+    /// Length of a pause, at first and at most.
     const SHORTEST: usize = 4;
     pub(super) const LONGEST: usize = 64;
-    /// Passes before the first rest at the earliest, and between rests.
+    /// Least number of passes before the first pause, and between pauses.
     const FIRST_TRIAL: usize = 4;
     const TRIAL: usize = 2;
-    /// What the sums keep from one pass to the next: they look back on about 20.
+    /// Decay of the sums per pass: a window of about 20.
     const KEEP: f64 = 0.95;
-    /// The part of a pass that drafts must gain, beyond what they cost, to be worth the trouble; and the part
-    /// that makes the next rest a short one again.
+    /// Shares of a pass: drafts must gain the first beyond their cost to be worth the trouble; the second
+    /// makes the next pause a short one again.
     const WORTH: f64 = 0.02;
     const CLEAR: f64 = 0.05;
 
-    /// Is there to be no draft?
+    /// Is drafting paused?
     pub(super) fn is_resting(&self) -> bool {
         self.left > 0
     }
 
-    /// A pass goes by.
+    /// Counts a pass of the pause.
     pub(super) fn pass(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Notes what a draft, of whatever length, should gain, what it took to guess and learn, and what the
-    /// pass would have taken without it, in seconds.
+    /// Records, in seconds, the expected gain of a draft of any length, the time for guessing and learning,
+    /// and the time of the pass without it.
     pub(super) fn note(&mut self, gained: f64, spent: f64, pass: f64) {
         self.gained = Self::KEEP * self.gained + gained;
         self.spent = Self::KEEP * self.spent + spent;
@@ -73,7 +73,7 @@ impl Rest {
 mod tests {
     use super::*;
 
-    /// In which passes there is a draft, if drafts gain so much in each and take so much.
+    /// Lists the passes that have a draft, if drafts gain and cost these times in each.
     fn awake(rest: &mut Rest, passes: usize, gained: f64, spent: f64) -> Vec<bool> {
         let pass = |_| {
             let awake = !rest.is_resting();

@@ -1,42 +1,41 @@
-//! How much of what could be drafted a pass should hold: the tokens that are worth more than what they add to
-//! its cost.
+//! Budget of drafts: keeps the drafted tokens that are worth more than they add to the cost of the pass.
 //!
-//! A token that is drafted comes with the probability that it and all before it are right. What it costs
-//! hangs on what else the pass is over: kernels take several rows at a time, so that one token may be dear
-//! and the next ones free. So all drafts of a pass are cut together.
+//! A drafted token has a probability that it and all before it are right. Its cost depends on what else the
+//! pass is over: kernels take several rows at a time, so that one token may be expensive and the next ones
+//! free. So all drafts of a pass are cut together.
 
 use super::pass::{Pass, PassCost};
 
 /// A token that could be drafted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Offered {
-    /// How likely it and all before it are right.
+    /// Probability that it and all before it are right.
     pub(crate) reached: f64,
-    /// Will the row behind it be wanted whole?
+    /// Will the row behind it be needed whole?
     pub(crate) wide: bool,
 }
 
 impl Offered {
-    /// What it adds to a pass.
+    /// The token's part of a pass.
     pub(super) fn pass(self) -> Pass {
         Pass { tokens: 1, whole: usize::from(self.wide) }
     }
 }
 
-/// What the tokens of a pass are weighed by.
+/// The prices by which tokens of a pass are valued.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Worth<'a> {
-    /// What passes cost.
+    /// The cost of passes.
     pub(crate) cost: &'a PassCost,
-    /// Tokens a second, of all that share the pass.
+    /// Tokens a second of all sequences that share the pass.
     pub(crate) pace: f64,
-    /// How many sequences share it.
+    /// Number of sequences that share the pass.
     pub(crate) sequences: usize,
-    /// How many of them are drafted for at once.
+    /// Number of sequences that are drafted for in parallel.
     pub(crate) at_once: usize,
 }
 
-/// How many times as fast as without drafts passes have been lately.
+/// The recent speedup over passes without drafts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Speedup {
     tokens: f64,
@@ -44,10 +43,9 @@ pub(crate) struct Speedup {
 }
 
 impl Speedup {
-    /// Notes that a pass gave so many tokens a sequence, and took so many times what it would have without
-    /// drafts.
+    /// Records the tokens of a pass per sequence, and its cost relative to the pass without drafts.
     pub(crate) fn note(&mut self, tokens: f64, cost: f64) {
-        /// What the sums keep from one pass to the next: they look back on about 50.
+        /// Decay of the sums per pass: a window of about 50.
         const KEEP: f64 = 0.98;
         if tokens.is_finite() && cost.is_finite() {
             self.tokens = KEEP * self.tokens + tokens;
@@ -55,37 +53,37 @@ impl Speedup {
         }
     }
 
-    /// How many times it is.
+    /// Returns the speedup as a factor.
     pub(crate) fn times(self) -> f64 {
-        /// Passes without drafts that are thought to have come before the first.
+        /// Number of passes without drafts that count as prior observations.
         const WEIGHT: f64 = 4.0;
         (self.tokens + WEIGHT) / (self.cost + WEIGHT)
     }
 }
 
-/// How much of each draft a pass should hold.
+/// The lengths to which the drafts of a pass are cut.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cut {
-    /// Tokens of each draft.
+    /// Number of tokens kept of each draft.
     pub(crate) kept: Vec<usize>,
-    /// What each should gain, in seconds.
+    /// Expected gain of each draft, in seconds.
     pub(crate) gains: Vec<f64>,
 }
 
-/// A count as a number to reckon with.
+/// Converts a count to a float.
 pub(crate) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 impl Worth<'_> {
-    /// What is added to a pass costs so many tokens, at the present pace.
+    /// Price of adding `more` to a pass, in tokens at the present pace.
     pub(super) fn price(&self, pass: Pass, more: Pass) -> f64 {
         self.pace * (self.cost.seconds(pass + more) - self.cost.seconds(pass))
     }
 
-    /// Could a draft become better than it was at best, which is by so many tokens better than it is, if it
-    /// went on by up to `room` tokens, even if all of them were as likely to be reached as the last one?
-    /// `guess`: seconds of a guess.
+    /// Can extending a draft by up to `room` tokens make it better than its best so far, which is `behind`
+    /// tokens ahead? An upper bound: assumes that every further token is as likely to be reached as the last
+    /// one. `guess` is the time of a guess in seconds.
     pub(super) fn could_gain(&self, pass: Pass, reached: f64, behind: f64, guess: f64, room: usize) -> bool {
         (1..=room).any(|tokens| {
             let price = self.price(pass, Pass { tokens, whole: 0 });
@@ -93,10 +91,9 @@ impl Worth<'_> {
         })
     }
 
-    /// How much of each draft to keep in a pass that is over `plain` without them: greedy, by chance. Tokens are
-    /// taken in order of their chance of being reached, and the best prefix of that order is kept: the one with
-    /// the most expected tokens, less the tokens that the pass costs at the present pace. It is the best of all
-    /// cuts where all rows or none are wide. `O(n log n)` in the tokens.
+    /// Cuts the drafts of a pass that is over `plain` without them, greedily: takes tokens in order of their
+    /// probability of being reached, and keeps the best prefix of that order, the one with the most expected
+    /// tokens less their price. That is optimal if all rows or none are wide. `O(n log n)` in the tokens.
     pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
         let all = drafts.iter().enumerate();
         let mut all: Vec<(usize, &Offered)> =
@@ -117,8 +114,8 @@ impl Worth<'_> {
         Cut { gains: self.gains(plain, drafts, &best), kept: best }
     }
 
-    /// What each draft should gain in seconds, if so much of each is kept: what it costs is divided by what
-    /// it adds.
+    /// Returns the expected gain of each draft in seconds, if this much of each is kept; costs are split by
+    /// the tokens and rows that it adds.
     fn gains(&self, plain: Pass, drafts: &[&[Offered]], kept: &[usize]) -> Vec<f64> {
         let kept: Vec<&[Offered]> =
             drafts.iter().zip(kept).map(|(draft, &kept)| &draft[..kept.min(draft.len())]).collect();
@@ -142,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Curves by measurements of tokens and of whole rows, rising.
+    /// Creates rising cost curves of tokens and of whole rows from increments.
     fn cost(tokens: &[f64], rows: &[f64]) -> PassCost {
         let mut cost = PassCost::default();
         let mut sum = 1.0;
@@ -161,14 +158,14 @@ mod tests {
         cost
     }
 
-    /// What comes of keeping so much of each draft, less its price.
+    /// Returns the expected tokens of keeping this much of each draft, less their price.
     fn net(worth: &Worth<'_>, plain: Pass, drafts: &[Vec<Offered>], kept: &[usize]) -> f64 {
         let all = || drafts.iter().zip(kept).flat_map(|(draft, &kept)| &draft[..kept]);
         let added = all().fold(Pass::default(), |added, token| added + token.pass());
         all().map(|token| token.reached).sum::<f64>() - worth.price(plain, added)
     }
 
-    /// The most that comes of any lengths.
+    /// Returns the best result over all lengths.
     fn best(worth: &Worth<'_>, plain: Pass, drafts: &[Vec<Offered>]) -> f64 {
         let mut kept = vec![0; drafts.len()];
         let mut most = 0.0_f64;

@@ -1,22 +1,22 @@
-//! What tables weigh, who uses them, and when they were last asked for.
+//! Memory and users of tables, and the times of their last use.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::{Crossed, MOST_CROSSINGS, TerminalTable};
 
-/// Users of a table.
+/// The users of a table.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// Compiled grammars.
+    /// Number of compiled grammars.
     grammars: AtomicUsize,
-    /// When a grammar last asked for it, by the clock of all tables of a vocabulary.
+    /// Time when a grammar last asked for it, by the clock of all tables of a vocabulary.
     last: AtomicU64,
     /// Memory of the crossings, in bytes.
     pub(super) crossings: AtomicUsize,
 }
 
 impl TerminalTable {
-    /// Memory of it and of its automaton, in bytes. Constant time. What it has from another table is counted
+    /// Memory of the table and its automaton, in bytes. Constant time. Parts of another table are counted
     /// there.
     pub(crate) fn bytes(&self) -> usize {
         let kept = [
@@ -36,32 +36,32 @@ impl TerminalTable {
         size_of::<Self>() + kept.iter().sum::<usize>()
     }
 
-    /// One more grammar uses it.
+    /// Counts one more grammar that uses it.
     pub(crate) fn enlist(&self) {
         self.usage.grammars.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One grammar fewer uses it.
+    /// Counts one grammar less.
     pub(crate) fn release(&self) {
         self.usage.grammars.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Compiled grammars that use it; strings that are counted beside it are not among them.
+    /// Number of compiled grammars that use it; bounded strings beside it do not count.
     pub(crate) fn users(&self) -> usize {
         self.usage.grammars.load(Ordering::Relaxed)
     }
 
-    /// A grammar has asked for it now.
+    /// Records that a grammar asks for it now.
     pub(in crate::subterminal) fn asked_for(&self, now: u64) {
         self.usage.last.store(now, Ordering::Relaxed);
     }
 
-    /// When a grammar last asked for it.
+    /// Time when a grammar last asked for it.
     pub(in crate::subterminal) fn last_asked_for(&self) -> u64 {
         self.usage.last.load(Ordering::Relaxed)
     }
 
-    /// Forgets what it does to tokens that go on into terminals which are there no more.
+    /// Drops the crossings into terminals that no longer exist.
     pub(in crate::subterminal) fn forget_dead_crossings(&self) {
         let mut crossings = self.crossings();
         let mut freed = 0;

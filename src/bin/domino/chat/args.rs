@@ -1,4 +1,4 @@
-//! Flags of prompts that a chat template makes.
+//! Flags for prompts in a chat template.
 
 use std::path::PathBuf;
 
@@ -21,26 +21,27 @@ pub(crate) struct LowChat {
     system: Option<String>,
 }
 
-/// Prompts are put into a chat template.
+/// The resolved flags for putting prompts into a chat template.
 #[derive(Debug, Clone)]
 pub(crate) struct Chat {
     pub(super) system: Option<String>,
-    /// File of the template; `None`: it is the model's.
+    /// The file of the template; `None` for the model's own.
     pub(super) template: Option<PathBuf>,
 }
 
 impl LowChat {
-    /// Are prompts to be put into a template?
+    /// True if prompts are to be put into a template.
     pub(crate) fn is_asked(&self) -> bool {
         self.chat
     }
 
-    /// Resolves the flags, with the template of this file if there is one; `None`: prompts stay as they are.
+    /// Resolves the flags, with the template of this file if there is one. `None` if prompts stay as they
+    /// are.
     pub(crate) fn resolve(self, template: Option<PathBuf>) -> Option<Chat> {
         self.chat.then_some(Chat { system: self.system, template })
     }
 
-    /// Refuses the flags where there is no prompt.
+    /// Refuses the flags for a command without a prompt.
     pub(crate) fn refuse_idle(&self, reason: &str) -> Result<(), BadInput> {
         match self.chat {
             true => Err(BadInput::new(format!("--chat is for prompts, and {reason}")).hint("leave it out")),

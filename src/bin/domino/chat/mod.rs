@@ -1,4 +1,4 @@
-//! Prompts as the model gets them: as they are, or in its chat template.
+//! Prompts as the model gets them: unchanged, or in its chat template.
 
 pub(crate) mod args;
 
@@ -23,24 +23,25 @@ use crate::{
     notation::GrammarSource,
 };
 
-/// Shorter names of special tokens may well stand in a text by chance.
+/// Length in bytes of the shortest special token that shows a template written by hand; shorter ones may
+/// stand in a text by chance.
 const SHORTEST_MARK: usize = 3;
 
-/// Maker of tokens of prompts.
+/// A maker of the tokens of prompts.
 #[derive(Debug)]
 pub(crate) struct Prompts {
     chat: Option<Chat>,
     folder: PathBuf,
-    /// Functions that the model may call, of the flags.
+    /// Functions that the model may call, from the flags.
     tools: Vec<Value>,
-    /// The template where there are no functions, and the one where there are some; read when needed.
+    /// The template for prompts without functions, and the one for prompts with some; read when needed.
     templates: [OnceCell<ChatTemplate>; 2],
-    /// Is a prompt that is not in the model's template worth a hint?
+    /// True if a prompt outside the model's template is worth a hint.
     hints: Cell<bool>,
 }
 
 impl Prompts {
-    /// Opens it for the model in `folder` and texts of `grammar`. With `json` nothing is hinted at.
+    /// Makes the prompts for the model in `folder` and texts of `grammar`. With `json` no hint is given.
     pub(crate) fn open(
         chat: Option<&Chat>,
         folder: &Path,
@@ -88,7 +89,7 @@ impl Prompts {
         Ok(cell.get_or_init(|| template))
     }
 
-    /// The prompt's text as the model gets it.
+    /// Makes the text of the prompt that the model gets.
     pub(crate) fn text(&self, prompt: &str) -> Result<String, BadInput> {
         match &self.chat {
             None => Ok(prompt.to_owned()),
@@ -107,7 +108,7 @@ impl Prompts {
         template.render(&conversation.with_tools(tools).with_date(now)).map_err(BadInput::from)
     }
 
-    /// The prompt's tokens, as the model gets them.
+    /// Makes the tokens of the prompt that the model gets.
     pub(crate) fn tokens(
         &self,
         tokenizer: &Tokenizer,
@@ -124,7 +125,7 @@ impl Prompts {
         Ok(tokens)
     }
 
-    /// The prompt's tokens, as the model gets them, and their text.
+    /// Makes the tokens of the prompt that the model gets, with their text.
     pub(crate) fn shown(
         &self,
         tokenizer: &Tokenizer,
@@ -134,8 +135,8 @@ impl Prompts {
         Ok((self.tokens(tokenizer, prompt, vocabulary)?, self.text(prompt)?))
     }
 
-    /// The tokens of messages in the model's template, which is needed for them with `--chat` and without.
-    /// `tools`: functions in JSON that stand in place of those of the flags.
+    /// Makes the tokens of messages in the model's template, which messages need even without `--chat`.
+    /// `tools` are functions in JSON that replace those of the flags.
     pub(crate) fn of_messages(
         &self,
         tokenizer: &Tokenizer,
@@ -149,8 +150,8 @@ impl Prompts {
         written(tokenizer, &text, vocabulary)
     }
 
-    /// Says that the model has a template, if it makes something else of the prompt, and nobody has written
-    /// the prompt in its manner by hand.
+    /// Hints that the model has a template, if the template would change the prompt and the prompt does not
+    /// follow it by hand.
     fn hint(&self, tokenizer: &Tokenizer, prompt: &str, vocabulary: &Vocabulary, raw: &[TokenId]) {
         let Ok(Some(template)) = ChatTemplate::of_model(&self.folder, false) else { return };
         let by_hand = |name: &str| name.len() >= SHORTEST_MARK && prompt.contains(name);
@@ -167,8 +168,8 @@ impl Prompts {
     }
 }
 
-/// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
-/// to go on from: if there is none, the end of an earlier text.
+/// Makes the tokens of the prompt, with those that the tokenizer puts around a text. A model needs at least
+/// one token to go on from: an empty prompt becomes the end of an earlier text.
 pub(crate) fn prompt_tokens(
     tokenizer: &Tokenizer,
     text: &str,
@@ -181,7 +182,7 @@ pub(crate) fn prompt_tokens(
     Ok(tokens)
 }
 
-/// The tokens of a text that a template wrote; at least one.
+/// Makes the tokens of a text that a template wrote; at least one.
 fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
     let mut tokens = tokenizer
         .encode_written(text)
@@ -192,8 +193,8 @@ fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow
     Ok(tokens)
 }
 
-/// The functions of a list in JSON, or of the member `tools` of an object. What is wrong with it is told
-/// where the grammar is made.
+/// Reads the functions of a list in JSON, or of the member `tools` of an object. Mistakes in it give no
+/// functions here; they are reported where the grammar is made.
 fn functions(text: &str) -> Vec<Value> {
     let list: Value = serde_json::from_str(text).unwrap_or_default();
     list.get("tools").unwrap_or(&list).as_array().cloned().unwrap_or_default()

@@ -1,30 +1,30 @@
-//! A JSON text that ends early, or is left early -> the value that it has begun.
+//! The value that an unfinished JSON text has begun.
 
 use serde_json::Value;
 
 /// A value that a text has begun.
 #[derive(Debug)]
 pub(super) struct BegunText {
-    /// The value, with all that was open closed.
+    /// The value, with every open array and object closed.
     pub(super) value: Value,
-    /// The JSON pointers to what was open, the outermost first, with its kind.
+    /// The JSON pointers to the open values, the outermost first, each with its kind.
     pub(super) open: Vec<(String, &'static str)>,
 }
 
 /// An array or an object that is open.
 struct Level {
     is_object: bool,
-    /// The key that a value follows, or the number of the item.
+    /// The key of the value to come, or the number of the item.
     key: String,
     item: usize,
-    /// Is the next string a value, since a colon came?
+    /// True if the next string is a value, as after a colon.
     valued: bool,
-    /// The place where the text would be cut to end behind the last whole member.
+    /// The place where a cut ends the text behind its last whole member.
     cut: usize,
 }
 
-/// Reads what a text has begun; `None` where it is no beginning of JSON. A text that is whole has nothing
-/// open. Linear.
+/// Reads the value that a text has begun; `None` where the text is no beginning of JSON. A text that is whole
+/// has no open value. Linear.
 pub(super) fn begun(text: &str) -> Option<BegunText> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(BegunText { value, open: Vec::new() });
@@ -57,6 +57,7 @@ pub(super) fn begun(text: &str) -> Option<BegunText> {
                     scalar = Some(at);
                     break;
                 };
+                // A string of an object is a key until a colon has come.
                 match levels.last_mut().filter(|level| !level.valued) {
                     Some(level) => level.key = serde_json::from_str(&text[at..end]).ok()?,
                     None => set_cut(&mut levels, end),
@@ -71,6 +72,7 @@ pub(super) fn begun(text: &str) -> Option<BegunText> {
             _ => {
                 let rest = &bytes[at..];
                 let length = rest.iter().position(|byte| b",]} \n\r\t".contains(byte));
+                // A word or a number at the end of the text may go on.
                 let Some(length) = length else {
                     scalar = Some(at);
                     break;
@@ -90,11 +92,11 @@ fn set_cut(levels: &mut [Level], at: usize) {
     }
 }
 
-/// The text with what is open closed.
+/// Parses the text with every open value closed.
 fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<BegunText> {
     let brackets: String = levels.iter().rev().map(|level| if level.is_object { '}' } else { ']' }).collect();
     let cut = levels.last()?.cut;
-    // A number or a word at the end may be whole; a string is made so, where it is no key.
+    // A number or a word at the end may be whole; a string is made whole, where it is no key.
     let with_scalar = scalar.and_then(|_| {
         let value = serde_json::from_str(&format!("{text}{brackets}"));
         value.or_else(|_| serde_json::from_str(&format!("{text}\"{brackets}"))).ok()
@@ -120,7 +122,7 @@ fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<BegunTe
     Some(BegunText { value, open })
 }
 
-/// Behind the quote that ends the string at `start`.
+/// The place behind the quote that ends the string at `start`.
 fn end_of_string(text: &str, start: usize) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(start + 1) {

@@ -1,11 +1,11 @@
-//! Compares values where that is sure: numbers are read as `f64`, whose order is that of the decimals, but
-//! which are the same for decimals that are nearly equal.
+//! Comparisons of JSON values, with an answer only where it is certain. Numbers are read as `f64`: these keep
+//! the order of the decimals, but decimals that are nearly equal become the same `f64`.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
-/// Are two values equal? `None` where their numbers may differ by less than is read of them.
+/// Compares two values for equality; `None` where their numbers may differ by less than `f64` can show.
 pub(super) fn equal(one: &Value, other: &Value) -> Option<bool> {
     let all = |same: &mut dyn Iterator<Item = Option<bool>>| {
         let same: Vec<Option<bool>> = same.collect();
@@ -29,13 +29,13 @@ pub(super) fn equal(one: &Value, other: &Value) -> Option<bool> {
     }
 }
 
-/// How two numbers are ordered, and whether equal ones surely are.
+/// The order of two numbers, and whether numbers that compare as equal certainly are.
 fn order(one: &Number, other: &Number) -> Option<(Ordering, bool)> {
     let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     if let (Some(one), Some(other)) = (whole(one), whole(other)) {
         return Some((one.cmp(&other), true));
     }
-    // Rounding keeps the order of decimals, so that different doubles are of different decimals. Short ones
+    // Rounding keeps the order of decimals, so different doubles come from different decimals. Short decimals
     // are equal if their doubles are.
     let order = one.as_f64()?.partial_cmp(&other.as_f64()?)?;
     Some((order, false))
@@ -44,14 +44,14 @@ fn order(one: &Number, other: &Number) -> Option<(Ordering, bool)> {
 /// A bound on numbers.
 pub(super) struct Bound<'a> {
     number: &'a Number,
-    /// Is it one from above?
+    /// True for an upper bound.
     above: bool,
     exclusive: bool,
 }
 
 impl<'a> Bound<'a> {
-    /// The bound of a keyword; `None` where it says nothing by itself, as `exclusiveMinimum: true` of draft
-    /// 4.
+    /// The bound of a keyword; `None` for a keyword that bounds nothing by itself, as `exclusiveMinimum:
+    /// true` of draft 4.
     pub(super) fn of(schema: &Map<String, Value>, keyword: &str, value: &'a Value) -> Option<Self> {
         let number = value.as_number()?;
         let above = keyword.ends_with("aximum");
@@ -60,7 +60,7 @@ impl<'a> Bound<'a> {
         Some(Self { number, above, exclusive })
     }
 
-    /// What is wrong with a number, if anything is; `None` where that cannot be told.
+    /// Says what is wrong with a number, if anything is; `None` where that is uncertain.
     pub(super) fn of_number(&self, number: &Number) -> Option<Option<String>> {
         let (order, sure) = order(number, self.number)?;
         let (bound, keyword) = (self.number, if self.above { "maximum" } else { "minimum" });

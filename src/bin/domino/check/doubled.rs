@@ -1,4 +1,4 @@
-//! Finds a key that comes twice in an object, which values of JSON do not show any more.
+//! The search for a key that comes twice in an object, which a parsed value of JSON no longer shows.
 
 use std::{collections::HashSet, fmt};
 
@@ -7,7 +7,7 @@ use serde::{
     de::{self, DeserializeSeed},
 };
 
-/// The pointer to the first object in a whole text of JSON in which a key comes twice, and the key.
+/// Finds the first object in a whole JSON text in which a key comes twice; gives its pointer and the key.
 pub(super) fn doubled(text: &str) -> Option<(String, String)> {
     let mut found = None;
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -15,14 +15,14 @@ pub(super) fn doubled(text: &str) -> Option<(String, String)> {
     found
 }
 
-/// Looks for it in the value at a pointer.
+/// A search in the value at a pointer.
 struct Seek<'f> {
     pointer: String,
     found: &'f mut Option<(String, String)>,
 }
 
 impl Seek<'_> {
-    /// Goes on to what stands in the value.
+    /// The search in a member or an item of the value.
     fn inside(&mut self, step: &str) -> Seek<'_> {
         let pointer = format!("{}/{}", self.pointer, step.replace('~', "~0").replace('/', "~1"));
         Seek { pointer, found: self.found }

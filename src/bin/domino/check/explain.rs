@@ -1,7 +1,7 @@
-//! Says in the words of a JSON Schema why the engine has refused a text.
+//! Explanations in the words of a JSON Schema of why the engine has refused a text.
 //!
-//! It is asked only then. What it says is beside the character that cannot follow, and not in its place, and
-//! it says nothing where it finds nothing wrong: a text may be refused for its white space, for the order of
+//! They are made only after a refusal, and printed beside the character that cannot follow, not in its place.
+//! Nothing is said where nothing is found wrong: a text may be refused for its white space, for the order of
 //! its members, or for a keyword that is not looked at here.
 
 use std::cell::Cell;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::{begun::begun, doubled::doubled, finding::SchemaFault, references::References, walk::SchemaWalk};
 
-/// Faults that are told of one text.
+/// Limit on the faults reported for one text.
 const MOST: usize = 8;
 
-/// Asks the engine whether the text of an instance is of a schema, both in JSON.
+/// A function that asks the engine whether an instance (second) is valid by a schema (first), both in JSON.
 pub(super) type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
-/// Finds what is wrong with a text by its schema, as far as that can be told. `ended`: the text ends too
-/// early, so that only what is not there yet can be wrong.
+/// Finds what is wrong with a text by its schema, as far as that can be told. If the text has `ended` too
+/// early, only missing parts are faults.
 pub(super) fn explain(
     schema: &str,
     options: &SchemaOptions,
@@ -54,14 +54,14 @@ pub(super) fn explain(
         faults.insert(0, SchemaFault { message, instance, schema: String::new(), lacks: false });
     }
     if ended {
-        // All that is there can follow.
+        // More text can follow what is there, so only missing parts are faults.
         faults.retain(|fault| fault.lacks);
     }
     faults.truncate(MOST);
     faults
 }
 
-/// The draft that a schema is of, if anything says so.
+/// Finds the draft of a schema, if anything names it.
 fn draft(schema: &Value, options: &SchemaOptions) -> Option<Draft> {
     let named = schema.get("$schema").and_then(Value::as_str);
     let by_name = |name: &str| match name.trim_end_matches('#').rsplit_once("json-schema.org/")?.1 {
@@ -74,14 +74,14 @@ fn draft(schema: &Value, options: &SchemaOptions) -> Option<Draft> {
     named.and_then(by_name).or(options.draft)
 }
 
-/// A fault as a line for people.
+/// Writes a fault as a line for people.
 pub(crate) fn line(fault: &SchemaFault) -> String {
     let SchemaFault { message, instance, schema, .. } = fault;
     let place = if instance.is_empty() { "at the top".to_owned() } else { format!("at {instance}") };
     format!("by the schema: {message}, {place} (#{schema})")
 }
 
-/// Faults as JSON.
+/// Lists faults as JSON.
 pub(crate) fn list(faults: &[SchemaFault]) -> Value {
     let one = |fault: &SchemaFault| {
         let SchemaFault { message, instance, schema, .. } = fault;

@@ -1,22 +1,22 @@
-//! Faults, where they are, and what is known without any.
+//! Faults with their places, and the certainty that there are none.
 
-/// Faults that are kept of one place; more tell nothing.
+/// Limit on the faults that are kept of one place; more would tell nothing.
 const MOST: usize = 8;
 
-/// One thing that is wrong with an instance.
+/// A fault of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SchemaFault {
     /// A sentence, such as "missing required key `city`".
     pub(crate) message: String,
     /// The JSON pointer to the value that is wrong.
     pub(crate) instance: String,
-    /// The JSON pointer to the keyword that says so, after `#`.
+    /// The JSON pointer to the keyword that forbids it, after `#`.
     pub(crate) schema: String,
-    /// Is something not there yet, so that more text could mend it?
+    /// True if something is missing, so that more text could mend the fault.
     pub(super) lacks: bool,
 }
 
-/// Faults of one place. Without any it is valid if `sure`, and else nobody knows.
+/// The faults of one place. A place without faults is valid if `sure`, and undecided otherwise.
 #[derive(Debug, Default)]
 pub(super) struct Finding {
     pub(super) faults: Vec<SchemaFault>,
@@ -44,7 +44,7 @@ impl Finding {
         self.faults.is_empty() && self.sure
     }
 
-    /// Could more text mend it?
+    /// True if more text could mend all faults.
     pub(super) fn lacks(&self) -> bool {
         self.faults.iter().all(|fault| fault.lacks)
     }
@@ -77,13 +77,13 @@ impl Whereabouts {
         Self { instance: format!("{}/{}", self.instance, escaped(name)), ..self.clone() }
     }
 
-    /// A fault of this place.
+    /// Makes a fault of this place.
     pub(super) fn fault(&self, message: String) -> Finding {
         let Self { instance, schema, .. } = self.clone();
         Finding::fault(SchemaFault { message, instance, schema, lacks: false })
     }
 
-    /// A fault that more text could mend.
+    /// Makes a fault that more text could mend.
     pub(super) fn lack(&self, message: String) -> Finding {
         let mut found = self.fault(message);
         found.faults.iter_mut().for_each(|fault| fault.lacks = true);
@@ -99,7 +99,7 @@ impl Whereabouts {
     }
 }
 
-/// A name as a step of a JSON pointer.
+/// Escapes a name as a step of a JSON pointer.
 pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

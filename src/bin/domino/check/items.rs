@@ -1,4 +1,4 @@
-//! Holds arrays against the keywords that are about them.
+//! Checks of arrays by the keywords about arrays.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl SchemaWalk<'_> {
-    /// Holds an array against one keyword.
+    /// Checks an array by one keyword.
     pub(super) fn of_array(
         &self,
         schema: &Map<String, Value>,

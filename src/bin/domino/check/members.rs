@@ -1,4 +1,4 @@
-//! Holds objects against the keywords that are about them.
+//! Checks of objects by the keywords about objects.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl SchemaWalk<'_> {
-    /// Holds an object against one keyword.
+    /// Checks an object by one keyword.
     pub(super) fn of_object(
         &self,
         schema: &Map<String, Value>,
@@ -62,7 +62,7 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// Members that `properties` names, and where objects are closed those that it does not.
+    /// Checks the members that `properties` names; where objects are closed, all others are faults.
     fn listed(
         &self,
         schema: &Map<String, Value>,
@@ -82,13 +82,13 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// Does the pattern of `patternProperties` match a key?
+    /// Asks the engine whether the pattern of `patternProperties` matches a key.
     fn matches(&self, pattern: &str, key: &str) -> Option<bool> {
         let schema = serde_json::json!({ "type": "string", "pattern": pattern });
         (self.engine)(&schema, &key.into())
     }
 
-    /// Members that neither `properties` nor `patternProperties` name.
+    /// Checks the members that neither `properties` nor `patternProperties` name.
     fn additional(
         &self,
         schema: &Map<String, Value>,

@@ -1,13 +1,13 @@
-//! Finds what a reference inside of a schema leads to.
+//! References inside a schema.
 
 use serde_json::Value;
 
-/// A schema and how its references are read.
+/// A schema, and the rules by which its references are read.
 pub(super) struct References<'a> {
     pub(super) root: &'a Value,
-    /// Does nothing beside `$ref` count, as in drafts 4 to 7?
+    /// True if all keywords beside `$ref` are ignored, as in drafts 4 to 7.
     pub(super) alone: bool,
-    /// Have schemas in it names of their own, to which references may be relative?
+    /// True if schemas inside have names of their own, to which references may be relative.
     named: bool,
 }
 
@@ -16,7 +16,8 @@ impl<'a> References<'a> {
         Self { root, alone, named: children(root).any(has_name) }
     }
 
-    /// The schema at an address in this document, with its JSON pointer; `None` where it cannot be told.
+    /// Finds the schema at an address in this document, with its JSON pointer; `None` where that is
+    /// uncertain.
     pub(super) fn find(&self, address: &str) -> Option<(&'a Value, String)> {
         let fragment = address.strip_prefix('#').filter(|_| !self.named)?;
         let pointer = decoded(fragment)?;
@@ -27,7 +28,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// Values that stand in a value.
+/// The values directly inside a value.
 fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     match value {
         Value::Array(items) => Box::new(items.iter()),
@@ -36,13 +37,13 @@ fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     }
 }
 
-/// Has it, or anything in it, a name that references are relative to?
+/// True if the value, or any value inside, has a name that references are relative to.
 fn has_name(value: &Value) -> bool {
     let named = ["$id", "id"].into_iter().any(|key| value.get(key).is_some_and(Value::is_string));
     named || children(value).any(has_name)
 }
 
-/// A fragment without its percent signs.
+/// Decodes the percent signs of a fragment.
 fn decoded(fragment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();

@@ -1,4 +1,4 @@
-//! Keywords that need no further schema: constants, sizes, items that are there twice.
+//! Checks by keywords that need no further schema: constants, sizes, and unique items.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
     words::{alternatives, count, shown},
 };
 
-/// Holds an instance against `enum` or `const`.
+/// Checks an instance by `enum` or `const`.
 pub(super) fn constant(keyword: &str, value: &Value, instance: &Value, here: &Whereabouts) -> Finding {
     let one = std::slice::from_ref(value);
     let list: &[Value] = match value {
@@ -29,7 +29,7 @@ pub(super) fn constant(keyword: &str, value: &Value, instance: &Value, here: &Wh
     })
 }
 
-/// Holds a size against a bound.
+/// Checks a size by a bound.
 pub(super) fn size(
     keyword: &str,
     value: &Value,
@@ -47,7 +47,7 @@ pub(super) fn size(
     }
 }
 
-/// Looks for an item that is there twice.
+/// Finds an item that is there twice.
 pub(super) fn twice(items: &[Value], here: &Whereabouts) -> Finding {
     let mut sure = true;
     for (index, item) in items.iter().enumerate() {
@@ -65,8 +65,8 @@ pub(super) fn twice(items: &[Value], here: &Whereabouts) -> Finding {
     Finding { faults: Vec::new(), sure }
 }
 
-/// Orders alternatives by how far they are from what stands there: by its type, then by what tells
-/// alternatives apart (constants of members), then by the number of faults.
+/// Ranks an alternative by its distance from the instance: first by its type, then by the constants of
+/// members that tell alternatives apart, then by the number of faults.
 pub(super) fn distance(found: &Finding, here: &Whereabouts) -> (bool, bool, usize) {
     let other_type =
         found.faults.iter().any(|fault| fault.instance == here.instance && fault.schema.ends_with("/type"));

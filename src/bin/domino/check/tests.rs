@@ -1,4 +1,4 @@
-//! Explanations are held against suites of valid and invalid instances, and against the engine.
+//! Comparisons of explanations with suites of valid and invalid instances, and with the engine.
 
 use std::path::Path;
 
@@ -85,8 +85,8 @@ fn held(file: &str, step: usize) -> (usize, usize) {
 #[test]
 fn valid_instances_of_the_official_suite_are_never_wrong() {
     let (told, invalid) = held("official_suite.jsonl", 3);
-    // What is not explained has formats that are remarks here, references to other documents or names, or
-    // keywords that are not looked at.
+    // Unexplained instances have formats that are only annotations here, references to other documents or
+    // names, or keywords that are not looked at.
     assert!(told * 5 >= invalid * 2, "{told} of {invalid}");
 }
 
@@ -99,7 +99,8 @@ fn valid_instances_of_real_schemas_are_never_wrong() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// What the engine accepts has no faults, and what it refuses has some, for schemas of known keywords.
+    /// For schemas of known keywords, instances that the engine accepts have no faults, and those that it
+    /// refuses have some.
     #[test]
     fn the_engine_is_never_contradicted(
         age in proptest::sample::select(vec!["1", "-1", "120", "121", "1.5", "\"x\"", "null"]),

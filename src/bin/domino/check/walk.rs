@@ -1,8 +1,9 @@
-//! Walks an instance and its schema, keyword by keyword, to say in the schema's words what is wrong.
+//! A walk through an instance and its schema, keyword by keyword, that says in the schema's words what is
+//! wrong.
 //!
 //! It knows the commonest keywords and asks the engine about patterns and formats. It is no validator: where
-//! it cannot tell, it says nothing, and [`Finding::sure`] is false, so that nothing is built on its silence.
-//! Objects and arrays have files of their own.
+//! the answer is uncertain it finds no fault and [`Finding::sure`] is false, so that nobody takes the silence
+//! for an answer. Objects and arrays have files of their own.
 
 use std::cell::Cell;
 
@@ -16,30 +17,30 @@ use super::{
     words::{alternatives, kind, shown},
 };
 
-/// Nested schemas that are looked into.
+/// Limit on the depth of nested schemas.
 const DEEPEST: usize = 64;
-/// Schemas that are looked at in all.
+/// Limit on the schemas visited in all.
 const STEPS: usize = 100_000;
 
-/// A schema, and how it is read.
+/// A schema, and the rules by which it is read.
 pub(super) struct SchemaWalk<'a> {
     pub(super) references: References<'a>,
-    /// Is `1.0` no integer, as in draft 4?
+    /// True if `1.0` is no integer, as in draft 4.
     pub(super) only_digits: bool,
-    /// Are objects closed that do not say otherwise?
+    /// True if objects are closed unless the schema says otherwise.
     pub(super) closed: bool,
-    /// Do formats restrict strings?
+    /// True if formats restrict strings.
     pub(super) formats: bool,
-    /// Asks the engine whether an instance is one of a small schema.
+    /// A function that asks the engine whether an instance (second) is valid by a small schema (first).
     pub(super) engine: &'a dyn Fn(&Value, &Value) -> Option<bool>,
     pub(super) steps: Cell<usize>,
-    /// Values that are only begun: more may follow in them.
+    /// The unfinished values, with their kinds: more may follow in them.
     pub(super) open: &'a [(String, &'static str)],
-    /// Does the text end there, so that what is not there is missing?
+    /// True if the text has ended, so that absent parts are missing.
     pub(super) ended: bool,
 }
 
-/// Keywords that no more text mends: what they forbid is there.
+/// Keywords whose faults no further text can mend: the text holds what they forbid.
 const LASTING: &[&str] = &[
     "$ref",
     "allOf",
@@ -55,7 +56,7 @@ const LASTING: &[&str] = &[
     "additionalItems",
     "maxItems",
 ];
-/// Keywords that ask for something which more text may bring.
+/// Keywords whose faults more text may mend: they ask for more.
 const LACKING: &[&str] = &["required", "dependentRequired", "minProperties", "minItems"];
 
 impl SchemaWalk<'_> {
@@ -85,7 +86,7 @@ impl SchemaWalk<'_> {
             return Finding::unknown();
         }
         if kind.is_wrong() {
-            // What else a schema says is about values of its types.
+            // The other keywords speak of values of the schema's types.
             return kind;
         }
         let mut found = kind;
@@ -100,7 +101,7 @@ impl SchemaWalk<'_> {
         found
     }
 
-    /// Is the value of a place only begun, and what is it?
+    /// The kind of the value of a place, if the value is unfinished.
     fn begun(&self, place: &Whereabouts) -> Option<&'static str> {
         self.open.iter().find(|(pointer, _)| *pointer == place.instance).map(|&(_, kind)| kind)
     }
@@ -113,7 +114,7 @@ impl SchemaWalk<'_> {
         self.schema(schema, instance, &Whereabouts { schema: pointer, ..place.clone() })
     }
 
-    /// Holds an instance against one keyword.
+    /// Checks an instance by one keyword.
     fn keyword(
         &self,
         schema: &Map<String, Value>,
@@ -160,7 +161,7 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// Holds an instance against `type`, with the spellings of OpenAPI and of Kubernetes.
+    /// Checks an instance by `type`, with the spellings of OpenAPI and of Kubernetes.
     fn kind(&self, schema: &Map<String, Value>, instance: &Value, place: &Whereabouts) -> Finding {
         let names: Vec<&str> = match schema.get("type") {
             None => return Finding::valid(),
@@ -170,7 +171,7 @@ impl SchemaWalk<'_> {
         };
         let nullable = instance.is_null() && schema.get("nullable") == Some(&Value::Bool(true));
         let loose = schema.get("x-kubernetes-int-or-string").is_some();
-        // Of a number more digits may come.
+        // A number may get more digits.
         let number = instance.is_number() && self.begun(place).is_some() && names.contains(&"integer");
         if nullable || loose || number || names.iter().any(|name| self.is_of(instance, name)) {
             return if loose { Finding::unknown() } else { Finding::valid() };
@@ -198,7 +199,7 @@ impl SchemaWalk<'_> {
             "null" => instance.is_null(),
             "array" => instance.is_array(),
             "object" => instance.is_object(),
-            // Nobody knows such a type: the schema would not have been read.
+            // The type is unknown: such a schema would not have been read.
             _ => true,
         }
     }
@@ -259,7 +260,7 @@ impl SchemaWalk<'_> {
             return Finding { faults: Vec::new(), sure: decided };
         }
         let total = found.len();
-        // One branch of its own is told as if it stood there.
+        // The faults of a single branch are told as if they stood outside.
         let Some((place, nearest)) =
             found.into_iter().min_by_key(|(_, found)| (self.ended && !found.lacks(), distance(found, here)))
         else {

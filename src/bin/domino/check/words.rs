@@ -4,12 +4,12 @@ use serde_json::Value;
 
 pub(super) use crate::numbers::count;
 
-/// Characters of a value that are shown.
+/// Limit on the characters of a value that are shown.
 const LONGEST: usize = 40;
-/// Values of a list that are named.
+/// Limit on the values of a list that are named.
 const MOST: usize = 8;
 
-/// A value as it is written, cut if it is long.
+/// Shows a value as it is written, cut if it is long.
 pub(super) fn shown(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= LONGEST {
@@ -32,7 +32,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Names with commas, and "or" before the last.
+/// Joins names with commas, and with "or" before the last.
 pub(super) fn alternatives(names: &[String]) -> String {
     let more = names.len().saturating_sub(MOST);
     match names.split_last() {

@@ -1,4 +1,4 @@
-//! `domino experiment` in a build without experiments: says how to get one that has them.
+//! `domino experiment` in a build without experiments: says how to build one with them.
 
 use std::ffi::OsString;
 
@@ -15,7 +15,7 @@ pub(crate) struct LowExperiment {
     _words: Vec<OsString>,
 }
 
-/// `domino experiment`.
+/// The resolved command `domino experiment`.
 #[derive(Debug)]
 pub(crate) struct Experiment;
 
@@ -26,7 +26,7 @@ impl LowExperiment {
     }
 }
 
-/// Says that this build has no experiments.
+/// Refuses the command, since this build has no experiments.
 pub(crate) fn run(_command: &Experiment, _cache: &CacheFolder) -> anyhow::Result<Exit> {
     let hint = "build one that has: cargo build --release --features experiments";
     Err(BadInput::new("this build of domino has no experiments").hint(hint).into())

@@ -51,18 +51,18 @@ pub(crate) struct LowExperiment {
     threads: Option<NonZeroUsize>,
 }
 
-/// `domino experiment`.
+/// The resolved command `domino experiment`.
 #[derive(Debug)]
 pub(crate) enum Experiment {
     /// Run a definition.
     Run(Run),
     /// Put shards together.
     Merge { folders: Vec<PathBuf>, out: PathBuf, json: bool },
-    /// Show what a folder has.
+    /// Show the records of a folder.
     Report { folder: PathBuf, json: bool },
 }
 
-/// A definition to be run.
+/// A definition to run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) definition: PathBuf,

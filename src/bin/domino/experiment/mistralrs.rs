@@ -1,7 +1,7 @@
-//! mistral.rs among the methods of an experiment.
+//! mistral.rs as one of the methods of an experiment.
 //!
 //! A model is loaded when its first text is to be written: once for texts without drafts and once for
-//! speculation, with 32-bit numbers where it is not quantised.
+//! speculation, with 32-bit numbers if it is not quantised.
 
 use std::{
     cell::RefCell,
@@ -26,21 +26,22 @@ use mistralrs_core::Constraint as EngineConstraint;
 
 /// The engines of a definition's models.
 pub(super) struct Engines {
-    /// Names and paths.
+    /// Names and paths of the models.
     models: Vec<(String, PathBuf)>,
-    /// Those that are loaded, by model and whether they speculate.
+    /// The loaded engines, by model and whether they speculate.
     loaded: RefCell<HashMap<(usize, bool), Rc<EngineRunner>>>,
 }
 
 impl Engines {
-    /// `other` is what is loaded in place of the models, where the definition names such a file.
+    /// Makes the engines, of which none is loaded yet. `other` is loaded in place of the models, if the
+    /// definition names such a file.
     pub(super) fn new(definition: &Definition, paths: &[PathBuf], other: Option<&PathBuf>) -> Self {
         let paths = paths.iter().map(|path| other.unwrap_or(path).clone());
         let models = definition.models.iter().cloned().zip(paths).collect();
         Self { models, loaded: RefCell::default() }
     }
 
-    /// An engine with a model.
+    /// Loads an engine with a model, unless it is loaded.
     fn engine(&self, model: usize, drafts: bool) -> Result<Rc<EngineRunner>, ExperimentError> {
         if let Some(engine) = self.loaded.borrow().get(&(model, drafts)) {
             return Ok(Rc::clone(engine));
@@ -85,14 +86,14 @@ impl Host for Engines {
     }
 }
 
-/// What texts are written under.
+/// The constraint of a writer's texts.
 enum Under {
     Nothing,
     Ours(Box<Constraint>),
     Engine(EngineConstraint),
 }
 
-/// Writes texts of one model and grammar.
+/// A writer of texts of one model and grammar.
 struct Writer {
     engine: Rc<EngineRunner>,
     under: Under,
@@ -125,7 +126,7 @@ impl HostWriter for Writer {
     }
 }
 
-/// A grammar as mistral.rs reads it: in the first of the task's notations that it knows.
+/// Makes mistral.rs's own constraint of the first of the task's notations that it knows.
 fn own_constraint(task: &Task) -> Result<EngineConstraint, PeerError> {
     let read = task.notations().find_map(|(syntax, text)| match syntax {
         Syntax::Lark | Syntax::LarkGreedy => Some(Ok(EngineConstraint::Lark(text.to_owned()))),

@@ -1,4 +1,4 @@
-//! `domino experiment`: a grid of runs by a definition, and what they add up to.
+//! `domino experiment`: runs a grid of texts by a definition, and summarises them.
 
 mod args;
 #[cfg(feature = "mistralrs")]
@@ -35,7 +35,7 @@ use crate::{
     progress, stdout, tokenizer,
 };
 
-/// Where records go if nobody says.
+/// The default folder of records.
 const RECORDS: &str = "experiments/records";
 
 /// The grammars of the program.
@@ -51,7 +51,7 @@ impl GrammarTexts for OfProgram {
     }
 }
 
-/// Runs an experiment, or puts the shards of one together.
+/// Runs an experiment, or joins the shards of one.
 pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
         Experiment::Run(command) => command.run(cache),
@@ -76,7 +76,7 @@ impl Run {
         let folder = self.folder(&definition, &header);
         let plan = Plan::new(definition, self.shard);
         let mut records = Records::open(&folder, &header).map_err(failed)?;
-        // Records that go on are those of the command that began them, and began then.
+        // Continued records keep the command that began them, and their date.
         let header = experiment::read_header(&folder).map_err(failed)?;
         join_threads(self.threads);
         interrupt::watch();
@@ -107,7 +107,7 @@ impl Run {
         };
         let ended = experiment::run_with::<CandleModel>(&plan, &mut records, &mut load, &mut shown, others);
         drop(shown);
-        // What there is is added up also where a run failed.
+        // The records so far are summarised even if a run failed.
         let rows = records.tabulate().map_err(failed)?;
         let lines = summarised(&folder, &header, &rows)?;
         let ended = ended.map_err(failed)?;
@@ -125,12 +125,12 @@ impl Run {
         })
     }
 
-    /// Where the models lie.
+    /// Finds the paths of the models.
     fn models(&self, definition: &Definition) -> Result<Vec<PathBuf>, BadInput> {
         definition.models.iter().map(|name| self.locate(name)).collect()
     }
 
-    /// Where a model lies. Paths are from the definition's folder, or as for `--model`.
+    /// Finds the path of a model. Paths are relative to the definition's folder, or else as for `--model`.
     fn locate(&self, name: &str) -> Result<PathBuf, BadInput> {
         let beside = self.definition.parent().unwrap_or(Path::new("")).join(name);
         if beside.exists() {
@@ -142,7 +142,7 @@ impl Run {
         model::locate(Some(Path::new(name)))
     }
 
-    /// The draft model, yet to be loaded.
+    /// Finds the draft model, without loading it.
     fn draft(&self, source: &DraftSource) -> Result<Draft, BadInput> {
         let mut options = LoadOptions::default();
         if let Some(name) = &source.quantize {
@@ -186,8 +186,8 @@ impl Run {
         Ok(header)
     }
 
-    /// The folder of the records: the one that was named, the latest of this name that holds the same
-    /// experiment, or one of today.
+    /// Chooses the folder of the records: the one that was named, the latest of this name that holds the same
+    /// experiment, or a new one of today.
     fn folder(&self, definition: &Definition, header: &Header) -> PathBuf {
         if let Some(out) = &self.out {
             return out.clone();
@@ -204,7 +204,7 @@ impl Run {
             .map(|entry| entry.path())
             .filter(|path| {
                 let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
-                // Behind a date of ten characters.
+                // A name follows a date of ten characters.
                 file.get(10..).is_some_and(|rest| rest.strip_prefix('-') == Some(&*name))
             })
             .filter(|path| {
@@ -217,14 +217,14 @@ impl Run {
     }
 }
 
-/// A draft model that is to be loaded.
+/// A draft model that is not loaded yet.
 struct Draft {
     name: String,
     path: PathBuf,
     options: LoadOptions,
 }
 
-/// Loads a model with what belongs to it.
+/// Loads a model with its vocabulary and tokenizer.
 fn load(
     name: &str,
     path: &Path,
@@ -243,7 +243,7 @@ fn load(
     Ok(Loaded { model, vocabulary, tokenizer, priors })
 }
 
-/// Shows what a folder has, whole or not.
+/// Shows the records of a folder, complete or not.
 fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     let (header, rows) = experiment::read(folder).map_err(failed)?;
     let beside = Beside::read(folder).map_err(failed)?;
@@ -262,7 +262,7 @@ fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Adds up the rows, and keeps that beside them, with tables, figures and page.
+/// Summarises the rows, and writes the summary beside them, with tables, figures and page.
 fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
     let lines = summary::summarise(rows);
     let json = serde_json::to_string_pretty(&lines)? + "\n";
@@ -278,7 +278,7 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
     Ok(lines)
 }
 
-/// Prints what the rows add up to.
+/// Prints the summary of the rows.
 fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
     let mut out = stdout::lock();
     let page = folder.join(PAGE);
@@ -295,12 +295,12 @@ fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) 
     Ok(())
 }
 
-/// An error of an experiment as one of the program.
+/// Converts an error of an experiment into one of the program.
 fn failed(error: ExperimentError) -> anyhow::Error {
     match error.hint() {
         Some(hint) if error.is_bad_input() => BadInput::new(error.to_string()).hint(hint).into(),
         None if error.is_bad_input() => BadInput::from_library(&error).into(),
-        // A budget that was used up has a hint of its own.
+        // The error of a budget that was used up has a hint of its own.
         _ if matches!(error, ExperimentError::Run { .. }) => error.into(),
         Some(hint) => anyhow::anyhow!("{error}\nhint: {hint}"),
         None => error.into(),

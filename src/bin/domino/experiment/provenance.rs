@@ -1,9 +1,9 @@
-//! Where a record comes from: the command, and the commit of the program.
+//! The origin of a record: the command, and the commit of the program.
 
 use std::{path::Path, process::Command};
 
-/// The command that was given, the program by its name alone. Absolute paths, which say where somebody's
-/// files lie, are made relative to the folder that it ran in, or are the name of the file alone.
+/// The command that was given, with the program by its name alone. Absolute paths would reveal the folders of
+/// a person, so they are made relative to the current folder, or reduced to the name of the file.
 pub(super) fn command() -> Vec<String> {
     let here = std::env::current_dir().unwrap_or_default();
     let mut words: Vec<String> =
@@ -14,7 +14,7 @@ pub(super) fn command() -> Vec<String> {
     words
 }
 
-/// A word of a command without absolute paths.
+/// Removes absolute paths from a word of a command.
 fn shown(word: &str, here: &Path) -> String {
     if let Some((flag, value)) = word.split_once('=').filter(|(flag, _)| flag.starts_with('-')) {
         return format!("{flag}={}", shown(value, here));
@@ -28,9 +28,9 @@ fn shown(word: &str, here: &Path) -> String {
     name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The commit: the one that whoever built the program named in `DOMINO_COMMIT`, else that of the working tree
-/// that the program runs in, if it is one of this package. A tree whose files differ from its commit is said
-/// to be modified.
+/// The commit of the program: the one that `DOMINO_COMMIT` named when it was built, or else that of the
+/// working tree that it runs in, if that is one of this package. A tree whose files differ from its commit is
+/// marked as modified.
 pub(super) fn commit() -> Option<String> {
     if let Some(commit) = option_env!("DOMINO_COMMIT") {
         return Some(commit.to_owned());
@@ -46,7 +46,7 @@ pub(super) fn commit() -> Option<String> {
     Some(if changes.is_empty() { commit } else { format!("{commit}, modified") })
 }
 
-/// What git says, if it is there and all is well.
+/// Runs git and returns its output; `None` if there is no git or it fails.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).stdin(std::process::Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

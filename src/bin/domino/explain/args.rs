@@ -22,7 +22,7 @@ use crate::{
     speculate::{LowSpeculate, Speculation},
 };
 
-/// Alternatives that are listed unless `--logprobs` says otherwise.
+/// Number of alternatives that are listed unless `--logprobs` says otherwise.
 const USUAL_ALTERNATIVES: usize = 8;
 
 const EXAMPLES: &str = "\
@@ -75,38 +75,38 @@ pub(crate) struct LowExplain {
     out: Option<PathBuf>,
 }
 
-/// `domino explain`.
+/// The resolved command `domino explain`.
 #[derive(Debug)]
 pub(crate) struct Explain {
-    /// `None`: anything goes.
+    /// The grammar; `None` if any text may be written.
     pub(crate) grammar: Option<GrammarSource>,
     pub(crate) prompt: Prompt,
-    /// `None`: the prompt stays as it is.
+    /// The flags of the chat template; `None` if the prompt stays as it is.
     pub(crate) chat: Option<Chat>,
-    /// `None`: the default model.
+    /// The model; `None` for the default model.
     pub(crate) model: Option<PathBuf>,
     pub(crate) card: Card,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) load: LoadOptions,
     pub(crate) options: DecodeOptions,
-    /// How many alternatives of each kind are told of a token.
+    /// Number of alternatives of each kind that are listed for a token.
     pub(crate) alternatives: usize,
     pub(crate) reach: Reach,
     pub(crate) speculation: Speculation,
-    /// Where the page goes, if there is to be one.
+    /// The file of the page, if one is wanted.
     pub(crate) out: Option<PathBuf>,
     pub(crate) json: bool,
 }
 
 impl Explain {
-    /// Opens what makes tokens of its prompt, for the model in `folder`.
+    /// Makes the maker of the prompt's tokens, for the model in `folder`.
     pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
         Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
     }
 }
 
 impl LowExplain {
-    /// What was asked for.
+    /// Reads the flags as the command.
     pub(crate) fn resolve(mut self, json: bool) -> Result<Explain, BadInput> {
         let mut options = self.options.resolve()?;
         let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
@@ -125,7 +125,7 @@ impl LowExplain {
                 BadInput::new("no place for the page").hint("give -o FILE.html, or --json to print its data")
             );
         }
-        // The run is to be the one that `generate` makes; what it looked like is found out afterwards.
+        // The text is drawn as `generate` would draw it; the alternatives are found afterwards, by a replay.
         let alternatives = options.logprobs.take().unwrap_or(USUAL_ALTERNATIVES);
         let threads = self.device.threads();
         let load = self.device.load_options()?;

@@ -1,4 +1,4 @@
-//! What there is to tell of a text, token by token.
+//! Facts about a text, token by token.
 
 use std::ops::Range;
 
@@ -10,24 +10,24 @@ use domino::{
 use super::watch::Pass;
 use crate::numbers::count;
 
-/// A text and all that is known of it.
+/// A text with everything that is known of it.
 pub(super) struct Facts {
     pub(super) model: String,
-    /// `None`: anything goes.
+    /// Name of the grammar; `None` if any text was allowed.
     pub(super) grammar: Option<String>,
     pub(super) prompt: String,
-    /// How it was drawn, by name and value.
+    /// Names and values of the settings of sampling.
     pub(super) settings: Vec<(&'static str, String)>,
     pub(super) text: Vec<u8>,
-    /// Why it ended.
+    /// The reason why the text ended.
     pub(super) finish: &'static str,
-    /// Is it in the language?
+    /// True if the text is in the language.
     pub(super) complete: bool,
-    /// Its tokens, and the end of text if that was drawn.
+    /// The tokens of the text, and the end of text if that was drawn.
     pub(super) tokens: Vec<Token>,
-    /// What was appended to make it complete.
+    /// Bytes that were appended to complete the text.
     pub(super) appended: Option<Vec<u8>>,
-    /// The terminals, if there is a grammar.
+    /// The terminals of the text, if there is a grammar.
     pub(super) underneath: Option<Underneath>,
     pub(super) passes: usize,
     pub(super) drafted: usize,
@@ -35,68 +35,68 @@ pub(super) struct Facts {
     pub(super) vocabulary: Vocabulary,
 }
 
-/// What a terminal is called.
+/// The names of a terminal.
 pub(super) struct Name {
-    /// Short: its rule, or the terminal as it is written.
+    /// A short name: the rule's, or the terminal as it is written.
     pub(super) label: String,
     /// The terminal as it is written.
     pub(super) whole: String,
 }
 
-/// Which terminals the text belongs to.
+/// The terminals that the parts of a text belong to.
 pub(super) struct Underneath {
     pub(super) runs: Vec<TerminalRun>,
-    /// By terminal.
+    /// Names of the terminals, by the terminal's number.
     pub(super) names: Vec<Name>,
-    /// Why there are no runs, if there are none.
+    /// The reason why there are no runs, if there are none.
     pub(super) trouble: Option<String>,
 }
 
-/// One token.
+/// A token and its facts.
 pub(super) struct Token {
     pub(super) id: TokenId,
     pub(super) replayed: Replayed,
     pub(super) draft: Draft,
-    /// Which pass it was drawn from, from 0.
+    /// Number of the pass that it was drawn from, from 0.
     pub(super) pass: usize,
-    /// What of the text it brought, by terminals.
+    /// The parts of the text that it brought, by terminals.
     pub(super) pieces: Vec<Piece>,
 }
 
-/// What a draft said about a token.
+/// The verdict of a draft on a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Draft {
-    /// Nothing.
+    /// There was no draft.
     None,
-    /// The same.
+    /// The draft had the same token.
     Accepted,
-    /// Another token. What came behind that in the draft was lost with it.
+    /// The draft had another token, and lost those behind it.
     Refused { said: TokenId, lost: usize },
-    /// Nothing more: it was drawn from the row behind a draft that was accepted as a whole.
+    /// The draft was accepted as a whole, and the token was drawn from the row behind it.
     Beyond,
 }
 
 /// A part of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Its bytes, by offset in the text.
+    /// Range of its bytes in the text.
     pub(super) bytes: Range<usize>,
-    /// The terminals they may belong to, by number.
+    /// Numbers of the terminals that it may belong to.
     pub(super) terminals: Vec<usize>,
-    /// Is this where the terminal's text begins?
+    /// True if the terminal's text begins here.
     pub(super) begins: bool,
-    /// Is this where it ends?
+    /// True if the terminal's text ends here.
     pub(super) ends: bool,
 }
 
 /// An alternative to a token, or the token itself.
 pub(super) struct Alternative {
     pub(super) logprobs: TokenLogprobs,
-    /// Is it what was taken?
+    /// True for the token that was taken.
     pub(super) taken: bool,
 }
 
-/// Puts together what is known of each token.
+/// Joins the facts about each token.
 pub(super) fn tokens(
     vocabulary: &Vocabulary,
     generation: &Generation,
@@ -109,7 +109,7 @@ pub(super) fn tokens(
     let token = |(index, replayed): (usize, Replayed)| {
         let id = replayed.logprobs.taken.token;
         let end = start + vocabulary.bytes(id).map_or(0, <[u8]>::len);
-        // A stop string cuts the text within tokens.
+        // A stop string may cut the text inside a token.
         let pieces = pieces(runs, start..end.min(generation.text.len()));
         start = end;
         let (pass, draft) = drafted(passes, index, id);
@@ -118,7 +118,7 @@ pub(super) fn tokens(
     replayed.into_iter().enumerate().map(token).collect()
 }
 
-/// The pass that a token was drawn from, and what its draft said.
+/// The pass that a token was drawn from, and the verdict of its draft.
 fn drafted(passes: &[Pass], index: usize, id: TokenId) -> (usize, Draft) {
     let number = passes.partition_point(|pass| pass.first <= index).saturating_sub(1);
     let Some(pass) = passes.get(number) else { return (number, Draft::None) };
@@ -131,7 +131,7 @@ fn drafted(passes: &[Pass], index: usize, id: TokenId) -> (usize, Draft) {
     (number, draft)
 }
 
-/// The parts of some bytes of the text.
+/// Cuts a range of the text into parts by terminals.
 fn pieces(runs: &[TerminalRun], bytes: Range<usize>) -> Vec<Piece> {
     let first = runs.partition_point(|run| run.bytes.end <= bytes.start);
     let overlapping = runs[first..].iter().take_while(|run| run.bytes.start < bytes.end);
@@ -145,18 +145,18 @@ fn pieces(runs: &[TerminalRun], bytes: Range<usize>) -> Vec<Piece> {
 }
 
 impl Token {
-    /// How surprising it is to the model by itself: minus the logarithm of its probability.
+    /// The surprise of the token to the model by itself: minus the logarithm of its probability.
     pub(super) fn surprise(&self) -> f64 {
         -self.replayed.logprobs.taken.model
     }
 
-    /// Would the model by itself have drawn another token?
+    /// True if the model by itself would have drawn another token.
     pub(super) fn intervened(&self) -> bool {
         self.replayed.own != self.id
     }
 
-    /// It and its alternatives, the model's likeliest first: those that the model wanted, and those that
-    /// were allowed.
+    /// The token and its alternatives, the model's likeliest first: those that the model wanted, and those
+    /// that were allowed.
     pub(super) fn alternatives(&self) -> Vec<Alternative> {
         let logprobs = &self.replayed.logprobs;
         let mut found: Vec<TokenLogprobs> = Vec::new();
@@ -173,36 +173,37 @@ impl Token {
 }
 
 impl Facts {
-    /// The terminals of a piece.
+    /// The names of a piece's terminals.
     pub(super) fn terminals(&self, piece: &Piece) -> impl Iterator<Item = &Name> {
         let names = self.underneath.as_ref().map(|underneath| &*underneath.names).unwrap_or_default();
         piece.terminals.iter().filter_map(|&terminal| names.get(terminal))
     }
 
-    /// Tokens of the text itself.
+    /// Number of tokens of the text itself.
     pub(super) fn length(&self) -> usize {
         self.tokens.iter().filter(|token| !self.vocabulary.is_end_of_text(token.id)).count()
     }
 
-    /// Perplexity of the text under the model by itself, end of text left out; `None` for no tokens.
+    /// The perplexity of the text under the model by itself, without the end of text; `None` if there are no
+    /// tokens.
     pub(super) fn perplexity(&self) -> Option<f64> {
         let text = || self.tokens.iter().filter(|token| !self.vocabulary.is_end_of_text(token.id));
         let count = f64::from(u32::try_from(text().count()).ok().filter(|count| *count > 0)?);
         Some((text().map(Token::surprise).sum::<f64>() / count).exp())
     }
 
-    /// Logarithm of the probability that the masks kept, over the whole text; `None` without a grammar.
+    /// The logarithm of the probability that the masks kept over the whole text; `None` without a grammar.
     pub(super) fn log_kept(&self) -> Option<f64> {
         self.grammar.as_ref()?;
         Some(self.tokens.iter().filter_map(|token| token.replayed.logprobs.kept).sum())
     }
 
-    /// Tokens that the model by itself would not have drawn.
+    /// Number of tokens that the model by itself would not have drawn.
     pub(super) fn interventions(&self) -> usize {
         self.tokens.iter().filter(|token| token.intervened()).count()
     }
 
-    /// It in a line.
+    /// Summarises the facts in a line.
     pub(super) fn summary(&self) -> String {
         let (tokens, interventions) = (self.length(), self.interventions());
         let Self { passes, accepted, drafted, .. } = self;

@@ -1,9 +1,9 @@
-//! Text of models and grammars within HTML: nothing of it is ever markup, and nothing of it is invisible.
+//! Text of models and grammars inside HTML: none of it becomes markup, and none of it is invisible.
 
 use crate::describe;
 
-/// Text as it is, for the content of elements and for attributes in double quotes. Line feeds stay; other
-/// control characters and what turns the direction of text are spelled out.
+/// Escapes text for the content of elements and for attributes in double quotes. Line feeds stay; other
+/// control characters and marks that turn the direction of text are spelled out.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,7 +16,7 @@ pub(super) fn text(text: &str) -> String {
     out
 }
 
-/// The bytes of a token, with marks in `<i>` for white space and for whatever has no picture.
+/// Shows the bytes of a token, with marks in `<i>` for white space and for characters without a picture.
 pub(super) fn bytes(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -1,11 +1,11 @@
-//! The data of `domino explain` as JSON.
+//! The facts of `domino explain` as JSON.
 
 use domino::{TokenId, decode::TokenLogprobs};
 use serde_json::{Value, json};
 
 use super::facts::{Alternative, Draft, Facts, Piece, Token};
 
-/// All of it. Minus infinity has no number in JSON: it is null.
+/// Makes the object. Minus infinity has no number in JSON: it is null.
 pub(super) fn object(facts: &Facts) -> Value {
     let tokens: Vec<Value> = facts.tokens.iter().map(|token| facts.token(token)).collect();
     let mut object = json!({

@@ -1,4 +1,4 @@
-//! `domino explain`: one text with all that led to it, as a page of HTML or as JSON.
+//! `domino explain`: writes one text and shows how each token came about, as a page of HTML or as JSON.
 
 pub(crate) mod args;
 mod facts;
@@ -35,12 +35,12 @@ use crate::{
     stdout, tokenizer, warned,
 };
 
-/// Characters of an expression up to which it is its own name; longer ones are called by their rule.
+/// Limit on the characters of an expression that is its own name; longer ones are called by their rule.
 const SHORT: usize = 10;
 
-/// Writes the text, looks at it again, and tells of both.
+/// Writes the text, replays it, and shows the facts of both.
 pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    // Before minutes are spent on what goes there.
+    // The file is checked before minutes are spent on its content.
     let out = command.out.as_deref().map(Output::prepare).transpose()?;
     let folder = model::locate(command.model.as_deref())?;
     join_threads(command.threads);
@@ -104,8 +104,8 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     Ok(if interrupted { Exit::Interrupted } else { Exit::Success })
 }
 
-/// Which terminals the pieces of the text belong to: those that the grammar is written with, which its
-/// readers know, and which need no tokens. Where that takes too much, the reason.
+/// Finds the terminals that the parts of the text belong to. They are those that the grammar is written with,
+/// which its readers know, and need no tokens. If that costs too much, the result holds the reason.
 fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) -> Underneath {
     let reach = Reach { lookahead: Lookahead::Unbounded, terminals: Terminals::Written };
     let written = byte_vocabulary().map_err(anyhow::Error::from).and_then(|vocabulary| {
@@ -116,7 +116,7 @@ fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) ->
     let inspection = grammar.inspect();
     let rule = |terminal: &TerminalView| inspection.rule_name(terminal.rule).unwrap_or_default().to_owned();
     let name = |terminal: TerminalView| {
-        // Literals are told by how they begin.
+        // Long literals are recognised by their beginning, so they keep their own name too.
         let short = terminal.name.chars().count() <= SHORT || terminal.name.starts_with('"');
         let label = if short { terminal.name.clone() } else { rule(&terminal) };
         Name { label, whole: terminal.name }
@@ -131,7 +131,7 @@ fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) ->
     }
 }
 
-/// The name that was given, or that of the folder: where it lies is nobody's business.
+/// The name that was given, or that of the folder: output does not reveal the path to it.
 fn model_name(given: Option<&Path>, folder: &Path) -> String {
     let name = given.unwrap_or_else(|| folder.file_name().map_or(folder, Path::new));
     name.display().to_string()

@@ -1,7 +1,7 @@
 //! The page of `domino explain`: one file of HTML, which needs neither network nor server.
 //!
-//! Invariant: whatever comes from a model, a grammar or the command line goes through [`html`](super::html).
-//! All of it is markup that is there without the script, which only moves the cursor.
+//! Invariant: all text from a model, a grammar or the command line goes through [`html`](super::html). The
+//! markup is complete without the script, which only moves the cursor.
 
 use std::fmt::Write;
 
@@ -15,10 +15,10 @@ use super::{
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Characters of a terminal's name that are shown under its text.
+/// Limit on the characters of a terminal's name that are shown under its text.
 const NAME: usize = 14;
 
-/// The whole page.
+/// Writes the whole page.
 pub(super) fn page(facts: &Facts) -> String {
     let grammar = facts.grammar.as_deref().unwrap_or("no grammar");
     let title = format!("{} \u{b7} {}", html::text(grammar), html::text(&facts.model));
@@ -44,7 +44,7 @@ pub(super) fn page(facts: &Facts) -> String {
     out
 }
 
-/// What was asked for, and what it came to.
+/// Writes the request and the totals of the text.
 fn head(facts: &Facts) -> String {
     let mut out = "<header>\n<h1>How this text was written</h1>\n<p class=\"about\">".to_owned();
     let grammar = facts.grammar.as_deref().map_or("none".to_owned(), html::text);
@@ -90,7 +90,7 @@ const LEGEND: &str = "<section class=\"legend\" aria-label=\"Legend\">\n\
 <div><small>Keys: <kbd>\u{2190}</kbd> <kbd>\u{2192}</kbd> tokens, <kbd>\u{2191}</kbd> <kbd>\u{2193}</kbd> \
 alternatives, <kbd>n</kbd> <kbd>p</kbd> next and previous intervention</small></div>\n</section>\n";
 
-/// The tokens as boxes.
+/// Writes the tokens as boxes.
 fn stream(facts: &Facts) -> String {
     let mut out =
         "<section class=\"stream\" tabindex=\"0\" role=\"listbox\" aria-label=\"Tokens\">".to_owned();
@@ -109,7 +109,7 @@ fn stream(facts: &Facts) -> String {
 }
 
 impl Facts {
-    /// How the text ended, in words.
+    /// Describes the end of the text.
     fn ended(&self) -> &'static str {
         match (self.complete, self.finish) {
             (true, _) => "complete",
@@ -119,7 +119,7 @@ impl Facts {
         }
     }
 
-    /// A token's text as HTML, or the name of a special one.
+    /// Shows a token's text as HTML, or the name of a special one.
     fn show(&self, token: TokenId) -> String {
         match (self.vocabulary.bytes(token), self.vocabulary.name(token)) {
             (Some(bytes), _) => html::bytes(bytes),
@@ -128,7 +128,7 @@ impl Facts {
         }
     }
 
-    /// One box, and a new line where its text has one.
+    /// Writes one box, with a new line where its text has one.
     fn box_of(&self, index: usize, token: &Token) -> String {
         let class = if token.intervened() { "t not" } else { "t" };
         let mut out = format!("<span class=\"{class}\" role=\"option\" id=\"t{index}\">");
@@ -147,13 +147,13 @@ impl Facts {
         out += "</span></span>";
         let bytes = self.vocabulary.bytes(token.id).unwrap_or_default();
         if let Some(at) = bytes.iter().rposition(|&byte| byte == b'\n') {
-            // The next line is as far in as the text is.
+            // The next line is indented as far as the text is.
             let _ = write!(out, "<br><span style=\"margin-left:{}ch\"></span>", bytes.len() - at - 1);
         }
         out
     }
 
-    /// A piece of the line of terminals.
+    /// Writes a piece of the line of terminals.
     fn lane(&self, piece: &Piece) -> String {
         let (labels, names) = self.names(piece);
         let class = match (piece.begins, piece.ends) {
@@ -182,7 +182,7 @@ impl Facts {
         (join(|name| name.label.clone()), join(whole))
     }
 
-    /// All about one token.
+    /// Writes the details of one token.
     fn card(&self, index: usize, token: &Token) -> String {
         let class = if index == 0 { "card on" } else { "card" };
         let mut out = format!(
@@ -220,7 +220,7 @@ impl Facts {
         out
     }
 
-    /// Which pass a token is from, and what a draft said.
+    /// Describes the pass of a token, and the verdict of its draft.
     fn pass(&self, token: &Token) -> String {
         let pass = format!("number {}", token.pass + 1);
         match token.draft {
@@ -234,7 +234,7 @@ impl Facts {
         }
     }
 
-    /// A line of the table of alternatives.
+    /// Writes a line of the table of alternatives.
     fn row(&self, alternative: &Alternative) -> String {
         let Alternative { logprobs, taken } = alternative;
         let refused = self.grammar.is_some() && logprobs.constrained.is_none();
@@ -257,7 +257,7 @@ impl Facts {
     }
 }
 
-/// The sign of what a draft said.
+/// The sign for the verdict of a draft.
 fn mark(draft: Draft) -> &'static str {
     match draft {
         Draft::None => "",
@@ -267,13 +267,13 @@ fn mark(draft: Draft) -> &'static str {
     }
 }
 
-/// The hue of a surprise: blue for none, over green and yellow to red; half of the way at a probability of a
-/// quarter.
+/// The hue for a surprise: blue for none, over green and yellow to red. A probability of a quarter is half of
+/// the way.
 fn hue(surprise: f64) -> f64 {
     220.0 - 205.0 * (1.0 - (-surprise / 2.0).exp())
 }
 
-/// A probability by its logarithm.
+/// Writes a probability, given by its logarithm, in per cent.
 fn percent(logarithm: f64) -> String {
     match 100.0 * logarithm.exp() {
         share if share >= 99.95 && logarithm < 0.0 => "&gt;99.9\u{2009}%".to_owned(),
@@ -284,7 +284,7 @@ fn percent(logarithm: f64) -> String {
     }
 }
 
-/// A name that is not too long to stand under a token.
+/// Cuts a name that is too long to stand under a token.
 fn shortened(name: &str) -> String {
     match name.char_indices().nth(NAME) {
         None => name.to_owned(),

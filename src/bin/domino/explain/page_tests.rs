@@ -1,4 +1,4 @@
-//! Pages of hostile tokens, prompts and grammars.
+//! Tests of pages with hostile tokens, prompts and grammars.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ fn name() -> Name {
     Name { label: format!("<b>\"{SCRIPT}"), whole: format!("<i>'{SCRIPT}") }
 }
 
-/// A text that goes through all tokens, drafted in part, as the program would tell of it.
+/// Makes the facts of a text that goes through all tokens and is drafted in part, as the program would.
 fn facts() -> Facts {
     let vocabulary = vocabulary();
     let grammar = "root ::= [^a]*   ";
@@ -51,7 +51,7 @@ fn facts() -> Facts {
     let compiler = Compiler::new(vocabulary.clone()).terminals(Terminals::Written);
     let compiled = compiler.compile(&grammar).unwrap();
     let all = |skip: &[u32]| (0..9).filter(|id| !skip.contains(id)).map(TokenId::new).collect::<Vec<_>>();
-    // Bytes that are no UTF-8 are not of the grammar's language.
+    // Bytes that are not UTF-8 are outside the grammar's language.
     let written = [&all(&[3, 4])[..], &[TokenId::new(END)]].concat();
     let model = ScriptedModel::new(10, 40, 7).script(1, written).favour(3, TokenId::new(4));
     let mut decoder = Decoder::builder(model)
@@ -114,7 +114,7 @@ fn nothing_of_models_and_grammars_is_markup() {
         style \
         summary table tbody td th thead title tr";
     let expected: BTreeSet<&str> = expected.split_whitespace().collect();
-    // What the script compares with `<` is no tag.
+    // The script compares with `<`, which begins no tag there.
     let before = page.split("<script>").next().unwrap();
     let unknown: Vec<String> =
         tags(before).into_iter().filter(|tag| !expected.contains(tag.as_str())).collect();
@@ -140,7 +140,7 @@ fn each_token_has_a_box_and_a_card() {
     }
     assert!(page.contains("&lt;|end|&gt;"), "end of text is a token, too");
     assert!(page.contains("<br>"), "a line feed begins a line");
-    // The third token would have been one that is no UTF-8.
+    // The model's own third token is not UTF-8.
     assert_eq!(facts.tokens[2].replayed.own, TokenId::new(4));
     assert!(facts.tokens[2].intervened() && facts.tokens[2].replayed.logprobs.kept.unwrap() < -0.1);
     assert_eq!(facts.interventions(), page.matches("class=\"t not\"").count());

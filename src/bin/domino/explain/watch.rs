@@ -1,4 +1,4 @@
-//! Writes a text and watches its passes.
+//! The writing of a text, with a record of its passes.
 
 use domino::{
     TokenId,
@@ -12,17 +12,17 @@ use crate::{generate::step_error, interrupt, runner::Runner};
 pub(super) struct Pass {
     /// Index of the first token that was drawn from it.
     pub(super) first: usize,
-    /// What it verified.
+    /// Tokens of the draft that it verified.
     pub(super) drafted: Vec<TokenId>,
-    /// Tokens of the draft that were drawn as well.
+    /// Number of tokens of the draft that were drawn as well.
     pub(super) accepted: usize,
 }
 
-/// A text and how it came about.
+/// A text and the passes that wrote it.
 pub(super) struct Watched {
     pub(super) generation: Generation,
     pub(super) passes: Vec<Pass>,
-    /// Did Ctrl-C end it?
+    /// True if Ctrl-C ended it.
     pub(super) interrupted: bool,
 }
 

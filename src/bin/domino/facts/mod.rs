@@ -1,4 +1,4 @@
-//! `domino model`: what a model is, without loading it.
+//! `domino model`: describes a model without loading it.
 
 use std::{
     io::Write,
@@ -21,11 +21,11 @@ use crate::{
     model, stdout, tokenizer,
 };
 
-/// Special tokens that people are shown.
+/// Limit on the special tokens that people are shown.
 const SHOWN: usize = 8;
-/// Tokens that the memory of the cache is told for.
+/// Number of tokens for which the memory of the cache is told.
 const TOKENS: usize = 1_000;
-/// Ways to keep the cache.
+/// The formats of the cache whose memory is told.
 const CACHES: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 
 /// Show what a model is: its shape, formats, vocabulary, chat template, context and memory.
@@ -49,10 +49,10 @@ pub(crate) struct LowModel {
     model: Option<PathBuf>,
 }
 
-/// `domino model`.
+/// The resolved command `domino model`.
 #[derive(Debug)]
 pub(crate) struct ModelFacts {
-    /// `None`: the default model.
+    /// The model; `None` for the default model.
     model: Option<PathBuf>,
     json: bool,
 }
@@ -63,7 +63,7 @@ impl LowModel {
     }
 }
 
-/// All that is told of a model.
+/// Everything that is told of a model.
 struct ModelTold {
     name: String,
     description: ModelDescription,
@@ -71,7 +71,7 @@ struct ModelTold {
     template: Result<Option<ChatTemplate>, String>,
 }
 
-/// Tells it.
+/// Prints the description.
 pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
     let told = ModelTold {
@@ -96,7 +96,7 @@ fn bad_model(error: ModelError) -> BadInput {
     BadInput::new(error.to_string())
 }
 
-/// The last part of a path: where the default model lies is nobody's business.
+/// The last part of a path: output does not reveal the folders of the default model.
 fn short(folder: &Path) -> &Path {
     folder.file_name().map_or(folder, Path::new)
 }
@@ -171,7 +171,7 @@ impl ModelTold {
         )
     }
 
-    /// The names of the tokens that end a text.
+    /// Names the tokens that end a text.
     fn ends(&self) -> impl Iterator<Item = &str> {
         let ends = self.vocabulary.end_of_text();
         self.vocabulary.special_tokens().filter(|(id, _)| ends.contains(id)).map(|(_, name)| name)
@@ -246,7 +246,7 @@ impl ModelTold {
     }
 }
 
-/// A number with commas between thousands.
+/// Writes a number with commas between thousands.
 fn grouped(number: impl ToString) -> String {
     let digits = number.to_string();
     let mut out = String::new();

@@ -168,22 +168,22 @@ enum Tokenization {
     Canonical,
 }
 
-/// Particles, unless said otherwise.
+/// Default number of particles.
 const PARTICLES: NonZeroUsize = NonZeroUsize::new(8).expect("it is not 0");
 
-/// `domino generate`.
+/// The resolved command `domino generate`.
 #[derive(Debug)]
 pub(crate) struct Generate {
-    /// `None`: anything goes.
+    /// The grammar; `None` if any text may be written.
     pub(crate) grammar: Option<GrammarSource>,
-    /// `None`: prompts stay as they are.
+    /// The flags of the chat template; `None` if prompts stay as they are.
     pub(crate) chat: Option<Chat>,
-    /// May tokens cross the end of the prompt?
+    /// True if tokens may cross the end of the prompt.
     pub(crate) heal: bool,
     pub(crate) work: Work,
-    /// `None`: the default model.
+    /// The model; `None` for the default model.
     pub(crate) model: Option<PathBuf>,
-    /// `None`: standard output.
+    /// The file of the output; `None` for standard output.
     pub(crate) out: Option<PathBuf>,
     pub(crate) card: Card,
     pub(crate) threads: Option<NonZeroUsize>,
@@ -193,13 +193,13 @@ pub(crate) struct Generate {
     pub(crate) options: LowOptions,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
-    /// Rules to be captured.
+    /// Names of the rules to capture.
     pub(crate) captured: Vec<String>,
     pub(crate) speculation: Speculation,
     pub(crate) json: bool,
 }
 
-/// One text or many.
+/// The texts to write: one or many.
 #[derive(Debug)]
 pub(crate) enum Work {
     One(Prompt, Box<DecodeOptions>),
@@ -213,21 +213,21 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// The work on the rows of a file.
+    /// Makes the work on the rows of a file.
     fn batch(file: PathBuf, parallel: NonZeroUsize, keep: bool, usual: UsualGrammar) -> Self {
         Self::Batch(Box::new(BatchRows { requests: Input::new(file), parallel, keep, usual }))
     }
 }
 
-/// Rows for `--batch`.
+/// The rows for `--batch`.
 #[derive(Debug)]
 pub(crate) struct BatchRows {
     pub(crate) requests: Input,
-    /// Texts that are written at once.
+    /// Number of texts that are written at once.
     pub(crate) parallel: NonZeroUsize,
-    /// Are columns copied that are not known?
+    /// True if unknown columns are copied.
     pub(crate) keep: bool,
-    /// The grammar that rows are read beside.
+    /// The grammar of the rows that name none.
     pub(crate) usual: UsualGrammar,
 }
 
@@ -239,7 +239,7 @@ pub(crate) enum Prompt {
 }
 
 impl Prompt {
-    /// What the two flags mean; the empty text without either.
+    /// Reads the two flags of the prompt; without either it is the empty text.
     pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
         match (text, file) {
             (Some(text), _) => Self::Text(text),
@@ -250,7 +250,7 @@ impl Prompt {
 }
 
 impl LowGenerate {
-    /// How a text is written that comes as a whole, if one is asked for.
+    /// Chooses the way to write a text that is shown when it is whole, if one is asked for.
     fn way(&self) -> Result<Option<Way>, BadInput> {
         let conditional = self.sampling == Some(DrawnFrom::Conditional);
         let canonical = self.tokenization == Some(Tokenization::Canonical);
@@ -264,7 +264,7 @@ impl LowGenerate {
         Ok(canonical.then_some(Way::Canonical))
     }
 
-    /// What was asked for.
+    /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
         let (options, way) = (self.options.resolve()?, self.way()?);
         let prompt = Prompt::of(self.prompt, self.prompt_file);
@@ -349,7 +349,7 @@ fn asked(
 }
 
 impl Generate {
-    /// Opens what makes tokens of its prompts, for the model in `folder`.
+    /// Makes the maker of the prompts' tokens, for the model in `folder`.
     pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
         Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
     }
@@ -360,7 +360,7 @@ fn not_on_a_card() -> BadInput {
         .hint("leave --device and --precision out")
 }
 
-/// Refuses what mistral.rs' engine cannot do, or does otherwise.
+/// Refuses options that mistral.rs's engine does not have, or treats otherwise.
 fn check_mistralrs(
     options: &DecodeOptions,
     runs_otherwise: bool,
@@ -383,7 +383,7 @@ fn check_mistralrs(
     refuse("--engine mistralrs", &cannot)
 }
 
-/// Refuses what was asked for and does not go with this.
+/// Refuses the first of the options asked for that do not go with `this`.
 fn refuse(this: &str, cannot: &[(bool, &str)]) -> Result<(), BadInput> {
     match cannot.iter().find(|(asked, _)| *asked) {
         Some((_, what)) => {

@@ -1,4 +1,5 @@
-//! `domino generate --compare`: the same prompt and seed without grammar, with it, and with speculation too.
+//! `domino generate --compare`: compares runs without grammar, with it, and with speculation too, from the
+//! same prompt and seed.
 
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ use crate::{failure::note, interrupt, progress, runner::Runner};
 /// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
 const ROUNDS: usize = 3;
 
-/// How three ways to make a text compare.
+/// A comparison of three ways to make a text.
 pub(super) struct Comparison {
-    /// Of the speculative runs and the plain ones.
+    /// True if the speculative runs made the tokens of the plain ones.
     same_tokens: bool,
     unconstrained: Times,
     plain: Times,
@@ -43,7 +44,8 @@ impl Times {
     }
 }
 
-/// Runs the three in turns. `None` if Ctrl-C was pressed. The decoder is left as it was, with the drafter given.
+/// Runs the three in turns. `None` if Ctrl-C was pressed. The decoder stays as it was, but for the drafter,
+/// which it keeps.
 pub(super) fn run(
     decoder: &mut Decoder<Runner>,
     constraint: &Constraint,
@@ -66,6 +68,7 @@ pub(super) fn run(
             if interrupt::pressed() {
                 return Ok(None);
             }
+            // The order changes from round to round, so that a drift of the machine favours no kind.
             let kind = (round + turn) % 3;
             decoder.set_constraint((kind > 0).then(|| constraint.clone()))?;
             if kind == 2 {
@@ -79,6 +82,7 @@ pub(super) fn run(
             texts[kind] = Some(generation?);
             bar.one_more();
         }
+        // Round 0 only warms up.
         if let ([Some(free), Some(plain), Some(speculative)], 1..) = (&texts, round) {
             found.unconstrained.add(free);
             found.plain.add(plain);
@@ -103,8 +107,7 @@ impl Comparison {
         self.speculative.rate() / self.unconstrained.rate()
     }
 
-    /// Why this is not how it must be: other tokens with speculation, or nothing that could have been
-    /// compared.
+    /// Says what is wrong: speculation made other tokens, or nothing could be compared.
     pub(super) fn trouble(&self) -> Option<&'static str> {
         if self.plain.tokens == 0 {
             return Some("nothing was compared: no token was generated");
@@ -112,7 +115,7 @@ impl Comparison {
         (!self.same_tokens).then_some("with speculation other tokens were generated, which must not be")
     }
 
-    /// What `--json` prints as `compare`.
+    /// Makes the object that `--json` prints as `compare`.
     pub(super) fn object(&self) -> Value {
         json!({
             "same_tokens": self.same_tokens,
@@ -126,7 +129,7 @@ impl Comparison {
         })
     }
 
-    /// Says it on standard error.
+    /// Prints the comparison on standard error.
     pub(super) fn summary(&self) {
         let [free, plain, speculative] =
             [&self.unconstrained, &self.plain, &self.speculative].map(Times::rate);
@@ -139,7 +142,7 @@ impl Comparison {
     }
 }
 
-/// A count of tokens as a number to divide.
+/// Converts a count of tokens to a number to divide.
 fn count(tokens: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
     let count = tokens as f64;

@@ -1,4 +1,4 @@
-//! Writes a text to standard output as it comes, or to the file of `--out` when it is whole.
+//! The destination of a text: standard output as it comes, or the file of `--out` when it is whole.
 
 use std::{io::Write, path::Path};
 
@@ -10,22 +10,22 @@ use crate::{failure::BadInput, output::Output, stdout};
 pub(super) struct Destination<'a>(Option<Output<'a>>);
 
 impl<'a> Destination<'a> {
-    /// Takes the file of `--out`, if there is one. A file that cannot be written is told of before any work.
+    /// Takes the file of `--out`, if there is one. A file that cannot be written is refused before any work.
     pub(super) fn of(file: Option<&'a Path>) -> Result<Self, BadInput> {
         file.map(Output::prepare).transpose().map(Self)
     }
 
-    /// Is it a file?
+    /// True for a file.
     pub(super) fn is_file(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Puts a text there that was shown as it came, if it was shown.
+    /// Writes a whole text to the file; standard output has it already.
     pub(super) fn text(&self, text: &[u8]) -> anyhow::Result<()> {
         self.0.as_ref().map_or(Ok(()), |file| file.write(text))
     }
 
-    /// Puts an object there.
+    /// Writes an object.
     pub(super) fn object(&self, object: &Value) -> anyhow::Result<()> {
         match &self.0 {
             Some(file) => file.write(format!("{object}\n").as_bytes()),

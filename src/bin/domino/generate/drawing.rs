@@ -1,14 +1,14 @@
-//! Keys of a row about how its texts are drawn and when they end.
+//! Keys of a row about the drawing of its texts and their ends.
 
 use std::num::NonZeroUsize;
 
 use super::options::LowOptions;
 use crate::{failure::BadInput, rows::members::ObjectMembers};
 
-/// Keys under the names of the flags; what is absent is as the flags say.
+/// Keys under the names of the flags; the flags hold where they are absent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Drawing {
-    /// Texts of the row, each with a seed of its own.
+    /// Number of texts of the row, each with a seed of its own.
     pub(crate) texts: Option<NonZeroUsize>,
     temperature: Option<f64>,
     top_k: Option<usize>,
@@ -46,8 +46,8 @@ impl Drawing {
         })
     }
 
-    /// The flags with what the row changes, for its text number `index`: that has the seed of the row and
-    /// `index` more.
+    /// Changes the flags by what the row says, for its text number `index`, whose seed is that of the row
+    /// plus `index`.
     pub(crate) fn options(&self, flags: &LowOptions, index: usize) -> LowOptions {
         let flags = flags.clone();
         let further = u64::try_from(index).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `domino generate --engine mistralrs`: the same job in mistral.rs' engine.
+//! `domino generate --engine mistralrs`: writes a text in mistral.rs's engine.
 
 use std::{path::Path, time::Instant};
 
@@ -39,7 +39,7 @@ pub(super) fn run(
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
         fixed = command.speculation.fixed(source, grammar, folder)?;
     }
-    // Nothing comes after the last row's token, so that it needs no draft.
+    // The last row's token has no successor, so it needs no draft.
     let rows = fixed.as_ref().map_or(EngineDrafts::None, |fixed| EngineDrafts::Rows(fixed.most + 1));
     let loading = format!("loading {} in mistral.rs", folder.display());
     let runner = progress::during(loading, || EngineRunner::load(folder, rows)).map_err(bad_model)?;
@@ -57,7 +57,7 @@ pub(super) fn run(
     let (mut screen, mut broken) = (Screen::new(0), Ok(()));
     let begun = Instant::now();
     let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {
-        // What may become a stop string comes at the end or never.
+        // Text that may become a stop string is shown later or never, so it is not shown as it comes.
         if !command.json && !destination.is_file() && options.stop.is_empty() {
             broken = screen.show(&vocabulary.concat(tokens));
         }
@@ -96,7 +96,7 @@ pub(super) fn run(
     Ok(ended.exit())
 }
 
-/// A model that cannot be loaded is the user's, all else is not.
+/// Makes the error of a model that cannot be loaded bad input of the user's.
 fn bad_model(error: RunnerError) -> anyhow::Error {
     match error {
         RunnerError::Load(_) | RunnerError::Vocabulary(_) | RunnerError::Speculation(_) => {

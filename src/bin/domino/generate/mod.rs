@@ -1,4 +1,4 @@
-//! `domino generate`: a model writes, a grammar watches.
+//! `domino generate`: a model writes, and a grammar decides what it may write.
 
 pub(crate) mod args;
 mod batch;
@@ -86,7 +86,7 @@ fn one(
     let (mut speculation, mut draft) = (None, None);
     if let Some(grammar) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        // What was learnt of a grammar is of no use where its texts begin with something else.
+        // Counts learnt for a grammar do not apply to texts that begin with the end of a prompt.
         let source = command.grammar.as_ref().filter(|_| healed.is_empty());
         draft = command.speculation.draft_model(command.card, grammar, &tokenizer, cache)?;
         speculation = command.speculation.drafter(source, grammar, folder, &tokenizer, draft.as_ref())?;
@@ -127,14 +127,14 @@ fn one(
         comparison,
     };
     tell(command, &ended, &destination, keeper.as_ref(), &warnings)?;
-    // Last, so that a file that cannot be written costs nobody the text.
+    // The counts are kept last, so that a file that cannot be written costs nobody the text.
     if let Some(keeper) = keeper {
         keeper.keep()?;
     }
     Ok(ended.exit())
 }
 
-/// Tells how a run has ended, and puts its text or its object where it goes.
+/// Tells how a run has ended, and writes its text or its object to the destination.
 fn tell(
     command: &Generate,
     ended: &Ended<'_>,
@@ -160,15 +160,15 @@ fn tell(
     Ok(())
 }
 
-/// How many bytes of a text that was generated its grammar forced, but for their spelling; for machines,
-/// since it reads the text once more.
+/// Counts the bytes of a text that its grammar forced, but for their spelling. It is only for machines, since
+/// it reads the text once more.
 fn forced_bytes(grammar: Option<&CompiledGrammar>, generation: &Generation) -> Option<usize> {
     ForcedText::count(&grammar?.constraint(), &generation.text)
 }
 
-/// Runs the steps to their end, to Ctrl-C or to a failure, showing the text as it comes unless it goes into
-/// an object. A text that is not made to its end is completed if `close` says so and a completion can be
-/// found. The first `hidden` bytes are the prompt's.
+/// Runs the steps to their end, to Ctrl-C or to a failure, and shows the text as it comes unless it goes into
+/// an object. If `close`, an unfinished text is completed where a completion can be found. The first `hidden`
+/// bytes are the prompt's.
 fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize) -> anyhow::Result<End> {
     let mut screen = Screen::new(hidden);
     let mut failure = None;
@@ -179,7 +179,7 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
             Some(Ok(_)) => screen.show(steps.settled_text())?,
             Some(Err(error)) => {
                 let error = step_error(error);
-                // Bad input has made no text that could be told of.
+                // Bad input has made no text that could be shown.
                 if Exit::of(&error) == Exit::BadInput {
                     return Err(error);
                 }
@@ -194,7 +194,7 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
         (Some(error), _) => failed(error, steps),
     };
     if close && let Err(error) = steps.close() {
-        // Of two failures the first one is told.
+        // The first of two failures is the one that is told.
         if failure.is_none() {
             end = failed(&error.into(), steps);
         }
@@ -206,10 +206,10 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
     Ok(end)
 }
 
-/// A run that failed, with the place in text and grammar where it is.
+/// Makes the end of a run that failed, with its place in text and grammar.
 fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     let mut told = failure::told(error.as_ref());
-    // A budget has said where it ended.
+    // The error of a budget names its place itself.
     let place = error.chain().find_map(|cause| cause.downcast_ref::<StepError>()).and_then(StepError::place);
     if place.is_none() {
         let were = if steps.text().len() == 1 { "was" } else { "were" };
@@ -221,7 +221,7 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     End::Failed(told, Exit::of(error))
 }
 
-/// A prompt that is too long is the user's, all else is not.
+/// Makes the error of a prompt that is too long bad input of the user's.
 pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
     match error.kind() {
         DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string()).into(),
@@ -229,7 +229,7 @@ pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
     }
 }
 
-/// The model of a folder.
+/// Loads the model of a folder.
 pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<Runner, BadInput> {
     let runner =
         progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
@@ -249,14 +249,14 @@ pub(crate) fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
     }
 }
 
-/// What grammars are compiled with.
+/// Makes the compiler of grammars.
 fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
     command.reach.compiler(vocabulary.clone(), cache)
 }
 
-/// The grammar of the command line, if there is one, and what is captured of its texts. Its trees are read,
-/// or grow while the model is loaded and reads the prompt, and so are the masks of the places that texts come
-/// to first.
+/// Compiles the grammar of the command line, if there is one, and finds the captures of its texts. Its trees
+/// are read from a file, or grow while the model is loaded and reads the prompt; so do the masks of the
+/// places where texts begin.
 fn grammar(
     command: &Generate,
     compiler: &Compiler,
@@ -278,7 +278,7 @@ fn grammar(
         compile::attach(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
-    // Only JSON has captures.
+    // Only JSON shows captures.
     let capturing = match command.json || matches!(command.work, Work::Batch(_)) {
         true => Capturing::of(&grammar.name(), parsed.grammar, &command.captured)?,
         false => None,
@@ -286,7 +286,7 @@ fn grammar(
     Ok(Some((compiled, capturing)))
 }
 
-/// The grammar compiled with the end of the prompt before its texts, and as it was read.
+/// Compiles the grammar with the end of the prompt before its texts, and returns it as it was read too.
 fn after(
     source: &GrammarSource,
     compiler: &Compiler,

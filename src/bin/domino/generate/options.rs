@@ -1,4 +1,4 @@
-//! Flags that say how to draw and when to end, and what a request of a batch changes about them.
+//! Flags about the drawing of texts and their ends, which a request of a batch may change.
 
 use clap::{Args, ValueEnum};
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
@@ -13,7 +13,7 @@ pub(crate) enum Mask {
     Opportunistic,
 }
 
-/// Tokens that penalties look at, unless said otherwise.
+/// Default number of tokens that penalties look at.
 const LAST: usize = 64;
 
 /// How to draw, and when to end.
@@ -94,7 +94,7 @@ impl LowOptions {
         }
     }
 
-    /// How to draw, and when to end.
+    /// Reads the flags as options of decoding.
     pub(crate) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
         let mut options = DecodeOptions::default();
         options.sampling = Sampling::with_temperature(self.temperature)

@@ -19,11 +19,11 @@ const JSON: [&str; 2] = ["json", "rfc8259"];
 /// The reader of a grammar's texts.
 #[derive(Debug, Clone)]
 pub(super) enum TextKind {
-    /// Reads them as JSON, if they are objects or lists.
+    /// Reads a text as JSON if it is an object or a list.
     Text,
-    /// Reads them as JSON.
+    /// Reads every text as JSON.
     Json,
-    /// Takes them apart as answers that may call functions.
+    /// Takes texts apart as answers that may call functions.
     Calls(Rc<calls::Reader>),
 }
 
@@ -47,8 +47,9 @@ impl TextKind {
         }
     }
 
-    /// `value`: a complete text in JSON as what it stands for. `content`, `reasoning_content` and
-    /// `tool_calls`: an answer that may call functions, as in a message of OpenAI's API, as far as it goes.
+    /// Makes the fields about the meaning of a text. `value` is the value of a complete text in JSON;
+    /// `content`, `reasoning_content` and `tool_calls` are the parts of an answer that may call functions, as
+    /// in a message of OpenAI's API, as far as it goes.
     pub(super) fn fields(&self, text: &[u8], complete: bool) -> Map<String, Value> {
         let mut fields = Map::new();
         let text = String::from_utf8_lossy(text);
@@ -82,7 +83,7 @@ fn calls_of(reader: &calls::Reader, text: &str, fields: &mut Map<String, Value>)
     fields.insert("tool_calls".to_owned(), answer.calls.iter().enumerate().map(call).collect());
 }
 
-/// Fields about a text of a grammar from this source, beside its characters.
+/// Makes the fields about a text of a grammar from this source.
 pub(super) fn fields_of(
     source: Option<&GrammarSource>,
     capturing: Option<&Capturing>,
@@ -91,7 +92,7 @@ pub(super) fn fields_of(
     fields(&TextKind::of(source), capturing, generation)
 }
 
-/// Fields about a text of a grammar, beside its characters: what it is, and what is captured of it.
+/// Makes the fields about the meaning of a text, and about its captures.
 pub(super) fn fields(
     reading: &TextKind,
     capturing: Option<&Capturing>,

@@ -1,4 +1,4 @@
-//! What is told about a text that was generated.
+//! The report on a text that was generated.
 
 use domino::{
     TokenId, Vocabulary,
@@ -14,46 +14,46 @@ use crate::{
     numbers::count,
 };
 
-/// How a run has ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// By itself.
+    /// The run ended by itself.
     Finished(Finish),
-    /// By Ctrl-C.
+    /// Ctrl-C ended the run.
     Interrupted,
-    /// By an error, which ends the program in this way.
+    /// An error ended the run, and the program ends with this code.
     Failed(Told, Exit),
 }
 
-/// A run that has ended in whatever way.
+/// A run that has ended in any way.
 pub(super) struct Ended<'a> {
     pub(super) generation: Generation,
     pub(super) end: End,
     pub(super) vocabulary: &'a Vocabulary,
-    /// How it was made.
+    /// The options that it was made with.
     pub(super) options: &'a DecodeOptions,
     /// The usual tokens of the completion, if there is one and they spell it.
     pub(super) appended: Option<Vec<TokenId>>,
-    /// Wall time, the prompt's pass included, loading and compiling not.
+    /// Wall time in seconds, with the prompt's pass and without loading and compiling.
     pub(super) seconds: f64,
-    /// Could tokens be drafted?
+    /// True if tokens could be drafted.
     pub(super) speculative: bool,
-    /// How the guesses of the draft model went, if there was one.
+    /// The tally of the draft model's guesses, if there was one.
     pub(super) draft: Option<DraftTally>,
-    /// Bytes of the text that the grammar forced, but for their spelling, if that was found out.
+    /// Bytes of the text that the grammar forced, but for their spelling, if they were counted.
     pub(super) forced: Option<usize>,
-    /// The fields about what was captured.
+    /// The fields about captures.
     pub(super) captures: Map<String, Value>,
-    /// How it compares with other ways to make it.
+    /// A comparison with other ways to make the text.
     pub(super) comparison: Option<Comparison>,
 }
 
-/// Tokens for each pass of the model, that over the prompt included.
+/// Tokens per pass of the model, the pass over the prompt included.
 pub(super) fn tokens_per_pass(stats: &DecodeStats) -> f64 {
     ratio(stats.tokens, stats.passes)
 }
 
-/// Drafted tokens that were drawn as well, of all drafted ones.
+/// The share of the drafted tokens that were drawn as well.
 pub(super) fn acceptance(stats: &DecodeStats) -> f64 {
     ratio(stats.accepted, stats.drafted)
 }
@@ -65,7 +65,7 @@ fn ratio(part: usize, whole: usize) -> f64 {
 }
 
 impl Ended<'_> {
-    /// How the program ends.
+    /// Chooses the exit code.
     pub(super) fn exit(&self) -> Exit {
         match self.end {
             End::Failed(_, exit) => exit,
@@ -76,12 +76,12 @@ impl Ended<'_> {
         }
     }
 
-    /// What is wrong about the comparison, if there was one.
+    /// Says what is wrong about the comparison, if there was one.
     fn trouble(&self) -> Option<&'static str> {
         self.comparison.as_ref().and_then(Comparison::trouble)
     }
 
-    /// What made the text whole, if anything.
+    /// Names what made the text whole, if anything did.
     fn finished_by(&self) -> Option<&'static str> {
         let Generation { complete, completion, .. } = &self.generation;
         let stopped = matches!(self.end, End::Finished(Finish::Stop | Finish::StopString));
@@ -92,20 +92,21 @@ impl Ended<'_> {
         }
     }
 
-    /// Tokens a second, the prompt's pass included.
+    /// Tokens per second, the prompt's pass included.
     fn rate(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
         let tokens = self.generation.stats.tokens as f64;
         if self.seconds > 0.0 { tokens / self.seconds } else { 0.0 }
     }
 
-    /// How often the model's own choice was refused, where that is known: with `--mask ahead` it is not.
+    /// Number of times that the model's own choice was refused; `None` if that is not known, as with `--mask
+    /// ahead`.
     fn interventions(&self) -> Option<usize> {
         let stats = &self.generation.stats;
         (stats.own_draws == stats.draws).then_some(stats.interventions)
     }
 
-    /// What `--json` prints.
+    /// Makes the object that `--json` prints.
     pub(super) fn object(&self) -> Value {
         let Generation { tokens, text, stats, .. } = &self.generation;
         let ids: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
@@ -161,7 +162,7 @@ impl Ended<'_> {
         object
     }
 
-    /// One token of `logprobs`. Minus infinity has no number in JSON: it is null.
+    /// Makes an entry of `logprobs`. Minus infinity has no number in JSON: it is null.
     fn logprobs(&self, logprobs: &Logprobs) -> Value {
         let list = |entries: &[TokenLogprobs]| -> Vec<Value> {
             entries.iter().map(|entry| self.token_logprobs(entry)).collect()
@@ -183,7 +184,7 @@ impl Ended<'_> {
         })
     }
 
-    /// Says on standard error why it failed, if it did, and what is wrong about the comparison.
+    /// Tells on standard error why the run failed, if it did, and what is wrong about the comparison.
     pub(super) fn tell_failure(&self) {
         if let End::Failed(told, _) = &self.end {
             told.print();
@@ -193,7 +194,7 @@ impl Ended<'_> {
         }
     }
 
-    /// Says on standard error what the run cost, and what became of drafts if somebody asked for them.
+    /// Prints on standard error what the run cost, and the fate of drafts if a flag asked for them.
     pub(super) fn summary(&self, drafts_asked: bool) {
         let stats = &self.generation.stats;
         let paint = Paint::for_stderr();

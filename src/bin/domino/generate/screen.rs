@@ -1,4 +1,4 @@
-//! Shows a text as it comes.
+//! The display of a text as it comes.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use domino::vocab::Utf8Stream;
 
 use crate::stdout::{self, Stdout};
 
-/// Standard output, and how much of a text it shows.
+/// Standard output, and the length of the text that it shows.
 pub(super) struct Screen {
     out: Stdout,
     people: bool,
@@ -15,15 +15,15 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// A screen that does not show the first `hidden` bytes.
+    /// Makes a screen that does not show the first `hidden` bytes.
     pub(super) fn new(hidden: usize) -> Self {
         let out = stdout::lock();
         Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden }
     }
 
-    /// Shows what is new of `text`.
+    /// Shows the new part of `text`.
     pub(super) fn show(&mut self, text: &[u8]) -> io::Result<()> {
-        // What may become a stop string comes later or never.
+        // Text that may become a stop string comes later or never.
         let bytes = text.get(self.shown..).unwrap_or_default();
         self.shown = self.shown.max(text.len());
         // A terminal wants whole characters, a file the very bytes.
@@ -35,7 +35,7 @@ impl Screen {
         self.out.flush()
     }
 
-    /// Shows that there is no more.
+    /// Ends the display.
     pub(super) fn finish(self) -> io::Result<()> {
         let Self { mut out, people, mut characters, .. } = self;
         if people { writeln!(out, "{}", characters.finish()) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! Texts that come as a whole: `domino generate --sampling conditional`, which draws one of several, and
-//! `--tokenization canonical`, which takes tokens back.
+//! Texts that are shown when they are whole: `domino generate --sampling conditional`, which draws one of
+//! several, and `--tokenization canonical`, which takes tokens back.
 
 use std::{num::NonZeroUsize, path::Path};
 
@@ -32,12 +32,12 @@ use crate::{
     tokenizer, warned,
 };
 
-/// How such a text is written.
+/// A way to write such a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Way {
-    /// From the conditional distribution, by this number of particles.
+    /// Draw from the conditional distribution, with this number of particles.
     Conditional(NonZeroUsize),
-    /// In tokens that the tokenizer would make of it.
+    /// Write in the tokens that the tokenizer would make of the text.
     Canonical,
 }
 
@@ -51,7 +51,7 @@ impl Way {
     }
 }
 
-/// A text, and what there is to say of how it was written: fields of the object, and a note for people.
+/// A text with the facts about how it was written: fields of the object, and a note for people.
 struct Written {
     generation: Generation,
     fields: Value,
@@ -110,7 +110,7 @@ pub(super) fn run(
     Ok(ended.exit())
 }
 
-/// One of several texts, by their weights.
+/// Draws one of several texts by their weights.
 fn conditional(
     command: &Generate,
     (folder, prompt): (&Path, &[TokenId]),
@@ -144,7 +144,7 @@ fn conditional(
     })
 }
 
-/// A text of canonical tokens.
+/// Writes a text of canonical tokens.
 fn canonical(
     command: &Generate,
     (folder, prompt): (&Path, &[TokenId]),

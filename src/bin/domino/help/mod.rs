@@ -1,14 +1,15 @@
-//! Arranges help: the flags that most runs need stand in `-h`, all of them in sections in `--help`.
+//! The arrangement of help: `-h` shows the flags that most runs need, and `--help` shows all of them in
+//! sections.
 //!
-//! Flags are declared beside what they mean. Where help shows them is said here alone, by two tables, so that
-//! a section of one command is the same in all others, and ends where it ends. A flag that neither table
-//! names stands under "Options" in `--help`, and not in `-h`.
+//! Flags are declared beside their meaning. Only two tables here say where help shows them, so that a section
+//! of one command is the same in all others, with the same end. A flag in neither table stands under
+//! "Options" in `--help`, and not in `-h`.
 
 pub(crate) mod examples;
 
 use clap::{Arg, Command, builder::StyledStr};
 
-/// Sections of `--help` in their order, with the flags of each. No flag is in two.
+/// The sections of `--help` in their order, with the flags of each. No flag is in two.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("Grammar", &["grammar", "schema", "regex", "syntax", "rules"]),
     (
@@ -89,7 +90,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Cache and budgets", &["cache_dir", "no_cache", "max_step_seconds", "max_memory"]),
 ];
 
-/// The flags of a command that `-h` shows; it shows all of a command that is not here.
+/// The flags of each command that `-h` shows; it shows all flags of a command that is not here.
 const USUAL: &[(&str, &[&str])] = &[
     ("domino", &["json", "quiet"]),
     (
@@ -198,10 +199,10 @@ const USUAL: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Flags of all commands, behind those of one.
+/// The flags of all commands, which stand behind those of one.
 const LAST: &[&str] = &["json", "quiet"];
 
-/// The command and those in it with their flags in their sections, and those that few runs need out of `-h`.
+/// Puts the flags of the command and its subcommands in their sections, and hides rare ones from `-h`.
 pub(crate) fn arranged(command: Command) -> Command {
     let usual = usual_of(&command);
     let command = command.mut_args(|arg| in_its_place(arg, usual));
@@ -209,12 +210,12 @@ pub(crate) fn arranged(command: Command) -> Command {
     command.mut_subcommands(arranged)
 }
 
-/// The flags that `-h` shows of a command; `None`: all.
+/// The flags that `-h` shows of a command; `None` for all.
 fn usual_of(command: &Command) -> Option<&'static [&'static str]> {
     USUAL.iter().find(|(name, _)| *name == command.get_name()).map(|&(_, flags)| flags)
 }
 
-/// A flag in its section, hidden in `-h` unless it is usual. What a command takes without a flag stays.
+/// Puts a flag in its section, and hides it from `-h` unless it is usual. Arguments without a flag stay.
 fn in_its_place(arg: Arg, usual: Option<&[&str]>) -> Arg {
     if arg.is_positional() {
         return arg;
@@ -235,7 +236,7 @@ fn in_its_place(arg: Arg, usual: Option<&[&str]>) -> Arg {
     }
 }
 
-/// The command whose `-h` says at its end where the other flags are told.
+/// Adds a pointer to `--help` at the end of a command's `-h`.
 fn with_pointer(command: Command) -> Command {
     let name = match command.get_name() {
         "domino" => String::new(),
@@ -251,7 +252,7 @@ fn with_pointer(command: Command) -> Command {
     command.after_help(shown).after_long_help(long)
 }
 
-/// Checks that all names that the tables have are those of flags, and that no flag is in two sections.
+/// Checks that all names in the tables are those of flags, and that no flag is in two sections.
 #[cfg(test)]
 pub(crate) fn check_tables(whole: &Command) {
     use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! How much there is to follow, byte by byte along a text.
+//! Sizes of the parser's state, byte by byte along a text.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Form, Subject, head, print_json};
 use crate::{describe, failure};
 
-/// Parts of the text that are compared, to show growth.
+/// Number of parts of the text that are compared, to show growth.
 const PARTS: usize = 4;
 
 /// The sizes after a byte.
@@ -16,18 +16,18 @@ struct Row {
     offset: usize,
     byte: u8,
     sizes: StateSizes,
-    /// Of this byte alone.
+    /// Work for this byte alone.
     work: u64,
 }
 
-/// What is largest and what grows.
+/// The largest sizes of a part of the text.
 struct Digest {
     threads: usize,
     items: usize,
     work: u64,
 }
 
-/// Advances byte by byte. Returns how many bytes can follow one another.
+/// Advances byte by byte and shows the sizes. Returns the number of bytes that were taken.
 pub(super) fn show(
     subject: &Subject<'_>,
     constraint: &mut Constraint,
@@ -75,7 +75,7 @@ fn walk(constraint: &mut Constraint, text: &[u8]) -> (Vec<Row>, Option<StepError
     (rows, None)
 }
 
-/// At most `most` rows, evenly from all of them.
+/// Chooses at most `most` rows, evenly from all of them.
 fn sample(rows: &[Row], most: usize) -> impl Iterator<Item = &Row> {
     rows.iter().step_by(rows.len().div_ceil(most.max(1)).max(1))
 }
@@ -129,7 +129,7 @@ fn row_json(row: &Row) -> Value {
     object
 }
 
-/// Sizes as JSON.
+/// Writes sizes as JSON.
 pub(super) fn sizes_json(sizes: &StateSizes) -> Value {
     json!({
         "threads": sizes.threads, "doubled": sizes.doubled, "starting": sizes.starting, "sets": sizes.sets,

@@ -29,26 +29,27 @@ Examples:
 
 /// Show what a grammar is compiled to, stage by stage, so that a slow one can be understood.
 ///
-/// rules: each rule of the source and what became of it: productions, a terminal of its own, or a part of larger
-/// terminals; recursion at a rule's ends that became repetition is marked. Parts of a rule that need a nonterminal of
-/// their own have its name and a number, as in value#7.
+/// rules: each rule of the source and what became of it: productions, a terminal of its own, or a part of
+/// larger terminals; recursion at a rule's ends that became repetition is marked. Parts of a rule that need a
+/// nonterminal of their own have its name and a number, as in value#7.
 ///
-/// terminals: the regular parts that are automata, their sizes, and the rules that use them; with a tokenizer, how
-/// many tokens can lie wholly inside, which need no parser.
+/// terminals: the regular parts that are automata, their sizes, and the rules that use them; with a
+/// tokenizer, how many tokens can lie wholly inside, which need no parser.
 ///
 /// dfas: the automata, by ranges of bytes.
 ///
-/// trees: for each state of each terminal the tree of what tokens spell from there on, the largest first; with
-/// --terminal and --state, or --dot, what is in one. Grows them all first. Without a tokenizer tokens are bytes,
-/// and no tree is of any depth.
+/// trees: for each state of each terminal the tree of what tokens spell from there on, the largest first;
+/// with --terminal and --state, or --dot, what is in one. Grows them all first. Without a tokenizer tokens
+/// are bytes, and no tree is of any depth.
 ///
-/// sets: the parser sets that --text leads to, with their items, or, with --along, sizes after each byte of a file, in
-/// which growth shows. A thread is a terminal that began at some place and is still open; threads are doubled where
-/// the text can be split in several ways; work counts items that the parser had to handle and could not look up.
+/// sets: the parser sets that --text leads to, with their items, or, with --along, sizes after each byte of a
+/// file, in which growth shows. A thread is a terminal that began at some place and is still open; threads
+/// are doubled where the text can be split in several ways; work counts items that the parser had to handle
+/// and could not look up.
 ///
-/// masks: the token masks along --text or --along, the slowest first, each on its first visit: its time, how many
-/// tokens it has, and the terminals it is made of, with their rules, or the pointers and keywords of a JSON Schema.
-/// The text is cut into the longest tokens that fit.
+/// masks: the token masks along --text or --along, the slowest first, each on its first visit: its time, how
+/// many tokens it has, and the terminals it is made of, with their rules, or the pointers and keywords of a
+/// JSON Schema. The text is cut into the longest tokens that fit.
 ///
 /// schema: every keyword of a JSON Schema, or of the schemas of --tools, with its pointer: enforced,
 /// annotation, unknown, relaxed or refused, and why. Exit code 2 if the schema cannot be used.
@@ -117,33 +118,33 @@ pub(crate) enum Stage {
     Schema,
 }
 
-/// `domino inspect`.
+/// The resolved command `domino inspect`.
 #[derive(Debug)]
 pub(crate) struct Inspect {
     pub(crate) stage: Stage,
     pub(crate) grammar: GrammarSource,
-    /// `None`: the 256 bytes.
+    /// The vocabulary; `None` for the 256 bytes.
     pub(crate) tokens: Option<TokensOf>,
     pub(crate) terminals: Terminals,
     pub(crate) text: Text,
     pub(crate) rule: Option<String>,
     pub(crate) terminal: Option<u32>,
     pub(crate) state: Option<u32>,
-    /// Rows shown of anything.
+    /// Limit on the rows shown of anything.
     pub(crate) limit: usize,
     pub(crate) form: Form,
 }
 
-/// What to look at parser sets after.
+/// The text after which parser sets are shown.
 #[derive(Debug)]
 pub(crate) enum Text {
-    /// All of this text.
+    /// Show the sets after the whole text.
     After(String),
-    /// Each byte of it.
+    /// Show the sets after each byte of the input.
     Along(Input),
 }
 
-/// How to show it.
+/// A form of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
@@ -152,7 +153,7 @@ pub(crate) enum Form {
 }
 
 impl LowInspect {
-    /// What was asked for.
+    /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Inspect, BadInput> {
         let form = match (json, self.dot) {
             (true, _) => Form::Json,

@@ -1,4 +1,4 @@
-//! The terminals' automata, by ranges of bytes.
+//! The stage of the terminals' automata, shown by ranges of bytes.
 
 use std::io::{self, Write};
 

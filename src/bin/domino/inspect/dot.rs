@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-/// Characters of a label line beyond which it is cut.
+/// Limit on the characters of a line of a label; longer lines are cut.
 const LABEL_CHARS: usize = 100;
 
-/// A directed graph in the making.
+/// A directed graph that is being written.
 #[derive(Debug)]
 pub(super) struct Graph {
     text: String,
@@ -13,7 +13,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// An empty graph, drawn from left to right.
+    /// Begins an empty graph, drawn from left to right.
     pub(super) fn new(name: &str) -> Self {
         let mut graph = Self { text: String::new(), depth: 1 };
         let _ = writeln!(graph.text, "digraph {} {{", quoted(name));
@@ -25,18 +25,18 @@ impl Graph {
         let _ = writeln!(self.text, "{:1$}{text}", "", self.depth * 2);
     }
 
-    /// A node; line feeds in the label begin new lines.
+    /// Adds a node; line feeds in the label begin new lines.
     pub(super) fn node(&mut self, id: &str, label: &str, shape: &str) {
         self.line(&format!("{} [label={}, shape={shape}];", quoted(id), quoted(label)));
     }
 
-    /// An edge.
+    /// Adds an edge.
     pub(super) fn edge(&mut self, from: &str, to: &str, label: &str) {
         let label = if label.is_empty() { String::new() } else { format!(" [label={}]", quoted(label)) };
         self.line(&format!("{} -> {}{label};", quoted(from), quoted(to)));
     }
 
-    /// Draws a box around what `inside` adds.
+    /// Draws a box around the nodes and edges that `inside` adds.
     pub(super) fn cluster(&mut self, id: &str, label: &str, inside: impl FnOnce(&mut Self)) {
         self.line(&format!("subgraph {} {{", quoted(&format!("cluster {id}"))));
         self.depth += 1;
@@ -46,15 +46,15 @@ impl Graph {
         self.line("}");
     }
 
-    /// The finished text.
+    /// Ends the graph and returns its text.
     pub(super) fn finish(mut self) -> String {
         self.text.push_str("}\n");
         self.text
     }
 }
 
-/// A quoted string of the language. A backslash is doubled, so that no escape of Graphviz's is ever meant; line
-/// feeds become its line breaks, other control characters are escaped visibly; long lines are cut.
+/// Quotes a string of the language. A backslash is doubled, so that it never begins an escape of Graphviz's.
+/// Line feeds become its line breaks, other control characters are escaped visibly; long lines are cut.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for (at, line) in text.split('\n').enumerate() {

@@ -1,4 +1,4 @@
-//! What the masks along a text take, and which parts of the grammar the slow ones are made of.
+//! Times of the masks along a text, and the parts of the grammar that make the slow ones.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,19 +14,19 @@ use super::{
 };
 use crate::{describe, reading::Reading};
 
-/// Terminals that are told of for each mask; most have one or two.
+/// Limit on the terminals that are named for each mask; most masks have one or two.
 const MOST_TERMINALS: usize = 4;
 
-/// A mask on the way.
+/// A mask along the text.
 struct Row {
-    /// Bytes of the text before it.
+    /// Number of bytes of the text before it.
     after: usize,
     time: Duration,
     tokens: usize,
     terminals: BTreeSet<TerminalId>,
 }
 
-/// Goes along the text and shows its masks, the slowest first.
+/// Walks along the text and shows its masks, the slowest first.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {
     let text = match &subject.command.text {
         Text::Along(input) => input.read()?,
@@ -55,7 +55,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
     Ok(print_rest(out, 2, rows.len(), masks)?)
 }
 
-/// The masks along a text that is cut into the longest tokens.
+/// Makes the masks along a text that is cut into the longest tokens (maximal munch).
 fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
     let mut constraint = subject.compiled.constraint();
     let (named, text) = (text, &*constraint.spell(text));
@@ -85,8 +85,8 @@ fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Lengths of the tokens of a text as it is spelt: special tokens by their names, and the longest that fits
-/// between them; a byte where none does.
+/// Lengths of the tokens of a text as it is spelt: special tokens by their names, the longest fitting tokens
+/// between them, and single bytes where none fits.
 fn longest_tokens(vocabulary: &Vocabulary, constraint: &Constraint, text: &[u8]) -> Vec<usize> {
     let known: HashMap<&[u8], TokenId> =
         vocabulary.text_tokens().map(|(token, bytes)| (bytes, token)).collect();
@@ -108,7 +108,7 @@ fn longest_tokens(vocabulary: &Vocabulary, constraint: &Constraint, text: &[u8])
     lengths
 }
 
-/// Where a terminal of a mask comes from.
+/// The origin of a terminal of a mask.
 enum Place {
     Schema(Origin),
     Rule { name: String, place: String },

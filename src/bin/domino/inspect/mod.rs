@@ -1,4 +1,4 @@
-//! `domino inspect`: what a grammar is compiled to, stage by stage.
+//! `domino inspect`: shows what a grammar is compiled to, stage by stage.
 //!
 //! One file a stage; each prints text for people, JSON, or a graph.
 
@@ -42,14 +42,14 @@ use crate::{
     stdout, warned,
 };
 
-/// Everything that the stages show from.
+/// The data that the stages show.
 struct Subject<'a> {
     command: &'a Inspect,
     compiled: CompiledGrammar,
     inspection: Inspection,
     vocabulary: Vocabulary,
     places: Places,
-    /// `None`: the grammar is no schema.
+    /// Origins in the schema; `None` if the grammar is no schema.
     origins: Option<Origins>,
     /// The rule that was asked for.
     rule: Option<RuleId>,
@@ -60,7 +60,7 @@ struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// The most rows shown of anything.
+    /// Limit on the rows shown of anything.
     fn limit(&self) -> usize {
         self.command.limit
     }
@@ -73,14 +73,14 @@ impl Subject<'_> {
         rules.iter().map(|&rule| self.rule_name(rule)).collect()
     }
 
-    /// Is the terminal asked for, or does it have to do with the rule asked for?
+    /// True if the terminal and one of these rules are those asked for, as far as any were.
     fn wants(&self, terminal: TerminalId, rules: &[RuleId]) -> bool {
         self.terminal.is_none_or(|wanted| wanted == terminal)
             && self.rule.is_none_or(|wanted| rules.contains(&wanted))
     }
 }
 
-/// Compiles the grammar and shows what was asked for.
+/// Compiles the grammar and shows the stage that was asked for.
 pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
     if command.stage == Stage::Schema {
         return keywords(command);
@@ -90,7 +90,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         None => byte_vocabulary()?,
     };
     let compiler = crate::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
-    // Without a tokenizer there are no tokens to be wrong about.
+    // Without a tokenizer any special token may exist.
     let compiler = if command.tokens.is_none() { compiler.any_special() } else { compiler };
     let text = command.grammar.load()?;
     let start = Instant::now();
@@ -140,14 +140,15 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Stage::Dfas => dfas::show(&subject, &mut out)?,
         Stage::Trees => trees::show(&subject, &mut out)?,
         Stage::Masks => masks::show(&subject, &mut out)?,
-        // Shown without compiling.
+        // This stage was shown without compiling.
         Stage::Schema => {}
         Stage::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
     }
     Ok(Exit::Success)
 }
 
-/// Shows what becomes of the keywords of a schema, also of one that cannot be used, which is an error then.
+/// Shows the report on a schema's keywords, also of a schema that cannot be used; the exit code is then an
+/// error's.
 fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
     let text = command.grammar.load()?;
     check::report(&command.grammar.name(), &text.reports()?, command.form == Form::Json)?;
@@ -155,7 +156,7 @@ fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Follows the text, and shows where it has led.
+/// Follows the text, and shows the state behind it.
 fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Write) -> anyhow::Result<Exit> {
     let text = match &subject.command.text {
         Text::Along(input) => {
@@ -203,7 +204,7 @@ fn print_json(out: &mut impl Write, object: &Value) -> io::Result<()> {
     writeln!(out, "{object}")
 }
 
-/// Says how many rows were left out, if any were.
+/// Prints the number of rows that were left out, if there are any.
 fn print_rest(out: &mut impl Write, indent: usize, shown: usize, total: usize) -> io::Result<()> {
     if shown < total {
         writeln!(out, "{:indent$}and {} more (--limit 0 shows all)", "", total - shown)?;
@@ -211,12 +212,12 @@ fn print_rest(out: &mut impl Write, indent: usize, shown: usize, total: usize) -
     Ok(())
 }
 
-/// Milliseconds, for JSON and people.
+/// Converts a time to milliseconds, rounded, for JSON and people.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// The head of every JSON answer.
+/// Makes the fields that every JSON answer begins with.
 fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
     let mut map = serde_json::Map::new();
     map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));

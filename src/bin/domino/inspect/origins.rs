@@ -1,4 +1,4 @@
-//! What of a JSON Schema became which shape, and which of its keywords an automaton or a warning comes from.
+//! Origins in a JSON Schema: the shapes that its parts became, and the keywords behind automata and warnings.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{Subject, print_rest};
 use crate::{budgets, describe, notation::GrammarText};
 
-/// Automata that are told of, the largest first.
+/// Limit on the automata that are shown, the largest first.
 const MOST_LARGE: usize = 5;
 
 /// Keywords that make the automata of strings, and of numbers.
@@ -22,25 +22,25 @@ const OF_STRINGS: &[&str] = &["pattern", "format", "minLength", "maxLength", "en
 const OF_NUMBERS: &[&str] =
     &["multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"];
 
-/// Keywords that make nothing.
+/// Keywords that make no part of the grammar.
 const REMARKS: &[&str] = &["title", "description", "default", "examples", "$comment", "$schema", "$id"];
 
-/// What is known of the schema that a grammar was made of.
+/// Facts about the schema that a grammar was made of.
 pub(super) struct Origins {
     places: SchemaPlaces,
     outline: Vec<Outline>,
-    /// Is that all of it?
+    /// True if the outline is complete.
     whole: bool,
 }
 
-/// A place in a schema.
+/// A place in a schema, with its keywords.
 pub(super) struct Origin {
     pointer: String,
     keywords: Vec<String>,
 }
 
 impl Origins {
-    /// Those of a schema, with up to `most` sets of values. `None` for other grammars.
+    /// Finds the origins of a schema, with up to `most` sets of values. `None` for other grammars.
     pub(super) fn of(text: &GrammarText, most: usize) -> Option<Self> {
         let (text, options) = text.schema()?;
         let places = SchemaPlaces::read(text)?;
@@ -48,7 +48,7 @@ impl Origins {
         Some(Self { places, outline, whole })
     }
 
-    /// Where a rule comes from that has this name and span.
+    /// Finds the origin of a rule with this name and span.
     pub(super) fn of_rule(&self, name: &str, span: Span) -> Option<Origin> {
         let pointer = self.places.pointer(span)?;
         let all = self.places.keywords(span).into_iter().filter(|keyword| !REMARKS.contains(keyword));
@@ -65,13 +65,13 @@ impl Origins {
 }
 
 impl Origin {
-    /// As part of a JSON object.
+    /// Adds the origin to a JSON object.
     pub(super) fn into(self, object: &mut Map<String, Value>) {
         object.insert("pointer".to_owned(), self.pointer.into());
         object.insert("keywords".to_owned(), self.keywords.into());
     }
 
-    /// For people.
+    /// Describes the origin for people.
     pub(super) fn words(&self) -> String {
         let keywords = self.keywords.join(", ");
         describe::one_line(&format!("{} ({keywords})", self.pointer))
@@ -79,7 +79,7 @@ impl Origin {
 }
 
 impl Subject<'_> {
-    /// Where a terminal comes from, if the grammar is a schema.
+    /// Finds the origin of a terminal, if the grammar is a schema.
     pub(super) fn origin(&self, terminal: &TerminalView) -> Option<Origin> {
         let origins = self.origins.as_ref()?;
         let rule = self.inspection.rules().find(|rule| rule.rule == terminal.rule)?;
@@ -87,7 +87,7 @@ impl Subject<'_> {
         spans.into_iter().find_map(|span| origins.of_rule(&rule.name, span))
     }
 
-    /// The largest automata.
+    /// Finds the largest automata.
     fn largest(&self) -> Vec<TerminalView> {
         let mut terminals: Vec<TerminalView> = self.inspection.terminals().collect();
         terminals.sort_by_key(|terminal| std::cmp::Reverse(terminal.states));

@@ -2,7 +2,7 @@
 
 use domino::grammar::Span;
 
-/// Finds line and column of offsets, quickly and often.
+/// A finder of line and column of offsets, in logarithmic time.
 #[derive(Debug)]
 pub(crate) struct Places {
     text: String,
@@ -10,14 +10,15 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// In this text.
+    /// Indexes the lines of a text.
     pub(crate) fn new(text: String) -> Self {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(starts).collect();
         Self { text, line_starts }
     }
 
-    /// Line and column (in characters, from 1) where the span begins; `-` if nothing in the text is meant.
+    /// Shows line and column (in characters, from 1) where the span begins; `-` if the span is no place in
+    /// the text.
     pub(crate) fn show(&self, span: Span) -> String {
         if span == Span::default() {
             return "-".to_owned();

@@ -1,4 +1,4 @@
-//! The rules, and the productions they became.
+//! The stage of the rules, and of the productions that they became.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
 use crate::describe::one_line;
 
-/// Symbols shown of one production.
+/// Limit on the symbols shown of one production.
 const MOST_SYMBOLS: usize = 40;
 
 /// Shows the rules.
@@ -48,7 +48,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     }
 }
 
-/// Is the terminal the rule's own, or is the rule a part of it?
+/// True if the terminal is the rule's own, or the rule is a part of it.
 fn touches(rule: &RuleView, wanted: domino::ids::TerminalId) -> bool {
     rule.inside.contains(&wanted)
         || matches!(rule.became, Became::Terminal { terminal, .. } if terminal == wanted)
@@ -79,7 +79,7 @@ fn text(
     print_rest(out, 0, subject.limit(), rules.len())
 }
 
-/// Is this the nonterminal of a rule that is a terminal or empty? That was said of the rule.
+/// True for the nonterminal of a rule that is a terminal or empty, which the line of the rule has said.
 fn is_folded(rule: &RuleView, part: &NonterminalView) -> bool {
     !part.is_part && matches!(rule.became, Became::Terminal { .. } | Became::Empty)
 }
@@ -128,7 +128,7 @@ fn marks(part: &NonterminalView) -> Vec<String> {
     all.iter().filter(|(is, _)| *is).map(|(_, mark)| (*mark).to_owned()).collect()
 }
 
-/// What became of a rule, in words.
+/// Describes what a rule became.
 fn became(subject: &Subject<'_>, rule: &RuleView) -> String {
     let mut words = match rule.became {
         Became::Unreachable => "not used: the start rule does not lead to it".to_owned(),
@@ -202,7 +202,7 @@ fn rule_json(subject: &Subject<'_>, rule: &RuleView, parts: &[NonterminalView]) 
     })
 }
 
-/// Nonterminals as ovals, terminals as boxes, an edge to each symbol that a production uses.
+/// Draws nonterminals as ovals and terminals as boxes, with an edge to each symbol that a production uses.
 fn graph(subject: &Subject<'_>, rules: &[RuleView], parts: &HashMap<RuleId, Vec<NonterminalView>>) -> String {
     let mut graph = Graph::new("rules");
     let mut named: Vec<SymbolView> = Vec::new();

@@ -1,4 +1,4 @@
-//! The parser sets that a text leads to.
+//! The stage of the parser sets that a text leads to.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Form, Subject, along, dot::Graph, head, print_json, print_rest};
 use crate::describe::one_line;
 
-/// Items of a set among which those of a rule are looked for.
+/// Limit on the items of a set that are searched for those of a rule.
 const MOST_SEARCHED: usize = 10_000;
 
 /// Shows the sets after `--text`.
@@ -73,7 +73,7 @@ fn text(
     print_rest(out, 0, view.sets.len(), view.known_sets)
 }
 
-/// The items of the rule that was asked for, or all.
+/// The items of the wanted rule, or all items.
 fn items<'v>(subject: &'v Subject<'_>, set: &'v SetView) -> impl Iterator<Item = &'v ItemView> {
     let wanted = subject.rule.map(|rule| subject.rule_name(rule));
     set.items.iter().filter(move |item| {
@@ -122,10 +122,11 @@ fn set_json(subject: &Subject<'_>, set: &SetView) -> Value {
     })
 }
 
-/// Items named in a node of the graph.
+/// Limit on the items named in a node of the graph.
 const MOST_ITEMS: usize = 6;
 
-/// A box for each set, in a double frame if the present state is in it; shifts between them that are known.
+/// Draws a box for each set, in a double frame if the present state is in it, with the known shifts between
+/// sets.
 fn graph(subject: &Subject<'_>, view: &SetsView) -> String {
     let mut graph = Graph::new("sets");
     let id = |set: u32| format!("s{set}");

@@ -1,4 +1,4 @@
-//! Sizes and times of all stages.
+//! The summary of all stages: sizes and times.
 
 use std::{
     io::{self, Write},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Form, Subject, head, milliseconds, origins, print_json, print_rest};
 use crate::{describe, failure::Paint, progress, reach};
 
-/// Shows the sizes.
+/// Shows the sizes and times.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
     let sizes = subject.inspection.sizes();
     let passes: Vec<(&str, f64)> =

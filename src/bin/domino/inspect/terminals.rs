@@ -1,4 +1,4 @@
-//! The terminals as a table.
+//! The stage of the terminals, as a table.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::{Form, Subject, head, print_json, print_rest};
 use crate::{describe, progress};
 
-/// Tokens shown as examples.
+/// Limit on the tokens shown as examples.
 const MOST_TOKENS: usize = 5;
 
-/// A terminal and what of the vocabulary lies inside.
+/// A terminal with the tokens of the vocabulary that lie inside.
 struct Row {
     terminal: TerminalView,
-    /// `None` without a tokenizer, or if counting takes too long.
+    /// Number of those tokens; `None` without a tokenizer, or if counting takes too long.
     tokens: Option<usize>,
     examples: Vec<String>,
 }
@@ -74,7 +74,7 @@ fn tokens_head(subject: &Subject<'_>) -> &'static str {
 fn row(subject: &Subject<'_>, terminal: TerminalView) -> Row {
     let tokens =
         subject.command.tokens.as_ref().and_then(|_| subject.inspection.tokens_inside(terminal.terminal));
-    // The longest say most.
+    // The longest tokens say most about the terminal.
     let mut longest: Vec<_> = tokens.iter().flat_map(|tokens| tokens.iter()).collect();
     longest.sort_by_key(|&token| std::cmp::Reverse(subject.vocabulary.bytes(token).map_or(0, <[u8]>::len)));
     let examples =

@@ -1,4 +1,4 @@
-//! The subterminal trees, the largest first, and what is in one.
+//! The stage of the subterminal trees, the largest first, and of the nodes of one.
 
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
         trees.retain(|tree| of_rule.get(tree.terminal.index()).copied().unwrap_or(false));
     }
     trees.sort_by_key(|tree| std::cmp::Reverse((tree.bytes, tree.nodes)));
-    // One tree is drawn; of several, the largest.
+    // A graph has one tree: the largest of several.
     let one =
         subject.command.form == Form::Dot || (subject.terminal.is_some() && subject.command.state.is_some());
     let Some(largest) = trees.first() else {
@@ -94,7 +94,7 @@ fn table(subject: &Subject<'_>, trees: &[TreeView], out: &mut impl Write) -> io:
     print_rest(out, 2, subject.limit(), trees.len())
 }
 
-/// The nodes of one tree, indented by depth.
+/// Writes the nodes of one tree, indented by depth.
 fn node_lines(subject: &Subject<'_>, nodes: &[TreeNodeView], out: &mut impl Write) -> io::Result<()> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (at, node) in nodes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Grammars without a file of their own: in a row of a batch, or made of a list of functions.
+//! Grammars without a file of their own: from a row of a batch, or made of a list of functions.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{GrammarSource, GrammarText, Notation};
 use crate::failure::BadInput;
 
 impl GrammarSource {
-    /// The notation of its text.
+    /// The notation of the text.
     pub(crate) fn notation(&self) -> Notation {
         match self {
             Self::File(_, notation, _) => *notation,
@@ -22,7 +22,7 @@ impl GrammarSource {
         }
     }
 
-    /// The way its functions are called, if it is made of functions.
+    /// The way to call its functions, if it is made of functions.
     pub(crate) fn calling(&self) -> Option<&Calling> {
         match self {
             Self::Tools(_, calling, _) => Some(calling),
@@ -33,13 +33,13 @@ impl GrammarSource {
 }
 
 impl GrammarText {
-    /// A text that is given as it is.
+    /// Takes a text as it is.
     pub(crate) fn inline(notation: Notation, text: String, schema: SchemaOptions) -> Self {
         let (name, text) = ("the grammar".to_owned(), Cow::Owned(text.into_bytes()));
         Self { name, notation, text, schema, tools: None, is_file: false }
     }
 
-    /// The text for a list of functions, which is called `name` in messages.
+    /// Makes the text for a list of functions, which is called `name` in messages.
     pub(crate) fn of_tools(
         name: &str,
         list: String,
@@ -53,7 +53,7 @@ impl GrammarText {
         Ok(Self { name, notation, text, schema, tools: Some((list, calling.clone())), is_file: false })
     }
 
-    /// The list of functions that it was made from, and how they are called.
+    /// The list of functions that the text was made from, and the way to call them.
     pub(crate) fn tools(&self) -> Option<&(String, Calling)> {
         self.tools.as_ref()
     }

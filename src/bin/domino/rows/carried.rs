@@ -1,4 +1,4 @@
-//! Columns that go from a row into its answer: its id, and what it carries along.
+//! Columns that a row hands on to its answer: its id, and the columns that are copied.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Takes what every row carries: its id, which is its line if it has none, and `meta`.
+    /// Takes the columns that every row hands on: `meta`, and its id, which is its line if it has none.
     pub(super) fn take(members: &mut ObjectMembers<'_>, number: usize) -> Self {
         let mut carried = Self::line_number(number);
         if let Some(id) = members.take_text("id") {
@@ -30,24 +30,24 @@ impl Carried {
         carried
     }
 
-    /// A line that cannot be read has no other name.
+    /// Names a row that cannot be read by its line.
     pub(super) fn line_number(number: usize) -> Self {
         Self { id: number.to_string(), index: None, more: String::new() }
     }
 
-    /// Says which of several texts of its row it is.
+    /// Sets the number of the text among several of its row.
     pub(crate) fn with_index(mut self, index: impl ToString) -> Self {
         self.index = Some(index.to_string());
         self
     }
 
-    /// Carries a further column along.
+    /// Copies a further column.
     pub(super) fn copy(&mut self, key: &str, text: &str) {
         // Writing to a string cannot fail.
         let _ = write!(self.more, ",{}:{text}", Value::from(key));
     }
 
-    /// A key that is the same for equal ids, however they are written.
+    /// Makes a key that is the same for equal ids, however they are written.
     pub(crate) fn key(&self) -> String {
         let plain = |text: &str| {
             serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string())
@@ -66,7 +66,7 @@ impl Carried {
         }
     }
 
-    /// The line of its answer: these columns, then the members of `answer`.
+    /// Writes the line of its answer: these columns, then the members of `answer`.
     pub(crate) fn line(&self, answer: &Value) -> String {
         let index = self.index.as_ref().map_or_else(String::new, |index| format!(",\"index\":{index}"));
         let answer = answer.to_string();
@@ -76,7 +76,7 @@ impl Carried {
     }
 }
 
-/// The key of a line, if it has an id.
+/// Reads the key of a line, if it has an id.
 pub(crate) fn key_of(members: &mut ObjectMembers<'_>) -> Option<String> {
     if !members.has("id") {
         return None;

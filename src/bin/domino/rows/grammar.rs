@@ -1,4 +1,4 @@
-//! Keys of a row about its grammar, beside the flags.
+//! Keys of a row about its grammar, which go before the flags.
 
 use std::path::Path;
 
@@ -16,14 +16,14 @@ use crate::{
     tools::CallingParts,
 };
 
-/// The grammar that flags say, and how those of rows are read.
+/// The grammar of the flags, and the settings for grammars of rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UsualGrammar {
     /// The grammar of rows that bring none.
     pub(crate) source: Option<GrammarSource>,
-    /// How schemas are read where rows do not say.
+    /// The options of schemas where rows do not say.
     pub(crate) options: SchemaOptions,
-    /// How functions are called where rows do not say.
+    /// The settings of calls where rows do not say.
     pub(crate) calling: CallingParts,
 }
 
@@ -104,12 +104,13 @@ impl RowGrammar {
         }
     }
 
-    /// Does the row say anything of its grammar?
+    /// True if the row says anything about its grammar.
     pub(crate) fn is_own(&self) -> bool {
         self.what.is_some() || !self.keys.is_empty() || !self.calling.is_empty()
     }
 
-    /// The grammar of the row, beside what flags say, and where it comes from; none if neither says any.
+    /// Finds the grammar of the row and its source; the flags hold where the row says nothing. `None` if
+    /// neither has a grammar.
     pub(crate) fn resolve(
         &self,
         usual: &UsualGrammar,
@@ -187,14 +188,14 @@ impl RowGrammar {
 }
 
 impl WantedGrammar {
-    /// The grammar of the command line as the flags say it.
+    /// Makes the grammar of the command line, as the flags give it.
     pub(crate) fn usual(usual: &UsualGrammar) -> Option<Self> {
         let row = RowGrammar::default().resolve(usual).ok()??;
         Some(row.0)
     }
 }
 
-/// A text that is there as a string, or as the object itself.
+/// Takes a text that is a string, or the text of an object itself.
 fn text(members: &mut ObjectMembers<'_>, key: &str) -> Result<Option<String>, BadInput> {
     let Some(text) = members.take_text(key) else { return Ok(None) };
     match text.as_bytes().first() {
@@ -206,13 +207,13 @@ fn text(members: &mut ObjectMembers<'_>, key: &str) -> Result<Option<String>, Ba
     }
 }
 
-/// The options of schemas, and the keys that were there.
+/// Takes the options of schemas, and the keys that were there.
 fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
     let (mut keys, mut all) = (Vec::new(), Vec::new());
     for key in RowOptions::NAMES {
         let Some(text) = members.take_text(key) else { continue };
         let one = format!("{{\"{key}\":{text}}}");
-        // One at a time, so that a mistake has a name.
+        // Each option is read by itself, so that a mistake is told with its name.
         serde_json::from_str::<RowOptions>(&one)
             .map_err(|error| error.to_string())
             .and_then(|row| row.beside(&SchemaOptions::default()).map(drop))
@@ -227,7 +228,7 @@ fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static 
     Ok((options.map_err(|error| BadInput::new(error.to_string()))?, keys))
 }
 
-/// Reads how functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
+/// Reads the settings of calls: under the names of the flags, `tool_choice` also as OpenAI's API has it.
 fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
     let mut parts = CallingParts::default();
     if let Some(name) = members.take::<String>("tool_spelling")? {

@@ -1,8 +1,8 @@
-//! A cache of the things used last (LRU).
+//! An LRU cache: it keeps the values used last.
 
 use std::{collections::HashMap, hash::Hash};
 
-/// At most so many values; the one that was not used for longest goes first.
+/// A cache of at most `most` values, which drops the one least recently used.
 #[derive(Debug)]
 pub(crate) struct LastUsed<K, V> {
     most: usize,
@@ -12,12 +12,12 @@ pub(crate) struct LastUsed<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> LastUsed<K, V> {
-    /// Room for `most` values, at least one.
+    /// Makes a cache for `most` values, at least one.
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), values: HashMap::new(), uses: 0 }
     }
 
-    /// The value of a key, made if it is not there. Making one where all room is taken is linear in the room.
+    /// The value of a key, made if it is not there. A full cache searches all its values for the one to drop.
     pub(crate) fn get_or_make(&mut self, key: K, make: impl FnOnce(&K) -> V) -> V {
         self.uses += 1;
         if let Some((used, value)) = self.values.get_mut(&key) {

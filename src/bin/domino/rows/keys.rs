@@ -1,11 +1,11 @@
-//! The keys of rows: which there are, and which command reads or writes them.
+//! The keys of rows, and the commands that read or write them.
 
 use domino::grammar::suggest;
 
 use super::members::ObjectMembers;
 use crate::{failure::BadInput, schema::RowOptions};
 
-/// Commands that read rows.
+/// A command that reads rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowReader {
     /// `domino generate --batch`.
@@ -16,7 +16,7 @@ pub(crate) enum RowReader {
     Trace,
 }
 
-/// Keys of any row, but for the options of schemas.
+/// Keys of any row, without the options of schemas.
 const ANY: [&str; 11] = [
     "id",
     "meta",
@@ -95,7 +95,7 @@ const BY_GENERATE: [&str; 37] = [
     "redraws",
 ];
 
-/// Keys of the lines that `check` writes, besides.
+/// Further keys of the lines that `check` writes.
 const BY_CHECK: [&str; 13] = [
     "accepted",
     "message",
@@ -122,7 +122,7 @@ impl RowReader {
         }
     }
 
-    /// The keys that it would write itself, so that a row cannot carry them along.
+    /// True for a key that the command writes itself, so that a row cannot have it copied.
     fn writes(self, key: &str) -> bool {
         match self {
             Self::Generate => BY_GENERATE.contains(&key),
@@ -131,13 +131,13 @@ impl RowReader {
         }
     }
 
-    /// Keys that it reads, or passes over since they are another command's.
+    /// True for a key that the command reads, or ignores since it is another command's.
     fn knows(self, key: &str) -> bool {
         let written = self != Self::Generate && BY_GENERATE.contains(&key);
         written || asked(key)
     }
 
-    /// The columns that are carried along (`keep`: all that are not known), of what is left of a row.
+    /// Chooses the columns to copy from what is left of a row; with `keep`, all unknown ones.
     pub(super) fn columns(
         self,
         members: ObjectMembers<'_>,
@@ -162,7 +162,7 @@ impl RowReader {
     }
 }
 
-/// Is it a key of what can be asked for?
+/// True for a key that some command reads.
 fn asked(key: &str) -> bool {
     requests().any(|known| known == key)
 }
@@ -223,7 +223,7 @@ mod tests {
         for keep in [false, true] {
             assert!(columns(RowReader::Generate, r#"{"tokens": 1}"#, keep).is_err());
             assert!(columns(RowReader::Check, r#"{"expected": 1}"#, keep).is_err());
-            // What `generate` wrote, and keys of other commands, are passed over.
+            // Keys that `generate` wrote, and keys of other commands, are ignored.
             let line = r#"{"tokens": 1, "accepted": 3, "prompt": 7, "finish": "stop"}"#;
             assert!(columns(RowReader::Check, line, keep).unwrap().is_empty());
             assert!(columns(RowReader::Generate, r#"{"text": "a", "prefix": 7}"#, keep).unwrap().is_empty());

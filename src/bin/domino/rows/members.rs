@@ -1,5 +1,5 @@
-//! The members of an object in JSON, each with its own text: numbers keep their digits, and a key that stands
-//! twice is seen.
+//! The members of an object in JSON, each with its own text, so that numbers keep their digits. A key that
+//! comes twice is an error.
 
 use serde::{
     Deserialize,
@@ -8,7 +8,7 @@ use serde::{
 
 use crate::failure::BadInput;
 
-/// Words of serde for what it wanted, and those of users.
+/// Pairs of a phrase of serde's about the type that it expected, and one for users.
 const WORDS: [(&str, &str); 6] = [
     ("expected f64", "expected a number"),
     ("expected u64", "expected a whole number"),
@@ -25,9 +25,9 @@ pub(crate) struct ObjectMembers<'l> {
 }
 
 impl<'l> ObjectMembers<'l> {
-    /// Reads an object. Linear, but for its number of members, which is squared.
+    /// Reads an object. The time is linear in its length and quadratic in its number of members.
     pub(crate) fn read(line: &'l str) -> Result<Self, BadInput> {
-        // The whole line first, so that what follows can rely on its syntax.
+        // The whole line is parsed first, so that what follows can rely on its syntax.
         serde_json::from_str::<IgnoredAny>(line)
             .map_err(|error| BadInput::new(format!("not JSON: {error}")))?;
         let mut rest = line.trim_start().strip_prefix('{').ok_or_else(|| {
@@ -63,7 +63,7 @@ impl<'l> ObjectMembers<'l> {
         (text != "null").then_some(text)
     }
 
-    /// Is the key there, whatever its value?
+    /// True if the key is there, whatever its value.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.list.iter().any(|(name, _)| name == key)
     }
@@ -74,7 +74,7 @@ impl<'l> ObjectMembers<'l> {
     }
 }
 
-/// Reads the value that the text begins with, and leaves what comes after it.
+/// Reads the value that the text begins with, and leaves the text behind it.
 fn next<'l, T: Deserialize<'l>>(rest: &mut &'l str) -> serde_json::Result<T> {
     let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<T>();
     let value = stream.next().unwrap_or_else(|| serde_json::from_str(""))?;
@@ -82,7 +82,7 @@ fn next<'l, T: Deserialize<'l>>(rest: &mut &'l str) -> serde_json::Result<T> {
     Ok(value)
 }
 
-/// Says what is wrong with the value of a key. Its place in the value is of no use in a line.
+/// Says what is wrong with the value of a key, without the place in the value, which is of no use in a line.
 fn wrong(key: &str, error: &serde_json::Error) -> BadInput {
     let message = error.to_string();
     let mut said = message.split(" at line ").next().unwrap_or_default().to_owned();

@@ -1,10 +1,10 @@
 //! Rows: the lines of JSON that `generate`, `check` and `trace` read with `--batch`, in one format
 //! (docs/batch.md).
 //!
-//! [`row`] is that format. It takes a line apart by [`members`], whose values keep their text; [`keys`] lists
-//! which keys there are and who reads them; [`grammar`] is what a row says of its grammar, and [`carried`]
-//! what goes from a row into its answer. [`stream`] has the lines of an input, and [`kept`] the compiled
-//! grammars that were used last.
+//! [`row`] is that format. It takes a line apart by [`members`], whose values keep their text. [`keys`] lists
+//! the keys and their readers; [`grammar`] has a row's keys about its grammar, and [`carried`] the columns
+//! that go from a row into its answer. [`stream`] has the lines of an input, and [`kept`] is an LRU cache for
+//! compiled grammars.
 
 mod carried;
 mod grammar;

@@ -17,24 +17,24 @@ pub(crate) struct Row {
     pub(crate) text: Option<String>,
     /// The tokens of the text.
     pub(crate) token_ids: Option<Vec<u32>>,
-    /// Is the text to be the beginning of one?
+    /// True if the text need only be the beginning of one.
     pub(crate) prefix: Option<bool>,
-    /// Are the keywords of the schema listed?
+    /// True if the keywords of the schema are listed.
     pub(crate) report: Option<bool>,
     /// The reason why there is no text.
     error: Option<String>,
 }
 
-/// The way rows are read.
+/// The settings for reading rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowReading {
     pub(crate) reader: RowReader,
-    /// Are columns copied that are not known?
+    /// True if unknown columns are copied.
     pub(crate) keep: bool,
 }
 
 impl RowReading {
-    /// Reads line `number`: who it is and what it carries along, and the row if it is one.
+    /// Reads line `number` as the columns that its answer repeats, and a row or the error in it.
     pub(crate) fn row(self, line: &[u8], number: usize) -> (Carried, Result<Row, BadInput>) {
         let content = lines::content(line);
         let members = std::str::from_utf8(content)

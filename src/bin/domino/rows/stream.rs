@@ -1,4 +1,4 @@
-//! The lines of an input, as they come; and a look at all of them ahead where the input is a file.
+//! The lines of an input as they come, and a first look at all of them if the input is a file.
 
 use std::{
     collections::HashMap,
@@ -12,10 +12,10 @@ use anyhow::Context;
 use super::row::RowReading;
 use crate::{failure::BadInput, input::Input, lines};
 
-/// How often Ctrl-C is looked for while there is nothing to do.
+/// Interval at which an idle program looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The lines of the input, read by a thread of their own: who writes them may wait for answers first.
+/// The lines of an input. A thread of their own reads them, since their writer may wait for answers first.
 #[derive(Debug)]
 pub(crate) struct Lines {
     lines: Receiver<io::Result<(usize, Vec<u8>)>>,
@@ -32,7 +32,7 @@ pub(crate) enum NextLine {
 }
 
 impl Lines {
-    /// Reads up to `ahead` lines before they are asked for.
+    /// Starts to read, up to `ahead` lines before they are asked for.
     pub(crate) fn read(input: &Input, ahead: usize) -> Result<Self, BadInput> {
         // Standard input is locked by the thread that reads it.
         if let Input::File(_) = input {
@@ -47,7 +47,7 @@ impl Lines {
         Ok(Self { lines, name })
     }
 
-    /// The next line; waits a little for it if there is nothing else to do.
+    /// The next line; with `idle` it is waited for a little.
     pub(crate) fn next(&self, idle: bool) -> anyhow::Result<NextLine> {
         let patience = if idle { PATIENCE } else { Duration::ZERO };
         match self.lines.recv_timeout(patience) {
@@ -59,7 +59,7 @@ impl Lines {
     }
 }
 
-/// Sends all lines that are not blank, with their numbers from 1, until nobody wants them any more.
+/// Sends all lines that are not blank, with their numbers from 1, until the receiver is gone.
 fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize, Vec<u8>)>>) {
     for number in 1.. {
         let mut line = Vec::new();
@@ -82,7 +82,7 @@ pub(crate) struct SeenIds {
 }
 
 impl SeenIds {
-    /// Takes note of the row of line `number`. Another line with its id is an error that names both.
+    /// Notes the id of the row of line `number`. A second line with the same id is an error that names both.
     pub(crate) fn note(&mut self, key: String, name: &str, number: usize) -> Result<(), BadInput> {
         match self.lines.insert(key, number) {
             None => Ok(()),
@@ -92,8 +92,8 @@ impl SeenIds {
     }
 }
 
-/// Counts the texts that the rows of a file ask for; refuses a file in which two have one id. `None` for what
-/// can be read only once. Reads the file, and holds the ids.
+/// Counts the texts that the rows of a file ask for, and refuses a file in which two rows have one id. `None`
+/// for an input that can be read only once. Reads the whole file, and holds the ids in memory.
 pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>, BadInput> {
     let Input::File(path) = input else { return Ok(None) };
     if !path.is_file() {

@@ -1,7 +1,7 @@
 //! Prompts of requests -> tokens: texts as they are, messages by the model's chat template.
 //!
-//! Whoever calls is not trusted: a prompt that cannot fit is refused before it is read, few are read at a time,
-//! and none on a thread that answers.
+//! Whoever calls is not trusted: a prompt that cannot fit is refused before it is read, few are read at a
+//! time, and none on a thread that answers.
 
 use std::{
     path::Path,
@@ -57,8 +57,8 @@ struct Inner {
 }
 
 impl Prompts {
-    /// A reader for the model at `path` with this context, in tokens; its template is that of the file, if one
-    /// is named.
+    /// A reader for the model at `path` with this context, in tokens; its template is that of the file, if
+    /// one is named.
     ///
     /// # Errors
     /// If a template cannot be read, or is none.
@@ -174,8 +174,8 @@ impl Inner {
             return Ok(());
         }
         let message = format!(
-            "the prompt has {} bytes, and so {least} tokens at least; with a text after it the model takes from 1 \
-             to {}",
+            "the prompt has {} bytes, and so {least} tokens at least; with a text after it the model takes \
+             from 1 to {}",
             text.len(),
             self.most
         );

@@ -1,4 +1,4 @@
-//! `domino completions`: what a shell completes the command line with.
+//! `domino completions`: prints scripts that let a shell complete the command line.
 
 use std::io::Write;
 
@@ -22,9 +22,9 @@ pub(crate) struct LowCompletions {
     shell: Shell,
 }
 
-/// Prints it for these commands and flags.
+/// Prints the script for these commands and flags.
 pub(crate) fn run(command: &LowCompletions, mut program: Command) -> anyhow::Result<Exit> {
-    // Into memory first: where nobody reads on, writing is no failure.
+    // The script is made in memory first, since `generate` panics where a reader has gone.
     let mut script = Vec::new();
     clap_complete::generate(command.shell, &mut program, "domino", &mut script);
     stdout::lock().write_all(&script)?;

@@ -1,4 +1,4 @@
-//! `domino man`: the program's man pages.
+//! `domino man`: prints the program's man pages.
 
 use std::{io::Write, path::PathBuf};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(command: &LowMan, program: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Title of a page: `domino-generate`.
+/// The title of a page, such as `domino-generate`.
 fn title(command: &Command) -> String {
     match command.get_name() {
         "domino" => "domino".to_owned(),

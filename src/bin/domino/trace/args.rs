@@ -20,10 +20,10 @@ use crate::{
 
 /// Measure masks and steps along given texts.
 ///
-/// Every text is walked along token by token: a mask before each token and one at the end. Pass 1 compiles the
-/// grammar anew before every text, so nothing is known but what compiling made (first visit); the later passes
-/// share one compiled grammar that has met all texts (warm). Only the engine's own calls are timed, on one
-/// thread. Masks are counted and hashed in walks of their own, on a fresh grammar and on a warm one.
+/// Every text is walked along token by token: a mask before each token and one at the end. Pass 1 compiles
+/// the grammar anew before every text, so nothing is known but what compiling made (first visit); the later
+/// passes share one compiled grammar that has met all texts (warm). Only the engine's own calls are timed, on
+/// one thread. Masks are counted and hashed in walks of their own, on a fresh grammar and on a warm one.
 ///
 /// A table goes to standard error, with --json an object to standard output, and with --out all times of all
 /// steps to a file, in the format peers-cell-1. After Ctrl-C that is what was finished.
@@ -69,7 +69,7 @@ pub(crate) struct LowTrace {
     traces: PathBuf,
 }
 
-/// `domino trace`.
+/// The resolved command `domino trace`.
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) grammar: GrammarSource,
@@ -82,13 +82,13 @@ pub(crate) struct Trace {
     pub(crate) threads: usize,
     pub(crate) reach: Reach,
     pub(crate) traces: Input,
-    /// Are the texts those of rows?
+    /// True if the texts are those of rows.
     pub(crate) batch: bool,
     pub(crate) json: bool,
 }
 
 impl LowTrace {
-    /// What they mean.
+    /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Trace, BadInput> {
         let traces = Input::new(self.traces);
         let expected = self.expected.map(Input::new);

@@ -1,7 +1,7 @@
 //! The results of one engine on one grammar and vocabulary: format `peers-cell-1`.
 //!
-//! Times are in nanoseconds unless the name says otherwise. Those of pass 1 are medians where it was done several
-//! times. Where no later pass was finished, `mask_ns`, `commit_ns` and `check_commit_ns` are empty.
+//! Times are in nanoseconds unless the name says otherwise. If pass 1 was done several times, its times are
+//! medians. If no later pass was finished, `mask_ns`, `commit_ns` and `check_commit_ns` are empty.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::reach;
 
-/// One file of results.
+/// A file of results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Cell {
     format: &'static str,
@@ -24,9 +24,9 @@ pub(crate) struct Cell {
     pub(crate) grammar: String,
     pub(crate) vocab: String,
     pub(crate) passes: usize,
-    /// Reading the tokenizer included.
+    /// Time of reading the vocabulary, the tokenizer included.
     pub(crate) vocab_ms: f64,
-    /// Of the first time in this process.
+    /// Time of the first compilation in this process.
     pub(crate) compile_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rss_kb: Option<Memory>,
@@ -34,32 +34,32 @@ pub(crate) struct Cell {
     pub(crate) traces: Vec<Row>,
 }
 
-/// What the format leaves free.
+/// Fields that the format leaves free.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Extra {
-    /// The file or name of the grammar: of one language there are several spellings.
+    /// The file or name of the grammar: one language has several spellings.
     pub(crate) grammar_source: String,
     trees: Trees,
     tables: Tables,
     threads: usize,
-    /// `null`: unbounded.
+    /// The lookahead; `null` if it is unbounded.
     pub(crate) lookahead: Option<u32>,
     terminals: &'static str,
     pub(crate) machine: Machine,
-    /// What reading the clock adds to each time.
+    /// Time that reading the clock adds to each measured time.
     pub(crate) clock_ns: u64,
-    /// How often pass 1 was done.
+    /// Number of times that pass 1 was done.
     fresh: usize,
-    /// Compiling, before each text of pass 1, each time.
+    /// Times of compiling before each text of pass 1, for each time that it was done.
     pub(crate) compile_ns: Vec<u64>,
-    /// From the grammar's text to the first mask, each time.
+    /// Times from the grammar's text to the first mask, for each time that pass 1 was done.
     pub(crate) text_to_mask_ns: Vec<u64>,
-    /// For each text, the time of asking whether the token may follow, without a mask; median of later passes.
+    /// Times of asking whether a token may follow, without a mask, for each text; medians of later passes.
     pub(crate) allows_ns: Vec<Vec<u64>>,
     pub(crate) interrupted: bool,
 }
 
-/// Where it was measured.
+/// The machine of the measurement.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Machine {
     cpu: String,
@@ -68,7 +68,7 @@ pub(crate) struct Machine {
     debug_build: bool,
 }
 
-/// One text.
+/// The results of one text.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) tokens: usize,
@@ -86,7 +86,7 @@ pub(crate) struct Row {
 }
 
 impl Cell {
-    /// Puts together what was measured.
+    /// Puts the measurements together.
     pub(crate) fn new(
         traces: &Traces,
         measured: &Measured,
@@ -132,7 +132,7 @@ impl Cell {
         }
     }
 
-    /// The file.
+    /// Writes the content of the file.
     pub(crate) fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }
@@ -162,7 +162,7 @@ impl Row {
 }
 
 impl Machine {
-    /// This one.
+    /// Describes this machine.
     pub(crate) fn this() -> Self {
         let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

@@ -1,4 +1,4 @@
-//! Domino as an engine to walk with.
+//! Domino as an engine that a walk can measure.
 
 use clap::ValueEnum;
 use domino::{
@@ -33,7 +33,7 @@ pub(crate) enum Tables {
     Kept,
 }
 
-/// Nothing that is measured may spread over more threads than these. Counts once in a process.
+/// Limits the threads of everything that is measured. Only the first call in a process counts.
 pub(crate) fn at_most(threads: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
     if let Err(error) = pool.build_global() {
@@ -41,7 +41,7 @@ pub(crate) fn at_most(threads: usize) {
     }
 }
 
-/// Compiles grammars for measuring.
+/// A maker of compiled grammars for measuring.
 #[derive(Debug)]
 pub(crate) struct Setup {
     vocabulary: Vocabulary,
@@ -52,12 +52,12 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// With cold tables.
+    /// Makes a setup with cold tables.
     pub(crate) fn new(vocabulary: Vocabulary, lookahead: Lookahead, trees: Trees) -> Self {
         Self { vocabulary, lookahead, terminals: Terminals::default(), trees, kept: None }
     }
 
-    /// Over these terminals.
+    /// Sets the terminals.
     pub(crate) fn over(mut self, terminals: Terminals) -> Self {
         self.terminals = terminals;
         self
@@ -70,7 +70,7 @@ impl Setup {
             .terminals(self.terminals)
     }
 
-    /// From now on the tables of this grammar's terminals are there.
+    /// Fills the tables of this grammar's terminals and keeps them from now on.
     pub(crate) fn keep_tables<E>(
         &mut self,
         compile: impl FnOnce(&Compiler) -> Result<CompiledGrammar, E>,
@@ -81,7 +81,7 @@ impl Setup {
         Ok(())
     }
 
-    /// A compiled grammar that has met no text.
+    /// Compiles a grammar that has seen no text.
     pub(crate) fn compile<E>(
         &self,
         compile: impl FnOnce(&Compiler) -> Result<CompiledGrammar, E>,

@@ -1,4 +1,4 @@
-//! Texts in tokens, and the exact masks of their steps, as `FORMAT.md` of the compared engines has them.
+//! Texts in tokens, and the exact masks of their steps, in the format `FORMAT.md` of the compared engines.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::walk::Digest;
 use crate::lines;
 
-/// A file that cannot be used.
+/// An error for a file that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Malformed {
     message: String,
@@ -24,7 +24,7 @@ impl Malformed {
         Self { message: message.into(), hint: Some(hint) }
     }
 
-    /// What to do about it.
+    /// Advice on what to do about it.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         self.hint
     }
@@ -43,12 +43,12 @@ impl std::error::Error for Malformed {}
 pub(crate) struct Traces {
     pub(crate) grammar: String,
     pub(crate) vocab: String,
-    /// The token that ends a text, where the file says.
+    /// The token that ends a text, if the file names it.
     eos: Option<TokenId>,
     pub(crate) list: Vec<Trace>,
 }
 
-/// One text.
+/// A text with its tokens.
 #[derive(Debug)]
 pub(crate) struct Trace {
     text: String,
@@ -72,7 +72,7 @@ struct RawTrace {
 const OTHER_TOKENIZER: &str = "is this the tokenizer that the traces were made with?";
 
 impl Traces {
-    /// Reads a traces file, called `name` in messages.
+    /// Reads a file of traces, called `name` in messages.
     pub(crate) fn parse(json: &[u8], name: &str) -> Result<Self, Malformed> {
         let raw: RawTraces = serde_json::from_slice(lines::content(json)).map_err(|error| {
             Malformed::hinted(
@@ -190,7 +190,8 @@ impl Expected {
         self.traces.get(trace).map_or(&[], Vec::as_slice)
     }
 
-    /// Are these the masks of the trace? Otherwise the first step with another one, and how it differs.
+    /// Compares masks with those of the trace. The error is the first step with another mask, and the
+    /// difference.
     pub(crate) fn compare(&self, trace: usize, found: &[Digest]) -> Result<(), (usize, String)> {
         let expected = self.of(trace);
         let differs = expected.iter().zip(found).position(|(expected, found)| expected != found);

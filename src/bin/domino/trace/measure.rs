@@ -1,28 +1,29 @@
-//! The passes: each text on a fresh grammar, then all of them again and again on one that is warm.
+//! The passes of a measurement: each text on a fresh grammar, then all of them repeatedly on a warm one.
 //!
-//! Pass 1 compiles the grammar anew before every text, so that no text profits from what an earlier one left
-//! behind. It can be done several times over, so that what else the machine does can be told from what the engine
-//! does. Passes 2 and on share one compiled grammar that has met all texts.
+//! Pass 1 compiles the grammar anew before every text, so that no text profits from an earlier one. It can be
+//! done several times, so that the noise of the machine can be told from the cost of the engine. Passes 2 and
+//! later share one compiled grammar that has met all texts.
 //!
-//! Looking at a mask reads all of it, which would leave the next step with cold caches. So masks are looked at in walks
-//! of their own: one on a grammar that is as fresh as in pass 1, and one before and one after the warm passes.
+//! To look at a mask is to read all of it, which would leave the next step with cold caches. So masks are
+//! looked at in walks of their own: one on a grammar as fresh as in pass 1, and one before and one after the
+//! warm passes.
 
 use super::{
     input::Trace,
     walk::{Checks, Digest, Engine, Stuck, Walk, check, timed, walk},
 };
 
-/// How often.
+/// Numbers of passes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passes {
-    /// Times pass 1 is done, at least one.
+    /// Number of times that pass 1 is done, at least one.
     pub(crate) fresh: usize,
-    /// Passes in all, at least one.
+    /// Number of passes in all, at least one.
     pub(crate) all: usize,
 }
 
 impl Passes {
-    /// How often each text is walked along, with the walks that look at masks.
+    /// Number of walks along each text, including those that look at masks.
     pub(crate) fn walks(self) -> usize {
         1 + self.fresh + if self.all > 1 { self.all + 1 } else { 0 }
     }
@@ -31,37 +32,37 @@ impl Passes {
 /// A text on a grammar that was compiled for it alone.
 #[derive(Debug, Clone)]
 pub(crate) struct Fresh {
-    /// From the grammar's text to a compiled grammar, in nanoseconds.
+    /// Time from the grammar's text to a compiled grammar, in nanoseconds.
     pub(crate) compile: u64,
     pub(crate) walk: Walk,
 }
 
-/// All that was measured of one text.
+/// All measurements of one text.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     /// The masks on a fresh grammar.
     pub(crate) digests: Vec<Digest>,
-    /// Pass 1, each time.
+    /// The walks of pass 1.
     pub(crate) fresh: Vec<Fresh>,
-    /// Passes 2 and on.
+    /// The walks of passes 2 and later.
     pub(crate) warm: Vec<Walk>,
-    /// The same passes without masks.
+    /// The walks of these passes without masks.
     pub(crate) checks: Vec<Checks>,
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
-    /// One for each text that was begun, in order; fewer than there are if it was interrupted in pass 1.
+    /// The record of each text that was begun, in order; not all texts if an interrupt came in pass 1.
     pub(crate) records: Vec<Record>,
-    /// Compiling for the first time in this process, in nanoseconds.
+    /// Time of the first compilation in this process, in nanoseconds.
     pub(crate) first_compile: Option<u64>,
-    /// Passes that every text has behind it.
+    /// Number of passes that every text has finished.
     pub(crate) passes: usize,
     pub(crate) interrupted: bool,
 }
 
-/// A step that went wrong, or whose mask is wrong.
+/// A step that failed, or whose mask is wrong.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) trace: usize,
@@ -75,7 +76,7 @@ impl Wrong {
     }
 }
 
-/// Why there is no result.
+/// A reason why there is no result.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Step(Wrong),
@@ -88,17 +89,17 @@ impl From<Wrong> for Trouble {
     }
 }
 
-/// What a caller may want to know as it happens.
+/// An event that a caller may want to see as it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// A grammar was compiled.
     Compiled,
-    /// A text was walked along.
+    /// A walk along a text ended.
     Walked,
 }
 
-/// Measures `passes` over `traces`. `compile` makes the engine from cold, `compare` judges the masks of a text, `stop`
-/// ends it early with what there is.
+/// Measures `passes` over `traces`. `compile` makes a cold engine, `compare` judges the masks of a text, and
+/// `stop` ends the measurement early with the results so far.
 pub(crate) fn run<E: Engine>(
     traces: &[Trace],
     passes: Passes,
@@ -118,6 +119,7 @@ pub(crate) fn run<E: Engine>(
                 measured.interrupted = true;
                 return Ok(measured);
             }
+            // The masks of a text are looked at once, on an engine whose steps are not timed.
             if measured.records.len() == number {
                 let (engine, time) = fresh()?;
                 notify(Moment::Compiled);
@@ -136,6 +138,7 @@ pub(crate) fn run<E: Engine>(
     if passes.all < 2 {
         return Ok(measured);
     }
+    // The look at all masks also warms up the engine for the later passes.
     let (engine, _) = fresh()?;
     check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
     for _ in 2..=passes.all {
@@ -154,7 +157,7 @@ pub(crate) fn run<E: Engine>(
     Ok(measured)
 }
 
-/// A pass outside the record over all texts, or as many as there is time for.
+/// Compares the masks of all texts with their records, outside the measurement, until `stop`.
 fn check_masks<E: Engine>(
     engine: &E,
     traces: &[Trace],
@@ -179,7 +182,7 @@ impl Record {
         Ok(Self { digests, fresh: Vec::new(), warm: Vec::new(), checks: Vec::new() })
     }
 
-    /// Looks at them again; they must be the same.
+    /// Looks at the masks again and refuses any difference.
     pub(crate) fn look_again<E: Engine>(
         &self,
         engine: &E,
@@ -195,7 +198,7 @@ impl Record {
         Err(Wrong { trace: number, step, what: "the mask is not the one of the first time".to_owned() })
     }
 
-    /// Pass 1, on an engine that has met no text and took `compile` nanoseconds to make.
+    /// Runs pass 1, on an engine that has met no text and took `compile` nanoseconds to make.
     pub(crate) fn fresh<E: Engine>(
         &mut self,
         engine: &E,
@@ -209,7 +212,7 @@ impl Record {
         Ok(())
     }
 
-    /// A pass on an engine that has met all texts, with masks and without.
+    /// Runs a pass on an engine that has met all texts, with masks and without.
     pub(crate) fn warm<E: Engine>(&mut self, engine: &E, number: usize, trace: &Trace) -> Result<(), Wrong> {
         let walked = walk(engine, &trace.tokens, None).map_err(Wrong::stuck(number))?;
         let checked = check(engine, &trace.tokens).map_err(Wrong::stuck(number))?;
@@ -220,7 +223,7 @@ impl Record {
         Ok(())
     }
 
-    /// Did a walk come as far as the first one?
+    /// Refuses a walk that did not come as far as the first one.
     fn agrees(&self, trace: usize, taken: usize) -> Result<(), Wrong> {
         if taken + 1 == self.digests.len() {
             return Ok(());
@@ -229,22 +232,22 @@ impl Record {
         Err(Wrong { trace, step: taken.min(self.digests.len() - 1), what })
     }
 
-    /// The first token that the mask does not hold.
+    /// The step of the first token that the mask does not hold.
     pub(crate) fn rejected_at(&self) -> Option<usize> {
         self.fresh.first().and_then(|fresh| fresh.walk.rejected_at)
     }
 
-    /// The median over pass 1 of what `of` takes from each walk, step by step.
+    /// The medians over pass 1 of the times that `of` takes from each walk, step by step.
     pub(crate) fn fresh_medians(&self, of: impl Fn(&Walk) -> &[u64]) -> Vec<u64> {
         medians(&self.fresh.iter().map(|fresh| of(&fresh.walk)).collect::<Vec<_>>())
     }
 
-    /// The same over the warm walks; nothing if there are none.
+    /// The medians over the warm walks, step by step; empty if there are none.
     pub(crate) fn warm_medians(&self, of: impl Fn(&Walk) -> &[u64]) -> Vec<u64> {
         medians(&self.warm.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// The same over the walks without masks.
+    /// The medians over the walks without masks, step by step; empty if there are none.
     pub(crate) fn check_medians(&self, of: impl Fn(&Checks) -> &[u64]) -> Vec<u64> {
         medians(&self.checks.iter().map(of).collect::<Vec<_>>())
     }
@@ -254,7 +257,7 @@ impl Record {
         median(self.fresh.iter().map(|fresh| fresh.walk.start).collect()).unwrap_or_default()
     }
 
-    /// The same on a warm one; where there is none, that on a fresh one.
+    /// The median time of making a request on a warm grammar, or else on a fresh one.
     pub(crate) fn warm_start(&self) -> u64 {
         median(self.warm.iter().map(|walk| walk.start).collect()).unwrap_or_else(|| self.fresh_start())
     }
@@ -266,13 +269,13 @@ fn look<E: Engine>(engine: &E, number: usize, trace: &Trace) -> Result<Vec<Diges
     Ok(digests)
 }
 
-/// Column by column.
+/// The median of each column.
 fn medians(rows: &[&[u64]]) -> Vec<u64> {
     let columns = rows.iter().map(|row| row.len()).min().unwrap_or(0);
     (0..columns).filter_map(|column| median(rows.iter().map(|row| row[column]).collect())).collect()
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// The middle value, or the mean of the two in the middle.
 fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
     let high = *values.get(values.len() / 2)?;
@@ -288,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// Allows every token but 9. If it is `fickle` its masks count its requests.
+    /// An engine that allows every token but 9. If it is `fickle`, its masks count its requests.
     #[derive(Default)]
     struct Toy {
         fickle: bool,

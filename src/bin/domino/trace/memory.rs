@@ -1,10 +1,10 @@
-//! Resident memory of this process at the moments the format asks for, where the system tells.
+//! Resident memory of this process at the moments that the format asks for, where the system tells it.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// In KiB.
+/// Memory at each moment, in KiB.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(crate) struct Memory {
     start: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Before anything was read.
+    /// Notes the memory before anything is read.
     pub(crate) fn at_start() -> Self {
         Self { start: now("VmRSS"), ..Self::default() }
     }
@@ -24,7 +24,7 @@ impl Memory {
         self.vocab = now("VmRSS");
     }
 
-    /// Called for each compiled grammar; the first counts.
+    /// Notes the memory after the first compiled grammar; later calls change nothing.
     pub(crate) fn grammar_is_compiled(&mut self) {
         if self.compiled == 0 {
             self.compiled = now("VmRSS");
@@ -36,7 +36,7 @@ impl Memory {
         self.peak = now("VmHWM");
     }
 
-    /// Does the system tell?
+    /// True if the system tells it.
     pub(crate) fn is_known(&self) -> bool {
         self.start > 0
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Memory {
     }
 }
 
-/// The number of `field` in this process's status; 0 where there is none.
+/// Reads the number of `field` in this process's status; 0 if there is none.
 fn now(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     kibibytes(&status, field).unwrap_or(0)

@@ -1,8 +1,8 @@
-//! `domino trace`: what every step of given texts costs, in the format in which engines are compared.
+//! `domino trace`: measures every step of given texts, in the format in which engines are compared.
 //!
-//! [`input`] reads texts and expected masks, [`walk`] holds the clock, [`measure`] orders the passes,
-//! [`cell`] is the file that comes out and [`summary`] what a person reads of it. `benches/compare` walks with the
-//! same clock, so [`input`], [`walk`], [`measure`], [`engine`] and [`spread`] see nothing of the program.
+//! [`input`] reads texts and expected masks, [`walk`] reads the clock, [`measure`] orders the passes,
+//! [`cell`] is the resulting file and [`summary`] its form for people. `benches/compare` walks with the same
+//! clock, so [`input`], [`walk`], [`measure`], [`engine`] and [`spread`] see nothing of the program.
 
 pub(crate) mod args;
 mod cell;
@@ -47,9 +47,9 @@ impl From<Malformed> for BadInput {
     }
 }
 
-/// Measures, writes the cell and tells about it.
+/// Measures, writes the cell and prints its summary.
 pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
-    // Everything that can be wrong is looked at before the first clock starts.
+    // All mistakes of the user are found before the first clock starts.
     let output = command.out.as_deref().map(Output::prepare).transpose()?;
     let tokenizer = command.tokens.locate()?;
     let traces = match command.batch {
@@ -111,13 +111,13 @@ fn expected(file: &Input, traces: &Traces) -> Result<Expected, BadInput> {
     Ok(Expected::parse(&file.read()?, &file.name(), traces)?)
 }
 
-/// Where and after what text it went wrong.
+/// Makes an error from a wrong step, with its place and the text before it.
 fn describe(wrong: &Wrong, traces: &Traces, vocabulary: &Vocabulary) -> anyhow::Error {
     const MOST_BYTES: usize = 40;
     let before = traces.list.get(wrong.trace).map(|trace| trace.before(vocabulary, wrong.step));
     let before = before.unwrap_or_default();
     let end = &before[before.len().saturating_sub(MOST_BYTES)..];
-    // The library's hint, for users of the library, is on a line of its own.
+    // The message is its first line; the next has a hint for users of the library.
     let sentence = wrong.what.lines().next().unwrap_or_default();
     anyhow::anyhow!(
         "{}, trace {}, step {}, after \"{}\": {}",

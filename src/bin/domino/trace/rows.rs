@@ -12,10 +12,10 @@ use crate::{
     rows::{RowReader, RowReading},
 };
 
-/// Bytes of the longest token that is looked for.
+/// Limit on the length in bytes of a token that is looked for.
 const LONGEST: usize = 64;
 
-/// The traces of all rows, as a file of traces has them. The tokens of a text are those of the row, where
+/// Reads the traces of all rows, as a file of traces has them. The tokens of a text are those of the row if
 /// they spell it, or else those that the tokenizer makes of it.
 pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInput> {
     let vocab = tokenizer.display().to_string();
@@ -65,7 +65,8 @@ fn spelling(tokens: Vec<TokenId>, text: &str, vocabulary: &Vocabulary) -> Option
     (known && vocabulary.concat(&tokens) == text.as_bytes()).then_some(tokens)
 }
 
-/// The longest token at each place (maximal munch), where a tokenizer puts a blank before a text.
+/// Cuts a text into the longest token at each place (maximal munch), for tokenizers that put a blank before a
+/// text.
 fn longest(mut rest: &[u8], vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
     let mut tokens = Vec::new();
     while !rest.is_empty() {

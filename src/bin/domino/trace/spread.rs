@@ -1,4 +1,4 @@
-//! Many times of one kind as a few numbers.
+//! Summaries of many times of one kind in a few numbers.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of times in nanoseconds; `None` of none. A quantile is the smallest time that at least so many do not exceed.
+    /// Summarises times in nanoseconds; `None` if there are none. A quantile is a measured time, the smallest
+    /// that at least that share of the times does not exceed (nearest rank).
     pub(crate) fn new(times: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut times: Vec<u64> = times.into_iter().collect();
         times.sort_unstable();
@@ -29,13 +30,13 @@ impl Spread {
         })
     }
 
-    /// As an object.
+    /// Makes an object of JSON.
     pub(crate) fn to_json(self) -> Value {
         json!({ "mean": self.mean, "p50": self.p50, "p99": self.p99, "max": self.max })
     }
 }
 
-/// For people: a fraction of microseconds.
+/// Converts nanoseconds to microseconds, with a fraction, for people.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a run are far below 2^53")]
 pub(crate) fn microseconds(nanoseconds: u128) -> f64 {
     nanoseconds as f64 / 1e3

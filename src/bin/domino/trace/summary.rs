@@ -1,4 +1,4 @@
-//! A cell in a few lines: means and quantiles over all steps of all texts.
+//! Summaries of a cell in a few lines: means and quantiles over all steps of all texts.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,17 @@ use super::{
 use crate::failure::Paint;
 use crate::numbers::count;
 
-/// What a person reads.
+/// A summary for people.
 #[derive(Debug)]
 pub(crate) struct Summary<'a> {
     cell: &'a Cell,
-    /// Were the masks held against expected ones?
+    /// True if the masks were compared with expected ones.
     compared: bool,
     times: Vec<(&'static str, &'static str, Option<Spread>)>,
 }
 
 impl<'a> Summary<'a> {
-    /// Of `cell`, whose masks are the expected ones if they were `compared`.
+    /// Summarises `cell`, whose masks are the expected ones if they were `compared`.
     pub(crate) fn new(cell: &'a Cell, compared: bool) -> Self {
         let all = |of: fn(&Row) -> &[u64]| Spread::new(cell.traces.iter().flat_map(of).copied());
         let each = |of: fn(&Row) -> u64| Spread::new(cell.traces.iter().map(of));
@@ -44,7 +44,7 @@ impl<'a> Summary<'a> {
         Self { cell, compared, times }
     }
 
-    /// As an object.
+    /// Makes an object of JSON.
     pub(crate) fn to_json(&self) -> Value {
         let cell = self.cell;
         let mut object = json!({
@@ -61,7 +61,7 @@ impl<'a> Summary<'a> {
         object
     }
 
-    /// As a table.
+    /// Writes a table.
     pub(crate) fn to_text(&self, paint: Paint) -> String {
         let cell = self.cell;
         let mut text = format!(

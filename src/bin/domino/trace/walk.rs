@@ -1,7 +1,7 @@
-//! The clock: one walk along the tokens of a text, with any engine.
+//! Timed walks along the tokens of a text, with any engine.
 //!
-//! What is timed is the engine's own call, nothing else: looking at a mask is outside. Times are in
-//! nanoseconds and hold two readings of the clock's own cost once ([`clock_cost`]).
+//! Only the engine's own calls are timed; looking at a mask is not. Times are in nanoseconds and include the
+//! cost of one pair of clock readings ([`clock_cost`]).
 
 use std::{fmt, time::Instant};
 
@@ -9,38 +9,38 @@ use domino::TokenId;
 
 /// A mask engine with one grammar compiled, as a walk needs it.
 pub(crate) trait Engine {
-    /// One text in the making.
+    /// The state of one text that is being written.
     type Request;
-    /// Why a step could not be taken.
+    /// The reason why a step failed.
     type Error: fmt::Display;
 
-    /// A request at the start of a text.
+    /// Makes a request at the start of a text.
     fn start(&self) -> Result<Self::Request, Self::Error>;
     /// Makes the mask of the whole vocabulary available.
     fn mask(&self, request: &mut Self::Request) -> Result<(), Self::Error>;
-    /// Is `token` in the mask that was made last?
+    /// True if `token` is in the last mask.
     fn holds(&self, request: &mut Self::Request, token: TokenId) -> Result<bool, Self::Error>;
-    /// What the mask that was made last looks like.
+    /// The digest of the last mask.
     fn digest(&self, request: &mut Self::Request) -> Result<Digest, Self::Error>;
-    /// May `token` follow? Asked where no mask was made.
+    /// True if `token` may follow; asked where no mask was made.
     fn allows(&self, request: &mut Self::Request, token: TokenId) -> Result<bool, Self::Error>;
     /// Goes on by `token`.
     fn commit(&self, request: &mut Self::Request, token: TokenId) -> Result<(), Self::Error>;
 }
 
-/// A mask, briefly: enough to tell whether it is the exact one.
+/// A digest of a mask, which is enough to compare it with the exact one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest {
-    /// Text tokens allowed.
+    /// Number of text tokens allowed.
     pub(crate) pop: u64,
-    /// FNV-1a, 64 bit, over the mask's bytes without special tokens.
+    /// Hash (FNV-1a, 64 bit) of the mask's bytes without special tokens.
     pub(crate) hash: u64,
-    /// May the text end?
+    /// True if the text may end.
     pub(crate) eos: bool,
 }
 
 impl Digest {
-    /// Of the `allowed` ids of a vocabulary of ids `0..size`, of which `ends` end a text.
+    /// Makes the digest of the `allowed` ids of a vocabulary of ids `0..size`, of which `ends` end a text.
     pub(crate) fn new(
         allowed: impl IntoIterator<Item = TokenId>,
         size: usize,
@@ -73,24 +73,24 @@ impl fmt::Display for Digest {
 /// The times of one walk with masks. A text of `n` tokens has `n + 1` masks and `n` commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Walk {
-    /// Making the request.
+    /// Time of making the request.
     pub(crate) start: u64,
     pub(crate) masks: Vec<u64>,
     pub(crate) commits: Vec<u64>,
-    /// The first token that the mask did not hold; the walk ended there.
+    /// The step of the first token that the mask did not hold; the walk ended there.
     pub(crate) rejected_at: Option<usize>,
 }
 
 /// The times of one walk without masks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Checks {
-    /// Asking whether the token may follow.
+    /// Times of asking whether the token may follow.
     pub(crate) allows: Vec<u64>,
-    /// Asking, then going on by it.
+    /// Times of asking and then committing the token.
     pub(crate) check_commits: Vec<u64>,
 }
 
-/// A step that could not be taken.
+/// A step that failed.
 #[derive(Debug)]
 pub(crate) struct Stuck {
     pub(crate) step: usize,
@@ -103,8 +103,8 @@ impl Stuck {
     }
 }
 
-/// Walks along `tokens`, a mask before each and one at the end. With `digests` every mask is looked at, and the times
-/// are those of steps after that.
+/// Walks along `tokens`, with a mask before each and one at the end. With `digests` every mask is looked at,
+/// which disturbs the times of the steps after it.
 pub(crate) fn walk<E: Engine>(
     engine: &E,
     tokens: &[TokenId],
@@ -137,7 +137,7 @@ pub(crate) fn walk<E: Engine>(
     Ok(walk)
 }
 
-/// Walks along `tokens` asking for each whether it may follow, without any mask (opportunistic masking).
+/// Walks along `tokens` and asks for each whether it may follow, without masks (opportunistic masking).
 pub(crate) fn check<E: Engine>(engine: &E, tokens: &[TokenId]) -> Result<Checks, Stuck> {
     let mut checks =
         Checks { allows: Vec::with_capacity(tokens.len()), check_commits: Vec::with_capacity(tokens.len()) };
@@ -158,14 +158,14 @@ pub(crate) fn check<E: Engine>(engine: &E, tokens: &[TokenId]) -> Result<Checks,
     Ok(checks)
 }
 
-/// What reading the clock twice adds to every time: the median of many.
+/// The time that reading the clock twice adds to every time, as the median of many.
 pub(crate) fn clock_cost() -> u64 {
     let mut empty: Vec<u64> = (0..1001).map(|_| timed(|| ()).1).collect();
     empty.sort_unstable();
     empty[empty.len() / 2]
 }
 
-/// What `work` makes, and how long it takes.
+/// Runs `work` and measures its time in nanoseconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let begun = Instant::now();
     let result = work();
@@ -185,7 +185,7 @@ mod tests {
     fn digests_are_of_the_bytes_without_the_end_of_text() {
         let token = TokenId::new;
         let digest = Digest::new([token(0), token(9), token(33)], 34, |id| id == token(33));
-        // FNV-1a of 01 02 00 00 00 00 00 00.
+        // The expected hash is FNV-1a of 01 02 00 00 00 00 00 00.
         assert_eq!(digest, Digest { pop: 2, hash: 0x1472_283d_c0d2_955a, eos: true });
         assert_eq!(Digest::new([], 1, |_| false).hash, 0x4d25_767f_9dce_13f5);
     }

@@ -8,7 +8,7 @@ use crate::{
     model::{Logits, Rows, ScriptedError},
 };
 
-/// A model that notes the prompts it is given.
+/// A model that records its prompts.
 struct Noting {
     model: ScriptedModel,
     prompts: Arc<Mutex<Vec<Vec<TokenId>>>>,
@@ -41,7 +41,7 @@ impl Model for Noting {
     }
 }
 
-/// The rows of a definition and the texts of the prompts that a model was given before the first row.
+/// Returns the rows of a definition, and the prompts that a model got before the first row.
 fn noted(rest: &str) -> (Vec<Row>, Vec<String>) {
     struct First(Arc<Mutex<Vec<Vec<TokenId>>>>, Option<usize>);
 
@@ -76,8 +76,8 @@ fn noted(rest: &str) -> (Vec<Row>, Vec<String>) {
     (rows, before.iter().map(text).collect())
 }
 
-/// By default, and where prompts are given for warm-ups, they and the run that is not counted go on from
-/// prompts that are not measured; by name they go on from the measured ones, which rows then say.
+/// By default, and where prompts are given for warm-ups, these and the uncounted run use prompts that are not
+/// measured; by name they use the measured ones, which rows then record.
 #[test]
 fn warm_ups_do_not_see_what_is_measured() {
     for (rest, measured, learnt, seen) in [
@@ -113,7 +113,7 @@ fn warm_ups_do_not_see_what_is_measured() {
     }
 }
 
-/// Stop strings end texts of all methods, and what is judged does not hang on which method wrote it.
+/// Stop strings end texts of all methods, and the judgement does not depend on the method.
 #[test]
 fn all_methods_are_judged_alike() {
     let definition = "name = \"j\"\ngrammars = [\"small\"]\nprompts = [\"A: \", \"B: \"]\nmax_tokens = 24\n\
@@ -151,7 +151,7 @@ fn all_methods_are_judged_alike() {
     assert!(rows(&without, &folder.path().join("without")).iter().all(|row| row.judged.is_none()));
 }
 
-/// All refinements but one write what masks write, and what is left out is not used.
+/// All refinements but one write what masks write, and the missing refinement is not used.
 #[test]
 fn all_refinements_but_one_write_the_same() {
     let names: Vec<String> = Refinement::ALL.iter().map(|(_, name)| format!("\"ours-{name}\"")).collect();

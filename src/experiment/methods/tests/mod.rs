@@ -1,4 +1,4 @@
-//! Methods against each other, and against what they are said to be.
+//! Methods against each other, and against their descriptions.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn rows_of(definition: Definition, folder: &Path) -> Vec<Row> {
     made(definition, folder, Others::default()).unwrap()
 }
 
-/// All rows of a definition, where other engines may take part.
+/// Makes all rows of a definition in which other engines may take part.
 pub(super) fn made_with(
     definition: &str,
     folder: &Path,
@@ -182,8 +182,8 @@ fn particles_draw_what_masks_keep() {
     assert!(kept("conditional-6") > 1.0 + kept("masks"), "{} {}", kept("conditional-6"), kept("masks"));
 }
 
-/// Priors of several sizes are points of the grid, for methods that learn: more texts, more that is drafted;
-/// and what counts and model agree on is between nothing and all.
+/// Priors of several sizes are points of the grid, for methods that learn: more texts, more drafts; and the
+/// overlap of counts and model is between 0 and 1.
 #[test]
 fn sizes_of_the_prior_are_swept() {
     let measured = DEFINITION.replace(r#"warm_up_prompts = ["Warm: "]"#, r#"warm_up_prompts = "measured""#);
@@ -214,7 +214,7 @@ fn sizes_of_the_prior_are_swept() {
     assert_eq!(keys.len(), made.len());
 }
 
-/// Where a run was stopped makes no difference to the tokens of the others.
+/// The point where a run was stopped makes no difference to the tokens of the others.
 #[test]
 fn a_run_that_goes_on_makes_the_same_rows() {
     struct For(usize);
@@ -253,7 +253,7 @@ fn a_run_that_goes_on_makes_the_same_rows() {
     assert_eq!(turns, (0..whole.len()).collect::<Vec<_>>());
 }
 
-/// What masks kept and how likely texts are, against sums over whole rows that are written down step by step.
+/// Kept probability and likelihood of texts, against sums over whole rows that are written down step by step.
 #[test]
 fn measures_are_those_of_the_steps() {
     let folder = tempfile::tempdir().unwrap();
@@ -293,7 +293,7 @@ fn measures_are_those_of_the_steps() {
     assert!(ended > 0, "no text ended");
 }
 
-/// The paper's counts, by a table of tables: the token that came most often at a place, and its share.
+/// The paper's counts, as a table of tables: the token that came most often at a place, and its share.
 #[test]
 fn paper_counts_are_a_table() {
     use std::collections::BTreeMap;
@@ -338,7 +338,7 @@ fn paper_counts_are_a_table() {
     assert!(guessed > 10, "{guessed}");
 }
 
-/// The whole vocabulary asked token by token is the mask.
+/// The mask is what asking for every token gives.
 #[test]
 fn online_masks_are_masks() {
     let (_, vocabulary) = tokenizer();

@@ -1,4 +1,4 @@
-//! Naive constraining against its description.
+//! Naive constraining, against its description.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Colours and letters of figures.
+//! Colours and fonts of figures.
 //!
 //! All ink is one colour, and all paper another, so that a page can put its own in their place.
 
@@ -16,7 +16,7 @@ pub(in crate::experiment::outputs) const PAPER: &str = "#FFFFFF";
 pub(super) const INK_COLOUR: RGBColor = RGBColor(0x22, 0x22, 0x24);
 pub(super) const GRID_COLOUR: RGBColor = RGBColor(0xDD, 0xDD, 0xDE);
 
-/// Told apart also by those who see few colours (Okabe and Ito), and on light and dark paper.
+/// Colours for lines, distinguishable also with colour blindness (Okabe and Ito), on light and dark paper.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
@@ -31,12 +31,12 @@ const COLOURS: [RGBColor; 8] = [
 /// Error of a drawing.
 pub(super) type DrawingError = Box<dyn std::error::Error>;
 
-/// Letters of a size.
+/// Returns the font of a size.
 pub(super) fn font(size: u32) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&INK_COLOUR)
 }
 
-/// The colour of a number, another for each: those of the list, then hues by the golden angle.
+/// Returns the colour of an index: those of the list, then hues by the golden angle.
 pub(super) fn colour(index: usize) -> RGBColor {
     let Some(more) = index.checked_sub(COLOURS.len()) else { return COLOURS[index] };
     let turn = (0.05 + 0.381_966 * number(more)).fract();
@@ -44,12 +44,12 @@ pub(super) fn colour(index: usize) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// The largest bound of all estimates, and at least that of the base.
+/// Returns the largest bound of all estimates, and at least that of the base.
 pub(super) fn largest<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
     1.05 * estimates.map(|estimate| estimate.high.unwrap_or(estimate.value)).fold(1.0, f64::max)
 }
 
-/// A small number to reckon with.
+/// Converts a small number to a float.
 pub(super) fn number(length: usize) -> f64 {
     u32::try_from(length).map_or(f64::INFINITY, f64::from)
 }

@@ -8,7 +8,7 @@ pub(super) use self::ink::{GRID, INK, PAPER};
 use super::figures::{Figure, Marks};
 use crate::experiment::error::ExperimentError;
 
-/// The figure as SVG.
+/// Draws a figure as SVG.
 pub(super) fn draw(figure: &Figure) -> Result<String, ExperimentError> {
     let drawn = match &figure.marks {
         Marks::Lines(panels) => panels::draw(figure, panels),

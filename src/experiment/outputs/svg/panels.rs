@@ -18,19 +18,19 @@ use crate::experiment::{
     statistics::Estimate,
 };
 
-/// Width of a drawing, and panels side by side.
+/// Width of a drawing, and number of panels side by side.
 const WIDTH: u32 = 960;
 const ACROSS: usize = 3;
 /// Width of a drawing of one panel.
 const ALONE: u32 = 620;
 /// Height of a panel.
 const HEIGHT: u32 = 270;
-/// Height of a line of the legend, width of what is drawn before a name and behind it, and of a letter.
+/// Height of a line of the legend, width of its samples and gaps, and of a letter.
 const LINE: u32 = 22;
 const SAMPLE: u32 = 34;
 const GAP: u32 = 24;
 const LETTER: u32 = 7;
-/// Around the legend's entries.
+/// Margin around the legend's entries.
 const EDGE: u32 = 10;
 
 /// A rectangle in a drawing.
@@ -46,11 +46,12 @@ struct Layout {
     size: (u32, u32),
     panels: Vec<PanelFrame>,
     legend: PanelFrame,
-    /// Places of the entries of the legend, from its corner.
+    /// Places of the legend's entries, from its corner.
     entries: Vec<(u32, u32)>,
 }
 
 impl Layout {
+    /// Places the panels in a grid, and the legend below it.
     fn new(panels: usize, names: &[&str]) -> Result<Self, DrawingError> {
         let across = panels.clamp(1, ACROSS);
         let width = if panels == 1 { ALONE } else { WIDTH };
@@ -76,7 +77,7 @@ impl Layout {
     }
 }
 
-/// The names of lines and levels, in the order in which they first come: its index is the colour of each.
+/// Lists the names of lines and levels in order of first occurrence: the index decides the colour.
 fn names(panels: &[Panel]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let lines = panels.iter().flat_map(|panel| panel.series.iter().map(|one| one.name.as_str()));
@@ -89,7 +90,7 @@ fn names(panels: &[Panel]) -> Vec<&str> {
     names
 }
 
-/// The drawing.
+/// Draws the figure.
 pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawingError> {
     let names = names(panels);
     let layout = Layout::new(panels.len(), &names)?;
@@ -114,7 +115,7 @@ pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawingE
     Ok(out)
 }
 
-/// A part of the drawing with its place.
+/// Wraps a part of the drawing in a group with its place.
 fn grouped(class: &str, PanelFrame { at: (x, y), size: (width, height) }: PanelFrame, part: &str) -> String {
     format!(
         "<g class=\"{class}\" data-width=\"{width}\" data-height=\"{height}\" \
@@ -140,7 +141,7 @@ fn part(
     Ok(inner.trim_end().trim_end_matches("</svg>").to_owned())
 }
 
-/// Names beside samples of their lines: levels are dashed.
+/// Draws names beside samples of their lines: levels are dashed.
 fn legend(
     area: &Area<'_>,
     layout: &Layout,
@@ -163,10 +164,10 @@ fn legend(
     Ok(())
 }
 
-/// Names of places that fit below an axis.
+/// Number of names of places that fit below an axis.
 const MOST_TICKS: f64 = 12.0;
 
-/// The places that are at least so far apart, the smallest first.
+/// Returns places at least this far apart, the smallest first.
 fn apart(mut places: Vec<f64>, least: f64) -> Vec<f64> {
     places.sort_by(f64::total_cmp);
     let mut found: Vec<f64> = Vec::new();
@@ -189,6 +190,7 @@ struct Scale<'a> {
 }
 
 impl<'a> Scale<'a> {
+    /// Fits the axes to the points of all panels.
     fn of(figure: &'a Figure, panels: &[Panel]) -> Self {
         let series = || panels.iter().flat_map(|panel| &panel.series);
         let places = || series().flat_map(|one| one.points.iter().map(|(at, _)| number(*at)));
@@ -211,7 +213,7 @@ impl<'a> Scale<'a> {
         name.map_or_else(|| format!("{at:.0}"), |(_, name)| name.clone())
     }
 
-    /// Lines with intervals, side by side so that no interval hides another, and levels across.
+    /// Draws lines with intervals, side by side so that no interval hides another, and levels across.
     fn panel(&self, area: &Area<'_>, panel: &Panel, names: &[&str]) -> Result<(), DrawingError> {
         let of = |name: &str| names.iter().position(|known| *known == name).map_or(INK_COLOUR, colour);
         let (left, right) = (self.first - 0.5, self.last + 0.5);

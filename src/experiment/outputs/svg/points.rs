@@ -20,7 +20,7 @@ const NAMES: std::ops::RangeInclusive<u32> = 90..=330;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// The drawing.
+/// Draws the figure.
 pub(super) fn draw(axis: &str, series: &[Series<String>]) -> Result<String, DrawingError> {
     let mut drawing = String::new();
     let rows: usize = series.iter().map(|one| one.points.len()).sum();
@@ -34,6 +34,7 @@ pub(super) fn draw(axis: &str, series: &[Series<String>]) -> Result<String, Draw
     Ok(drawing)
 }
 
+/// Draws the points of all series from the top down, with error bars.
 fn points(area: &Area<'_>, axis: &str, series: &[Series<String>]) -> Result<(), DrawingError> {
     let rows = series.iter().map(|one| one.points.len() + 1).sum::<usize>();
     let right = largest(series.iter().flat_map(|one| one.points.iter().map(|(_, estimate)| estimate)));

@@ -16,7 +16,7 @@ fn estimate(value: f64, interval: bool) -> Estimate {
     Estimate { value, low: bound(0.9 * value), high: bound(1.1 * value), n: 4 }
 }
 
-/// A figure of so many lines in each of some panels.
+/// Creates a figure with this number of panels, and of lines in each.
 fn figure(panels: usize, lines: usize, interval: bool) -> Figure {
     let series = |line: usize| {
         let of = |s: usize| 1.0 + 0.1 * f64::from(u32::try_from(s * (line + 1)).unwrap());
@@ -42,13 +42,13 @@ fn figure(panels: usize, lines: usize, interval: bool) -> Figure {
     }
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute.
 fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
     let (_, rest) = element.split_once(&format!(" {name}=\"")).unwrap_or_else(|| panic!("{name}: {element}"));
     rest.split_once('"').unwrap().0
 }
 
-/// A group of a class: its place, its size, and what is in it.
+/// A group of a class: its place, its size, and its content.
 struct DrawnGroup<'a> {
     at: (i32, i32),
     size: (i32, i32),
@@ -71,7 +71,7 @@ fn groups<'a>(drawing: &'a str, class: &str) -> Vec<DrawnGroup<'a>> {
     drawing.split(&start).skip(1).map(group).collect()
 }
 
-/// The colours of lines, dashed ones included; those of axes, intervals and the base are thinner.
+/// Returns the colours of lines, dashed ones included; axes, intervals and the base are thinner.
 fn colours(panel: &str) -> BTreeSet<&str> {
     let lines = panel.split("<polyline").skip(1).map(|rest| rest.split_once("/>").unwrap().0);
     let thick = lines.filter(|line| attribute(line, "stroke-width") == "2");
@@ -151,7 +151,7 @@ fn places_that_are_no_numbers_have_names() {
     assert!(!draw(&figure(2, 2, true)).unwrap().contains("infinite"));
 }
 
-/// However many places there are, their names do not run into one another.
+/// The names of places do not run into one another, however many there are.
 #[test]
 fn names_of_places_have_room() {
     let mut crowded = figure(1, 1, true);

@@ -1,4 +1,4 @@
-//! Lines that belong into one table, how they are chosen, and the cells that tables have in common.
+//! Groups of lines for one table, their choice, and the cells that tables share.
 
 use crate::experiment::{
     outputs::table::{Cell, Table},
@@ -6,13 +6,13 @@ use crate::experiment::{
     summary::{Line, PlainNames},
 };
 
-/// Words on how [`best`] chooses, for readers.
+/// Explains to readers how [`best`] chooses.
 pub(in crate::experiment::outputs) const CHOICE: &str = "Each method is shown at the largest k; of several s \
     and thresholds the fastest is, which makes its throughput look a little better than it is.";
 
-/// Mark of throughput where most texts ran to the limit.
+/// Mark of throughput if most texts ran to the limit.
 const RUNAWAY: &str = "†";
-/// Mark of methods that had seen prompts of texts that are drawn greedily.
+/// Mark of methods that had seen the prompts of greedy texts.
 const KNOWN: &str = "‡";
 /// Marks of cells and their meaning.
 const MARKS: [(&str, &str); 2] = [
@@ -41,7 +41,7 @@ pub(in crate::experiment::outputs) struct Group<'a> {
     pub(in crate::experiment::outputs) lines: Vec<&'a Line>,
 }
 
-/// The groups, in order of first mention.
+/// Groups lines, in order of first occurrence.
 pub(in crate::experiment::outputs) fn groups(lines: &[Line]) -> Vec<Group<'_>> {
     let names = PlainNames::of(lines.iter().map(|line| line.model.as_str()));
     let mut found: Vec<Group<'_>> = Vec::new();
@@ -72,13 +72,13 @@ pub(in crate::experiment::outputs) fn same_method(one: &Line, other: &Line) -> b
     one.grammar == other.grammar && one.method == other.method
 }
 
-/// Throughput to compare by; nothing is less than any.
+/// Returns the throughput to compare by; a missing one is least.
 pub(in crate::experiment::outputs) fn throughput(line: &Line) -> f64 {
     line.throughput.map_or(f64::NEG_INFINITY, |throughput| throughput.value)
 }
 
-/// One line for each grammar and method: at the largest k, with the most warm-ups, and of several lengths and
-/// thresholds the fastest.
+/// Chooses one line for each grammar and method: at the largest k, with the most warm-ups, and of several
+/// lengths and thresholds the fastest.
 pub(in crate::experiment::outputs) fn best<'a>(lines: &[&'a Line]) -> Vec<&'a Line> {
     let mut found: Vec<&Line> = Vec::new();
     for &line in lines {
@@ -93,7 +93,7 @@ pub(in crate::experiment::outputs) fn best<'a>(lines: &[&'a Line]) -> Vec<&'a Li
     found
 }
 
-/// The lengths of drafts among lines like this one, ascending.
+/// Returns the lengths of drafts among lines like this one, ascending.
 pub(in crate::experiment::outputs) fn lengths(lines: &[&Line]) -> Vec<usize> {
     let mut lengths: Vec<usize> = lines.iter().filter_map(|line| line.s).collect();
     lengths.sort_unstable();
@@ -101,7 +101,7 @@ pub(in crate::experiment::outputs) fn lengths(lines: &[&Line]) -> Vec<usize> {
     lengths
 }
 
-/// Lines that differ in s alone, for each grammar, method, k and threshold that has several.
+/// Groups lines that differ only in s, for each grammar, method, k and threshold that has several.
 pub(in crate::experiment::outputs) fn sweeps<'a>(lines: &[&'a Line]) -> Vec<Vec<&'a Line>> {
     let same = |one: &Line, other: &Line| {
         same_method(one, other)
@@ -123,7 +123,7 @@ pub(in crate::experiment::outputs) fn sweeps<'a>(lines: &[&'a Line]) -> Vec<Vec<
     found
 }
 
-/// A table without the columns that are empty in all its lines.
+/// Makes a table without the columns that are empty in all its lines.
 pub(in crate::experiment::outputs) fn table(
     group: &Group<'_>,
     id: &str,
@@ -157,20 +157,20 @@ pub(in crate::experiment::outputs) fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-/// The name of the method, marked where it had learnt from the very texts.
+/// Makes a cell of the method's name, marked if it had learnt from the very texts.
 pub(in crate::experiment::outputs) fn method(line: &Line) -> Cell {
     let name = text(&line.method);
     if line.is_known_before() { name.marked(KNOWN) } else { name }
 }
 
-/// A number of texts that may have run to the limit.
+/// Makes a cell of a number, marked if most texts ran to the limit.
 pub(in crate::experiment::outputs) fn paced(line: &Line, estimate: Option<Estimate>, figures: usize) -> Cell {
     let cell = Cell::of(estimate, figures);
     if line.runs_away() && estimate.is_some() { cell.marked(RUNAWAY) } else { cell }
 }
 
-/// Throughput over unconstrained texts and over masks, the share of texts that ended, and the throughput of
-/// those alone: in every table that shows throughput.
+/// Makes cells of throughput over unconstrained texts and over masks, the share of texts that ended, and
+/// their throughput alone: in every table that shows throughput.
 pub(in crate::experiment::outputs) fn pace(line: &Line) -> [Cell; 4] {
     [
         paced(line, line.throughput, 2),
@@ -180,7 +180,7 @@ pub(in crate::experiment::outputs) fn pace(line: &Line) -> [Cell; 4] {
     ]
 }
 
-/// The cells that say which line it is.
+/// Makes the cells that identify a line.
 pub(in crate::experiment::outputs) fn setting(line: &Line) -> Vec<Cell> {
     vec![
         text(&line.grammar),
@@ -192,7 +192,7 @@ pub(in crate::experiment::outputs) fn setting(line: &Line) -> Vec<Cell> {
     ]
 }
 
-/// The heads of [`setting`], and more behind them.
+/// Returns the heads of [`setting`], and more behind them.
 pub(in crate::experiment::outputs) fn heads<'a>(more: &[&'a str]) -> Vec<&'a str> {
     ["grammar", "method", "k", "s", "threshold", "n"].iter().chain(more).copied().collect()
 }

@@ -8,7 +8,7 @@ use self::group::groups;
 use super::{drafting, paper, table::Table};
 use crate::experiment::summary::Line;
 
-/// All tables that the lines give.
+/// Makes all tables of the lines.
 pub(super) fn all(lines: &[Line]) -> Vec<Table> {
     let mut tables = Vec::new();
     for group in groups(lines) {

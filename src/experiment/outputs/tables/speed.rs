@@ -7,11 +7,11 @@ use crate::experiment::{
     summary::Line,
 };
 
-/// Methods without drafts that lengths of drafts are compared with.
+/// Methods without drafts that draft lengths are compared with.
 pub(in crate::experiment::outputs) const COMPARED: [&str; 4] =
     [UNCONSTRAINED, "always", "opportunistic", "masks"];
 
-/// Throughput by grammar and method, with the compile time.
+/// Makes the table of throughput by grammar and method, with the compile time.
 pub(super) fn by_method(group: &Group<'_>) -> Table {
     let row = |line: &&Line| {
         let mut cells = setting(line);
@@ -39,7 +39,7 @@ pub(super) fn by_method(group: &Group<'_>) -> Table {
     table(group, "throughput", "Throughput by grammar and method", &about, &head, rows)
 }
 
-/// Throughput by the length of drafts, if there are several, below that of methods without drafts.
+/// Makes the table of throughput by draft length, if there are several, below methods without drafts.
 pub(super) fn by_length(group: &Group<'_>) -> Option<Table> {
     let row = |line: &Line| {
         let mut cells = setting(line);
@@ -64,7 +64,7 @@ pub(super) fn by_length(group: &Group<'_>) -> Option<Table> {
     (!rows.is_empty()).then(|| table(group, "draft-length", "Throughput by s", about, &heads(&head), rows))
 }
 
-/// The lines of methods without drafts of a grammar, at the largest k.
+/// Returns the lines of a grammar's methods without drafts, at the largest k.
 pub(in crate::experiment::outputs) fn compared<'a>(group: &Group<'a>, grammar: &str) -> Vec<&'a Line> {
     let mut lines: Vec<&Line> =
         best(&group.lines).into_iter().filter(|line| line.grammar == grammar).collect();
@@ -72,7 +72,8 @@ pub(in crate::experiment::outputs) fn compared<'a>(group: &Group<'a>, grammar: &
     lines
 }
 
-/// Throughput by threshold, for each grammar and method that has several; of several s the fastest.
+/// Makes the table of throughput by threshold, for each grammar and method that has several; of several s the
+/// fastest.
 pub(super) fn by_threshold(group: &Group<'_>) -> Option<Table> {
     let mut thresholds: Vec<f64> = group.lines.iter().filter_map(|line| line.threshold).collect();
     thresholds.sort_by(f64::total_cmp);
@@ -108,7 +109,7 @@ pub(super) fn by_threshold(group: &Group<'_>) -> Option<Table> {
     Some(table(group, "threshold", "Throughput by threshold", about, &head, rows))
 }
 
-/// Throughput by k and s, a table for each method that has several of both.
+/// Makes tables of throughput by k and s, one for each method that has several of both.
 pub(super) fn by_lookahead_and_length(group: &Group<'_>) -> Vec<Table> {
     let mut methods: Vec<&str> = Vec::new();
     for sweep in sweeps(&group.lines) {
@@ -165,7 +166,7 @@ pub(super) fn by_lookahead_and_length(group: &Group<'_>) -> Vec<Table> {
     tables
 }
 
-/// How many drafted tokens are accepted, by grammar, if anything was drafted.
+/// Makes the table of acceptance of drafted tokens, by grammar, if anything was drafted.
 pub(super) fn acceptance(group: &Group<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let row = |line: &&Line| {

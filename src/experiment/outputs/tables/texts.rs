@@ -1,5 +1,5 @@
-//! Tables of what constraining does to texts, by method and by lookahead: the forms of the paper's tables 2
-//! and 4.
+//! Tables of the effect of constraining on texts, by method and by lookahead: the forms of the paper's tables
+//! 2 and 4.
 
 use super::group::{CHOICE, Group, PACE, best, heads, pace, same_method, setting, table, throughput};
 use crate::experiment::{
@@ -8,7 +8,7 @@ use crate::experiment::{
     summary::Line,
 };
 
-/// Accuracy, well-formedness, perplexity and throughput by method.
+/// Makes the table of accuracy, well-formedness, perplexity and throughput by method.
 pub(super) fn by_method(group: &Group<'_>) -> Table {
     let row = |line: &&Line| {
         let mut cells = setting(line);
@@ -35,7 +35,7 @@ pub(super) fn by_method(group: &Group<'_>) -> Table {
     table(group, "texts", "What constraining does to texts", &about, &head, rows)
 }
 
-/// Accuracy by lookahead, if there are several, below that of unconstrained texts.
+/// Makes the table of accuracy by lookahead, if there are several, below that of unconstrained texts.
 pub(super) fn by_lookahead(group: &Group<'_>) -> Option<Table> {
     let chosen = by_k(group);
     let row = |line: &&Line| {
@@ -59,8 +59,8 @@ pub(super) fn by_lookahead(group: &Group<'_>) -> Option<Table> {
     (!rows.is_empty()).then(|| table(group, "lookahead", "Accuracy by lookahead k", about, &head, rows))
 }
 
-/// The lines by lookahead: of each grammar the unconstrained one first, and of several lengths and thresholds
-/// the fastest.
+/// Returns the lines by lookahead: for each grammar the unconstrained one first, and of several lengths and
+/// thresholds the fastest.
 pub(in crate::experiment::outputs) fn by_k<'a>(group: &Group<'a>) -> Vec<&'a Line> {
     let ks = |line: &Line| {
         let mut ks: Vec<K> =

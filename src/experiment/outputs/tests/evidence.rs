@@ -1,8 +1,9 @@
-//! Marks, numbers of the paper, panels, and words about intervals and warm-ups.
+//! Marks, numbers of the paper, panels, and sentences about intervals and warm-ups.
 
 use super::*;
 
-/// Sections of one's own definition are not tables and figures of the paper, which has other numbers.
+/// Sections of one's own definition are not named after tables and figures of the paper, whose numbers
+/// differ.
 #[test]
 fn sections_are_not_called_by_the_papers_numbers() {
     let found = outputs(&rows());
@@ -14,7 +15,7 @@ fn sections_are_not_called_by_the_papers_numbers() {
     assert!(table(&found, "texts").about.contains("the paper's table 2"));
 }
 
-/// The paper's own numbers, each beside the method of ours that it is of, and no other.
+/// The paper's numbers stand beside the method of ours that they belong to, and no other.
 #[test]
 fn the_papers_numbers_stand_beside_their_methods() {
     let mut all = rows();
@@ -55,8 +56,8 @@ fn the_papers_numbers_stand_beside_their_methods() {
     assert_eq!(estimate(answers, &["gsm8k", "Mistral 7B", UNCONSTRAINED], "accuracy"), 2.0 / 3.0);
 }
 
-/// Throughput of texts that ran to the limit has a mark, and every table with throughput the share of texts
-/// that ended and the throughput of those alone.
+/// Throughput of texts that ran to the limit has a mark, and every table with throughput has the share of
+/// texts that ended and the throughput of those alone.
 #[test]
 fn texts_that_ran_away_are_marked() {
     let mut all = rows();
@@ -124,7 +125,7 @@ fn one_prompt_has_a_dash_for_its_interval() {
     assert!(page.contains("<small>-</small>") && page.contains("Intervals: none"));
 }
 
-/// Greedy texts whose methods had warmed up on their prompts: marked in tables, told at the head.
+/// Greedy texts whose methods had warmed up on their prompts are marked in tables and counted at the head.
 #[test]
 fn greedy_texts_of_warm_ups_are_marked() {
     let mut all = rows();
@@ -144,7 +145,7 @@ fn greedy_texts_of_warm_ups_are_marked() {
     assert!(found.known_before == 0 && !found.markdown().contains('‡'));
 }
 
-/// How methods were warmed up is told, and of records that do not say it, that it was the old way.
+/// The page tells how methods were warmed up; records that do not say it used the old way.
 #[test]
 fn warm_ups_are_told() {
     let said = |definition: serde_json::Value| {
@@ -191,8 +192,8 @@ fn thresholds_are_swept() {
     assert!(outputs(&rows()).tables.iter().all(|table| table.id != "threshold"));
 }
 
-/// By s there is a panel for each grammar with a line for each k, and what there is to compare with; by k a
-/// line for each method.
+/// Figures by s have a panel for each grammar with a line for each k, and methods to compare with; figures by
+/// k a line for each method.
 #[test]
 fn figures_have_panels_by_grammar() {
     let found = outputs(&rows());

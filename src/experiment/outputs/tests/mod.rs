@@ -12,7 +12,7 @@ mod evidence;
 
 const NASTY: &str = "<script>\"&";
 
-/// Runs of two grammars: unconstrained, masks at two lookaheads, and drafts of three lengths at both.
+/// Creates runs of two grammars: unconstrained, masks at two lookaheads, and drafts of three lengths at both.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (grammar, pace) in [("json", 0.2), ("gsm8k", 0.1)] {
@@ -60,7 +60,7 @@ fn table<'a>(outputs: &'a Outputs, id: &str) -> &'a Table {
     outputs.tables.iter().find(|table| table.id == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// The estimate in a line that begins with these cells, in the column of this head.
+/// Returns the estimate in a line that begins with these cells, in the column of this head.
 fn estimate(table: &Table, line: &[&str], head: &str) -> f64 {
     let column = table.head.iter().position(|found| found == head).expect(head);
     let row = table.rows.iter().find(|row| row.iter().zip(line).all(|(cell, text)| cell.words() == *text));
@@ -117,7 +117,7 @@ fn tables_are_those_of_the_paper() {
     close(estimate(grid, &["json", "infinite", "0.5"], "s = 1"), 1.1);
 }
 
-/// A language of two sequences: texts that are cut are none of them, and prompts count alike.
+/// In a language of two sequences, texts that are cut are none of them, and prompts count alike.
 #[test]
 fn distances_are_means_over_prompts() {
     let mut all = rows();
@@ -196,7 +196,7 @@ fn models_and_temperatures_do_not_mix() {
     assert!(found.tables.iter().all(|table| table.title.contains("temperature")));
 }
 
-/// Lines without a number have no range that could be drawn: without unconstrained texts, or without drafts.
+/// Figures without numbers are left out: without unconstrained texts, or without drafts.
 #[test]
 fn figures_without_numbers_are_left_out() {
     let mut all = rows();

@@ -9,11 +9,11 @@ use crate::{
     limits::{LimitExceeded, Limits},
 };
 
-/// Automata of other schemas, and room for those of this one.
+/// The cache of automata that all schemas share, and the memory budget of one schema's own.
 #[derive(Debug)]
 pub(in super::super) struct Automata<'o> {
     pub(in super::super) common: &'o AutomataCache,
-    /// Memory of the automata of patterns, in bytes: what there may be, and what there is.
+    /// Memory of the automata of patterns, in bytes: the limit, then what is taken of it.
     most: usize,
     bytes: usize,
 }
@@ -23,10 +23,10 @@ impl<'o> Automata<'o> {
         Self { common, most: limits.terminal_bytes, bytes: 0 }
     }
 
-    /// Takes the room of a set of strings that is kept as long as the schema is read.
+    /// Takes room for a set of strings that is kept as long as the schema is read.
     ///
     /// # Errors
-    /// If there is not enough.
+    /// If the budget is used up.
     pub(in super::super) fn take(&mut self, set: &StringSet) -> Result<(), LeafError> {
         self.bytes = self.bytes.saturating_add(set.bytes());
         if self.bytes > self.most {
@@ -37,7 +37,7 @@ impl<'o> Automata<'o> {
 }
 
 impl Algebra<'_> {
-    /// Turns a budget of a leaf language into a problem of the schema at work.
+    /// Turns an exceeded budget of a leaf language into a problem of the schema at work.
     pub(in super::super) fn fitting<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
         result.map_err(|error| Problem::of_leaf(self.here(), None, error))
     }

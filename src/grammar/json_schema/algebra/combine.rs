@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Algebra<'_> {
-    /// What is in both.
+    /// Intersects two shapes, type by type; arrays and objects as the product of their alternatives.
     pub(super) fn intersection(&mut self, left: &Shape, right: &Shape) -> Checked<Shape> {
         let numbers = self.numbers_in_both(&left.numbers, &right.numbers)?;
         let strings = self.strings_in_both(&left.strings, &right.strings)?;
@@ -46,7 +46,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// What is in one of them.
+    /// Unites shapes; equal alternatives are kept once.
     pub(super) fn union(&mut self, shapes: &[Rc<Shape>]) -> Checked<Shape> {
         let mut whole = (*self.ends.never).clone();
         for shape in shapes {
@@ -61,7 +61,7 @@ impl Algebra<'_> {
                 self.add(&mut whole.objects, Some(object.clone()))?;
             }
         }
-        // Whatever else is in a union with everything says nothing.
+        // An alternative that allows every array makes the others redundant.
         if let Some(any) = whole.arrays.iter().find(|array| ***array == ArrayShape::any()).cloned() {
             whole.arrays = vec![any];
         }
@@ -71,7 +71,7 @@ impl Algebra<'_> {
         Ok(whole)
     }
 
-    /// All else.
+    /// Complements a shape: for each alternative of it one of its constraints is broken (De Morgan).
     pub(super) fn complement(&mut self, shape: &Shape) -> Checked<Shape> {
         let any = self.ends.any.clone();
         let mut whole = Shape {
@@ -101,7 +101,7 @@ impl Algebra<'_> {
         Ok(whole)
     }
 
-    /// All pairs, but for alternatives of which one already holds: those are not split.
+    /// The product of two unions. An alternative within one of the other side is kept as it is.
     fn objects_in_both(
         &mut self,
         left: &[Rc<ObjectShape>],
@@ -130,8 +130,7 @@ impl Algebra<'_> {
         Ok(both)
     }
 
-    /// Is every object of the one surely in the other? Meant for the small shapes that complements are made
-    /// of.
+    /// Sufficient test that every object of `one` is in `other`. Meant for the small shapes of complements.
     pub(super) fn implies(&mut self, one: &ObjectShape, other: &ObjectShape) -> Checked<bool> {
         let plain = other.required.iter().all(|name| one.required.contains(name))
             && other.some.iter().all(|some| one.some.contains(some))
@@ -153,7 +152,7 @@ impl Algebra<'_> {
         Ok(true)
     }
 
-    /// Adds a shape to a union that does not have it.
+    /// Adds a shape to a union, unless an equal one is there already.
     pub(super) fn add<T: PartialEq>(&mut self, union: &mut Vec<Rc<T>>, shape: Option<Rc<T>>) -> Checked<()> {
         let Some(shape) = shape else { return Ok(()) };
         // Comparing all pairs of a long union would cost more than what equal ones cost later.
@@ -197,9 +196,9 @@ impl Algebra<'_> {
         self.settled_array(shape).map(Rc::new)
     }
 
-    /// With its bounds made plain; `None` if no array can be in it.
+    /// Normalises the bounds of an array; `None` if no array fits them.
     fn settled_array(&mut self, mut shape: ArrayShape) -> Option<ArrayShape> {
-        // An item that cannot be ends the array before it.
+        // An item that cannot exist ends the array before it.
         let end = shape.prefix.iter().position(|&item| item == Formulas::NEVER);
         let end = end.or_else(|| (shape.rest == Formulas::NEVER).then_some(shape.prefix.len()));
         if let Some(end) = end {
@@ -299,7 +298,7 @@ impl Algebra<'_> {
         Ok(self.settled_object(shape).map(Rc::new))
     }
 
-    /// `None` if no object can be in it.
+    /// Normalises the bounds of an object; `None` if no object fits them.
     fn settled_object(&mut self, mut shape: ObjectShape) -> Option<ObjectShape> {
         if !shape.some.is_empty() && !self.settle_some(&mut shape) {
             return None;
@@ -316,8 +315,8 @@ impl Algebra<'_> {
         (!surely).then_some(shape)
     }
 
-    /// Where only a few names may come and one of them alone may be the wanted member, that one must be
-    /// there. False if none may be.
+    /// Makes a member required where only a closed list of names is allowed and just one of them can be the
+    /// wanted member. False if none can.
     fn settle_some(&mut self, shape: &mut ObjectShape) -> bool {
         let closed = shape.every.iter().find_map(|&(keys, value)| match self.keys.get(keys) {
             Keys::Rest { names, sets } if value == Formulas::NEVER && sets.is_empty() => Some(names.clone()),
@@ -356,7 +355,7 @@ impl Algebra<'_> {
         true
     }
 
-    /// What the members that must be there hold.
+    /// The formulas of the values of all required members.
     pub(in super::super) fn required_values(&mut self, shape: &ObjectShape) -> Vec<FormulaId> {
         let places: HashMap<&str, FormulaId> =
             shape.properties.iter().map(|(name, value)| (&**name, *value)).collect();
@@ -364,7 +363,7 @@ impl Algebra<'_> {
         shape.required.iter().map(|name| self.narrowed_by_keys(shape, name, declared(name))).collect()
     }
 
-    /// What the member called `name` holds, where `declared` is what `properties` say.
+    /// The formula of the value of member `name`, where `declared` is what `properties` say of it.
     pub(in super::super) fn narrowed_by_keys(
         &mut self,
         shape: &ObjectShape,
@@ -380,10 +379,10 @@ impl Algebra<'_> {
         self.formulas.and(parts)
     }
 
-    /// A union of objects with one constraint broken each.
+    /// Complements an object shape: a union of objects that break one constraint each.
     ///
-    /// Tags, members that must be there with one of few values, come first, and all other alternatives hold
-    /// them: so the complements of many tagged shapes have a meet of few alternatives.
+    /// Tags (required members with one of few values) are broken first, and all later alternatives keep them.
+    /// So the complements of many tagged shapes intersect in few alternatives.
     fn object_complement(&mut self, shape: &ObjectShape) -> Checked<Vec<Rc<ObjectShape>>> {
         let any = ObjectShape::default;
         let (mut tags, mut broken) = (ObjectShape::default(), Vec::new());
@@ -433,7 +432,7 @@ impl Algebra<'_> {
         Ok(broken)
     }
 
-    /// Is it one of few strings, numbers and the like?
+    /// True if the formula has only few scalar values, such as strings and numbers.
     fn is_tag(&mut self, value: FormulaId) -> bool {
         const FEW: usize = 64;
         self.expand(value).is_ok_and(|shape| {
@@ -473,7 +472,7 @@ impl Algebra<'_> {
     }
 }
 
-/// What a join with its neutral or its absorbing set comes to, or of a set with itself.
+/// Answers a join without work where one side is neutral or absorbing, or both are the same set.
 fn of_ends<T>(left: &Rc<T>, right: &Rc<T>, neutral: &Rc<T>, absorbing: &Rc<T>) -> Option<Rc<T>> {
     if Rc::ptr_eq(left, neutral) || Rc::ptr_eq(right, absorbing) || Rc::ptr_eq(left, right) {
         return Some(right.clone());

@@ -1,24 +1,24 @@
-//! Sets that surely have no value, by a look a few levels deep.
+//! A cheap test for sets without a value, which looks a few levels deep.
 //!
-//! It prunes combinations while they are multiplied out and tells alternatives of `oneOf` apart. "No" means
-//! "not within this depth": what is empty for other reasons is found when the grammar is reduced, which is
-//! exact.
+//! It prunes combinations while they are multiplied out, and tells alternatives of `oneOf` apart. It has no
+//! false positives; a "no" means "not within this depth". Sets that are empty for deeper reasons are found
+//! when the grammar is reduced, which is exact.
 
 use super::{Algebra, ArrayShape, FormulaId, Formulas, ObjectShape};
 
-/// How many levels of members and items are looked at.
+/// The number of levels of members and items that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Depth(u8);
 
 impl Depth {
-    /// For members of combinations.
+    /// The depth for members of combinations.
     pub(in super::super) const ITEM: Self = Self(1);
-    /// For two alternatives of `oneOf`: tags may lie a level deeper.
+    /// The depth for two alternatives of `oneOf`: tags may lie a level deeper.
     pub(in super::super) const DISJOINT: Self = Self(3);
 }
 
 impl Algebra<'_> {
-    /// Is it certain that no value is in it?
+    /// True if the set surely has no value, as far as `depth` shows.
     pub(in super::super) fn is_surely_empty(&mut self, id: FormulaId, depth: Depth) -> bool {
         match id {
             Formulas::ANY => return false,
@@ -27,7 +27,7 @@ impl Algebra<'_> {
             _ if depth.0 == 0 || self.filled.get(&id).is_some_and(|&known| known >= depth) => return false,
             _ => {}
         }
-        // Noted first, so that a set that is asked about while it is looked at counts as filled.
+        // Noted first, so that a set that is met again below itself counts as filled.
         let before = self.filled.insert(id, depth);
         let below = Depth(depth.0 - 1);
         // What cannot be expanded now, perhaps because it is being expanded, is not known to be empty.

@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Algebra<'_> {
-    /// The values of a set one by one, if they are at most `limit`, and none is an array or an object.
+    /// Lists the values of a set, if they are at most `limit`, and none is an array or an object.
     pub(in super::super) fn few_values(
         &mut self,
         id: FormulaId,

@@ -1,8 +1,8 @@
-//! Formulas over sets of values, hash-consed: equal formulas have equal ids.
+//! Boolean formulas over sets of values, hash-consed: equal formulas have equal ids.
 //!
-//! A formula is in negation normal form over finitely many atoms, the schemas of the text and their keywords.
-//! So the formulas met while values are taken apart level by level are finitely many too, and recursion
-//! closes.
+//! A formula is in negation normal form over finitely many atoms, namely the schemas of the text and their
+//! keywords. Hence only finitely many formulas are met while values are taken apart level by level, and
+//! recursion ends.
 
 use std::rc::Rc;
 
@@ -10,32 +10,32 @@ use hashbrown::HashMap;
 
 use super::super::{document::NodeId, resolve::Scope};
 
-/// A formula in the arena.
+/// The id of a formula in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in super::super) struct FormulaId(u32);
 
-/// A set of values, by what it is made of.
+/// A set of values, as a formula over sets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in super::super) enum Formula {
     /// All values.
     Any,
     /// No value.
     Never,
-    /// What a schema allows, or forbids.
+    /// All values that a schema allows, or all that it forbids.
     Schema { node: NodeId, scope: Scope, negated: bool },
-    /// The value that stands at a node, or all others.
+    /// The one value that stands at a node, or all others.
     Value { node: NodeId, negated: bool },
     /// A shape, by its number, or its complement.
     Leaf { leaf: u32, negated: bool },
-    /// What is in all of them, in order of first mention.
+    /// The intersection of the parts, in order of first mention.
     And(Rc<[FormulaId]>),
-    /// What is in one of them at least.
+    /// The union of the parts.
     Or(Rc<[FormulaId]>),
-    /// What is in exactly one of them, or all else.
+    /// The values in exactly one of the parts, or all other values.
     One { of: Rc<[FormulaId]>, negated: bool },
 }
 
-/// All formulas.
+/// The arena of all formulas.
 #[derive(Debug)]
 pub(in super::super) struct Formulas {
     formulas: Vec<Formula>,
@@ -72,17 +72,17 @@ impl Formulas {
         })
     }
 
-    /// What is in all of `parts`.
+    /// Intersects `parts`.
     pub(in super::super) fn and(&mut self, parts: impl IntoIterator<Item = FormulaId>) -> FormulaId {
         self.join(parts, true)
     }
 
-    /// What is in one of `parts`.
+    /// Unites `parts`.
     pub(in super::super) fn or(&mut self, parts: impl IntoIterator<Item = FormulaId>) -> FormulaId {
         self.join(parts, false)
     }
 
-    /// Nested joins of the same kind are flattened, so a part is never of the kind of the whole.
+    /// Joins parts. Nested joins of the same kind are flattened, so a part is never of the kind of the whole.
     fn join(&mut self, parts: impl IntoIterator<Item = FormulaId>, all: bool) -> FormulaId {
         let (neutral, absorbing) = if all { (Self::ANY, Self::NEVER) } else { (Self::NEVER, Self::ANY) };
         let mut flat: Vec<FormulaId> = Vec::new();
@@ -107,7 +107,7 @@ impl Formulas {
         }
     }
 
-    /// The complement of an atom, if it is one and its complement was met.
+    /// The complement of an atom, if `id` is an atom and its complement is interned.
     fn opposite(&self, id: FormulaId) -> Option<FormulaId> {
         let flipped = match *self.get(id) {
             Formula::Schema { node, scope, negated } => Formula::Schema { node, scope, negated: !negated },
@@ -118,8 +118,8 @@ impl Formulas {
         self.ids.get(&flipped).copied()
     }
 
-    /// All values but those of `id`. Recursion is as deep as formulas are nested in one schema object, which
-    /// is a small constant.
+    /// Complements a formula by De Morgan's laws. Recurses as deep as formulas are nested in one schema
+    /// object, which is a small constant.
     pub(in super::super) fn not(&mut self, id: FormulaId) -> FormulaId {
         let flipped = match self.get(id).clone() {
             Formula::Any => return Self::NEVER,
@@ -140,7 +140,7 @@ impl Formulas {
         self.intern(flipped)
     }
 
-    /// What is in exactly one of `parts`.
+    /// The values in exactly one of `parts`.
     pub(in super::super) fn exactly_one(&mut self, parts: Vec<FormulaId>) -> FormulaId {
         match parts[..] {
             [] => Self::NEVER,

@@ -1,4 +1,4 @@
-//! Sets of keys: what `patternProperties`, `additionalProperties` and `propertyNames` speak of.
+//! Sets of object keys: the subjects of `patternProperties`, `additionalProperties` and `propertyNames`.
 
 use std::rc::Rc;
 
@@ -13,29 +13,29 @@ use super::{
 };
 
 impl Algebra<'_> {
-    /// Turns a budget of a set of strings into a problem of the schema at work, by its keyword.
+    /// Turns an exceeded budget of a set of strings into a problem of the schema at work, by its keyword.
     pub(in super::super) fn fitting_strings<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
         result.map_err(|error| Problem::of_strings(&self.resolver.documents, self.here(), error))
     }
 }
 
-/// A set of keys in the arena.
+/// The id of a set of keys in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in super::super) struct KeysId(u32);
 
-/// Some keys.
+/// A set of keys.
 #[derive(Debug, Clone)]
 pub(in super::super) enum Keys {
-    /// By a language of strings.
+    /// The keys of a language of strings.
     Strings(Rc<StringSet>),
-    /// All but these names and what is in these sets.
+    /// All keys but these names and the keys of these sets.
     Rest { names: Rc<[Rc<str>]>, sets: Rc<[KeysId]> },
 }
 
-/// Names and sets that a set leaves out.
+/// The names and the sets that a set leaves out.
 type LeftOut = (Rc<[Rc<str>]>, Rc<[KeysId]>);
 
-/// All sets of keys; equal ones by pattern or by what they leave out have equal ids.
+/// The arena of all sets of keys. Sets made of equal patterns, or that leave out the same, have equal ids.
 #[derive(Debug, Default)]
 pub(in super::super) struct KeySets {
     sets: Vec<Keys>,
@@ -83,7 +83,7 @@ impl KeySets {
         id
     }
 
-    /// Is the key in the set? Sets left out are languages of strings, so this recurses once.
+    /// True if the key is in the set. Sets left out are languages of strings, so this recurses once.
     pub(in super::super) fn contains(&self, id: KeysId, key: &str) -> bool {
         match self.get(id) {
             Keys::Strings(strings) => strings.contains(key),

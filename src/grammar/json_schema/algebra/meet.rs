@@ -1,11 +1,10 @@
-//! The objects that are in all of several unions, as `allOf` of many `if`s or `oneOf` of many tagged schemas
-//! asks for.
+//! Intersects several unions of objects, as `allOf` of many `if`s or `oneOf` of many tagged schemas needs.
 //!
-//! Multiplying unions out pair by pair makes alternatives that a later union would decide. So this is a
-//! search like that of DPLL for clauses: a union of which one alternative is left is no choice (unit
-//! propagation), one of which an alternative holds anyway is dropped, and the next decision is about the
-//! member whose value most unions ask for, its *tag*: it has each of the classes of values that the unions
-//! tell apart, or another value, or is not there. The objects found are apart wherever a tag decided.
+//! Multiplying the unions out pair by pair would make alternatives that a later union decides. So this is a
+//! search like DPLL for clauses: a union with one alternative left is no choice (unit propagation); a union
+//! of which an alternative holds anyway is dropped; and the next decision is about the *tag*, the member that
+//! most unions ask the value of. It takes each class of values that the unions tell apart, then another
+//! value, then no value at all. The objects found are disjoint wherever a tag decided.
 
 use std::rc::Rc;
 
@@ -16,16 +15,16 @@ use super::{
     Algebra, Depth, Formula, FormulaId, Formulas, ObjectShape, Shape,
 };
 
-/// Strings of one set of tags.
+/// Limit on the strings of one tag's set.
 const MOST_TAGS: usize = 64;
-/// Strings that tags of one member are told apart by.
+/// Limit on the strings by which the tags of one member are told apart.
 const MOST_STRINGS: usize = 1_024;
 
-/// A set of values that is some strings, or all values but those.
+/// A set of values that holds some strings and nothing else, or all values but those strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Tag {
     strings: Rc<[String]>,
-    /// Are these in the set, and all else is not?
+    /// True if the set is these strings; false if it is all other values.
     inside: bool,
 }
 
@@ -35,28 +34,30 @@ impl Tag {
     }
 }
 
-/// What is left of a union: ways to be in it.
+/// The alternatives that are left of a union.
 type Union = Vec<Rc<ObjectShape>>;
 
-/// A set of objects: those of a shape that are in each of some unions.
+/// A node of the search: the objects of a shape that are in each of these unions.
 type Branch = (Rc<ObjectShape>, Vec<Union>);
 
-/// What a member is decided to be.
+/// A decision about the value of a member.
 enum Decision<'a> {
-    /// One of some strings; all tags hold all of them or none.
+    /// One of the strings of a class; every tag holds all strings of the class or none.
     Is(&'a str),
-    /// None of the strings that tags speak of.
+    /// A value that is none of the strings of the tags.
     Other,
     Absent,
 }
 
 impl Algebra<'_> {
-    /// Do several shapes have a choice between objects? Their pairs should not be multiplied out then.
+    /// True if several shapes have more than one alternative of objects. Their product should then be
+    /// searched, not multiplied out.
     pub(super) fn has_choices(shapes: &[Rc<Shape>]) -> bool {
         shapes.iter().filter(|shape| shape.objects.len() > 1).count() > 1
     }
 
-    /// The objects that are in all of the shapes, with members in the order in which those mention them.
+    /// Intersects the objects of all shapes, with members in the order in which the shapes first mention
+    /// them.
     pub(super) fn objects_in_all(&mut self, shapes: &[Rc<Shape>]) -> Checked<Vec<Rc<ObjectShape>>> {
         let mut branch: Branch = (Rc::new(ObjectShape::default()), Vec::new());
         for shape in shapes {
@@ -87,7 +88,8 @@ impl Algebra<'_> {
         Ok(found.into_iter().map(|object| in_order(object, &places)).collect())
     }
 
-    /// Puts unions with one way into the shape, and drops those that hold; `None` if no object is left.
+    /// Unit propagation: moves unions with one alternative into the shape, and drops those that hold. `None`
+    /// if no object is left.
     fn propagated(&mut self, (mut known, mut unions): Branch) -> Checked<Option<Branch>> {
         loop {
             let (mut left, mut changed) = (Vec::with_capacity(unions.len()), false);
@@ -130,8 +132,8 @@ impl Algebra<'_> {
         }
     }
 
-    /// May an object be in both, as far as [`object_in_both`](Self::object_in_both) sees? Mostly that is a
-    /// question of a few members.
+    /// True if an object may be in both, as far as [`object_in_both`](Self::object_in_both) sees. Mostly this
+    /// compares a few members only.
     fn meet(&mut self, known: &Rc<ObjectShape>, way: &Rc<ObjectShape>) -> Checked<bool> {
         let only_members = way.every.is_empty() && way.some.is_empty() && way.min == 0 && way.max.is_none();
         if !only_members || known.max.is_some() || !known.some.is_empty() {
@@ -152,7 +154,7 @@ impl Algebra<'_> {
         Ok(true)
     }
 
-    /// "The member is not there" and "it is there, with such a value": a member that need not be there.
+    /// Merges "the member is absent" and "it is present, with such a value" into one optional member.
     fn present_or_not(
         &mut self,
         known: &ObjectShape,
@@ -177,7 +179,7 @@ impl Algebra<'_> {
         Ok(None)
     }
 
-    /// The member that most unions ask for tags of, if there are two such unions.
+    /// The member that most unions ask tags of, if at least two unions do.
     fn most_asked_for(&mut self, unions: &[Union]) -> Checked<Option<Rc<str>>> {
         let (mut counts, mut names) = (HashMap::<Rc<str>, usize>::new(), Vec::<Rc<str>>::new());
         for union in unions {
@@ -195,12 +197,12 @@ impl Algebra<'_> {
                 }
             }
         }
-        // Of equals, the first.
+        // The first of those with equal counts.
         let most = names.into_iter().rev().max_by_key(|name| counts[name]);
         Ok(most.filter(|name| counts[name] > 1))
     }
 
-    /// A branch for each class of values that the tags of a member tell apart.
+    /// Branches on a member: one branch for each class of values that its tags tell apart.
     fn decided(&mut self, known: &Rc<ObjectShape>, unions: &[Union], name: &Rc<str>) -> Checked<Vec<Branch>> {
         let mut tags: Vec<Tag> = Vec::new();
         for (asked, value) in unions.iter().flatten().flat_map(|way| &way.properties) {
@@ -239,7 +241,7 @@ impl Algebra<'_> {
         Ok(branches)
     }
 
-    /// What is left once a member is decided, with the value that it then has.
+    /// The branch in which a member is decided, with the value that it then has; `None` if it has no object.
     fn branch(
         &mut self,
         known: &Rc<ObjectShape>,
@@ -271,7 +273,7 @@ impl Algebra<'_> {
         Ok(Some((known, left)))
     }
 
-    /// What a way still asks for once a member is decided; `None` if it is barred.
+    /// Reduces an alternative by a decision about a member; `None` if the decision rules it out.
     fn once_decided(
         &mut self,
         way: &Rc<ObjectShape>,
@@ -299,7 +301,7 @@ impl Algebra<'_> {
         Ok((held != Some(false)).then(|| Rc::new(left)))
     }
 
-    /// A branch for each way of the union with the fewest.
+    /// Branches on the union with the fewest alternatives: one branch for each.
     fn chosen(&mut self, known: &Rc<ObjectShape>, mut unions: Vec<Union>) -> Checked<Vec<Branch>> {
         let least = (0..unions.len()).min_by_key(|&union| unions[union].len());
         let Some(union) = least.map(|union| unions.remove(union)) else { return Ok(Vec::new()) };
@@ -313,7 +315,7 @@ impl Algebra<'_> {
         Ok(branches)
     }
 
-    /// A set as a tag, if it is one of few strings, or all but few.
+    /// The set as a tag, if it is few strings, or all values but few strings.
     fn tag(&mut self, value: FormulaId) -> Checked<Option<Tag>> {
         if let Some(known) = self.tags.get(&value) {
             return Ok(known.clone());
@@ -343,7 +345,7 @@ impl Algebra<'_> {
         Ok(tag)
     }
 
-    /// Does the set look like a tag? Found out without expanding it, as members are whole schemas mostly.
+    /// True if the set looks like a tag. It is not expanded for that, as members mostly hold whole schemas.
     fn may_be_tag(&self, value: FormulaId) -> bool {
         let documents = &self.resolver.documents;
         let lists = |node| ["enum", "const"].iter().any(|list| documents.member(node, list).is_some());
@@ -361,7 +363,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// These strings and no other value.
+    /// The set of these strings alone.
     fn strings_alone(&mut self, strings: &[String]) -> Checked<FormulaId> {
         let mut shape = (*self.ends.never).clone();
         shape.strings = Rc::new(self.fitting(StringSet::of(strings))?);
@@ -369,7 +371,7 @@ impl Algebra<'_> {
     }
 }
 
-/// By name, the place at which the shapes first mention a member.
+/// The position at which the shapes first mention each member, by its name.
 fn places(shapes: &[Rc<Shape>]) -> HashMap<Rc<str>, usize> {
     let mut places = HashMap::new();
     let objects = || shapes.iter().flat_map(|shape| &shape.objects);
@@ -381,7 +383,7 @@ fn places(shapes: &[Rc<Shape>]) -> HashMap<Rc<str>, usize> {
     places
 }
 
-/// The same object with its members in this order.
+/// Reorders the members of an object as in `places`.
 fn in_order(object: Rc<ObjectShape>, places: &HashMap<Rc<str>, usize>) -> Rc<ObjectShape> {
     let mut object = Rc::unwrap_or_clone(object);
     object.properties.sort_by_key(|(name, _)| places.get(name));

@@ -1,8 +1,8 @@
-//! Sets of JSON values: formulas over schemas, and the shapes that they come to.
+//! Sets of JSON values: formulas over schemas, and the shapes that they expand to.
 //!
-//! The method is that of alternating tree automata made nondeterministic, as far as needed: a formula is
-//! expanded to a [`Shape`], whose members and items are formulas again. Expansion is memoised, so recursive
-//! schemas close. Every product has a budget.
+//! Alternating tree automata, made nondeterministic as far as needed: a formula expands to a [`Shape`], whose
+//! members and items are formulas again. Formulas are interned and expansion is memoised, so recursive
+//! schemas close. Products may be exponential, so each is counted against a budget.
 
 mod automata;
 mod combine;
@@ -32,13 +32,13 @@ use super::{
     resolve::{Resolver, Scope},
 };
 
-/// Array and object shapes of one set of values.
+/// Limit on the array shapes, and on the object shapes, of one set of values.
 const MOST_SHAPES: usize = 2_048;
-/// Constraints that may be copied in all. About 50 ns each.
+/// Limit on the constraints that are copied in all. Each takes about 50 ns.
 const MOST_WORK: usize = 20_000_000;
-/// Levels of `$ref`, `allOf`, `anyOf` ... within one value. Each takes a few kB of stack.
+/// Limit on nested `$ref`, `allOf`, `anyOf` and the like within one value. Each takes a few kB of stack.
 const MOST_LEVELS: usize = 80;
-/// Formulas of one schema. About 100 bytes each.
+/// Limit on the formulas of one schema. Each takes about 100 bytes.
 const MOST_FORMULAS: usize = 2_000_000;
 
 /// A leaf of formulas.
@@ -46,11 +46,11 @@ const MOST_FORMULAS: usize = 2_000_000;
 pub(super) enum Leaf {
     /// A set of values.
     Shape(Rc<Shape>),
-    /// What a keyword says cannot be had exactly: an error, or all values where that is allowed.
+    /// A keyword that cannot be had exactly: an error, or all values where that is allowed.
     Unknown(Box<Problem>),
 }
 
-/// All that is known of the sets of values of one schema.
+/// The state of the algebra of one schema: its formulas, and all that is known of them.
 #[derive(Debug)]
 pub(super) struct Algebra<'o> {
     pub(super) options: &'o SchemaOptions,
@@ -59,12 +59,12 @@ pub(super) struct Algebra<'o> {
     pub(super) formulas: Formulas,
     pub(super) keys: KeySets,
     pub(super) ends: Ends,
-    /// What was allowed beyond the schema.
+    /// Problems that were answered by allowing more than the schema does (in lenient mode).
     pub(super) relaxed: Vec<Problem>,
-    /// Keywords without a meaning here.
+    /// Keywords that have no meaning in this dialect.
     pub(super) ignored: BTreeSet<String>,
     leaves: Vec<Leaf>,
-    /// The leaves of keywords by what stands under them: schemas repeat themselves.
+    /// The leaves of keywords by the keyword and the text of its value: schemas repeat themselves.
     said: HashMap<(&'static str, Box<str>), FormulaId>,
     /// The formula of each schema that was read.
     pub(super) read: HashMap<(NodeId, Scope), FormulaId>,
@@ -75,11 +75,11 @@ pub(super) struct Algebra<'o> {
     pub(super) site: Vec<NodeId>,
     /// Formulas known to have no value.
     empty: HashSet<FormulaId>,
-    /// Formulas that seem to have a value when looked at so deep.
+    /// Formulas that seem to have a value when looked at to this depth.
     filled: HashMap<FormulaId, Depth>,
-    /// Formulas as tags, where they are some.
+    /// Formulas as tags; `None` for those that are no tag.
     tags: HashMap<FormulaId, Option<Tag>>,
-    /// All keys but those of a sorted list.
+    /// The sets of all keys but those of a sorted list.
     pub(super) other_keys: HashMap<Vec<Rc<str>>, Rc<StringSet>>,
     work: usize,
 }
@@ -121,17 +121,17 @@ impl<'o> Algebra<'o> {
         self.formulas.intern(Formula::Schema { node, scope, negated: false })
     }
 
-    /// A leaf: all values but some of one type.
+    /// Adds a leaf with a given shape.
     pub(super) fn leaf(&mut self, shape: Shape) -> FormulaId {
         self.any_leaf(Leaf::Shape(Rc::new(shape)))
     }
 
-    /// The leaf of a keyword with such a value, if it was met.
+    /// The leaf of a keyword with this value, if it was met before.
     pub(super) fn known_leaf(&self, keyword: &'static str, value: &str) -> Option<FormulaId> {
         self.said.get(&(keyword, value.into())).copied()
     }
 
-    /// The leaf of a keyword with such a value, made the first time.
+    /// The leaf of a keyword with this value, made on the first call.
     pub(super) fn leaf_of(
         &mut self,
         keyword: &'static str,
@@ -147,7 +147,7 @@ impl<'o> Algebra<'o> {
         Ok(leaf)
     }
 
-    /// What cannot be had exactly.
+    /// Adds a leaf for a keyword that cannot be had exactly.
     pub(super) fn unknown(&mut self, problem: Box<Problem>) -> FormulaId {
         self.any_leaf(Leaf::Unknown(problem))
     }
@@ -158,29 +158,29 @@ impl<'o> Algebra<'o> {
         self.formulas.intern(Formula::Leaf { leaf: index, negated: false })
     }
 
-    /// All values, to be narrowed in one type.
+    /// A copy of the shape of all values, to be narrowed in one type.
     pub(super) fn any_shape(&self) -> Shape {
         (*self.ends.any).clone()
     }
 
-    /// The innermost schema at work.
+    /// The innermost schema being expanded.
     pub(super) fn here(&self) -> NodeId {
         self.site.last().copied().unwrap_or_default()
     }
 
-    /// Notes which schema is at work while nothing is being expanded.
+    /// Sets the schema that problems are reported at while nothing is being expanded.
     pub(super) fn stand_at(&mut self, node: NodeId) {
         self.site.clear();
         self.site.push(node);
     }
 
-    /// A budget is used up at the schema at work.
+    /// The problem of a budget that is used up at the schema at work.
     pub(super) fn too_large(&self, what: &str) -> Box<Problem> {
         Problem::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
             .with_hint("combine fewer alternatives, or patterns with smaller counts")
     }
 
-    /// Notes work that is about to be done.
+    /// Counts work that is about to be done against the budget.
     pub(super) fn spend(&mut self, units: usize) -> Checked<()> {
         self.work += units;
         if self.work > MOST_WORK || self.formulas.len() > MOST_FORMULAS {
@@ -189,7 +189,7 @@ impl<'o> Algebra<'o> {
         Ok(())
     }
 
-    /// What a formula comes to, one level deep.
+    /// Expands a formula to its shape, one level deep. Memoised.
     pub(super) fn expand(&mut self, id: FormulaId) -> Checked<Rc<Shape>> {
         if let Some(known) = self.shapes.get(&id) {
             return Ok(known.clone());
@@ -258,8 +258,8 @@ impl<'o> Algebra<'o> {
         }
     }
 
-    /// What is in all of the parts. Those that ask for exactly one of some schemas come last: what the others
-    /// say, such as that a tag is required, may tell the schemas apart.
+    /// Intersects the parts. Those with exactly one of some schemas come last: the others may tell these
+    /// apart, for example by requiring a tag.
     fn expand_all(&mut self, parts: &[FormulaId]) -> Checked<Rc<Shape>> {
         let (mut plain, mut choices) = (Vec::new(), Vec::new());
         self.sort_choices(parts, &mut plain, &mut choices)?;
@@ -310,7 +310,7 @@ impl<'o> Algebra<'o> {
         Ok(())
     }
 
-    /// Is it a choice, or a schema that may be one?
+    /// True for a choice, or a schema that may be one.
     fn may_choose(&self, id: FormulaId) -> bool {
         matches!(
             self.formulas.get(id),
@@ -329,7 +329,7 @@ impl<'o> Algebra<'o> {
         let objects = if Self::has_choices(shapes) {
             match self.objects_in_all(shapes) {
                 Ok(objects) => Some(objects),
-                // Pairs are then multiplied out as far as it goes.
+                // The pairs are then multiplied out as far as the budget goes.
                 Err(problem) if self.may_relax(&problem) => None,
                 Err(problem) => return Err(problem),
             }
@@ -350,12 +350,12 @@ impl<'o> Algebra<'o> {
         })
     }
 
-    /// Is it a budget that was used up, and may more be allowed then?
+    /// True if a budget was used up that lenient mode may answer by allowing more.
     fn may_relax(&self, problem: &Problem) -> bool {
         self.options.lenient && problem.kind == SchemaErrorKind::Limit && self.work <= MOST_WORK
     }
 
-    /// The intersection; if it is too large and that is allowed, the left side.
+    /// Intersects two shapes; in lenient mode, if that is too large, returns the left one.
     fn narrowed(&mut self, whole: Rc<Shape>, part: &Rc<Shape>) -> Checked<Rc<Shape>> {
         if Rc::ptr_eq(&whole, &self.ends.any) {
             return Ok(part.clone());
@@ -373,7 +373,7 @@ impl<'o> Algebra<'o> {
         }
     }
 
-    /// Notes that something is allowed that the schema does not, or ends there.
+    /// Notes in lenient mode that more is allowed than the schema says; otherwise returns the problem.
     pub(super) fn relax(&mut self, problem: Box<Problem>) -> Checked<()> {
         if !self.options.lenient {
             return Err(problem);
@@ -386,11 +386,10 @@ impl<'o> Algebra<'o> {
         Ok(())
     }
 
-    /// The formula of `oneOf` within `context`: each of the parts without those of the others that it may
-    /// overlap.
+    /// The formula of `oneOf` within `context`: each part, minus the other parts that it may overlap.
     ///
-    /// Parts that are provably apart within `context`, as those that a tag tells apart are, need no
-    /// complement. The context is in every alternative, as a choice that is part of one may need it too.
+    /// Parts that are provably disjoint within `context`, such as those that differ in a tag, need no
+    /// complement. Each alternative contains the context, since a nested choice may need it too.
     fn exactly_one(&mut self, parts: &[FormulaId], context: FormulaId) -> Checked<FormulaId> {
         let mut without: Vec<Vec<FormulaId>> = vec![Vec::new(); parts.len()];
         for (first, &one) in parts.iter().enumerate() {
@@ -411,7 +410,7 @@ impl<'o> Algebra<'o> {
         Ok(self.formulas.or(alternatives))
     }
 
-    /// None of the parts, or two of them.
+    /// The formula of "none of the parts, or two of them".
     fn not_exactly_one(&mut self, parts: &[FormulaId]) -> Checked<FormulaId> {
         let none: Vec<_> = parts.iter().map(|&part| self.formulas.not(part)).collect();
         let mut alternatives = vec![self.formulas.and(none)];
@@ -424,7 +423,7 @@ impl<'o> Algebra<'o> {
         Ok(self.formulas.or(alternatives))
     }
 
-    /// Exactly the value at a node.
+    /// The shape of exactly the value at a node.
     fn shape_of_value(&mut self, node: NodeId) -> Checked<Shape> {
         let mut shape = (*self.ends.never).clone();
         match self.resolver.documents.value(node).clone() {

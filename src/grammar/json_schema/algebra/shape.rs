@@ -1,9 +1,9 @@
 //! Shapes: sets of values, type by type.
 //!
 //! A shape is a union over the six JSON types. Its arrays and objects are unions of *conjunctions* of
-//! constraints, which are closed under intersection (put the constraints together) and complement (a union
-//! with one constraint broken each). What is inside members and items is a formula that nobody has looked at
-//! yet.
+//! constraints. Conjunctions are closed under intersection (join the lists of constraints), and their
+//! complements are unions again (one alternative for each broken constraint). The contents of members and
+//! items are formulas, expanded only when they are asked for.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub(in super::super) struct Shape {
     pub(in super::super) null: bool,
-    /// Is false in it, is true?
+    /// True if `false` is in the set; true if `true` is.
     pub(in super::super) booleans: [bool; 2],
     pub(in super::super) numbers: Rc<NumberSet>,
     pub(in super::super) strings: Rc<StringSet>,
@@ -25,23 +25,23 @@ pub(in super::super) struct Shape {
     pub(in super::super) objects: Vec<Rc<ObjectShape>>,
 }
 
-/// Arrays for which all of this holds.
+/// A conjunction: arrays for which all of this holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct ArrayShape {
-    /// The items at the first places. A shorter array has only the first of them.
+    /// The items at the first positions. A shorter array has only the first of them.
     pub(in super::super) prefix: Vec<FormulaId>,
     /// All items after them.
     pub(in super::super) rest: FormulaId,
     pub(in super::super) min: u64,
     pub(in super::super) max: Option<u64>,
     pub(in super::super) counts: Vec<Count>,
-    /// No two items are equal, as the schema at this node says.
+    /// The node of the schema that says that no two items are equal.
     pub(in super::super) unique: Option<NodeId>,
-    /// Two items are equal, as the schema at this node says.
+    /// The node of the schema that says that two items are equal.
     pub(in super::super) repeated: Option<NodeId>,
 }
 
-/// Bounds on how many items from a place on are in a set.
+/// Bounds on how many of the items from a position on are in a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Count {
     pub(in super::super) from: usize,
@@ -50,27 +50,27 @@ pub(in super::super) struct Count {
     pub(in super::super) max: Option<u64>,
 }
 
-/// Objects for which all of this holds.
+/// A conjunction: objects for which all of this holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in super::super) struct ObjectShape {
-    /// What the member of a name holds if there is one, in order of first mention.
+    /// The value of each named member, if the object has it, in order of first mention.
     pub(in super::super) properties: Vec<(Rc<str>, FormulaId)>,
     /// Names that must be there, in order of first mention.
     pub(in super::super) required: Vec<Rc<str>>,
-    /// What all members with these keys hold.
+    /// The value of every member whose key is in the set.
     pub(in super::super) every: Vec<(KeysId, FormulaId)>,
-    /// Some member has one of these keys and holds this.
+    /// Some member has a key of the set, and this value.
     pub(in super::super) some: Vec<(KeysId, FormulaId)>,
     pub(in super::super) min: u64,
     pub(in super::super) max: Option<u64>,
-    /// Where objects are closed unless they say otherwise: is there a list of members, even an empty one?
+    /// For objects that are closed by default: true if the schema lists members, even none.
     pub(in super::super) listed: bool,
-    /// Where they are: do they say otherwise?
+    /// For objects that are closed by default: true if the schema says that this one is open.
     pub(in super::super) open: bool,
 }
 
 impl ObjectShape {
-    /// Has it no members but those that it speaks of, where objects are closed unless they say otherwise?
+    /// True if only the listed members are allowed, where objects are closed by default.
     pub(in super::super) fn is_closed(&self) -> bool {
         (self.listed || !self.properties.is_empty()) && !self.open
     }
@@ -90,13 +90,13 @@ impl ArrayShape {
         }
     }
 
-    /// What the item at a place must be in.
+    /// The formula of the item at a position.
     pub(in super::super) fn item(&self, place: usize) -> FormulaId {
         self.prefix.get(place).copied().unwrap_or(self.rest)
     }
 }
 
-/// The shapes that everything starts from.
+/// The two constant shapes.
 #[derive(Debug)]
 pub(in super::super) struct Ends {
     /// All values.

@@ -1,9 +1,8 @@
-//! Texts that are JSON, or may still become JSON, as a regular language of beginnings.
+//! A regular over-approximation of the texts that are JSON, or may still become JSON.
 //!
-//! A text between tags that reads as JSON of a type that is allowed there is that value, and no string. Which
-//! texts do is no regular language, as arrays nest. So what is excluded here is a little more: texts that
-//! begin as JSON does with more than [`MOST_DEPTH`] levels, whatever follows. Such strings are written in
-//! quotes.
+//! A text between tags that reads as JSON of an allowed type is that value, and no string. The set of these
+//! texts is not regular, as arrays nest. So a little more is excluded here: all texts that begin as JSON does
+//! with more than [`MOST_DEPTH`] levels, whatever follows. Strings among these are written in quotes.
 
 use crate::grammar::json_schema::{
     dfa::{Alphabet, CharClass, CharDfa, Row, char_at, explore},
@@ -12,36 +11,35 @@ use crate::grammar::json_schema::{
 
 use super::reading::{Numbers, Reading};
 
-/// Levels of arrays and objects in which mistakes are found.
+/// Nesting of arrays and objects up to which texts that are no JSON are told apart.
 const MOST_DEPTH: usize = 2;
 
-/// Characters that JSON tells apart; of other letters and signs there is one class, and one of control
-/// characters.
+/// The characters that JSON tells apart. Other letters and signs are one class, control characters another.
 const SIGNS: &str = "\t\n\r \"\\/{}[]:,-+.0nultrefasbE";
 
-/// Where in a JSON text a reader is.
+/// The state of a reader of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct At {
-    /// The arrays (`false`) and objects (`true`) that are open.
+    /// The arrays (`false`) and objects (`true`) that are open, outermost first.
     open: Vec<bool>,
     place: Place,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
-    /// Before a value; or the end of an array, if it is the first.
+    /// A value comes; if it would be the first, the array may also end.
     Value {
         first: bool,
     },
-    /// Before a key; or the end of an object, if it is the first.
+    /// A key comes; if it would be the first, the object may also end.
     Key {
         first: bool,
     },
-    /// Behind a key.
+    /// A key has ended, and its colon comes.
     Colon,
-    /// Behind a value.
+    /// A value has ended, and a comma or an end comes.
     After,
-    /// In `null`, `true` or `false`: what is still to come.
+    /// In `null`, `true` or `false`, with the letters that are still to come.
     Word(&'static str),
     Text {
         key: bool,
@@ -49,7 +47,7 @@ enum Place {
     Escape {
         key: bool,
     },
-    /// So many hex digits are still to come.
+    /// In a `\u` escape, with the number of hex digits that are still to come.
     Unit {
         key: bool,
         left: u8,
@@ -58,14 +56,14 @@ enum Place {
     Zero,
     Digits,
     Point,
-    /// Is a digit behind the point other than 0?
+    /// Digits of a fraction; true if one of them is not 0.
     Fraction {
         some: bool,
     },
     Exponent,
     Sign,
     Power,
-    /// Too deep to tell.
+    /// Nested too deep to be followed: anything may come.
     Deep,
 }
 
@@ -92,7 +90,7 @@ impl At {
         (*last == object).then(|| Self { open: rest.to_vec(), place: Place::After })
     }
 
-    /// The place after a character; `None` if no JSON of an allowed type goes on with it.
+    /// The state after a character; `None` if no JSON of an allowed type goes on with it.
     fn step(&self, c: char, reading: &Reading) -> Option<Self> {
         let is_space = matches!(c, '\t' | '\n' | '\r' | ' ');
         match self.place {
@@ -136,7 +134,7 @@ impl At {
         }
     }
 
-    /// The beginning of a value. Within others all types are allowed.
+    /// The state after the first character of a value. Inside of other values all types are allowed.
     fn value(&self, c: char, reading: &Reading) -> Option<Self> {
         let nested = !self.is_whole();
         match c {
@@ -154,7 +152,7 @@ impl At {
         }
     }
 
-    /// What follows the beginning of a number.
+    /// The state after a further character of a number.
     fn number(&self, c: char, reading: &Reading) -> Option<Self> {
         let place = match (self.place, c) {
             (Place::Minus, '0') => Place::Zero,
@@ -171,7 +169,7 @@ impl At {
         self.with(place)
     }
 
-    /// May a number end here, and be of an allowed type?
+    /// True if a number may end here and is of an allowed type.
     fn ends_number(&self, reading: &Reading) -> bool {
         match self.place {
             Place::Zero | Place::Digits | Place::Power | Place::Fraction { some: false } => true,
@@ -180,7 +178,7 @@ impl At {
         }
     }
 
-    /// Does the text read as JSON, or may it for all that is known?
+    /// True if the text reads as JSON of an allowed type, or is nested too deep to tell.
     fn is_json(&self, reading: &Reading) -> bool {
         match self.place {
             Place::Deep => true,
@@ -190,8 +188,9 @@ impl At {
     }
 }
 
-/// The texts that read as JSON of the types of a reading, and those and what ends inside of a string of such
-/// JSON, which the tag that ends a text could go on with. Both are empty where all is a string.
+/// Two languages: texts that read as JSON of the types of a reading; and those together with texts that end
+/// inside of a string of such JSON, which the closing tag could continue. Both are empty if only strings are
+/// allowed.
 pub(super) fn json(reading: &Reading) -> Result<[CharDfa; 2], LeafError> {
     if !reading.has_others() {
         return Ok([CharDfa::none(), CharDfa::none()]);
@@ -223,7 +222,8 @@ mod tests {
     const TEXTS: &str = r#"([\[\]{},:" \n]|null|true|false|"a"|-|0|1|\.5|e\+?1|\\[nux"]|00e9|a){0,9}"#;
 
     proptest! {
-        /// Against a reader of JSON: what is JSON is in it, and what is in it and not deep is JSON.
+        /// Compares with a reader of JSON: all JSON is in the language, and what is in it and not deep is
+        /// JSON.
         #[test]
         fn json_is_in_it(text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool) {
             let reading =

@@ -1,9 +1,9 @@
-//! The arguments of a function, each as a text by itself, as between XML tags.
+//! The arguments of a function, each as a text of its own, such as between XML tags.
 //!
-//! The schema of all arguments is expanded like any other; its objects say which arguments there are, and
-//! each argument's set of values is split: strings stand as they are ([`raw`]), all else is JSON. A text that
-//! reads as JSON of a type that the argument may have is that value ([`reading`], [`json_prefix`]), and a
-//! string that is spelled so is written in quotes, like any string that may be.
+//! The schema of all arguments is expanded like any other. Its objects say which arguments there are, and the
+//! set of values of each argument is split: strings are written as they are ([`raw`]), all else as JSON. A
+//! text that reads as JSON of a type that the argument may have is that value ([`reading`], [`json_prefix`]).
+//! A string that is spelled like such JSON is written in quotes, as any string may be.
 
 mod json_prefix;
 mod raw;
@@ -33,11 +33,11 @@ use crate::{
 /// All arguments of a function.
 #[derive(Debug)]
 pub(in crate::grammar) struct Arguments {
-    /// The ways to call it: lists of arguments, in order.
+    /// The alternative lists of arguments, each in order.
     pub(in crate::grammar) ways: Vec<Vec<Argument>>,
-    /// Are strings left out that are too long to be counted?
+    /// True if strings are left out that are too long to be counted.
     pub(in crate::grammar) left_out: bool,
-    /// May an argument come twice, or a key within one?
+    /// True if an argument may come twice, or a key within one.
     pub(in crate::grammar) may_repeat: bool,
 }
 
@@ -48,17 +48,17 @@ pub(in crate::grammar) struct Argument {
     pub(in crate::grammar) required: bool,
     /// Texts of strings, from the `>` of the opening tag to the end of the closing one.
     pub(in crate::grammar) texts: Vec<Pattern>,
-    /// JSON of the values, if any is written so.
+    /// JSON of the values, if any value is written so.
     pub(in crate::grammar) json: Option<Grammar>,
-    /// Where its schema stands.
+    /// The place of its schema in the text.
     pub(in crate::grammar) span: Span,
 }
 
-/// Names of arguments.
+/// The name of an argument, or a set of names.
 #[derive(Debug)]
 pub(in crate::grammar) enum Name {
     Is(Rc<str>),
-    /// Any number of arguments with such names.
+    /// Any number of arguments with names of this language.
     In(Automaton),
 }
 
@@ -77,7 +77,7 @@ enum Key {
 /// Reads the schema of a function's arguments.
 ///
 /// # Errors
-/// As [`SchemaOptions::parse`]; also where no object is allowed, or the number of arguments has bounds of its
+/// As [`SchemaOptions::parse`]; also if no object is allowed, or if the number of arguments has bounds of its
 /// own.
 pub(in crate::grammar) fn arguments(
     options: &SchemaOptions,
@@ -109,7 +109,7 @@ pub(in crate::grammar) fn arguments(
     Ok(with_algebra(options, text, limits, automata, work)?.0)
 }
 
-/// How the arguments of a function are read back.
+/// Works out how the values of a function's arguments are to be read back from text.
 ///
 /// # Errors
 /// As [`arguments`].
@@ -125,7 +125,7 @@ pub(in crate::grammar) fn readings_of(
     Ok(with_algebra(options, text, limits, &AutomataCache::of_one_call(), work)?.0)
 }
 
-/// The members of each kind of objects that a schema allows.
+/// The members of each alternative object that a schema allows.
 fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>> {
     let shape = algebra.expand(start)?;
     let here = algebra.here();
@@ -171,7 +171,7 @@ fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>
     Ok(ways)
 }
 
-/// How each argument is read, whichever of the ways it is of.
+/// The reading of each argument, over all alternatives.
 fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<Member>]) -> Checked<Readings> {
     let mut readings = Readings::default();
     let mut all = Reading::default();
@@ -186,7 +186,7 @@ fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<Member>]) -> Checked<Readings
             Key::In(_) => readings.others = Some(readings.others.unwrap_or_default().or(reading)),
         }
     }
-    // What is any other argument in one way may have a name in another.
+    // A name that one alternative lists may be any other argument in another alternative.
     if ways.len() > 1 && readings.others.is_some() {
         readings.named.values_mut().for_each(|reading| *reading = all);
         readings.others = Some(all);
@@ -194,7 +194,7 @@ fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<Member>]) -> Checked<Readings
     Ok(readings)
 }
 
-/// Writes arguments.
+/// A writer of the patterns and grammars of arguments.
 struct Maker<'l> {
     limits: &'l Limits,
     readings: Readings,
@@ -202,12 +202,12 @@ struct Maker<'l> {
     keys: WrittenKeys,
     left_out: bool,
     may_repeat: bool,
-    /// Why the first way could not be written that could not.
+    /// The reason why the first alternative that could not be written could not.
     missing: Option<Box<Problem>>,
 }
 
 impl Maker<'_> {
-    /// The arguments of a way; `None` if one that must be there has no text.
+    /// The arguments of an alternative; `None` if a required one has no text.
     fn way(&mut self, algebra: &mut Algebra<'_>, way: Vec<Member>) -> Checked<Option<Vec<Argument>>> {
         let mut made = Vec::with_capacity(way.len());
         for member in way {
@@ -218,14 +218,14 @@ impl Maker<'_> {
                     self.missing.get_or_insert(problem);
                     return Ok(None);
                 }
-                // An object may do without it.
+                // Optional arguments without a text are left out.
                 Err(_) => {}
             }
         }
         Ok(Some(made))
     }
 
-    /// An argument, or why it has no text.
+    /// Writes an argument, or says why it has no text.
     fn argument(
         &mut self,
         algebra: &mut Algebra<'_>,
@@ -275,7 +275,7 @@ impl Maker<'_> {
     }
 }
 
-/// The names of a set, as they are, but for those with the sign that ends them; `None` if there is none.
+/// The names of a set as bytes, without those that contain `>`, which ends a name; `None` if none is left.
 fn names(keys: &StringSet) -> Result<Option<Automaton>, LeafError> {
     let names = keys.subtract(&StringSet::from_pattern(">")?)?;
     let mut all = CharDfa::none();
@@ -286,7 +286,7 @@ fn names(keys: &StringSet) -> Result<Option<Automaton>, LeafError> {
 }
 
 impl Algebra<'_> {
-    /// Stands at the first schema that a formula is made of, and says where that is.
+    /// Makes the first schema of a formula the place of later problems, and returns its span.
     fn stand_before(&mut self, id: FormulaId) -> Span {
         let mut open = vec![id];
         while let Some(id) = open.pop() {

@@ -1,9 +1,9 @@
 //! Sets of strings -> the texts that stand for them between tags: the characters as they are, up to the first
 //! `</parameter>`.
 //!
-//! A line feed behind the opening tag and one in front of the closing tag belong to the tags. So there are
-//! four ways to write a string, of which a text is at most one: with both line feeds, with either, and with
-//! none, where the string itself must not have one in that place.
+//! A line feed behind the opening tag and one in front of the closing tag belong to the tags. So a string can
+//! be written in four ways, with both line feeds, with either, and with none; without one only if the string
+//! has no line feed in that place. Each text stands for at most one string.
 
 use hashbrown::HashMap;
 
@@ -18,29 +18,30 @@ use crate::grammar::{
     },
 };
 
-/// What ends an argument.
+/// The closing tag, which ends an argument.
 pub(in crate::grammar) const END: &str = "</parameter>";
-/// What begins its text: the end of the opening tag.
+/// The end of the opening tag, behind which the text begins.
 const BEGIN: &str = ">";
 
 /// White space of JSON.
 const SPACES: &str = "\t\n\r ";
 
-/// Greatest length that is counted by states; longer ones are counted beside an automaton.
+/// Greatest length, in characters, that is counted by states; longer texts are counted beside an automaton.
 const COUNTED_BY_STATES: u64 = 32;
-/// Greatest length that is counted, the closing tag included.
+/// Greatest length, in characters, that is counted at all, the closing tag included.
 const MAX_COUNTED: u64 = 131_071;
-/// Length below which states count where nothing else can.
+/// Length, in characters, up to which states count where a counter beside the automaton cannot.
 const LEAST_COUNTED: u64 = 255;
 
-/// Automata that all functions with arguments of such types have in common: there are at most 48 readings.
+/// Names of the automata that all functions with arguments of such types share: there are at most 48
+/// readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Common {
     /// Any string.
     All(Reading),
     Closing,
     Broken(bool),
-    /// Texts that are read as JSON, or that the closing tag could go on with, inside of a string.
+    /// Texts that read as JSON; with `true`, also those cut off inside of a string.
     Json(Reading, bool),
 }
 recipe!(Common, |_| 0, |_| true);
@@ -49,29 +50,29 @@ recipe!(Common, |_| 0, |_| true);
 #[derive(Debug, Clone, Default)]
 pub(in crate::grammar) struct Texts {
     pub(in crate::grammar) patterns: Vec<Pattern>,
-    /// Are longer strings left out than can be counted?
+    /// True if strings are left out because they are too long to be counted.
     pub(in crate::grammar) left_out: bool,
 }
 
-/// Makes texts; those of equal sets are made once.
+/// A writer of texts that makes the texts of equal sets once.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     automata: &'a AutomataCache,
     known: HashMap<(StringSet, Reading), Texts>,
 }
 
-/// What strings are told apart by.
+/// The languages by which strings are told apart.
 #[derive(Debug, Clone)]
 struct Languages {
     /// Strings with the closing tag in them.
     closing: CharDfa,
-    /// Strings that begin, and that end, with a line feed.
+    /// Strings that begin with a line feed; strings that end with one.
     broken: [CharDfa; 2],
-    /// Texts that are read as JSON; and those that the closing tag could go on with, inside of a string.
+    /// Texts that read as JSON; and these with texts inside of a string that the closing tag could continue.
     json: [CharDfa; 2],
 }
 
-/// The strings of a way to write them, and what stands around.
+/// One way to write strings: the strings that it applies to, and the texts around them.
 struct Way {
     strings: CharDfa,
     before: &'static str,
@@ -84,7 +85,8 @@ impl<'a> Writer<'a> {
         Self { automata, known: HashMap::new() }
     }
 
-    /// The texts of the strings of a set that are read back as what they are, with none if there are none.
+    /// The texts of the strings of a set, each read back as the string that it stands for. An empty set has
+    /// none.
     ///
     /// # Errors
     /// If an automaton would be too large.
@@ -94,7 +96,7 @@ impl<'a> Writer<'a> {
             return Ok(known.clone());
         }
         if set.is_all() {
-            // Most arguments are any string: one terminal, which all functions have in common.
+            // Most arguments are any string: one terminal, which all functions share.
             let make = || plain(&Languages::of(reading, self.automata)?.small(&CharDfa::all(), reading)?);
             let automaton = self.automata.automaton(Common::All(*reading), make)?;
             let texts = Texts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
@@ -123,7 +125,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Languages {
-    /// The languages of a reading, made once for all with the same types beside strings.
+    /// The languages of a reading, made once for all readings with the same types beside strings.
     fn of(reading: &Reading, automata: &AutomataCache) -> Result<Self, LeafError> {
         let one = |name: Common, pattern: &str| {
             automata.language(name, || {
@@ -146,7 +148,7 @@ impl Languages {
         })
     }
 
-    /// The texts of strings that are not counted, as one language.
+    /// The texts of strings whose length is not counted, as one language.
     fn small(&self, strings: &CharDfa, reading: &Reading) -> Result<CharDfa, LeafError> {
         let ways = self.ways(strings, reading)?;
         ways.iter()
@@ -160,7 +162,7 @@ impl Languages {
         let clean = strings.minus(&self.closing)?;
         let (broken, whole) = (clean.minus(json)?, clean.minus(cut)?);
         if reading.is_listed() {
-            // White space around it is matched beside it.
+            // White space around the text is matched beside it.
             return Ok(vec![Way { strings: whole.among(SPACES)?, before: BEGIN, after: END }]);
         }
         let some = CharDfa::none().not().minus(&CharDfa::of([""])?)?;
@@ -176,14 +178,14 @@ impl Languages {
 }
 
 impl Texts {
-    /// Adds the strings of a way within bounds on their length that are not small: terminals that count
-    /// characters, with those of the tags.
+    /// Adds the strings of a way within bounds on their length that states cannot count: as terminals that
+    /// count characters, those of the tags included.
     fn count(&mut self, way: &Way, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         if !way.strings.has_length(min, max)? {
             return Ok(());
         }
         let around = [way.before, way.after].map(|text| text.chars().count() as u64).iter().sum::<u64>();
-        // Those at either end are not counted.
+        // The terminal does not count its first and last character.
         let more = around - 2;
         let automaton = plain(&way.strings.between(way.before, way.after)?)?;
         let counted = |max: u64| {

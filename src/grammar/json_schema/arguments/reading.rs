@@ -1,18 +1,18 @@
-//! What a text between tags is read as: a string as it stands there, or JSON.
+//! The meaning of a text between tags: a string as it stands there, or JSON.
 
 use hashbrown::HashMap;
 
 use crate::grammar::json_schema::{NumberSet, StringSet, algebra::Shape, numbers::Integers};
 
-/// Strings of a set that is given as a list.
+/// Limit on the strings of a set that counts as a list.
 const MOST_LISTED: usize = 1_000;
 
-/// Numbers that a value may be.
+/// The numbers that a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(in crate::grammar) enum Numbers {
     #[default]
     None,
-    /// Integers alone. What is written with digits behind a point that are not all 0 is none of them.
+    /// Integers only. A number with a digit other than 0 behind its point is not one.
     Whole,
     All,
 }
@@ -26,12 +26,12 @@ pub(in crate::grammar) struct Reading {
     pub(in crate::grammar) arrays: bool,
     pub(in crate::grammar) objects: bool,
     pub(in crate::grammar) strings: bool,
-    /// Strings that are more than a short list of words: white space around one is a part of it.
+    /// True if the strings are more than a short list of words; white space around one is then part of it.
     pub(super) free: bool,
 }
 
 impl Reading {
-    /// Of the values of a shape.
+    /// The reading of the values of a shape.
     pub(super) fn of(shape: &Shape) -> Self {
         Self {
             null: shape.null,
@@ -44,7 +44,7 @@ impl Reading {
         }
     }
 
-    /// Of values of either.
+    /// The reading of the values of either.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             null: self.null || other.null,
@@ -57,32 +57,32 @@ impl Reading {
         }
     }
 
-    /// The same without what it says of strings.
+    /// Drops what the reading says of strings.
     pub(super) fn of_others(self) -> Self {
         Self { strings: false, free: false, ..self }
     }
 
-    /// May it be anything but a string? Then a string in quotes is read too.
+    /// True if the value may be something else than a string. Then a string in quotes is read too.
     pub(in crate::grammar) fn has_others(&self) -> bool {
         self.null || self.boolean || self.numbers != Numbers::None || self.arrays || self.objects
     }
 
-    /// Are all strings words of a list? White space around such a word is none of it.
+    /// True if all strings are words of a list. White space around such a word is not part of it.
     pub(in crate::grammar) fn is_listed(&self) -> bool {
         !self.free
     }
 }
 
-/// How the arguments of a function are read, by their names.
+/// The readings of a function's arguments, by their names.
 #[derive(Debug, Clone, Default)]
 pub(in crate::grammar) struct Readings {
     pub(super) named: HashMap<Box<str>, Reading>,
-    /// Of all other names, where there are some.
+    /// The reading of arguments of any other name, if such are allowed.
     pub(super) others: Option<Reading>,
 }
 
 impl Readings {
-    /// That of an argument; `None` if there is none of the name.
+    /// The reading of an argument; `None` if there is no argument of that name.
     pub(in crate::grammar) fn of(&self, name: &str) -> Option<Reading> {
         self.named.get(name).copied().or(self.others)
     }
@@ -104,7 +104,7 @@ pub(in crate::grammar) fn is_space(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' ')
 }
 
-/// Are there few strings, and none that begins or ends with white space? True of no string.
+/// True if the strings are few, and none begins or ends with white space. Also true of the empty set.
 fn are_words(set: &StringSet) -> bool {
     let is_word =
         |word: &String| !word.is_empty() && !word.starts_with(is_space) && !word.ends_with(is_space);

@@ -1,4 +1,4 @@
-//! Automata over characters -> automata over the bytes of UTF-8, each character as it is.
+//! Compiles automata over characters to automata over the bytes of UTF-8, each character as it is.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use crate::grammar::{
     },
 };
 
-/// Byte states of one automaton. The engine's own budget of a terminal is 20,000.
+/// Limit on the byte states of one automaton. The engine's own limit for a terminal is 20,000.
 const MAX_STATES: usize = 16_000;
 
-/// Bytes of some characters, and the state they lead to.
+/// The byte ranges that spell some characters, and the state that they lead to.
 type Way = (Vec<Utf8Range>, u32);
 
-/// The texts of an automaton that has some. Linear in its edges.
+/// The automaton over bytes of a non-empty language. Linear in the edges of `dfa`.
 ///
 /// # Errors
-/// If there would be more than [`MAX_STATES`].
+/// If it would have more than [`MAX_STATES`] states.
 pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let count = number(dfa.len());
     let mut states = States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
@@ -34,7 +34,7 @@ pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
             return Err(too_many());
         }
     }
-    // States of `dfa` differ, and so do those inside of characters, of which equal ones are one.
+    // States of `dfa` differ already, and equal states inside of characters are shared.
     Automaton::trimmed(states.made).map_err(|_| too_many())
 }
 
@@ -42,7 +42,7 @@ fn too_many() -> LeafError {
     LeafError::Budget { what: "states of the automaton of a text between tags", limit: MAX_STATES }
 }
 
-/// At most [`MAX_STATES`] and those of one character, so numbers fit.
+/// The id of a state. There are at most [`MAX_STATES`] and those of one character, so it fits.
 fn number(states: usize) -> u32 {
     u32::try_from(states).unwrap_or(0)
 }
@@ -55,12 +55,12 @@ fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Way> {
 
 struct States {
     made: Vec<State>,
-    /// States inside of characters, by their edges.
+    /// The states inside of characters, by their edges.
     known: HashMap<Vec<Edge>, u32>,
 }
 
 impl States {
-    /// The edges of ways that part at their first bytes, or have the same one there.
+    /// The edges of some ways, which differ in their first byte ranges or share them.
     fn edges(&mut self, ways: &[(&[Utf8Range], u32)]) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();
         for group in ways.chunk_by(|one, other| one.0.first() == other.0.first()) {
@@ -79,7 +79,7 @@ impl States {
         edges
     }
 
-    /// The state behind the first byte of some ways. As deep as a character has bytes.
+    /// The state behind the first byte of some ways. Recurses as deep as a character has bytes.
     fn inside(&mut self, ways: &[(&[Utf8Range], u32)]) -> u32 {
         let rest: Vec<_> = ways.iter().map(|(bytes, to)| (&bytes[1..], *to)).collect();
         let edges = self.edges(&rest);

@@ -1,5 +1,5 @@
-//! Patterns and formats with large counts and lengths, look-ahead beside them, and the drafts' own schemas,
-//! through the engine.
+//! Patterns and formats with large counts and lengths, look-ahead beside them, and the drafts' metaschemas,
+//! run in the engine.
 
 mod places;
 
@@ -22,7 +22,7 @@ fn refused(schema: &str) -> SchemaError {
     SchemaOptions::default().parse(schema, &Limits::default()).unwrap_err()
 }
 
-/// A string schema, strings of it, and others.
+/// A pattern, further keywords beside it, strings that are valid, and strings that are not.
 type Case = (&'static str, &'static str, Vec<String>, Vec<String>);
 
 fn repeated(before: &str, part: &str, count: usize, after: &str) -> String {
@@ -47,7 +47,7 @@ fn check(cases: Vec<Case>) {
     }
 }
 
-/// One count, and several one after the other.
+/// Patterns with one count, and with several in a row.
 #[test]
 fn counts_in_patterns() {
     let long = |before, part, count, after| vec![repeated(before, part, count, after)];
@@ -80,7 +80,7 @@ fn counts_in_patterns() {
     ]);
 }
 
-/// Counts of counts.
+/// Patterns with counts of counts.
 #[test]
 fn counts_in_counts() {
     let long = |before, part, count, after| vec![repeated(before, part, count, after)];
@@ -128,7 +128,7 @@ fn look_ahead_beside_counts() {
     assert_eq!((error.kind(), error.keyword()), (&SchemaErrorKind::Unsupported, Some("pattern")));
 }
 
-/// `maxLength` of any size beside every format of strings of any length.
+/// A `maxLength` of any size works beside every format of strings of any length.
 #[test]
 fn formats_with_lengths() {
     for (format, text) in [

@@ -1,6 +1,6 @@
-//! Patterns with large counts wherever a schema has strings: as values, keys and items, beside lengths and
-//! formats, denied and as alternatives, and in arguments of functions. What they match is decided by a few
-//! lines of Rust each.
+//! Patterns with large counts in every place where a schema has strings: as values, keys and items, beside
+//! lengths and formats, negated and as alternatives, and in arguments of functions. A few lines of Rust each
+//! decide what they match.
 
 use proptest::prelude::*;
 
@@ -13,8 +13,8 @@ use crate::{
     },
 };
 
-/// A pattern, what it matches, and parts of strings near to that: a beginning, what is repeated how often at
-/// most, and an end.
+/// A pattern, its decider, and parts of strings that nearly match: a beginning, a part that is repeated, the
+/// greatest number of its repetitions, and an end.
 struct PatternCase {
     pattern: &'static str,
     fits: fn(&str) -> bool,
@@ -75,7 +75,7 @@ const KINDS: [PatternCase; 5] = [
     },
 ];
 
-/// A kind, and strings that are in it or nearly.
+/// A kind, and strings that match or nearly do.
 fn kinds() -> impl Strategy<Value = (usize, Vec<String>)> {
     (0..KINDS.len()).prop_flat_map(|at| {
         let (befores, middles, most, afters) = KINDS[at].parts;
@@ -92,7 +92,7 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// The string with every other character as an escape.
+/// The string with every other character written as an escape.
 fn escaped(text: &str) -> String {
     let mut written = String::from("\"");
     for (at, c) in text.chars().enumerate() {
@@ -114,7 +114,7 @@ fn grammar_of(kind: &PatternCase, with: impl Fn(&str) -> String) -> CompiledGram
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 8, ..ProptestConfig::with_cases(10) })]
 
-    /// A value within bounds on its length, in its own spelling and in another one.
+    /// A value with bounds on its length is accepted in its own spelling and in another one, if it fits.
     #[test]
     fn values((at, texts) in kinds(), min in prop_oneof![Just(0), 100..500_usize], more in 0..500_usize) {
         let kind = &KINDS[at];
@@ -129,7 +129,7 @@ proptest! {
         }
     }
 
-    /// Keys, by `patternProperties` and by `propertyNames`; none comes twice.
+    /// Keys are restricted by `patternProperties` and by `propertyNames`; none comes twice.
     #[test]
     fn keys((at, texts) in kinds()) {
         let kind = &KINDS[at];
@@ -158,7 +158,7 @@ proptest! {
         }
     }
 
-    /// Items that differ.
+    /// Items must differ.
     #[test]
     fn items((at, texts) in kinds()) {
         let kind = &KINDS[at];
@@ -175,7 +175,7 @@ proptest! {
         }
     }
 
-    /// Strings that a pattern does not match, and that one of two does.
+    /// Strings must not match a negated pattern, and must match one of two alternatives.
     #[test]
     fn denied_and_alternatives((at, texts) in kinds(), short in 1..40_usize) {
         let kind = &KINDS[at];
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// A format and a pattern with a bound on the length.
+/// A format and a pattern hold together with a bound on the length.
 #[test]
 fn formats_beside_patterns() {
     let grammar = compiled(
@@ -211,7 +211,7 @@ fn formats_beside_patterns() {
     assert!(accepts(&dated, "\"2024-02-29T00:00:00Z\"") && !accepts(&dated, "\"2024-02-30T00:00:00Z\""));
 }
 
-/// Schemas with texts that come near to the ends of their counts.
+/// Schemas, with texts that come close to the limits of their counts.
 fn long_texts() -> [(&'static str, String); 4] {
     let long = "a".repeat(997);
     [
@@ -236,7 +236,7 @@ fn long_texts() -> [(&'static str, String); 4] {
     ]
 }
 
-/// A text in tokens of several bytes: every mask has just the tokens whose bytes may follow one by one.
+/// In a text of tokens with several bytes, every mask has just the tokens whose bytes may follow one by one.
 #[test]
 fn masks_by_bytes() {
     let words = [
@@ -274,7 +274,7 @@ fn masks_by_bytes() {
         let mut session = compiled.constraint();
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            // Where nothing changes for long, some places will do.
+            // Where nothing changes for long, a sample of the places will do.
             let is_near = rest.len() < 40 || text.len() - rest.len() < 20 || rest.len() % 41 == 0;
             if is_near {
                 assert_masks(&session, &vocabulary, schema);
@@ -300,7 +300,8 @@ fn assert_masks(session: &Constraint, vocabulary: &Vocabulary, schema: &str) {
     }
 }
 
-/// Arguments of functions in every way to write calls; what is refused names the function and the keyword.
+/// Arguments of functions work in every way to write calls; what is refused names the function and the
+/// keyword.
 #[test]
 fn arguments_of_functions() {
     let list = |pattern: &str| {
@@ -310,7 +311,7 @@ fn arguments_of_functions() {
         )
     };
     let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
-    // Between tags a string is written as it is, and all of its states are listed.
+    // A string between tags is written as it is, and all of its states are listed.
     for (spelling, before, after, most) in [
         (
             Spelling::Hermes,
@@ -346,7 +347,7 @@ fn arguments_of_functions() {
     }
 }
 
-/// What is too large is refused by the name of its keyword, wherever it stands.
+/// A pattern that is too large is refused by the name of its keyword, in every place.
 #[test]
 fn refusals_name_the_keyword() {
     const LARGE: &str = "^(?:[^,]{1,64},){0,10000}$";
@@ -364,7 +365,8 @@ fn refusals_name_the_keyword() {
     }
 }
 
-/// Room for automata that texts use up: an error with a place and the name of the limit, in a schema too.
+/// Texts that use up the room for automata end in an error with a place and the name of the limit, in schemas
+/// too.
 #[test]
 fn budgets_of_schemas() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "string", "format": "uri",

@@ -1,17 +1,17 @@
-//! Characters as numbers without gap, sets of them, and partitions into classes.
+//! Characters as numbers without gaps, sets of them, and partitions into classes.
 
 use hashbrown::HashMap;
 
 /// Number of characters: all code points but the surrogates.
 pub(in crate::grammar::json_schema) const CHARS: u32 = 0x11_0000 - 0x800;
 
-/// The number of a character. Surrogates leave no gap.
+/// The number of a character. The surrogates are left out, so there is no gap.
 pub(in crate::grammar::json_schema) fn index(character: char) -> u32 {
     let code = u32::from(character);
     if code < 0xd800 { code } else { code - 0x800 }
 }
 
-/// The character of a number below [`CHARS`].
+/// The character with a number below [`CHARS`].
 pub(in crate::grammar::json_schema) fn char_at(index: u32) -> char {
     let code = if index < 0xd800 { index } else { index + 0x800 };
     char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
@@ -40,7 +40,7 @@ impl CharClass {
         Self(joined)
     }
 
-    /// One character.
+    /// The set of one character.
     pub(in crate::grammar::json_schema) fn one(character: char) -> Self {
         Self(vec![(index(character), index(character))])
     }
@@ -73,28 +73,29 @@ impl CharClass {
 /// A partition of all characters into classes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::grammar::json_schema) struct Alphabet {
-    /// First character of each interval, ascending from 0.
+    /// The first character of each interval, ascending from 0.
     starts: Vec<u32>,
-    /// Class of each interval.
+    /// The class of each interval.
     class: Vec<u32>,
 }
 
 impl Alphabet {
-    /// Memory behind it, in bytes.
+    /// Memory of the partition, in bytes.
     pub(super) fn bytes(&self) -> usize {
         (self.starts.capacity() + self.class.capacity()) * size_of::<u32>()
     }
 }
 
 impl Alphabet {
-    /// All characters alike.
+    /// The partition with one class, that of all characters.
     pub(super) fn one_class() -> Self {
         Self { starts: vec![0], class: vec![0] }
     }
 
-    /// The coarsest partition that respects these sets, and by set and class: is the class in it?
+    /// The coarsest partition that respects these sets, and a table that says of each set and class whether
+    /// the class is in the set.
     pub(in crate::grammar::json_schema) fn of(sets: &[CharClass]) -> (Self, Vec<Vec<bool>>) {
-        // Sweep over all ends of ranges; `inside` is the signature of the interval at hand.
+        // Sweep over all ends of ranges; `inside` is the signature of the current interval.
         let mut events: Vec<(u32, u32)> = Vec::new();
         for (set, class) in (0_u32..).zip(sets) {
             for &(first, last) in &class.0 {
@@ -126,7 +127,8 @@ impl Alphabet {
         (alphabet, members)
     }
 
-    /// A class for each of these characters, which ascend, and one for all others. Linear.
+    /// A partition with a class for each of these characters, which ascend, and class 0 for all others.
+    /// Linear.
     pub(super) fn singles(characters: &[u32]) -> Self {
         let mut alphabet = Self { starts: Vec::new(), class: Vec::new() };
         let mut next = 0;
@@ -150,7 +152,8 @@ impl Alphabet {
         }
     }
 
-    /// The coarsest partition that refines both, and by class the classes it is part of.
+    /// The coarsest common refinement of both partitions, and the pair of classes that each of its classes is
+    /// in.
     pub(super) fn joined(&self, other: &Self) -> (Self, Vec<(usize, usize)>) {
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
         let mut pairs = Vec::new();
@@ -174,19 +177,19 @@ impl Alphabet {
         }
     }
 
-    /// Number of classes.
+    /// The number of classes.
     pub(in crate::grammar::json_schema) fn classes(&self) -> usize {
         self.class.iter().max().map_or(0, |&most| most as usize + 1)
     }
 
-    /// Classes in order of their least characters.
+    /// The classes, in order of their least characters.
     pub(super) fn by_least(&self) -> Vec<usize> {
         let mut seen = vec![false; self.classes()];
         let fresh = |class: &usize| !std::mem::replace(&mut seen[*class], true);
         self.class.iter().map(|&class| class as usize).filter(fresh).collect()
     }
 
-    /// With other numbers for the classes, several of which may become one.
+    /// The partition with classes renumbered by `names`; classes that get the same number become one.
     pub(super) fn renamed(&self, names: &[usize]) -> Self {
         let mut renamed = Self { starts: Vec::new(), class: Vec::new() };
         for (&start, &class) in self.starts.iter().zip(&self.class) {
@@ -195,7 +198,7 @@ impl Alphabet {
         renamed
     }
 
-    /// First and last character of each interval, and its class.
+    /// The first and last character of each interval, and its class.
     pub(in crate::grammar::json_schema) fn intervals(&self) -> impl Iterator<Item = (u32, u32, usize)> {
         let ends = self.starts.iter().skip(1).copied().chain([CHARS]);
         let first = self.starts.iter().zip(ends).zip(&self.class);

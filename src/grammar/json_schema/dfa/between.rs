@@ -1,22 +1,24 @@
-//! Strings between two fixed texts, and between runs of white space.
+//! Concatenation of strings with fixed texts, and with runs of white space.
 
 use super::{Alphabet, CharDfa, NONE, Row, explore, index};
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// How far a text has been read.
+/// A state of the concatenation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum At {
-    /// So many characters of the text in front.
+    /// The text in front is being read: the number of characters read.
     Before(usize),
-    /// Behind it: the state of the string, [`NONE`] if it cannot go on, and by bit which lengths of the text
-    /// behind may have been read.
+    /// The text in front has been read: the state of the string, [`NONE`] if it cannot go on, and a bit for
+    /// each length of the text behind that may have been read.
     Inside(u32, u64),
 }
 
 impl CharDfa {
-    /// The texts `before`, a string of it, and `after`, which has fewer than 64 characters. `O(n 2^k)` at
-    /// worst for `k` characters of `after`; linear in the states if no string has the beginning of `after`
-    /// within it more than a few ways.
+    /// The texts that are `before`, a string of this language and `after`, which has fewer than 64
+    /// characters.
+    ///
+    /// Follows all occurrences of `after` at once (the bit-parallel shift-and method). Linear in the states
+    /// if few occurrences of its beginning overlap; `O(n 2^k)` at worst, for `k` characters of `after`.
     ///
     /// # Errors
     /// If there would be too many states.
@@ -59,8 +61,8 @@ impl CharDfa {
         })
     }
 
-    /// Its strings, none of which begins or ends with one of `spaces` or is empty, with any number of these
-    /// before and after. Linear but for strings with spaces inside.
+    /// The strings of this language with any number of `spaces` before and after. No string of it may be
+    /// empty, or begin or end with one of these. Linear but for strings with spaces inside.
     ///
     /// # Errors
     /// If there would be too many states.
@@ -71,7 +73,7 @@ impl CharDfa {
         let mut singles: Vec<u32> = spaces.chars().map(index).collect();
         singles.sort_unstable();
         let (alphabet, pairs) = self.alphabet().joined(&Alphabet::singles(&singles));
-        // The state of the string, and whether one may have ended before the spaces just read.
+        // The state of the string, and true if a string may have ended before the spaces just read.
         explore(alphabet, (None, false), |&(at, ended): &(Option<u32>, bool)| {
             let to = pairs.iter().map(|&(own, single)| {
                 let is_space = single > 0;

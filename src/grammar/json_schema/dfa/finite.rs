@@ -7,11 +7,12 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index, ops::complement};
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// A node under construction: does it accept, and where do its characters lead?
+/// A node under construction: true if it accepts, and its edges by character.
 type Node = (bool, Vec<(u32, u32)>);
 
 impl CharDfa {
-    /// Exactly these strings: Daciuk's construction of a minimal automaton from sorted words. `O(n log n)`.
+    /// The language of exactly these strings, by Daciuk's incremental construction of a minimal automaton
+    /// from sorted words. `O(n log n)`.
     ///
     /// # Errors
     /// If the table of transitions would be too large.
@@ -24,7 +25,7 @@ impl CharDfa {
         }
     }
 
-    /// All strings but these. As [`of`](Self::of).
+    /// The language of all strings but these. Costs as much as [`of`](Self::of).
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -37,7 +38,7 @@ impl CharDfa {
         }
     }
 
-    /// Its strings, in order of their characters, if there are at most `limit`.
+    /// The strings of the language, in order of their characters, if there are at most `limit`.
     pub(in crate::grammar::json_schema) fn strings(&self, limit: usize) -> Option<Vec<String>> {
         if self.count(limit) > limit {
             return None;
@@ -90,11 +91,11 @@ fn automaton<S: AsRef<str>>(
     frozen.table(root).map(Some)
 }
 
-/// Nodes that will not change any more, equal ones once.
+/// Nodes that will not change any more; equal ones are stored once (the register of Daciuk's algorithm).
 #[derive(Debug, Default)]
 struct Frozen {
     nodes: Vec<Node>,
-    /// The nodes, by what they are.
+    /// The ids of the nodes, by their contents.
     known: HashTable<u32>,
     hashes: DefaultHashBuilder,
 }
@@ -135,7 +136,7 @@ impl Frozen {
         if cells > MAX_CELLS {
             return Err(LeafError::Budget { what: "transitions of a list of strings", limit: MAX_CELLS });
         }
-        // The root was frozen last; it becomes state 0.
+        // The root was frozen last. It becomes state 0.
         let state = |node: u32| root - node;
         let mut transitions = vec![NONE; cells];
         let mut accepting = vec![false; self.nodes.len()];

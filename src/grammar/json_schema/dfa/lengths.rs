@@ -1,4 +1,4 @@
-//! How long the strings of a language are.
+//! The lengths of the strings of a language, in characters.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use super::{
 };
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// Steps of following all states at once, in states visited. A few ns each.
+/// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
 
 impl CharDfa {
-    /// The length of the shortest string. Linear.
+    /// The length of the shortest string, by breadth-first search. Linear.
     pub(in crate::grammar::json_schema) fn shortest(&self) -> Option<u64> {
         if self.is_empty() {
             return None;
@@ -32,7 +32,7 @@ impl CharDfa {
         None
     }
 
-    /// By state the length of the longest string read from there on; `None` if there is none. Linear.
+    /// The length of the longest string read from each state; `None` if there is none. Linear.
     pub(in crate::grammar::json_schema) fn remaining(&self) -> Vec<Option<u64>> {
         if self.is_endless() {
             return vec![None; self.len()];
@@ -41,13 +41,13 @@ impl CharDfa {
         let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
         let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
         let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
-        // Kahn's algorithm from the ends: states that come to a cycle are never taken.
+        // Kahn's topological sort from the ends: states that lead to a cycle are never taken.
         let mut remaining: Vec<Option<u64>> = vec![None; self.len()];
         let mut open: Vec<u32> = states.filter(|&state| open_edges[state as usize] == 0).collect();
         while let Some(state) = open.pop() {
             let next = self.row(state).iter().filter(|to| **to != NONE);
             let longest = next.filter_map(|&to| remaining[to as usize]).max();
-            // Every state is live, so one without a way on accepts.
+            // Every state is live, so a state without an edge accepts.
             remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
             for &from in incoming.of(state) {
                 open_edges[from as usize] -= 1;
@@ -59,8 +59,8 @@ impl CharDfa {
         remaining
     }
 
-    /// Does every state lead to one that leads to itself? Then strings of any length are read from each, as
-    /// states are live. Such are all strings but a few.
+    /// True if every state leads to a state with a loop. Then strings of any length are read from each state,
+    /// as all states are live. So it is with all strings but a few.
     fn is_endless(&self) -> bool {
         let states = || 0..u32::try_from(self.len()).unwrap_or(NONE);
         let loops: Vec<bool> = states().map(|state| self.row(state).contains(&state)).collect();
@@ -73,10 +73,10 @@ impl CharDfa {
         self.remaining().first().copied().flatten()
     }
 
-    /// Is there a string of `min` to `max` characters?
+    /// True if there is a string of `min` to `max` characters.
     ///
     /// # Errors
-    /// If that takes too long to find out, as it can where `min` is large and close to `max`.
+    /// If that takes too long to find out, which it may if `min` is large and close to `max`.
     pub(in crate::grammar::json_schema) fn has_length(
         &self,
         min: u64,
@@ -96,8 +96,8 @@ impl CharDfa {
         }
         let states = u64::try_from(self.len()).unwrap_or(u64::MAX);
         let infinite = self.longest().is_none();
-        // A cycle has at most as many characters as there are states, so lengths of an infinite language are
-        // no further apart than that.
+        // A cycle has at most as many characters as there are states, so neighbouring lengths of an infinite
+        // language are no further apart than that.
         if infinite && max.is_none_or(|max| max - min >= states - 1) {
             return Ok(true);
         }
@@ -124,10 +124,10 @@ impl CharDfa {
         Ok(false)
     }
 
-    /// Its strings of `min` to `max` characters.
+    /// The strings of the language with `min` to `max` characters: the product with a counter.
     ///
     /// # Errors
-    /// If counting takes too many states.
+    /// If the product has too many states.
     pub(in crate::grammar::json_schema) fn within(
         &self,
         min: u64,
@@ -146,7 +146,7 @@ impl CharDfa {
         })
     }
 
-    /// The language read from a state on.
+    /// The language read from a state (its left quotient). Linear.
     pub(in crate::grammar::json_schema) fn rest(&self, state: u32) -> Self {
         let mut table = self.0.table.clone();
         let (start, state) = (0..table.width, state as usize * table.width);
@@ -165,7 +165,8 @@ impl CharDfa {
         Self::from_table(self.alphabet().clone(), table)
     }
 
-    /// If its strings are all those of `min` to `max` characters of one class: these. Linear.
+    /// The class and bounds of the language, if it is all strings of `min` to `max` characters of a class.
+    /// Linear.
     pub(in crate::grammar::json_schema) fn one_class(&self) -> Option<(CharClass, u64, u64)> {
         let (mut state, mut length, mut min, mut class) = (0, 0, None, None);
         let longest = self.longest()?;
@@ -187,7 +188,7 @@ impl CharDfa {
         }
     }
 
-    /// How many strings there are, at most `limit + 1`; infinitely many count as that.
+    /// The number of strings, at most `limit + 1`, which also stands for infinitely many.
     pub(in crate::grammar::json_schema) fn count(&self, limit: usize) -> usize {
         let over = limit.saturating_add(1);
         if self.is_empty() {
@@ -196,7 +197,7 @@ impl CharDfa {
         if self.longest().is_none() {
             return over;
         }
-        // Depth-first with memory, by hand: an automaton may be deep.
+        // Depth-first search with memoisation, on a stack of its own: an automaton may be deep.
         let mut counts: Vec<Option<usize>> = vec![None; self.len()];
         let mut open = vec![0_u32];
         while let Some(&state) = open.last() {
@@ -224,11 +225,11 @@ impl CharDfa {
     }
 }
 
-/// A state, and the characters read so far; `None` once their number no longer matters.
+/// A state, and the number of characters read; `None` once that number no longer matters.
 pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
 
-/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any
-/// more.
+/// The product of an automaton and a counter of characters. The count is forgotten as soon as both bounds are
+/// sure to be met.
 pub(in crate::grammar::json_schema) struct Counted<'a> {
     dfa: &'a CharDfa,
     remaining: Vec<Option<u64>>,
@@ -237,17 +238,17 @@ pub(in crate::grammar::json_schema) struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// Strings of `min` to `max` characters of an automaton that is not empty.
+    /// The strings of `min` to `max` characters of an automaton that is not empty.
     pub(in crate::grammar::json_schema) fn new(dfa: &'a CharDfa, min: u64, max: Option<u64>) -> Self {
         Self { dfa, remaining: dfa.remaining(), min, max }
     }
 
-    /// Before the first character.
+    /// The place before the first character.
     pub(in crate::grammar::json_schema) fn start(&self) -> Place {
         self.blurred(0, 0)
     }
 
-    /// Are there more than `most` places that strings come to? Goes through as many, by length.
+    /// True if more than `most` places can be reached. A breadth-first search that stops there.
     pub(in crate::grammar::json_schema) fn has_more_than(&self, most: usize) -> bool {
         let mut free = vec![false; self.dfa.len()];
         let mut last_met = vec![None; self.dfa.len()];
@@ -290,13 +291,13 @@ impl<'a> Counted<'a> {
         (state, (length < self.min || !free).then_some(length))
     }
 
-    /// May the string end here?
+    /// True if the string may end here.
     pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): Place) -> bool {
         let fits = |length| length >= self.min && self.max.is_none_or(|max| length <= max);
         self.dfa.accepts(state) && length.is_none_or(fits)
     }
 
-    /// After one more character, which leads to the state `to`.
+    /// The place after one more character, which leads to the state `to`; `None` if there is none.
     pub(in crate::grammar::json_schema) fn step(&self, (_, length): Place, to: u32) -> Option<Place> {
         if to == NONE {
             return None;

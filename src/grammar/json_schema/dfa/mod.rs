@@ -1,11 +1,18 @@
-//! Minimal DFAs over characters: the regular languages that strings and spellings of numbers are made of.
+//! Minimal DFAs over characters: the regular languages of strings and of spellings of numbers.
 //!
-//! Boolean operations by product, Hopcroft's minimisation, and one canonical numbering, so that equal
-//! languages are equal values. Characters are classed: a class is a set of characters that the automaton
-//! treats alike.
+//! Boolean operations are product constructions; automata are minimised by Hopcroft's algorithm and numbered
+//! canonically, so that equal languages are equal values. The alphabet is partitioned: a class is a set of
+//! characters that the automaton treats alike. For example, the language of `[ab]x*` has
 //!
-//! Invariant: states are reachable and live, the start is state 0, states are numbered breadth-first over
-//! classes in order of their least characters. The empty language has no states.
+//! ```text
+//! classes:  0 = [ab]   1 = x   2 = all others
+//! state 0:  to 1       -       -
+//! state 1:  -          to 1    -       accepts
+//! ```
+//!
+//! Invariant: all states are reachable and live; state 0 is the start; states are numbered breadth-first over
+//! classes in order of their least characters. The empty language has no states. Cost: an operation takes
+//! time linear in the cells of its product's table, which [`MAX_STATES`] and [`MAX_CELLS`] bound.
 
 mod alphabet;
 mod between;
@@ -33,10 +40,10 @@ use crate::{
     hopcroft::{NONE, Table, minimize, mix},
 };
 
-/// States of an automaton over characters, before it is minimised.
+/// Limit on the states of an automaton over characters before it is minimised.
 pub(super) const MAX_STATES: usize = 20_000;
 
-/// Cells of a table of transitions. Four bytes each; a cell takes 10 to 50 ns to make.
+/// Limit on the cells of a table of transitions. Each takes four bytes, and 10 to 50 ns to make.
 pub(super) const MAX_CELLS: usize = 4_000_000;
 
 pub(super) fn too_many_states(most: usize) -> LeafError {
@@ -51,7 +58,7 @@ pub(super) struct CharDfa(Arc<Inner>);
 struct Inner {
     alphabet: Alphabet,
     table: Table,
-    /// Made from the others when it is first asked for.
+    /// The automaton over bytes, made when it is first asked for.
     spelled: OnceLock<Result<Automaton, LeafError>>,
 }
 
@@ -70,25 +77,25 @@ impl Hash for Inner {
 }
 
 impl CharDfa {
-    /// No string.
+    /// The empty language.
     pub(super) fn none() -> Self {
         let table = Table { width: 1, transitions: Vec::new(), accepting: Vec::new() };
         Self::made(Alphabet::one_class(), table)
     }
 
-    /// All strings.
+    /// The language of all strings.
     pub(super) fn all() -> Self {
         let table = Table { width: 1, transitions: vec![0], accepting: vec![true] };
         Self::made(Alphabet::one_class(), table)
     }
 
-    /// Of parts that are canonical.
+    /// Joins parts that are canonical already.
     fn made(alphabet: Alphabet, table: Table) -> Self {
         Self(Arc::new(Inner { alphabet, table, spelled: OnceLock::new() }))
     }
 
-    /// Its automaton over bytes, which `spell` makes the first time. Clones share it, so that formats are
-    /// spelled once. Waits where another thread is making it.
+    /// The automaton over bytes, which the first call makes by `spell`. Clones share it, so that formats are
+    /// spelled once. Waits while another thread makes it.
     pub(super) fn spelled(
         &self,
         spell: impl FnOnce(&Self) -> Result<Automaton, LeafError>,
@@ -96,12 +103,12 @@ impl CharDfa {
         self.0.spelled.get_or_init(|| spell(self)).clone()
     }
 
-    /// Is its automaton over bytes made?
+    /// True if the automaton over bytes has been made.
     pub(super) fn is_spelled(&self) -> bool {
         self.0.spelled.get().is_some()
     }
 
-    /// Memory of it, with its automaton over bytes, in bytes. Clones share it.
+    /// Memory of the automaton and of its automaton over bytes, in bytes. Clones share it.
     pub(super) fn bytes(&self) -> usize {
         let Inner { alphabet, table, spelled } = &*self.0;
         let spelled = spelled.get().and_then(|spelled| spelled.as_ref().ok()).map_or(0, Automaton::bytes);
@@ -119,7 +126,7 @@ impl CharDfa {
         Self::from_table(alphabet, Table { width, transitions, accepting: vec![false, true] })
     }
 
-    /// The strings of `min` to `max` characters of a class, which has some. Linear.
+    /// The strings of `min` to `max` characters of a class that is not empty. Linear.
     pub(super) fn repeated(class: &CharClass, min: u64, max: Option<u64>) -> Self {
         let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
         let width = alphabet.classes();
@@ -134,7 +141,8 @@ impl CharDfa {
         Self::from_minimal(&alphabet, &table)
     }
 
-    /// The language of any partial automaton. `O(n c log n)` for `n` states and `c` classes.
+    /// The language of any partial automaton, by Hopcroft's minimisation. `O(n c log n)` for `n` states and
+    /// `c` classes.
     fn from_table(alphabet: Alphabet, table: Table) -> Self {
         let Some(trimmed) = trim(table) else { return Self::none() };
         let minimal = minimize(&trimmed);
@@ -150,7 +158,7 @@ impl CharDfa {
         made
     }
 
-    /// The strings that come to a state in `accepting` without leaving a state in `closed`.
+    /// The strings that reach a state in `accepting` without leaving a state in `closed`.
     pub(super) fn rerouted(&self, accepting: impl Fn(u32) -> bool, closed: impl Fn(u32) -> bool) -> Self {
         let table = &self.0.table;
         let mut edited = table.clone();
@@ -166,8 +174,8 @@ impl CharDfa {
         Self::from_table(self.0.alphabet.clone(), edited)
     }
 
-    /// The strings read from a state on with at most `most` characters in its loop, to which nothing leads
-    /// back.
+    /// The strings read from `state`, a state with a loop that no other state leads back to, with at most
+    /// `most` characters spent in that loop.
     pub(super) fn leaving(&self, state: u32, most: u32) -> Self {
         let (old, width) = (&self.0.table, self.0.table.width);
         // Copies of the state come first, then all states as they are.
@@ -185,18 +193,18 @@ impl CharDfa {
         Self::from_table(self.0.alphabet.clone(), Table { width, transitions, accepting })
     }
 
-    /// Is there no string in it?
+    /// True if the language has no string.
     pub(super) fn is_empty(&self) -> bool {
         self.0.table.accepting.is_empty()
     }
 
-    /// Is every string in it?
+    /// True if the language has every string.
     pub(super) fn is_all(&self) -> bool {
-        // The minimal automaton of all strings is a state that accepts and stays.
+        // The minimal automaton of all strings is one accepting state with a loop.
         self.len() == 1 && self.accepts(0) && self.0.table.transitions == [0]
     }
 
-    /// Number of states.
+    /// The number of states.
     pub(super) fn len(&self) -> usize {
         self.0.table.accepting.len()
     }
@@ -205,7 +213,7 @@ impl CharDfa {
         self.0.table.accepting[state as usize]
     }
 
-    /// Its transitions.
+    /// The table of transitions.
     pub(super) fn table(&self) -> &Table {
         &self.0.table
     }
@@ -225,8 +233,8 @@ impl CharDfa {
         Some(self.row(state)[self.0.alphabet.class_of(character)]).filter(|to| *to != NONE)
     }
 
-    /// The ways out of a state: from and to an index of characters, both inclusive, and the state they lead
-    /// to. Ascending, neighbours joined.
+    /// The edges of a state: first and last number of their characters, inclusive, and the state that they
+    /// lead to. Ascending; neighbours with the same target are joined.
     pub(super) fn edges(&self, state: u32) -> Vec<(u32, u32, u32)> {
         let row = self.row(state);
         let mut edges: Vec<(u32, u32, u32)> = Vec::new();
@@ -241,7 +249,7 @@ impl CharDfa {
         edges
     }
 
-    /// The states that a state leads to, each with all characters that do.
+    /// The successors of a state, each with all characters that lead to it.
     pub(super) fn ways(&self, state: u32) -> Vec<(u32, CharClass)> {
         let mut ways: Vec<(u32, Vec<(char, char)>)> = Vec::new();
         for (first, last, to) in self.edges(state) {
@@ -254,7 +262,7 @@ impl CharDfa {
         ways.into_iter().map(|(to, ranges)| (to, CharClass::new(ranges))).collect()
     }
 
-    /// Is the string in it?
+    /// True if the string is in the language.
     pub(super) fn contains(&self, string: &str) -> bool {
         if self.is_empty() {
             return false;
@@ -270,7 +278,7 @@ impl CharDfa {
     }
 }
 
-/// Drops transitions into states from which nothing is accepted; `None` if the start is one. Linear.
+/// Drops transitions into states from which nothing is accepted; `None` if the start is such a state. Linear.
 fn trim(mut table: Table) -> Option<Table> {
     let count = u32::try_from(table.accepting.len()).unwrap_or(NONE);
     let mut live = table.accepting.clone();
@@ -296,7 +304,7 @@ fn trim(mut table: Table) -> Option<Table> {
     Some(table)
 }
 
-/// The states that lead to each, once for each class that does. Linear.
+/// The predecessors of each state, once for each class that leads from there. Linear.
 fn incoming(table: &Table) -> Grouped {
     let width = u32::try_from(table.width.max(1)).unwrap_or(u32::MAX);
     let states = u32::try_from(table.accepting.len()).unwrap_or(NONE);
@@ -308,14 +316,15 @@ fn incoming(table: &Table) -> Grouped {
     })
 }
 
-/// Drops what cannot be reached, merges classes that are treated alike and numbers all anew. Linear.
+/// Drops unreachable states, merges classes that are treated alike, and renumbers all. Linear.
 fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
     let width = table.width;
     let by_least = alphabet.by_least();
     let mut number = vec![NONE; table.accepting.len()];
     number[0] = 0;
     let mut order = vec![0_u32];
-    // Of each class where it leads from all states, in order; and the rows with all classes.
+    // For each class a hash of its column (its target from each state, in order), and the rows with all
+    // classes.
     let mut hashes = vec![0_u64; width];
     let mut rows: Vec<u32> = Vec::with_capacity(table.transitions.len());
     let mut next = 0;

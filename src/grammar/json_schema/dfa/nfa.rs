@@ -1,38 +1,38 @@
 //! NFAs over characters with assertions, and their subset construction.
 //!
 //! An assertion looks at the characters on both sides of a place. So a state of the DFA is a set of NFA
-//! states *before* their silent moves, and what was read last; the silent moves are made when the next
-//! character is known.
+//! states *before* their silent moves, together with the kind of the last character; the silent moves (the
+//! epsilon closure) are made once the kind of the next character is known.
 
 use std::cell::Cell;
 
 use super::{Alphabet, CharClass, CharDfa, NONE, Row, ops::explore_up_to};
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// States of an NFA.
+/// Limit on the states of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
 
-/// States of the automaton of a pattern, before it is minimised.
+/// Limit on the states of a pattern's automaton before it is minimised.
 const MAX_PATTERN_STATES: usize = 1 << 17;
 
-/// Different sets of characters of an NFA; a table has a row and a column for each.
+/// Limit on the different sets of characters of an NFA; a table has a row and a column for each.
 const MAX_SETS: usize = 2_000;
 
-/// NFA states looked at in all subset constructions of one NFA. A few ns each.
+/// Limit on the NFA states visited in all subset constructions of one NFA. Each takes a few ns.
 const MAX_VISITS: usize = 20_000_000;
 
-/// What stands before a place.
+/// The character before a place, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::grammar::json_schema) enum Prev {
-    /// Nothing: the text starts here.
+    /// No character: the text starts here.
     Start,
     /// A word character.
     Word,
-    /// Another character.
+    /// A character that is not a word character.
     Other,
 }
 
-/// What stands after a place.
+/// The character after a place, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     End,
@@ -49,30 +49,30 @@ pub(in crate::grammar::json_schema) enum Assertion {
     End,
     /// `\b`, or with `false` `\B`.
     Boundary(bool),
-    /// This stands before.
+    /// The character before is of this kind.
     After(Prev),
 }
 
-/// A state of an NFA. States it leads to are numbers.
+/// A state of an NFA. The states that it leads to are given by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::grammar::json_schema) enum State {
-    /// One character of a set, by the set's number.
+    /// Reads one character of a set, which is given by its number.
     Set(u32, u32),
-    /// Silent moves.
+    /// Silent moves (epsilon edges).
     Split(Vec<u32>),
     /// A silent move where the assertion holds.
     Assert(Assertion, u32),
-    /// A match was found; what follows does not matter.
+    /// A match has been found, whatever follows.
     Found,
 }
 
-/// An NFA.
+/// A nondeterministic automaton with assertions.
 #[derive(Debug, Default)]
 pub(in crate::grammar::json_schema) struct Nfa {
     sets: Vec<CharClass>,
     known: hashbrown::HashMap<CharClass, u32>,
     states: Vec<State>,
-    /// States looked at in all subset constructions so far.
+    /// States visited in all subset constructions so far.
     visits: Cell<usize>,
 }
 
@@ -86,7 +86,7 @@ impl Nfa {
         Ok(u32::try_from(self.states.len() - 1).unwrap_or(NONE))
     }
 
-    /// Gives a state that was pushed before another meaning, for loops.
+    /// Replaces a state that was pushed before; needed for loops.
     pub(in crate::grammar::json_schema) fn set(&mut self, id: u32, state: State) {
         self.states[id as usize] = state;
     }
@@ -115,7 +115,7 @@ impl Nfa {
         self.push(State::Set(set, next))
     }
 
-    /// The start of a copy of `dfa`, whose strings must reach to the end of the text.
+    /// Adds a copy of `dfa` and returns its start. Its strings must reach to the end of the text.
     pub(in crate::grammar::json_schema) fn embed(&mut self, dfa: &CharDfa) -> Result<u32, LeafError> {
         let found = self.push(State::Found)?;
         let end = self.push(State::Assert(Assertion::End, found))?;
@@ -139,14 +139,15 @@ impl Nfa {
         Ok(first)
     }
 
-    /// Does any assertion ask what stands before it?
+    /// True if an assertion asks what stands before it.
     pub(in crate::grammar::json_schema) fn looks_back(&self) -> bool {
         let looks = Looks::of(&self.states);
         looks.words || looks.start
     }
 
-    /// The texts in which reading on from `start` comes to [`State::Found`] or to the end of a path there, if
-    /// `prev` stands before the text; with `search` from any place of the text.
+    /// The subset construction: the texts on which a run from `start` reaches [`State::Found`], also by
+    /// silent moves at the end of the text. `prev` stands before the text; with `search` a run may begin
+    /// anywhere in the text.
     pub(in crate::grammar::json_schema) fn determinise(
         &self,
         start: u32,
@@ -161,14 +162,14 @@ impl Nfa {
         let width = alphabet.classes();
         let is_word = |class: usize| looks.words && members[self.sets.len()][class];
         let mut subset = Subset { nfa: self, mark: vec![0; self.states.len()], round: 0 };
-        // `None` is the state in which a match was found.
+        // `None` is the state in which a match has been found.
         let first = Some((vec![start], looks.blur(prev)));
         explore_up_to(MAX_PATTERN_STATES, alphabet, first, |state: &Option<(Vec<u32>, Prev)>| {
             let Some((core, prev)) = state else {
                 return Ok(Row { accepts: true, to: vec![Some(None); width] });
             };
             let accepts = subset.closure(core, *prev, Next::End)?.is_none();
-            // By what comes next: a word character or not.
+            // The closure before a character that is no word character, and before one that is.
             let mut closures: [Option<Option<Vec<u32>>>; 2] = [None, None];
             let mut step = |class: usize| {
                 let (next, read) =
@@ -194,7 +195,8 @@ impl Nfa {
     }
 }
 
-/// What the assertions of an NFA look at; the rest need not be remembered.
+/// The kinds of characters before a place that the assertions of an NFA ask for; others need not be
+/// remembered.
 #[derive(Debug, Clone, Copy)]
 struct Looks {
     words: bool,
@@ -226,7 +228,7 @@ impl Looks {
 
 struct Subset<'a> {
     nfa: &'a Nfa,
-    /// Round in which each state was met last.
+    /// The round in which each state was last visited.
     mark: Vec<u32>,
     round: u32,
 }
@@ -244,7 +246,7 @@ impl Subset<'_> {
         Ok(())
     }
 
-    /// The states reached by silent moves that read a character, or `None` if a match was found.
+    /// The reading states in the epsilon closure of `core`, or `None` if a match was found.
     fn closure(&mut self, core: &[u32], prev: Prev, next: Next) -> Result<Option<Vec<u32>>, LeafError> {
         self.round += 1;
         let (mut open, mut reading) = (core.to_vec(), Vec::new());

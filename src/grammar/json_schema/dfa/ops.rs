@@ -1,4 +1,4 @@
-//! Automata made by exploring: of any deterministic step function, and Boolean operations by it.
+//! Automata made by exploring a deterministic step function, and Boolean operations built on that.
 
 use std::hash::Hash;
 
@@ -7,16 +7,16 @@ use hashbrown::HashMap;
 use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// What is to be known of a state: does it accept, and where does each class lead?
+/// A state's row: true if it accepts, and its successor by each class.
 pub(in crate::grammar::json_schema) struct Row<S> {
     pub(in crate::grammar::json_schema) accepts: bool,
     pub(in crate::grammar::json_schema) to: Vec<Option<S>>,
 }
 
-/// The automaton of all states reachable from `start`, minimised.
+/// The minimised automaton of all states that can be reached from `start`.
 ///
 /// # Errors
-/// If there are more than [`MAX_STATES`], or `row` fails.
+/// If there are more than [`MAX_STATES`] states, or if `row` fails.
 pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
     alphabet: Alphabet,
     start: S,
@@ -25,7 +25,7 @@ pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
     explore_up_to(MAX_STATES, alphabet, start, row)
 }
 
-/// The same with another bound on the states.
+/// Explores like [`explore`], with another limit on the states.
 pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
     most: usize,
     alphabet: Alphabet,
@@ -62,7 +62,7 @@ pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
     Ok(CharDfa::from_table(alphabet, table))
 }
 
-/// A Boolean operation that is false of two strings' absence.
+/// A Boolean operation under which a string in neither language is not in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Op {
     And,
@@ -71,7 +71,7 @@ enum Op {
 }
 
 impl CharDfa {
-    /// What is in both.
+    /// The intersection.
     pub(in crate::grammar::json_schema) fn and(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_all() || other.is_empty() || self == other {
             return Ok(other.clone());
@@ -82,7 +82,7 @@ impl CharDfa {
         self.product(other, Op::And)
     }
 
-    /// What is in either.
+    /// The union.
     pub(in crate::grammar::json_schema) fn or(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_all() || other.is_empty() || self == other {
             return Ok(self.clone());
@@ -93,7 +93,7 @@ impl CharDfa {
         self.product(other, Op::Or)
     }
 
-    /// What is in it but not in `other`.
+    /// The difference: strings that are not in `other`.
     pub(in crate::grammar::json_schema) fn minus(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_empty() || other.is_empty() {
             return Ok(self.clone());
@@ -104,12 +104,12 @@ impl CharDfa {
         self.product(other, Op::Minus)
     }
 
-    /// What is not in it. Linear.
+    /// The complement. Linear.
     pub(in crate::grammar::json_schema) fn not(&self) -> Self {
         complement(self.alphabet(), &self.0.table)
     }
 
-    /// [`NONE`] stands for the state in which one side can no longer accept.
+    /// The product construction. [`NONE`] stands for the state in which one side can no longer accept.
     fn product(&self, other: &Self, op: Op) -> Result<Self, LeafError> {
         let (alphabet, pairs) = self.0.alphabet.joined(&other.0.alphabet);
         explore(alphabet, (0_u32, 0_u32), |&(left, right)| {
@@ -137,12 +137,12 @@ impl CharDfa {
     }
 }
 
-/// The strings that a minimal, trimmed automaton does not accept. Linear.
+/// The complement of a minimal, trimmed automaton. Linear.
 pub(super) fn complement(alphabet: &Alphabet, table: &Table) -> CharDfa {
     let (width, count) = (table.width, table.accepting.len());
     let sink = u32::try_from(count).unwrap_or(NONE);
-    // From at most one state every string is accepted, and nothing leaves it: no string that comes there is
-    // in the complement. From every other state some string is not accepted.
+    // From at most one state every string is accepted, and no edge leaves it: no string that gets there is in
+    // the complement. From every other state some string is not accepted.
     let all = (0..sink).find(|&state| {
         let row = &table.transitions[state as usize * width..][..width];
         table.accepting[state as usize] && row.iter().all(|to| *to == state)

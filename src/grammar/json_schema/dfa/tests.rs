@@ -1,4 +1,4 @@
-//! Held against lists of all short strings.
+//! Comparisons of automata with lists of all short strings.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Arrays: items by place, then all others; counts of items in sets; items that must differ.
+//! Arrays: items by position, then all others; counts of items in sets; items that must differ.
 
 use hashbrown::HashMap;
 
@@ -14,19 +14,19 @@ use crate::{
     ids::ExprId,
 };
 
-/// Different items of an array whose sets are written out one by one.
+/// Limit on the values of an array of distinct items whose used subsets are written out as states.
 const MOST_DIFFERENT: usize = 10;
-/// Bits that all counts of one array have together in a state.
+/// Bits that all counts of one array together may take in a state.
 const COUNT_BITS: u32 = u64::BITS;
 
-/// An array being written.
+/// An array that is being written.
 struct Items {
     shape: ArrayShape,
-    /// The values of which each may come once, where items must differ.
+    /// The values that may come once each, if items must differ.
     values: Vec<FormulaId>,
-    /// What a set of items comes to, by formula.
+    /// The expressions of sets of items, by formula.
     known: HashMap<FormulaId, ExprId>,
-    /// The bits of each count in [`State::found`]: the lowest one, and their number.
+    /// The bits of each count in [`State::found`]: the lowest one, and the number of them.
     bits: Vec<(u32, u32)>,
     level: u32,
 }
@@ -44,11 +44,13 @@ impl Emitter<'_, '_> {
             self.algebra.relax(problem)?;
             shape.repeated = None;
         }
+        // A single item has no equal.
         if shape.max.is_some_and(|max| max <= 1) {
             shape.unique = None;
         }
         let (mut values, mut distinct) = (Vec::new(), false);
         if let Some(node) = shape.unique {
+            // The list's states hold which of few values came; other items are compared as they are read.
             let item = self.algebra.formulas.or(shape.prefix.iter().copied().chain([shape.rest]));
             match self.algebra.few_values(item, MOST_DIFFERENT)? {
                 Some(few) => values = few,
@@ -77,7 +79,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Where each count stands in a state; `None` if they do not fit.
+/// The bits of each count in a state; `None` if they do not fit.
 fn bits_of_counts(shape: &ArrayShape) -> Option<Vec<(u32, u32)>> {
     let mut used = 0;
     let mut bits = Vec::with_capacity(shape.counts.len());
@@ -92,13 +94,13 @@ fn bits_of_counts(shape: &ArrayShape) -> Option<Vec<(u32, u32)>> {
     Some(bits)
 }
 
-/// From how many items in its set on a count does not change any more.
+/// The count from which on further items of its set make no difference.
 fn enough(count: &Count) -> u64 {
     count.max.map_or(count.min, |max| max.saturating_add(1))
 }
 
 impl Items {
-    /// Do only places and length matter?
+    /// True if only positions and the length matter.
     fn is_plain(&self) -> bool {
         self.shape.counts.is_empty() && self.shape.unique.is_none()
     }
@@ -112,20 +114,20 @@ impl Items {
         Ok(expr)
     }
 
-    /// How often items of a set have come, as far as it matters.
+    /// The number of items of a set so far, up to the point where it stops to matter.
     fn found(&self, state: State, index: usize) -> u64 {
         let (low, width) = self.bits[index];
-        // A count of no bits has nothing to count, and may stand behind the last bit.
+        // A count of no bits has nothing to count, and may lie behind the last bit.
         state.found.checked_shr(low).unwrap_or(0) & u64::MAX.checked_shr(u64::BITS - width).unwrap_or(0)
     }
 
-    /// What the next item may be, with the state after it.
+    /// The sets that the next item may be in, each with the state after it.
     fn ways(&self, emitter: &mut Emitter<'_, '_>, state: State) -> Vec<(FormulaId, State)> {
         let place = usize::try_from(state.count).unwrap_or(usize::MAX);
         let mut after = state;
         after.count = (state.count + 1).min(self.enough());
         let mut ways = vec![(self.shape.item(place), after)];
-        // Items of two sets that are apart would make states that no array comes to.
+        // Items in two disjoint sets would make states that no array reaches.
         let apart = self.shape.counts.len() > 1;
         for (index, count) in self.shape.counts.iter().enumerate() {
             if place < count.from {
@@ -144,7 +146,7 @@ impl Items {
                 if count.max.is_none_or(|max| had < max) && counted != after && !apart {
                     split.push((inside, counted));
                 }
-                // Where only a least count matters, items inside need not be counted.
+                // Where there is only a lower bound, items inside need not be counted.
                 let outside = match count.max {
                     None => item,
                     Some(_) => {
@@ -172,7 +174,7 @@ impl Items {
         ways
     }
 
-    /// Lengths from which on nothing changes any more.
+    /// The length from which on further items make no difference.
     fn enough(&self) -> u64 {
         let places = self.shape.counts.iter().map(|count| count.from).chain([self.shape.prefix.len()]).max();
         let places = places.unwrap_or(0) as u64;

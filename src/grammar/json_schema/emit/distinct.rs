@@ -1,8 +1,8 @@
-//! Arrays whose items must differ where the grammar cannot say so: is there always another value?
+//! Decides whether arrays whose items must differ can be left to sessions: is there always another value?
 //!
-//! Sessions compare items by value and refuse what repeats one. That is exact only if an array that has begun
-//! with different items can be finished. It is enough that every place that must be filled has more values
-//! than there are places before it; of places that need not be filled, sessions find out.
+//! Sessions compare items by value and refuse one that repeats another. That is exact only if every array
+//! that has begun with different items can be finished. It suffices that each required position has more
+//! values than there are positions before it. Sessions find out about positions that are not required.
 
 use super::Emitter;
 use crate::grammar::json_schema::{
@@ -13,13 +13,13 @@ use crate::grammar::json_schema::{
     options::DuplicateKeys,
 };
 
-/// Values are counted up to this number; larger sets count as endless.
+/// Values are counted up to this number; larger sets count as infinite.
 const ENOUGH: u64 = 1_000;
-/// Levels of arrays and objects that are looked at.
+/// Limit on the levels of arrays and objects that are looked at.
 const MOST_LEVELS: u32 = 4;
 
 impl Emitter<'_, '_> {
-    /// Why masks could not be exact if sessions compared the items; `None` if they can.
+    /// The reason why masks would not be exact if sessions compared the items; `None` if they can.
     pub(super) fn why_not_distinct(&mut self, shape: &ArrayShape) -> Checked<Option<String>> {
         if self.algebra.options.part {
             let reason = "items that must differ are supported in a schema that is a grammar by itself";
@@ -57,7 +57,7 @@ impl Emitter<'_, '_> {
         }
         let listed = shape.prefix.len() as u64;
         for (place, item) in (0..shape.min).zip(places(shape).chain(std::iter::repeat(shape.rest))) {
-            // All other places are as the last one.
+            // Positions behind the listed ones are alike, so the last of them decides.
             let wanted = if place < listed { place + 1 } else { shape.min };
             if wanted > 1 && self.least_values(item, MOST_LEVELS)? < wanted {
                 return Ok(Some(format!(
@@ -72,7 +72,7 @@ impl Emitter<'_, '_> {
         Ok(None)
     }
 
-    /// Notes that sessions compare the items.
+    /// Notes in the grammar that sessions compare the items.
     pub(super) fn note_items(&mut self, shape: &ArrayShape) -> Checked<()> {
         let mut rule = self.distinct_items.unwrap_or_default();
         for item in places(shape) {
@@ -95,7 +95,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Can any such array, whatever it has, have one more item?
+    /// True if every such array, whatever it has, can have one more item.
     fn array_goes_on(&mut self, array: &ArrayShape) -> Checked<bool> {
         let plain = array.counts.is_empty() && array.unique.is_none() && array.repeated.is_none();
         if !plain || array.max.is_some() || self.levels.is_some() {
@@ -109,7 +109,7 @@ impl Emitter<'_, '_> {
         Ok(true)
     }
 
-    /// Can any such object, whatever it has, have members of endlessly many names more?
+    /// True if every such object, whatever it has, can have more members under infinitely many names.
     fn object_goes_on(&mut self, object: &ObjectShape) -> Checked<bool> {
         let closed = self.algebra.options.closed && object.is_closed();
         if closed || object.max.is_some() || !object.some.is_empty() || self.levels.is_some() {
@@ -117,20 +117,20 @@ impl Emitter<'_, '_> {
         }
         Ok(match object.every[..] {
             [] => true,
-            // All other names are free where these are few.
+            // Only few names are restricted; all others are free.
             [(_, value)] => self.has_values(value, MOST_LEVELS)?,
             _ => false,
         })
     }
 
-    /// Is there surely a value in the set? Looks at what must be there alone, and at a few levels of it.
+    /// Sufficient test for a value in the set. Looks at required parts only, and at a few levels of them.
     fn has_values(&mut self, id: FormulaId, levels: u32) -> Checked<bool> {
         let shape = self.algebra.expand(id)?;
         let scalars = shape.null || shape.booleans.contains(&true);
         if scalars || !shape.strings.is_empty() || !shape.numbers.is_empty() {
             return Ok(true);
         }
-        // The empty array.
+        // The empty array will do.
         let mut arrays = shape.arrays.iter().filter(|array| array.min == 0 && array.repeated.is_none());
         if arrays.any(|array| array.counts.iter().all(|count| count.min == 0)) {
             return Ok(true);
@@ -186,7 +186,7 @@ impl Emitter<'_, '_> {
         for place in 0..usize::try_from(array.min.max(1)).unwrap_or(usize::MAX) {
             let values = self.least_values(array.item(place), levels)?;
             if values == 0 {
-                // The empty array alone.
+                // Only the empty array is left.
                 return Ok(u64::from(array.min == 0));
             }
             most = most.max(values);
@@ -224,13 +224,13 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// What may stand at some place.
+/// The sets of the items at the positions of an array, that of all further ones last.
 fn places(shape: &ArrayShape) -> impl Iterator<Item = FormulaId> {
     shape.prefix.iter().copied().chain((shape.rest != Formulas::NEVER).then_some(shape.rest))
 }
 
-/// Can there be digits that only finitely many of these numbers begin with, but for 0 and behind a point? Not
-/// where numbers have no bound on the side to which digits lead.
+/// True if digits may be written that only finitely many of these numbers begin with, but for 0 and digits
+/// behind a point. Not so where numbers have no bound on the side to which digits lead.
 fn digits_may_run_out(numbers: &NumberSet) -> bool {
     if numbers.is_empty() || numbers.is_all() {
         return false;

@@ -1,4 +1,5 @@
-//! Sets of values -> grammar IR: one rule for each set that is met, found from the start on by a loop.
+//! Sets of values -> grammar IR. Each set that is met gets one rule; a worklist goes through them from the
+//! start.
 
 mod array;
 mod distinct;
@@ -33,50 +34,50 @@ pub use outline::Outline;
 pub(super) use outline::outline;
 pub(super) use plan::Way;
 
-/// Levels of nesting when each level is written differently and no bound is given.
+/// Levels of nesting if each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;
-/// Steps along references that say nothing themselves.
+/// Limit on the steps along schemas that are nothing but a reference.
 const MOST_ALIASES: usize = 64;
 
-/// Builds the grammar.
+/// The state of writing a grammar.
 pub(super) struct Emitter<'a, 'o> {
     algebra: &'a mut Algebra<'o>,
     builder: GrammarBuilder,
-    /// Punctuation that has been written, by level where that matters, and by whether it stands only after new
-    /// items.
+    /// The punctuation written so far, by mark, by level where that matters, and by whether it stands only
+    /// after new items.
     marks: HashMap<(Mark, u32, bool), ExprId>,
     spelling: Spelling,
-    /// The levels that values may have, if each level has rules of its own.
+    /// The number of levels that values may have, if each level has rules of its own.
     levels: Option<u32>,
     rules: HashMap<(FormulaId, u32), String>,
-    /// How often each name was wanted.
+    /// The number of times that each name was asked for.
     names: HashMap<String, u32>,
-    /// Rules without a body yet.
+    /// Rules that have no body yet.
     open: Vec<(FormulaId, u32, String)>,
-    /// Sets of strings and numbers that were met, by address, which `unwritten` and `kept` keep in use.
+    /// The sets of strings and numbers met so far, by address. `unwritten` and `kept` keep them alive.
     strings: HashMap<*const StringSet, ExprId>,
     numbers: HashMap<*const NumberSet, ExprId>,
-    /// Those of the sets of strings that are keys.
+    /// The sets of strings that are keys.
     key_sets: HashSet<*const StringSet>,
     unwritten: Vec<Unwritten>,
     kept: Vec<Rc<NumberSet>>,
     keys: HashMap<Rc<str>, ExprId>,
-    /// Is each key one terminal so far?
+    /// True as long as each key is one terminal.
     keys_are_terminals: bool,
     written: &'a mut WrittenKeys,
     literals: HashMap<&'static str, ExprId>,
-    /// The rule of either boolean, once there is one.
+    /// The rule of either boolean, once it is made.
     boolean: Option<ExprId>,
-    /// Must keys differ that the grammar does not list?
+    /// The rule that keys must differ, if the grammar cannot say so itself.
     distinct_keys: Option<DistinctKeys>,
-    /// Must the items of some arrays differ, of which the grammar does not say so?
+    /// The rule that the items of some arrays must differ, if the grammar cannot say so itself.
     distinct_items: Option<DistinctItems>,
-    /// Where what is being written comes from.
+    /// The origin of what is being written.
     span: Span,
     node: NodeId,
 }
 
-/// A set of strings whose rule has no body yet, and where it was met.
+/// A set of strings whose rule has no body yet, and the place where it was met.
 struct Unwritten {
     set: Rc<StringSet>,
     name: String,
@@ -84,7 +85,7 @@ struct Unwritten {
     node: NodeId,
 }
 
-/// The grammar of a set of values. `written` has keys that other schemas had.
+/// Writes the grammar of a set of values. `written` holds keys of schemas written before.
 pub(super) fn emit(
     algebra: &mut Algebra<'_>,
     root: FormulaId,
@@ -145,7 +146,7 @@ pub(super) fn emit(
     Ok(grammar)
 }
 
-/// A budget of the grammar was used up.
+/// The problem of an exceeded budget of the grammar.
 fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<Problem> {
     let mut problem =
         Problem::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
@@ -154,7 +155,7 @@ fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<Problem> {
 }
 
 impl Emitter<'_, '_> {
-    /// The start rule: the value, with the white space that may be around it.
+    /// Writes the start rule: the value, with the white space that may surround it.
     fn root(&mut self, id: FormulaId) -> Checked<()> {
         let value = self.value(id, 0)?;
         let body = match self.algebra.options.white_space {
@@ -167,7 +168,7 @@ impl Emitter<'_, '_> {
         self.define("root", body)
     }
 
-    /// A use of the rule of a set.
+    /// A reference to the rule of a set; the rule is scheduled on first use.
     fn value(&mut self, id: FormulaId, level: u32) -> Checked<ExprId> {
         let id = self.algebra.without_aliases(id)?;
         let level = if self.levels.is_some() { level } else { 0 };
@@ -183,14 +184,14 @@ impl Emitter<'_, '_> {
         self.rule_ref(&name)
     }
 
-    /// A name that no other rule has.
+    /// A rule name that is not in use yet.
     fn name(&mut self, wanted: &str) -> String {
         let count = self.names.entry(wanted.to_owned()).or_insert(0);
         *count += 1;
         if *count == 1 { wanted.to_owned() } else { format!("{wanted}~{count}") }
     }
 
-    /// The body of a rule.
+    /// Writes the body of a rule.
     fn rule(&mut self, id: FormulaId, level: u32, name: &str) -> Checked<()> {
         if let Formula::Schema { node, .. } | Formula::Value { node, .. } = *self.algebra.formulas.get(id) {
             self.node = node;
@@ -233,7 +234,7 @@ impl Emitter<'_, '_> {
             return Ok(known);
         }
         set.spell_ahead(self.spelling);
-        // A rule is one terminal or one nonterminal, however often it is used.
+        // A rule is one terminal or one nonterminal, no matter how often it is used.
         let name = self.name(if set.is_all() { "string" } else { "strings" });
         let expr = self.rule_ref(&name)?;
         self.strings.insert(Rc::as_ptr(set), expr);
@@ -241,8 +242,8 @@ impl Emitter<'_, '_> {
         Ok(expr)
     }
 
-    /// The rules of all sets of strings. They come last, so that other cores have spelled the large ones by
-    /// then.
+    /// Writes the rules of all sets of strings. They come last, so that other cores have spelled the large
+    /// ones by then.
     fn write_strings(&mut self) -> Checked<()> {
         for Unwritten { set, name, span, node } in std::mem::take(&mut self.unwritten) {
             (self.span, self.node) = (span, node);
@@ -304,7 +305,7 @@ impl Emitter<'_, '_> {
         expr.map_err(|limit| exceeded(self.node, limit))
     }
 
-    /// A rule of its own for an expression, and a use of it.
+    /// Makes a rule of an expression, and returns a reference to it.
     fn as_rule(&mut self, wanted: &str, body: ExprId) -> Checked<ExprId> {
         let name = self.name(wanted);
         self.define(&name, body)?;
@@ -320,7 +321,7 @@ impl Emitter<'_, '_> {
         Ok(expr)
     }
 
-    /// Either boolean; one rule, and so one terminal, for all places.
+    /// Either boolean, as one rule, and so as one terminal, for all uses.
     fn boolean(&mut self) -> Checked<ExprId> {
         if let Some(known) = self.boolean {
             return Ok(known);
@@ -350,7 +351,8 @@ impl Emitter<'_, '_> {
         self.builder.any_order(parts, self.span).map_err(|limit| exceeded(self.node, limit))
     }
 
-    /// `min` to `max` times; a `max` that no text reaches counts as none.
+    /// Repeats a part `min` to `max` times. A `max` too large for the IR counts as none, as no text reaches
+    /// it.
     fn repeat(&mut self, part: ExprId, min: u64, max: Option<u64>) -> Checked<ExprId> {
         let too_many = || self.algebra.too_large(&format!("at least {min} items or members are too many"));
         let min = u32::try_from(min).map_err(|_| too_many())?;
@@ -371,7 +373,7 @@ impl Emitter<'_, '_> {
 }
 
 impl Algebra<'_> {
-    /// The schema that a schema of nothing but a reference stands for.
+    /// Follows schemas that are nothing but a reference.
     fn without_aliases(&mut self, id: FormulaId) -> Checked<FormulaId> {
         let mut here = id;
         for _ in 0..MOST_ALIASES {
@@ -385,7 +387,7 @@ impl Algebra<'_> {
         Ok(here)
     }
 
-    /// What to call the rule of a set: the pointer of its first schema.
+    /// The name for the rule of a set: the pointer of its first schema.
     fn label(&self, id: FormulaId) -> String {
         match self.formulas.get(id) {
             Formula::Any => "any".to_owned(),

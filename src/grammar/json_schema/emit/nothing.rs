@@ -1,4 +1,4 @@
-//! Why a schema allows no value.
+//! Explanations of schemas that allow no value.
 
 use std::rc::Rc;
 
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::grammar::error::quoted;
 
-/// Schemas that are named in a message.
+/// Limit on the schemas named in a message.
 const MOST_NAMED: usize = 8;
 
 impl Algebra<'_> {
-    /// That no value is valid, and which schemas contradict each other.
+    /// The problem that no value is valid, naming the schemas that contradict each other.
     ///
-    /// Goes down from the start along members and items that must be there and cannot.
+    /// Descends from the start along required members and items that have no value.
     pub(in super::super) fn nothing_allowed(&mut self, root: FormulaId) -> Box<Problem> {
         if let Some(problem) = self.impossible_member(root) {
             return problem;
@@ -55,9 +55,9 @@ impl Algebra<'_> {
         problem
     }
 
-    /// That a member must be there and cannot, if that is found.
+    /// The problem of a required member without a value, if one is found.
     ///
-    /// A search through members and items that must be there, where the schema leaves no choice.
+    /// Searches required members and items, where the schema leaves no choice.
     fn impossible_member(&mut self, root: FormulaId) -> Option<Box<Problem>> {
         let (mut open, mut seen) = (vec![root], HashSet::new());
         while let Some(id) = open.pop() {
@@ -91,15 +91,15 @@ impl Algebra<'_> {
         None
     }
 
-    /// The first name that must be there and cannot.
+    /// The first required name whose member has no value.
     fn impossible_name(&mut self, object: &ObjectShape) -> Option<Rc<str>> {
         let values = self.required_values(object);
         let first = values.iter().position(|&value| value == Formulas::NEVER)?;
         object.required.get(first).cloned()
     }
 
-    /// That a member of a set's objects must be there and cannot, with the keywords that say so. Without a
-    /// name, the first that is so by the keywords alone, if there is one.
+    /// The problem that a member of a set's objects is required and cannot exist, with the keywords that say
+    /// so. Without `name`, it is the first member of which the keywords alone say that.
     fn missing_member(&self, objects: FormulaId, name: Option<&str>) -> Option<Box<Problem>> {
         let nodes = self.schemas_in_all(objects);
         let documents = &self.resolver.documents;
@@ -116,7 +116,7 @@ impl Algebra<'_> {
                 let at = named.next().map(|(node, _)| node);
                 (at, name, self.forbidden(&nodes, name))
             }
-            // Values of other types need no member.
+            // Values of other types need no members.
             None if nodes.iter().any(|&node| self.is_about_others(node)) => return None,
             None => {
                 let found = named.find_map(|(node, one)| Some((node, one, self.forbidden(&nodes, one)?)));
@@ -140,7 +140,7 @@ impl Algebra<'_> {
         Some(problem.with_hint(format!("list {shown} under `properties`, or do not require it")))
     }
 
-    /// Does a schema ask for something beside objects, or for single values?
+    /// True if a schema asks for something besides objects, or for single values.
     fn is_about_others(&self, node: NodeId) -> bool {
         let documents = &self.resolver.documents;
         let asks = |keyword: &str| documents.member(node, keyword).is_some();
@@ -153,7 +153,8 @@ impl Algebra<'_> {
         !names_objects || asks("enum") || asks("const")
     }
 
-    /// Where schemas, all of which hold, forbid a member: its own schema, or a keyword that has no such key.
+    /// The place where schemas, all of which hold, forbid a member: its own schema, or a keyword that
+    /// excludes its key.
     fn forbidden(&self, nodes: &[NodeId], name: &str) -> Option<(NodeId, Option<&'static str>)> {
         let documents = &self.resolver.documents;
         let is_false = |node: NodeId| matches!(documents.value(node), Value::Bool(false));
@@ -170,7 +171,7 @@ impl Algebra<'_> {
         ["additionalProperties", "unevaluatedProperties"].into_iter().find_map(found)
     }
 
-    /// The schemas that all values of a formula are valid against, in order.
+    /// The schemas that hold for all values of a formula, in order.
     fn schemas_in_all(&self, id: FormulaId) -> Vec<NodeId> {
         let (mut nodes, mut open) = (Vec::new(), vec![id]);
         while let Some(id) = open.pop() {
@@ -188,7 +189,7 @@ impl Algebra<'_> {
         nodes
     }
 
-    /// The schemas that a formula is made of, in order.
+    /// The schemas in a formula, in order.
     fn schemas_of(&mut self, id: FormulaId, nodes: &mut Vec<NodeId>) {
         let mut open = vec![id];
         while let Some(id) = open.pop() {

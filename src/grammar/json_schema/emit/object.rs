@@ -1,4 +1,4 @@
-//! Objects: members in order, then those under other keys.
+//! Objects: members in order, then members under other keys.
 
 use std::rc::Rc;
 
@@ -21,17 +21,17 @@ use crate::{
     ids::ExprId,
 };
 
-/// An object being written.
+/// An object that is being written.
 struct Members {
     plan: Plan,
-    /// The expressions of each member's ways, once they are wanted.
+    /// The expressions of each named member's alternatives, made on first use.
     named: Vec<Option<Vec<(ExprId, u64)>>>,
-    /// Those of all other members.
+    /// The expressions of all other members.
     others: Option<Vec<(ExprId, u64)>>,
     level: u32,
 }
 
-/// A member in any order: one of those of a key, and which of the wanted ones it is.
+/// A member in any order: an alternative of a key, and the bits of the wanted members that it is.
 fn part(expr: ExprId, name: Option<u32>, found: u64) -> AnyOrderPart {
     AnyOrderPart { expr, name, marks: u8::try_from(found).unwrap_or(u8::MAX) }
 }
@@ -44,7 +44,7 @@ impl Emitter<'_, '_> {
         }
         let plan = self.algebra.plan(shape)?;
         if plan.max.is_some_and(|max| max < plan.min) {
-            // Fewer keys than members that must be there.
+            // There are fewer keys than required members.
             return self.alternatives(Vec::new());
         }
         let others = plan.regions.len() + plan.listed.len();
@@ -57,7 +57,7 @@ impl Emitter<'_, '_> {
         if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
     }
 
-    /// The objects with their members in any order.
+    /// Writes objects with their members in any order.
     fn any_order(&mut self, members: &mut Members, frame: Frame) -> Checked<ExprId> {
         let mut parts = Vec::new();
         for index in 0..members.named.len() {
@@ -77,7 +77,7 @@ impl Emitter<'_, '_> {
             let separator = self.mark(Mark::Comma, frame.level)?;
             let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
             (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
-            // There are at most as many wanted members as bits.
+            // The wanted members fit the marks: there are at most as many as bits.
             all.marks = u8::try_from(wanted).unwrap_or(u8::MAX);
             let all = self.list_of(all)?;
             let open = self.mark(frame.open, frame.level)?;
@@ -87,7 +87,7 @@ impl Emitter<'_, '_> {
         self.alternatives(ways)
     }
 
-    /// Notes that no key may come twice, where the grammar does not say so.
+    /// Notes that no key may come twice, if the grammar does not say so itself.
     fn note_keys(&mut self, plan: &Plan) {
         if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
             let rule =
@@ -96,7 +96,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Key, colon and value.
+    /// Writes a member: key, colon and value.
     fn member(&mut self, key: ExprId, way: Way, level: u32) -> Checked<(ExprId, u64)> {
         let colon = self.mark(Mark::Colon, level)?;
         let value = self.value(way.value, level + 1)?;
@@ -168,6 +168,7 @@ impl Automaton for Members {
         if self.plan.max.is_some_and(|max| state.count >= max) {
             return Ok(steps);
         }
+        // Keys with a place of their own come first, in order: `used` counts those that are passed.
         let count = self.plan.members.len();
         let at = usize::try_from(state.used).unwrap_or(count);
         if at < count {
@@ -179,6 +180,7 @@ impl Automaton for Members {
             steps.skip = (!required).then_some(passed);
             return Ok(steps);
         }
+        // All wanted keys are found: the rest is a list in any order, in which each listed key comes once.
         let mut others = self.others(emitter)?;
         if !self.plan.listed.is_empty() && state.found == self.plan.wanted {
             let mut parts: Vec<_> = others.into_iter().map(|(expr, found)| part(expr, None, found)).collect();
@@ -196,6 +198,7 @@ impl Automaton for Members {
         if others.is_empty() {
             return Ok(steps);
         }
+        // All wanted keys are found: the rest is a plain repetition.
         if state.found == self.plan.wanted {
             let plain: Vec<ExprId> = others.iter().map(|&(part, _)| part).collect();
             let part = emitter.alternatives(plain)?;
@@ -203,6 +206,7 @@ impl Automaton for Members {
             steps.tail = Some((part, min, self.plan.max.map(|max| max - state.count)));
             return Ok(steps);
         }
+        // A wanted key is missing: the next state remembers what each part brings.
         for (part, found) in others {
             steps.parts.push((part, self.counted(state, found)));
         }

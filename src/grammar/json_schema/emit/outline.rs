@@ -1,4 +1,4 @@
-//! The sets of values of a schema in words, for people: what of it became which shape.
+//! A description of the sets of values of a schema in words, for people.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,7 +9,7 @@ use super::super::{
     numbers::Integers,
 };
 
-/// Values of an enumeration, members, and shapes of one kind that are named.
+/// Limits on the values of an enumeration, the members, and the shapes of one kind that are named.
 const MOST_VALUES: usize = 6;
 const MOST_MEMBERS: usize = 12;
 const MOST_SHAPES: usize = 4;
@@ -18,13 +18,13 @@ const MOST_SHAPES: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outline {
-    /// The JSON pointer of its first schema, as a URI fragment.
+    /// The JSON pointer of the first schema of the set, as a URI fragment.
     pub pointer: String,
-    /// What it has of each type, in words; other sets are named by their pointers. At most a few lines.
+    /// The values of each type, in words; other sets are named by their pointers. At most a few lines.
     pub shapes: Vec<String>,
 }
 
-/// Up to `most` sets of values, from `root` on, the outer ones first, and whether these are all.
+/// Describes up to `most` sets of values from `root` on, outer ones first; true if these are all.
 pub(in super::super) fn outline(
     algebra: &mut Algebra<'_>,
     root: FormulaId,
@@ -147,7 +147,7 @@ impl Algebra<'_> {
     }
 }
 
-/// How many there are, where that is restricted.
+/// The bounds on a number of things, in words; empty if there are none.
 fn counted(min: u64, max: Option<u64>, what: &str) -> String {
     match (min, max) {
         (0, None) => String::new(),

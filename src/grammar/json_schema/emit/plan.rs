@@ -1,4 +1,4 @@
-//! An object shape as members: which keys there are by name, which by language, and what each may hold.
+//! An object shape as members: keys given by name, keys given by language, and the values of each.
 
 use std::rc::Rc;
 
@@ -10,13 +10,13 @@ use super::super::{
 };
 use crate::limits::KEY_BYTES;
 
-/// Languages of keys that one object tells apart.
+/// Limit on the languages of keys that one object tells apart.
 const MOST_REGIONS: usize = 256;
-/// Keys of a language that are written one by one.
+/// Limit on the keys of a language that are written one by one.
 const MOST_LISTED: usize = 64;
-/// Most keys that a session can keep of open objects: each takes two bytes at least.
+/// Limit on the keys of open objects that a session can store: each takes at least two bytes.
 const MOST_KEYS: usize = KEY_BYTES / 2;
-/// Members that must be there under one of several keys, at a time.
+/// Limit on the wanted members of one object, which must be there under one of several keys.
 pub(super) const MOST_SOME: usize = 8;
 
 /// A member under one key.
@@ -34,29 +34,29 @@ pub(in super::super) struct Region {
     pub(in super::super) ways: Vec<Way>,
 }
 
-/// What a member may hold, and which of the wanted members it then is.
+/// An alternative for the value of a member, and the bits of the wanted members that it then is.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Way {
     pub(in super::super) value: FormulaId,
     pub(in super::super) found: u64,
 }
 
-/// An object, ready to be written.
+/// An object that is ready to be written.
 #[derive(Debug)]
 pub(in super::super) struct Plan {
     pub(in super::super) members: Vec<Member>,
     pub(in super::super) regions: Vec<Region>,
-    /// Members under keys of a short list that the schema gives as a language: they stand where those of
-    /// regions do, and come once.
+    /// Members whose keys the schema gives as a language with few strings. They are written where those of
+    /// regions are, and each comes at most once.
     pub(in super::super) listed: Vec<Member>,
-    /// Bits of all wanted members.
+    /// The bits of all wanted members.
     pub(in super::super) wanted: u64,
     pub(in super::super) min: u64,
     pub(in super::super) max: Option<u64>,
 }
 
 impl Algebra<'_> {
-    /// Takes an object shape apart.
+    /// Turns an object shape into a plan.
     pub(in super::super) fn plan(&mut self, shape: &ObjectShape) -> Checked<Plan> {
         if shape.some.len() > MOST_SOME {
             return Err(
@@ -82,7 +82,7 @@ impl Algebra<'_> {
                 members.push(Member { required: required.contains(&key), key, ways });
             }
         }
-        // A member that cannot be is left out; if it must be, it stays, and with it the object cannot be.
+        // A member without a value is left out; a required one stays, and makes the object empty.
         members
             .retain(|member| member.required || member.ways.iter().any(|way| way.value != Formulas::NEVER));
         let regions = self.regions(shape, known)?;
@@ -90,10 +90,10 @@ impl Algebra<'_> {
         let (regions, listed, others) = self.split(regions);
         let most = others.map(|others| (members.len() + listed.len() + others) as u64);
         let max = if regions.is_empty() {
-            // Each member comes at most once, so a bound that all of them keep to is no bound.
+            // Each member comes at most once, so a bound that they cannot exceed is none.
             shape.max.filter(|&max| most.is_none_or(|most| max < most))
         } else {
-            // A comma leads nowhere where all keys have come.
+            // When all keys have come there is no comma that leads on.
             shape.max.into_iter().chain(most).min()
         };
         Ok(Plan {
@@ -106,9 +106,9 @@ impl Algebra<'_> {
         })
     }
 
-    /// Splits off the regions with few keys, as members of their own. Returns the other regions, those
-    /// members, and how many keys the other regions have; `None` if keys may come twice, or there are more
-    /// than [`MOST_KEYS`].
+    /// Splits off regions with few keys as members of their own. Returns the other regions, these members,
+    /// and the number of keys of the other regions; `None` if keys may repeat, or if there are more than
+    /// [`MOST_KEYS`].
     fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>, Option<usize>) {
         let (mut many, mut listed, mut others) = (Vec::new(), Vec::new(), Some(0));
         for region in regions {
@@ -128,7 +128,8 @@ impl Algebra<'_> {
         (many, listed, others)
     }
 
-    /// What a member may hold so that it is some of the wanted ones whose keys it has.
+    /// The alternatives of a member's value: for each subset of the wanted members that its key may be, the
+    /// value with which it is them.
     fn ways(
         &mut self,
         shape: &ObjectShape,
@@ -150,7 +151,8 @@ impl Algebra<'_> {
         ways
     }
 
-    /// All keys but some, made once for each list of them: alternatives of one schema mostly have the same.
+    /// The language of all keys but some. Cached, since the alternatives of one schema mostly exclude the
+    /// same.
     fn all_keys_but(&mut self, sorted: Vec<Rc<str>>) -> Checked<Rc<StringSet>> {
         if let Some(known) = self.other_keys.get(&sorted) {
             return Ok(known.clone());
@@ -160,7 +162,7 @@ impl Algebra<'_> {
         Ok(others)
     }
 
-    /// The keys without a name of their own, split by the languages that the shape speaks of.
+    /// Partitions the keys without a name of their own by the languages that the shape mentions.
     fn regions(&mut self, shape: &ObjectShape, named: hashbrown::HashSet<Rc<str>>) -> Checked<Vec<Region>> {
         let mut languages: Vec<(KeysId, Rc<StringSet>)> = Vec::new();
         let mut add = |algebra: &Self, keys: KeysId| {
@@ -213,7 +215,7 @@ impl Algebra<'_> {
             let parts: Vec<FormulaId> =
                 shape.every.iter().filter(|&&(set, _)| has(self, set)).map(|&(_, value)| value).collect();
             let value = self.formulas.and(parts);
-            // What is closed has no members but those that the schema speaks of.
+            // A closed object has only the members that the schema mentions.
             let unspoken = value == Formulas::ANY && inside.is_empty();
             if value == Formulas::NEVER || self.options.closed && unspoken && shape.is_closed() {
                 continue;

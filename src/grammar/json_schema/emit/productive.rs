@@ -1,17 +1,17 @@
-//! Does a grammar have any text? The least fixpoint of "all parts of one alternative have a text".
+//! Productive grammars: the least fixpoint of "an alternative has a text if all of its parts have one".
 
 use crate::{
     grammar::{AnyOrder, Expr, Grammar, any_order::Choice},
     ids::ExprId,
 };
 
-/// Does a list in any order have a text, if these of its expressions have?
+/// True if a list in any order has a text, given which expressions have one.
 fn may_come(of: &AnyOrder, has: impl Fn(&ExprId) -> bool) -> bool {
     Choice::new(of, |part| has(&of.parts[part].expr), has(&of.separator)).has_list()
 }
 
-/// Does the start rule have a text? A list of expressions whose parts changed is worked off, so the time is
-/// linear in the grammar but for long sequences, which are looked at once for each part.
+/// True if the start rule has a text. A worklist of expressions whose parts have changed; linear in the
+/// grammar but for long sequences, which are looked at once for each part.
 pub(super) fn has_text(grammar: &Grammar) -> bool {
     let mut exprs = vec![false; grammar.exprs().len()];
     let mut rules = vec![false; grammar.rules().len()];
@@ -34,7 +34,7 @@ pub(super) fn has_text(grammar: &Grammar) -> bool {
     for rule in grammar.rules() {
         bodies[grammar.rule_body(rule).index()].push(rule.index());
     }
-    // Lists in any order wait until all else is known, since each look at one is a search.
+    // Lists in any order wait until all else is known, since each test of one is a search.
     let (mut lists, mut waits) = (Vec::new(), vec![false; exprs.len()]);
     let is_list = |id: ExprId| matches!(grammar.expr(id), Expr::AnyOrder(_));
     loop {

@@ -1,7 +1,7 @@
 //! White space between the parts of a value, and the punctuation that it is written with.
 //!
-//! A mark and the white space around it are one terminal, the same in every schema: so what the vocabulary's
-//! tokens do to it is worked out once, and a token such as `", "` takes two terminals.
+//! A mark and the white space around it are one terminal, the same in every schema. So its subterminals are
+//! computed once for a vocabulary, and a token such as `", "` takes two terminals only.
 
 use super::{Emitter, states::Frame};
 use crate::{
@@ -19,15 +19,15 @@ use crate::{
     limits::AUTOMATON_STATES,
 };
 
-/// Line breaks in one run of white space.
+/// Limit on the line breaks in one run of white space.
 const MOST_BREAKS: usize = 2;
-/// Blanks and tabs in one run of white space.
+/// Limit on the blanks and tabs in one run of white space.
 const MOST_BLANKS: usize = 80;
 
-/// Punctuation with the white space that goes with it.
+/// A punctuation mark, with its white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
-    /// What may stand before and after the whole value.
+    /// The white space before and after the whole value.
     Around,
     OpenObject,
     CloseObject,
@@ -39,7 +39,7 @@ pub(super) enum Mark {
     Colon,
 }
 
-/// A mark where runs are free: with or without an end.
+/// The name of a mark's automaton with free runs of white space, bounded or not.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Free(Mark, WhiteSpace);
 recipe!(Free, |_| 0, |_| true);
@@ -68,7 +68,7 @@ impl Mark {
         }
     }
 
-    /// What to call its rule.
+    /// The name of the mark's rule.
     fn name(self) -> &'static str {
         match self {
             Self::Around => "space",
@@ -83,7 +83,7 @@ impl Mark {
         }
     }
 
-    /// The text where white space depends on the level alone.
+    /// The text of the mark, where white space depends on the level alone.
     fn text(self, kind: WhiteSpace, level: u32) -> String {
         let signs = self.pieces().iter().filter_map(|piece| match piece {
             Piece::Byte(byte) => Some(char::from(*byte)),
@@ -100,7 +100,7 @@ impl Mark {
         }
     }
 
-    /// Its texts where runs are free.
+    /// The automaton of the mark, where runs of white space are free.
     fn automaton(self, kind: WhiteSpace, automata: &AutomataCache) -> Option<Automaton> {
         let make = || {
             let mut states = Vec::new();
@@ -121,12 +121,12 @@ impl Mark {
 }
 
 impl Emitter<'_, '_> {
-    /// A mark of a list at a level.
+    /// The expression of a mark at a level.
     pub(super) fn mark(&mut self, mark: Mark, level: u32) -> Checked<ExprId> {
         self.made_mark(mark, level, false)
     }
 
-    /// A mark behind the parts of a list.
+    /// The expression of a mark behind a part of a list.
     pub(super) fn mark_of(&mut self, mark: Mark, frame: Frame) -> Checked<ExprId> {
         self.made_mark(mark, frame.level, frame.distinct)
     }
@@ -154,7 +154,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The automaton of a text.
+/// The automaton of one text.
 fn literal(text: &str) -> Option<Automaton> {
     let mut states = Vec::new();
     let start = vec![push(&mut states)];
@@ -163,7 +163,7 @@ fn literal(text: &str) -> Option<Automaton> {
     Automaton::minimal(states).ok()
 }
 
-/// A new state.
+/// Adds a state.
 fn push(states: &mut Vec<State>) -> usize {
     states.push(State::default());
     states.len() - 1
@@ -173,14 +173,14 @@ fn edge(states: &mut [State], from: usize, byte: u8, to: usize) {
     states[from].edges.push(Edge { first: byte, last: byte, to: u32::try_from(to).unwrap_or(u32::MAX) });
 }
 
-/// A sign after any of these states.
+/// Adds a byte after any of these states.
 fn sign(states: &mut Vec<State>, from: &[usize], byte: u8) -> Vec<usize> {
     let after = push(states);
     from.iter().for_each(|&from| edge(states, from, byte, after));
     vec![after]
 }
 
-/// White space without end, after one of these states.
+/// Adds white space without a bound after any of these states.
 fn endless_run(states: &mut [State], from: &[usize]) -> Vec<usize> {
     for &state in from {
         b" \t\n\r".iter().for_each(|&byte| edge(states, state, byte, state));
@@ -188,7 +188,7 @@ fn endless_run(states: &mut [State], from: &[usize]) -> Vec<usize> {
     from.to_vec()
 }
 
-/// Line breaks, then blanks and tabs, after one state, which is where it may end as well.
+/// Adds line breaks, then blanks and tabs, all of them optional, after one state.
 fn bounded_run(states: &mut Vec<State>, from: &[usize]) -> Vec<usize> {
     let mut breaks = from.to_vec();
     for broken in 0..MOST_BREAKS {

@@ -1,8 +1,14 @@
-//! Rules of a list with commas whose parts depend on what came before: members of objects, items of arrays.
+//! Rules for lists with commas whose parts depend on those before: members of objects, items of arrays.
 //!
-//! The list is a finite automaton that the caller describes state by state; a state becomes two right-linear
-//! rules, what comes after a part (`next`) and what a part may be (`step`). Parts that lead back to the same
-//! state are written as repetition, so that long lists do not pile up in the parser.
+//! The caller describes the list as a finite automaton, state by state. Each state becomes two right-linear
+//! rules: `step`, its possible parts, and `next`, what follows a part that led to it. Parts that lead back to
+//! the same state are written as repetition, so that long lists do not pile up in the parser. A list of `a`s
+//! and then at most one `b` is
+//!
+//! ```text
+//! list   = "[]" | "[" step0          step0 = a next0 | b next1
+//! next0  = ("," a)* ( "]" | "," b next1 )            next1 = "]"
+//! ```
 
 use hashbrown::HashMap;
 
@@ -15,44 +21,45 @@ use crate::{
     ids::ExprId,
 };
 
-/// States of one object or array.
+/// Limit on the states of one object or array.
 const MOST_STATES: usize = 20_000;
 
-/// A place in a list, as numbers that the caller gives a meaning.
+/// A state of a list, as numbers that the caller gives a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct State {
-    /// The members passed: how many of them, or which.
+    /// The members passed: their number, or a bit for each.
     pub(super) used: u64,
-    /// Parts so far, as far as they count.
+    /// The number of parts so far, as far as it matters.
     pub(super) count: u64,
-    /// What has been found, or how often.
+    /// The wanted things found: a bit or a count for each.
     pub(super) found: u64,
 }
 
-/// What may come in a state.
+/// The possible continuations in a state.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// May the list end?
+    /// True if the list may end.
     pub(super) end: bool,
-    /// A part, and the state after it.
+    /// The possible parts, each with the state after it.
     pub(super) parts: Vec<(ExprId, State)>,
-    /// A state whose parts may come as well, as if it had been reached already.
+    /// A state whose parts are possible too, as if it had been reached already.
     pub(super) skip: Option<State>,
-    /// The rest of the list, in place of everything above: copies of one part, with their least and most.
+    /// The rest of the list, instead of all of the above: copies of one part, with their least and greatest
+    /// number.
     pub(super) tail: Option<(ExprId, u64, Option<u64>)>,
-    /// The rest of the list in place of everything above: parts in any order, with their least and most. There
-    /// may also be none of them.
+    /// The rest of the list, instead of all of the above: parts in any order, with their least and greatest
+    /// number. It may also be empty.
     pub(super) list: Option<(Vec<AnyOrderPart>, u64, Option<u64>)>,
 }
 
-/// Opening and closing of a list at a level.
+/// The brackets of a list at a level.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) open: Mark,
     pub(super) close: Mark,
     pub(super) empty: Mark,
     pub(super) level: u32,
-    /// Do the marks behind items stand only after new ones?
+    /// True if the marks behind items stand only after new ones.
     pub(super) distinct: bool,
 }
 
@@ -68,20 +75,20 @@ impl Frame {
     }
 }
 
-/// Says what may come in a state.
+/// A list as an automaton: gives the continuations of a state.
 pub(super) trait Automaton {
     fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
-    /// After a part.
+    /// The continuations after a part that led to the state.
     Next,
-    /// A part.
+    /// The parts that are possible in the state.
     Step,
 }
 
-/// Rules that were mentioned, and those still without a body.
+/// The rules mentioned so far, and those that still need a body.
 struct Rules {
     base: String,
     names: HashMap<(Kind, State), String>,
@@ -89,7 +96,7 @@ struct Rules {
 }
 
 impl Emitter<'_, '_> {
-    /// The list that an automaton describes from its start state on, with its brackets.
+    /// Writes the list that an automaton describes from its start state on, with its brackets.
     pub(super) fn list(
         &mut self,
         automaton: &mut dyn Automaton,
@@ -109,6 +116,7 @@ impl Emitter<'_, '_> {
             let filled = self.alternatives(parts)?;
             ways.push(self.sequence(vec![open, filled])?);
         }
+        // A worklist: each body may mention states that have no body yet.
         while let Some((kind, state)) = rules.open.pop() {
             if rules.names.len() > MOST_STATES {
                 return Err(self
@@ -129,7 +137,7 @@ impl Emitter<'_, '_> {
         self.alternatives(ways)
     }
 
-    /// Ways to begin with a part in a state; each goes on to the end of the list.
+    /// The alternatives that begin with a part in a state; each reaches to the end of the list.
     fn parts(
         &mut self,
         rules: &mut Rules,
@@ -158,7 +166,7 @@ impl Emitter<'_, '_> {
         Ok(ways)
     }
 
-    /// What comes after a part.
+    /// The body of a `next` rule: what follows a part that led to `state`.
     fn next_body(&mut self, rules: &mut Rules, state: State, steps: &Steps, frame: Frame) -> Checked<ExprId> {
         if let Some((part, min, max)) = steps.tail {
             return self.tail(part, min, max, frame);
@@ -186,7 +194,7 @@ impl Emitter<'_, '_> {
         self.sequence(vec![again, rest])
     }
 
-    /// Parts in any order, and the end.
+    /// Parts in any order, and the end of the list.
     fn rest_in_any_order(
         &mut self,
         (parts, min, max): &(Vec<AnyOrderPart>, u64, Option<u64>),
@@ -203,7 +211,7 @@ impl Emitter<'_, '_> {
         Ok(vec![self.sequence(parts)?])
     }
 
-    /// So many parts, each with a comma before it, and the end.
+    /// The tail of a list: `min` to `max` copies of a part, each behind a comma, and the closing bracket.
     fn tail(&mut self, part: ExprId, min: u64, max: Option<u64>, frame: Frame) -> Checked<ExprId> {
         let comma = self.mark_of(Mark::Comma, frame)?;
         let one = self.sequence(vec![comma, part])?;

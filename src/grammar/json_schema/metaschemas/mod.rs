@@ -1,14 +1,14 @@
-//! The schemas of schemas, which references may lead to though no document is fetched.
+//! The drafts' metaschemas, which references may lead to although no document is ever fetched.
 
 use super::address::split_fragment;
 
-/// The text of a draft's schemas, an array of documents, and how their addresses begin.
+/// The metaschemas of a draft: an array of documents, and the beginning of their addresses.
 struct Published {
     begins: &'static str,
     text: &'static str,
 }
 
-/// As json-schema.org publishes them, without their comments.
+/// The metaschemas that json-schema.org publishes, without their comments.
 const PUBLISHED: [Published; 5] = [
     Published { begins: "draft-04/", text: include_str!("draft-04.json") },
     Published { begins: "draft-06/", text: include_str!("draft-06.json") },
@@ -17,25 +17,25 @@ const PUBLISHED: [Published; 5] = [
     Published { begins: "draft/2020-12/", text: include_str!("2020-12.json") },
 ];
 
-/// The part of an address behind the host, if that is json-schema.org.
+/// The part of an address behind the host, if the host is json-schema.org.
 fn path(address: &str) -> Option<&str> {
     let plain = split_fragment(address).0;
     let rest = plain.strip_prefix("https://").or_else(|| plain.strip_prefix("http://"))?;
     rest.strip_prefix("json-schema.org/")
 }
 
-/// Which of the drafts' documents an address may be in.
+/// The position of the draft whose metaschemas may have this address.
 pub(super) fn draft_of(address: &str) -> Option<usize> {
     let path = path(address)?;
     PUBLISHED.iter().position(|published| path.starts_with(published.begins))
 }
 
-/// The text of a draft's documents: an array of them.
+/// The text of a draft's metaschemas: an array of documents.
 pub(super) fn text(draft: usize) -> &'static str {
     PUBLISHED[draft].text
 }
 
-/// The address that is the same but for whether the host is asked in secret.
+/// Swaps `https` and `http` in an address.
 pub(super) fn other_scheme(address: &str) -> Option<String> {
     let plain = split_fragment(address).0;
     plain

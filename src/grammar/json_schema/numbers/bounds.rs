@@ -1,9 +1,9 @@
-//! Comparing the text of a number with a bound, digit by digit.
+//! Automata that compare the text of a number with a bound, digit by digit.
 //!
 //! A text is unsigned here, and in normal form if it has an exponent: one digit other than 0 before the
-//! point, or no digit but 0 at all. So `d.dd` is compared with the bound's digits, the exponent with the
-//! bound's decade, and all of that by a finite automaton. Whether an exponent follows is not known before it
-//! does: both readings go on.
+//! point, or no digit other than 0 at all. So the digits `d.dd` are compared with the bound's digits, and the
+//! exponent with the bound's decade. Whether an exponent follows shows only when it comes, so both readings
+//! are followed.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::grammar::json_schema::{
     leaf::LeafError,
 };
 
-/// Which results of a comparison are wanted.
+/// The results of a comparison that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) less: bool,
@@ -31,7 +31,7 @@ impl Wanted {
     }
 }
 
-/// Characters of numbers, by what they do.
+/// The characters of numbers, by their roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Digit(u8),
@@ -41,7 +41,7 @@ pub(super) enum Mark {
     Minus,
 }
 
-/// The characters of numbers: a partition, and what each class is, if it is of numbers.
+/// A partition of the characters, and the role of each class; `None` for characters that numbers have not.
 pub(super) fn marks() -> (Alphabet, Vec<Option<Mark>>) {
     let mut marks: Vec<(CharClass, Mark)> =
         (b'0'..=b'9').map(|digit| (CharClass::one(char::from(digit)), Mark::Digit(digit - b'0'))).collect();
@@ -57,10 +57,10 @@ pub(super) fn marks() -> (Alphabet, Vec<Option<Mark>>) {
     (alphabet, classes)
 }
 
-/// The unsigned texts whose value compares with a positive `bound` as wanted.
+/// The unsigned texts of numbers that compare with a positive `bound` as wanted.
 ///
 /// # Errors
-/// If the bound has thousands of digits, or an exponent as large.
+/// If the bound has thousands of digits, or an exponent in the thousands.
 pub(super) fn compared(bound: &Decimal, wanted: Wanted) -> Result<CharDfa, LeafError> {
     let (alphabet, classes) = marks();
     let digits = bound.digits();
@@ -73,35 +73,36 @@ pub(super) fn compared(bound: &Decimal, wanted: Wanted) -> Result<CharDfa, LeafE
     })
 }
 
-/// A bound: `0.digits` times ten to the `point`.
+/// A bound: `0.digits` times ten to the power of `point`.
 struct Comparison {
     digits: Vec<u8>,
     point: i64,
 }
 
-/// Where in a text one is, and how it compares so far.
+/// A state: the place in a text, and the result of the comparison so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum At {
     Start,
-    /// In the whole part: digits, up to one more than the bound has; how they compare with the bound's first.
+    /// The whole part is being read: the number of digits, up to one more than the bound has, and their
+    /// comparison with its first ones.
     Whole {
         count: i64,
         order: Ordering,
     },
-    /// After the point (`after` digits), with the comparison of the number as it stands and, if it may have
-    /// an exponent, of its digits.
+    /// The fraction is being read, with `after` digits: the comparison of the number as it stands, and that
+    /// of its digits, if it may have an exponent.
     Fraction {
         after: i64,
         plain: Ordering,
         digits: Option<Mantissa>,
     },
-    /// After `e`; then after its sign.
+    /// An `e` has been read, then perhaps a sign.
     Exponent {
         digits: Mantissa,
         sign: Option<bool>,
     },
-    /// In the exponent: whether negative, digits without leading zeros, how they compare with the bound's
-    /// decade.
+    /// The exponent is being read: its sign, its digits without leading zeros, and their comparison with the
+    /// bound's decade.
     Power {
         digits: Mantissa,
         negative: bool,
@@ -110,17 +111,17 @@ enum At {
     },
 }
 
-/// The digits before an exponent.
+/// The comparison of the digits before an exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Mantissa {
     /// All are 0.
     Zero,
-    /// How they compare with the bound's.
+    /// The result of comparing them with the bound's digits.
     Compares(Ordering),
 }
 
 impl Comparison {
-    /// The bound's digit at a place of its mantissa; 0 outside.
+    /// The bound's digit at a place of its mantissa; 0 outside of it.
     fn digit(&self, place: i64) -> u8 {
         usize::try_from(place).ok().and_then(|place| self.digits.get(place)).copied().unwrap_or(0)
     }
@@ -129,34 +130,38 @@ impl Comparison {
         order.then_with(|| digit.cmp(&self.digit(place)))
     }
 
-    /// How a whole part of `count` digits (0 for `0`) compares; `Equal` if what follows decides.
+    /// The result for a whole part of `count` digits (0 for `0`); `Equal` if what follows decides.
     fn whole(&self, count: i64, order: Ordering) -> Ordering {
         count.cmp(&self.point.max(0)).then(order)
     }
 
-    /// After as many digits of a fraction nothing but a digit that is not 0 can change the comparison.
+    /// The number of digits of a fraction behind which only a digit other than 0 can change the result.
     fn last_place(&self) -> i64 {
         let digits = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
         digits.max(digits.saturating_sub(self.point)).saturating_add(1)
     }
 
-    /// Equal digits are less than the bound if the bound has further ones.
+    /// The result at the end of the digits: equal digits are less than the bound if it has further ones.
     fn ended(&self, order: Ordering, places: i64) -> Ordering {
         let digits = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
         order.then(if places < digits { Ordering::Less } else { Ordering::Equal })
     }
 
+    /// The state after a mark; `None` if no number goes on with it. While the whole part has one digit, the
+    /// number is read both as a plain decimal and as the mantissa of one with an exponent.
     fn step(&self, at: At, mark: Mark) -> Option<At> {
         match (at, mark) {
             (At::Start, Mark::Digit(0)) => Some(At::Whole { count: 0, order: Ordering::Equal }),
             (At::Start, Mark::Digit(digit)) => {
                 Some(At::Whole { count: 1, order: self.compare(Ordering::Equal, digit, 0) })
             }
+            // Counts stop one past the last that matters, which keeps the states few.
             (At::Whole { count, order }, Mark::Digit(digit)) if count > 0 => Some(At::Whole {
                 count: (count + 1).min(self.point.max(1) + 1),
                 order: if count < self.point { self.compare(order, digit, count) } else { order },
             }),
             (At::Whole { count, order }, Mark::Point) => {
+                // Only one digit before the point can begin a number with an exponent.
                 let digits = match count {
                     0 => Some(Mantissa::Zero),
                     1 => Some(Mantissa::Compares(order)),
@@ -172,6 +177,7 @@ impl Comparison {
             }
             (At::Fraction { after, plain, digits }, Mark::Digit(digit)) => {
                 let digits = match digits {
+                    // A mantissa of 0 may have no other digits.
                     Some(Mantissa::Zero) if digit != 0 => None,
                     Some(Mantissa::Compares(order)) => {
                         Some(Mantissa::Compares(self.compare(order, digit, after + 1)))
@@ -202,14 +208,14 @@ impl Comparison {
         }
     }
 
-    /// The digits of the decade of the bound, without its sign.
+    /// The digits of the bound's decade, and true if the decade is negative.
     fn decade(&self) -> (bool, Vec<u8>) {
         let decade = self.point - 1;
         let digits = decade.unsigned_abs().to_string().into_bytes();
         (decade < 0, if decade == 0 { Vec::new() } else { digits })
     }
 
-    /// One more digit of the exponent.
+    /// The state after one more digit of the exponent.
     fn power(&self, digits: Mantissa, negative: bool, count: usize, order: Ordering, digit: u8) -> At {
         if count == 0 && digit == 0 {
             return At::Power { digits, negative, count, order };
@@ -222,7 +228,7 @@ impl Comparison {
         At::Power { digits, negative, count: (count + 1).min(decade.len() + 1), order }
     }
 
-    /// How the text compares if it ends here, if it may.
+    /// The result if the text ends here; `None` if it may not.
     fn result(&self, at: At) -> Option<Ordering> {
         match at {
             At::Whole { count, order } => Some(self.ended(self.whole(count, order), count.max(self.point))),

@@ -8,30 +8,31 @@ use num_traits::{ToPrimitive, Zero};
 
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// Digits of a number, and its exponent to either side, beyond which it is refused.
+/// Limit on the digits of a number, and on the size of its exponent.
 const MAX_DIGITS: usize = 5_000;
 
-/// Powers of ten by which 64 bits may grow and still be 128.
+/// Greatest power of ten by which a number of 64 bits can be scaled within 128 bits.
 const MOST_SMALL: u32 = 19;
 
 /// A decimal number: an integer that 10 does not divide, times a power of ten.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: BigInt,
-    /// 0 for 0.
+    /// The power of ten; 0 for the number 0.
     exponent: i64,
 }
 
 impl Decimal {
-    /// Memory behind it, in bytes.
+    /// Memory of the number beyond its own size, in bytes.
     pub(super) fn bytes(&self) -> usize {
         usize::try_from(self.mantissa.bits().div_ceil(64)).unwrap_or(usize::MAX) * size_of::<u64>()
     }
 
-    /// Reads a JSON number. Quadratic in its digits, of which there are at most 5,000.
+    /// Reads a JSON number. Takes time quadratic in its digits.
     ///
     /// # Errors
-    /// If the text is no JSON number, or longer than that, or if its exponent is as large.
+    /// If the text is not a JSON number, has more than 5,000 digits, or an exponent beyond 5,000 to either
+    /// side.
     pub fn parse(text: &str) -> Result<Self, LeafError> {
         let wrong = || {
             let start: String = text.chars().take(40).collect();
@@ -80,7 +81,7 @@ impl Decimal {
         Ok(Self::new(BigInt::from_biguint(sign, value), power - shift))
     }
 
-    /// `mantissa` times ten to the `exponent`.
+    /// The number `mantissa` times ten to the power of `exponent`.
     pub(super) fn new(mantissa: BigInt, exponent: i64) -> Self {
         if mantissa.is_zero() {
             return Self { mantissa, exponent: 0 };
@@ -105,25 +106,25 @@ impl Decimal {
         }
     }
 
-    /// Is it less than zero?
+    /// True if the number is less than zero.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         self.mantissa.sign() == Sign::Minus
     }
 
-    /// Is it zero?
+    /// True if the number is zero.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.mantissa.is_zero()
     }
 
-    /// Is it a whole number?
+    /// True if the number is whole.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         self.exponent >= 0
     }
 
-    /// Its value, if that is whole, not negative and below 2^64.
+    /// The value, if it is whole, not negative and below 2^64.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         if self.is_negative() || !self.is_integer() || self.exponent > 20 {
@@ -132,28 +133,28 @@ impl Decimal {
         self.scaled(0).to_u64()
     }
 
-    /// The digits of its mantissa, from 0 to 9 each.
+    /// The digits of the mantissa, each from 0 to 9.
     pub(super) fn digits(&self) -> Vec<u8> {
         self.mantissa.magnitude().to_radix_be(10)
     }
 
-    /// The power of ten of its mantissa.
+    /// The power of ten of the mantissa.
     pub(super) fn exponent(&self) -> i64 {
         self.exponent
     }
 
-    /// The size of its mantissa, if that fits.
+    /// The absolute value of the mantissa, if it fits 64 bits.
     pub(super) fn mantissa(&self) -> Option<u64> {
         self.mantissa.magnitude().to_u64()
     }
 
-    /// In units of ten to the `exponent`, which is at most its own.
+    /// The number in units of ten to the power of `exponent`, which is at most its own exponent.
     fn scaled(&self, exponent: i64) -> BigInt {
         let power = u32::try_from(self.exponent - exponent).unwrap_or(0);
         &self.mantissa * BigInt::from(10).pow(power)
     }
 
-    /// Both in the finer unit of the two.
+    /// Scales two numbers to the finer of their units; returns both, and the exponent of that unit.
     fn aligned(&self, other: &Self) -> (BigInt, BigInt, i64) {
         let unit = self.exponent.min(other.exponent);
         (self.scaled(unit), other.scaled(unit), unit)
@@ -169,7 +170,7 @@ impl Decimal {
         Some((scaled(self)?, scaled(other)?))
     }
 
-    /// Is it a multiple of `divisor`, which is not zero?
+    /// True if the number is a multiple of `divisor`, which is not zero.
     #[must_use]
     pub fn is_multiple_of(&self, divisor: &Self) -> bool {
         if let Some((value, divisor)) = self.aligned_small(divisor) {
@@ -179,21 +180,20 @@ impl Decimal {
         !divisor.is_zero() && (value % divisor).is_zero()
     }
 
-    /// The least positive number that is a multiple of both, which are positive.
+    /// The least common multiple of two positive numbers.
     pub(super) fn lcm(&self, other: &Self) -> Self {
         let (left, right, unit) = self.aligned(other);
         Self::new(left.lcm(&right), unit)
     }
 
-    /// The greatest whole number of `unit`s (positive) that is at most the number, and whether it is all of
-    /// it.
+    /// The number divided by a positive `unit`, rounded down; true if there is no remainder.
     pub(super) fn units(&self, unit: &Self) -> (BigInt, bool) {
         let (value, unit, _) = self.aligned(unit);
         let (count, rest) = value.div_mod_floor(&unit);
         (count, rest.is_zero())
     }
 
-    /// So many times the number.
+    /// The number times `count`.
     pub(super) fn times(&self, count: &BigInt) -> Self {
         Self::new(&self.mantissa * count, self.exponent)
     }
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers whose mantissas are about as large as 64 bits, and some that are larger.
+    /// Numbers with mantissas of about 64 bits, and some that are larger.
     fn number() -> impl Strategy<Value = Decimal> {
         let mantissa = prop_oneof![any::<i64>().prop_map(i128::from), any::<i128>(), -20..20_i128];
         (mantissa, -24..24_i64)
@@ -244,7 +244,7 @@ mod tests {
     }
 
     proptest! {
-        /// Small numbers, which take a way of their own, against that of all.
+        /// The fast path of small numbers agrees with the general path.
         #[test]
         fn small_numbers_are_numbers(left in number(), right in number()) {
             let (one, other, _) = left.aligned(&right);

@@ -1,9 +1,9 @@
-//! Between which numbers those of a set are written, so that the machine's types hold them.
+//! The range of numbers within which those of a set are written, so that the types of programs can hold them.
 //!
-//! Whole numbers fit 64 bits, signed or not, others an `f64`. Where the set itself names a number past that,
-//! a bound, a single number or a divisor, or has no other numbers, the next wider type is taken, and past an
-//! `f64` there is no edge. So a set that is not empty has a number within its edges, and a finite one all of
-//! its numbers: they are between its cuts, and no less in size than its divisors.
+//! Whole numbers fit 64 bits, signed or not; others fit an `f64`. If the set itself names a number beyond
+//! that (a bound, a single number or a divisor), or has no other numbers, the next wider type is taken;
+//! beyond an `f64` there are no edges. So a set that is not empty has a number within its edges, and a finite
+//! set all of its numbers: they lie between its cuts, and are no less in size than its divisors.
 
 use num_bigint::BigInt;
 
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::grammar::json_schema::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
-/// Edges on either side, and around 0.
+/// The least and greatest numbers to be written, and the smallest in size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Edges {
     least: Option<Decimal>,
     most: Option<Decimal>,
-    /// The least size of a number that is written with an exponent.
+    /// The least absolute value of a number that is written with an exponent.
     smallest: Option<Decimal>,
 }
 
@@ -29,8 +29,8 @@ fn largest_float() -> Decimal {
     Decimal::new(BigInt::from(17_976_931_348_623_157_i64), 292)
 }
 
-/// No more than any writer writes for the smallest `f64` above 0, which is `4.94e-324` or so: Java has
-/// `4.9E-324`, others `5e-324`.
+/// A lower bound on the texts that writers give the smallest positive `f64`, which is about `4.94e-324`: Java
+/// writes `4.9E-324`, others `5e-324`.
 fn smallest_float() -> Decimal {
     Decimal::new(BigInt::from(49), -325)
 }
@@ -46,19 +46,19 @@ fn size(number: &Decimal) -> Decimal {
 impl Edges {
     const NONE: Self = Self { least: None, most: None, smallest: None };
 
-    /// Those of whole numbers of 64 bits.
+    /// The edges of whole numbers of 64 bits.
     pub(super) fn of_64_bits() -> Self {
         let most = Decimal::new(BigInt::from(u64::MAX), 0);
         Self { least: Some(Decimal::from(i64::MIN)), most: Some(most), smallest: None }
     }
 
-    /// Those of an `f64`.
+    /// The edges of an `f64`.
     pub(super) fn of_floats() -> Self {
         let largest = largest_float();
         Self { least: Some(minus(&largest)), most: Some(largest), smallest: Some(smallest_float()) }
     }
 
-    /// Those of a set of numbers, which are all whole or not.
+    /// The edges of a set of numbers, which are all whole if `whole` is true.
     pub(super) fn of(reals: &Reals, whole: bool) -> Self {
         let divisors = || reals.gaps().flat_map(|gap| gap.residues.divisors()).map(size);
         let named = || reals.cuts().iter().map(|(cut, _)| cut.clone());
@@ -81,7 +81,7 @@ impl Edges {
         let low = lows.iter().position(|low| least.is_none_or(|least| Some(least) >= low.as_ref()));
         let high = highs.iter().position(|high| most.is_none_or(|most| Some(most) <= high.as_ref()));
         let (low, high) = (low.unwrap_or(lows.len()), high.unwrap_or(highs.len()));
-        // What is in the set may begin just behind what a type holds.
+        // The numbers of the set may begin just beyond the range of a type.
         let wider = (0..lows.len()).map(|wider| {
             let edge = |edges: &[Option<Decimal>], at: usize| edges.get(at.max(wider)).cloned().flatten();
             Self { least: edge(&lows, low), most: edge(&highs, high), smallest: None }
@@ -105,15 +105,15 @@ impl Edges {
         Ok(within)
     }
 
-    /// Is any of the numbers within the edges? Yes where that takes too long to find out.
+    /// True if the set has a number within the edges, or if that takes too long to find out.
     fn leave_some(&self, reals: &Reals) -> bool {
         self.within(reals).map_or(true, |within| !within.is(false))
     }
 
-    /// Those of the texts `form`, which are in normal form, that are of numbers within the edges. Texts
-    /// without exponent are held to the edges on either side alone, which is what makes them finite, or
-    /// with
-    /// `exponents_alone` to none: automata of digits that are counted are large.
+    /// Restricts the texts of `form`, which are in normal form, to numbers within the edges.
+    ///
+    /// Texts without exponent are held to the least and greatest number alone, which makes them finite; with
+    /// `exponents_alone` they are not restricted, since automata that count digits are large.
     ///
     /// # Errors
     /// As [`compared`].

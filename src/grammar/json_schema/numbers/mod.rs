@@ -1,11 +1,11 @@
-//! Sets of numbers, and how JSON writes them.
+//! Sets of numbers, and the ways in which JSON writes them.
 //!
-//! Values are exact decimals. A set knows which values it has, and in draft 4, where `1` is an integer and
-//! `1.0` is none, which it has if they are written without fraction and exponent.
+//! Values are exact decimals. A set knows its values, and for draft 4, where `1` is an integer and `1.0` is
+//! not, also those that it has only if they are written without fraction and exponent.
 //!
-//! What is what: `decimal` numbers, `residues` functions of divisors, `reals` sets of values; `bounds` and
-//! `multiples` read texts digit by digit, `texts` puts these together, and `plain` has those of them that all
-//! parsers read, within the `edges` of their types.
+//! `decimal` has numbers, `residues` functions of divisors, `reals` sets of values; `bounds` and `multiples`
+//! are automata that read texts digit by digit, `texts` combines them, and `plain` restricts them to texts
+//! that all parsers read, within the `edges` of their types.
 
 mod bounds;
 mod decimal;
@@ -36,10 +36,10 @@ use crate::{
     ids::ExprId,
 };
 
-/// Numbers at which a set that schemas may have in common is cut: two bounds, and what a multiple leaves out.
+/// Limit on the cuts of a set that is cached for all schemas: two bounds, and what a multiple leaves out.
 const COMMON_CUTS: usize = 4;
 
-/// The texts of a set, in such spelling.
+/// The name of the automaton of a set's texts, in such a spelling.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Texts(NumberSet, Numbers);
 recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0, Reals::bytes), |Texts(
@@ -49,7 +49,7 @@ recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0,
     .is_all()
     || *set == NumberSet::integers(Integers::ByValue));
 
-/// What an integer is.
+/// The meaning of "integer".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Integers {
     /// A number without fractional part, such as `1.0` (drafts from 6 on).
@@ -58,26 +58,27 @@ pub enum Integers {
     BySpelling,
 }
 
-/// A set of numbers: intervals, multiples, single numbers, and what Boolean operations make of them.
+/// A set of numbers: intervals, multiples and single numbers, and Boolean combinations of these.
 ///
-/// Operations fail with [`LeafError::Budget`] where there is too much to tell apart. `Eq` compares
-/// constructions: equal values are equal sets.
+/// Operations fail with [`LeafError::Budget`] if there is too much to tell apart. `Eq` compares
+/// constructions: values that are equal are equal sets, but equal sets may be different values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NumberSet {
-    /// By value, however written, unless `plain` says otherwise.
+    /// The numbers in the set, however they are written, unless `plain` says otherwise.
     values: Reals,
-    /// The integers it has if they are written without fraction and exponent; `None` if that is all the same.
+    /// The integers in the set when written without fraction and exponent; `None` if that makes no
+    /// difference.
     plain: Option<Reals>,
 }
 
 impl NumberSet {
-    /// All numbers.
+    /// The set of all numbers.
     #[must_use]
     pub fn all() -> Self {
         Self::by_value(Reals::always(true))
     }
 
-    /// No number.
+    /// The empty set.
     #[must_use]
     pub fn none() -> Self {
         Self::by_value(Reals::always(false))
@@ -87,7 +88,7 @@ impl NumberSet {
         Self { values, plain: None }
     }
 
-    /// All integers.
+    /// The set of all integers.
     #[must_use]
     pub fn integers(what: Integers) -> Self {
         let integers = Reals::multiples(Decimal::from(1));
@@ -97,24 +98,24 @@ impl NumberSet {
         }
     }
 
-    /// Exactly these numbers.
+    /// The set of exactly these numbers.
     pub fn of(numbers: impl IntoIterator<Item = Decimal>) -> Self {
         Self::by_value(Reals::of(numbers.into_iter().collect()))
     }
 
-    /// Numbers of at least `bound`, or above it.
+    /// The set of numbers of at least `bound`, or above it.
     #[must_use]
     pub fn at_least(bound: &Decimal, exclusive: bool) -> Self {
         Self::by_value(Reals::cut(bound.clone(), false, !exclusive, true))
     }
 
-    /// Numbers of at most `bound`, or below it.
+    /// The set of numbers of at most `bound`, or below it.
     #[must_use]
     pub fn at_most(bound: &Decimal, exclusive: bool) -> Self {
         Self::by_value(Reals::cut(bound.clone(), true, !exclusive, false))
     }
 
-    /// The multiples of a positive number.
+    /// The set of multiples of a positive number.
     ///
     /// # Errors
     /// If it is not positive.
@@ -125,11 +126,11 @@ impl NumberSet {
         Ok(Self::by_value(Reals::multiples(divisor.clone())))
     }
 
-    /// What is in both.
+    /// The intersection of both sets.
     ///
     /// # Errors
-    /// If there are too many divisors or bounds, or it takes too long to find out whether an interval has any
-    /// number.
+    /// If there are too many divisors or bounds, or if it takes too long to find out whether an interval has
+    /// any number.
     pub fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_all() || other.is_empty() || self == other {
             return Ok(other.clone());
@@ -140,7 +141,7 @@ impl NumberSet {
         self.combine(other, |left, right| left && right)
     }
 
-    /// What is in either.
+    /// The union of both sets.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -154,7 +155,7 @@ impl NumberSet {
         self.combine(other, |left, right| left || right)
     }
 
-    /// What is not in it.
+    /// The complement of the set.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -164,7 +165,7 @@ impl NumberSet {
         Ok(Self { values, plain: Some(plain.not()?.whole()?) })
     }
 
-    /// What is in it but not in `other`.
+    /// The numbers of the set that are not in `other`.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -175,31 +176,31 @@ impl NumberSet {
         self.combine(other, |left, right| left && !right)
     }
 
-    /// The least and the greatest number that it may have, where it is bounded; they need not be in it.
+    /// The bounds of the set from below and from above, if it has any; they need not be in it.
     pub(super) fn bounds(&self) -> (Option<&Decimal>, Option<&Decimal>) {
         let least = self.values.gaps().next().filter(|gap| gap.residues.is(false)).and_then(|gap| gap.before);
         let most = self.values.gaps().last().filter(|gap| gap.residues.is(false)).and_then(|gap| gap.after);
         (least, most)
     }
 
-    /// Does it depend on how a number is written whether that is in it, as in draft 4?
+    /// True if membership depends on how a number is written, as in draft 4.
     pub(super) fn depends_on_spelling(&self) -> bool {
         self.plain.is_some()
     }
 
-    /// Is there no number in it?
+    /// True if the set has no number.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is(false) && self.plain.as_ref().is_none_or(|plain| plain.is(false))
     }
 
-    /// Is every number in it?
+    /// True if the set has every number.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.values.is(true) && self.plain.is_none()
     }
 
-    /// Is the number in it? In draft 4, where writing counts: if an integer is written as one.
+    /// True if the number is in the set. In draft 4, where spelling counts: if integers are written as such.
     #[must_use]
     pub fn contains(&self, number: &Decimal) -> bool {
         match &self.plain {
@@ -208,7 +209,7 @@ impl NumberSet {
         }
     }
 
-    /// Its numbers in ascending order, if there are at most `limit`.
+    /// The numbers of the set in ascending order, if there are at most `limit`.
     #[must_use]
     pub fn as_finite(&self, limit: usize) -> Option<Vec<Decimal>> {
         let mut numbers = self.values.finite(limit)?;
@@ -231,7 +232,7 @@ impl NumberSet {
         Ok(Self { values, plain: (!same).then_some(plain) })
     }
 
-    /// Its numbers that have a text.
+    /// The numbers of the set that have a text under this spelling.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -243,16 +244,18 @@ impl NumberSet {
         Ok(Self { values: plain::written(&self.values)?, plain })
     }
 
-    /// The JSON texts of its numbers. Every text is of a number of the set, and every number has the texts
-    /// that writers use: without exponent, with any zeros at the end of a fraction, and as `d.ddde+dd`.
+    /// Writes the JSON texts of the set's numbers.
     ///
-    /// All numbers may be written in any way. Otherwise an exponent follows one digit before the point (not
-    /// `12e3`, not `0.5e1`), and where multiples matter at most 20 digits after it; of a multiple of a number
-    /// with more than two digits, none. Of more than 400 single numbers only the texts of common writers are
-    /// taken. With [`Numbers::Plain`] there are fewer texts, as said there.
+    /// Every text is of a number of the set, and every number has the texts that writers use: without
+    /// exponent, with any zeros at the end of a fraction, and as `d.ddde+dd`.
+    ///
+    /// The set of all numbers has every text. In other sets an exponent follows one digit before the point
+    /// (not `12e3`, not `0.5e1`), and where multiples matter at most 20 digits behind it; multiples of a
+    /// number with more than two digits have no digits there. Of more than 400 single numbers only the texts
+    /// of common writers are taken. With [`Numbers::Plain`] there are fewer texts, as said there.
     ///
     /// # Errors
-    /// If automata would be too large: remainders of large multiples without bounds, or the grammar.
+    /// If automata would be too large (remainders of large multiples without bounds), or the grammar.
     pub fn emit(
         &self,
         builder: &mut GrammarBuilder,
@@ -262,7 +265,7 @@ impl NumberSet {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
     }
 
-    /// The same with automata that other sets may have in common.
+    /// Emits like [`emit`](Self::emit), with automata that other sets may share.
     pub(super) fn emit_with(
         &self,
         automata: &AutomataCache,
@@ -285,7 +288,7 @@ impl NumberSet {
         Ok(builder.pattern(Pattern::automaton(automaton), span)?)
     }
 
-    /// The texts of its numbers.
+    /// The language of the texts of the set.
     fn texts(&self, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
         let values = texts::texts(&self.values, automata)?;
         let Some(plain) = &self.plain else { return Ok(values) };
@@ -294,7 +297,7 @@ impl NumberSet {
     }
 }
 
-/// An automaton over ASCII characters as one over bytes.
+/// Turns an automaton over ASCII characters into one over bytes.
 fn ascii(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let byte = |character: u32| u8::try_from(character).unwrap_or(u8::MAX);
     let edge = |(first, last, to)| Edge { first: byte(first), last: byte(last), to };
@@ -305,6 +308,6 @@ fn ascii(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let states: Vec<State> = states.collect();
     let states = if states.is_empty() { vec![State::default()] } else { states };
     let limit = crate::limits::AUTOMATON_STATES;
-    // A language over characters has no two states that mean the same, nor one from which no text ends.
+    // Automata over characters are minimal and trimmed already.
     Automaton::trimmed(states).map_err(|_| LeafError::Budget { what: "states of numbers", limit })
 }

@@ -1,10 +1,14 @@
-//! Is the text of a number one of a multiple? A remainder automaton.
+//! Remainder automata: the texts of the multiples of a number.
 //!
-//! The divisor is `n` times a power of ten, `10^e`. Digits are read into a remainder modulo `n`. Where `e <
-//! 0`, the remainder goes on into the fraction, for `-e` digits; where `e > 0`, the last `e` digits must be
-//! 0, so they are held back until it is known what follows. With an exponent, `M * 10^p` (`M` without
-//! trailing zeros) is a multiple if and only if `p >= e` and `n` divides `M * 10^(p-e)`: from some exponent
-//! on, or never. So the automaton remembers from which.
+//! The divisor is `n * 10^e`. Digits are read into a remainder modulo `n`. Where `e < 0`, the remainder goes
+//! on into the fraction, for `-e` digits. Where `e > 0`, the last `e` digits must be 0, so zeros are held
+//! back until it shows what follows. With an exponent, `M * 10^p` (`M` without trailing zeros) is a multiple
+//! if and only if `p >= e` and `n` divides `M * 10^(p-e)`, which holds from some exponent on, or never. So
+//! the automaton remembers the least such exponent.
+//!
+//! ```text
+//! multiples of 0.25:   1.5 -> 15 mod 25 = 15, one more digit: 150 mod 25 = 0, so "1.5" is one
+//! ```
 
 use super::{
     bounds::{Mark, marks},
@@ -15,22 +19,23 @@ use crate::grammar::json_schema::{
     leaf::LeafError,
 };
 
-/// Remainders that an automaton may have to tell apart.
+/// Limit on the remainders that one automaton tells apart.
 const MAX_REMAINDERS: u64 = 5_000;
-/// Digits after the point that numbers with an exponent may have, where their remainder matters: `f64` needs
-/// 16.
+/// Limit on the digits behind the point of numbers with an exponent, if their remainder matters. An `f64`
+/// needs 16.
 const FRACTION: u64 = 20;
-/// Remainders from which on only digits without fraction may stand before an exponent, to keep automata
-/// small.
+/// Number of remainders above which no fraction may stand before an exponent, to keep automata small.
 const FEW_REMAINDERS: u64 = 100;
 
-/// How many digits may stand between point and exponent where remainders of this divisor are looked at.
+/// Limit on the digits between point and exponent where remainders of this divisor matter.
 pub(super) fn fraction_digits(divisor: &Decimal) -> u64 {
     if divisor.mantissa().is_some_and(|n| n <= FEW_REMAINDERS) { FRACTION } else { 0 }
 }
 
-/// The unsigned texts, in normal form, of multiples of a positive number; those with an exponent have at most
-/// as many digits between point and exponent as given, of which only all or the last is not 0.
+/// The unsigned texts, in normal form, of the multiples of a positive number.
+///
+/// Texts with an exponent have at most `fraction` digits between point and exponent, and end there in a digit
+/// other than 0 or have nothing but zeros.
 ///
 /// # Errors
 /// If there are too many remainders.
@@ -54,48 +59,48 @@ pub(super) fn multiples(divisor: &Decimal, fraction: u64) -> Result<CharDfa, Lea
     })
 }
 
-/// A divisor: `n * 10^exponent`.
+/// A divisor, `n * 10^exponent`, and what its automaton needs to know.
 #[derive(Debug, Clone, Copy)]
 struct Remainders {
     n: u64,
     exponent: i64,
-    /// Digits of a fraction that count.
+    /// The number of digits of a fraction that matter.
     scale: u64,
-    /// Zeros that must stand at the end of the whole part.
+    /// The number of zeros that must stand at the end of the whole part.
     zeros: u64,
     fraction: u64,
 }
 
-/// Where in a text one is.
+/// A state: the place in a text, and the remainders so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum At {
     Start,
-    /// After `0`.
+    /// A `0` has been read.
     Zero,
-    /// In the whole part: the remainder of the digits but the last `zeros`, which are 0; the digit if there
-    /// is one only.
+    /// The whole part is being read: the remainder of all digits but the last `zeros`, which are 0; the digit
+    /// if there is only one.
     Whole {
         rest: u64,
         zeros: u64,
         only: Option<u8>,
     },
-    /// In the fraction: the number as it stands, and as digits before an exponent.
+    /// The fraction is being read: the number as it stands, and the same digits before an exponent.
     Fraction {
         plain: Option<Plain>,
         scientific: Option<Scientific>,
         digits: bool,
     },
-    /// After `e` of 0; after its sign; in its digits.
+    /// The exponent of 0 is being read: its `e`, its sign, then its digits.
     ZeroPower {
         signed: bool,
         digits: bool,
     },
-    /// After `e`: the least exponent; after its sign, if any.
+    /// An `e` has been read, then perhaps a sign: the least exponent that makes a multiple.
     Exponent {
         least: i64,
         negative: Option<bool>,
     },
-    /// In the exponent: digits without leading zeros, compared with those of `least`.
+    /// The exponent is being read: its digits without leading zeros, compared with those of `least`.
     Power {
         least: i64,
         negative: bool,
@@ -104,18 +109,18 @@ enum At {
     },
 }
 
-/// A fraction of `after` digits so far (no more than count); the remainder of all digits.
+/// A fraction of `after` digits so far (counted as far as they matter), and the remainder of all digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Plain {
     rest: u64,
     after: u64,
 }
 
-/// Digits before an exponent: the first, the remainder of all, how many after the point; is the last one not
-/// 0?
+/// The digits before an exponent: the first, the remainder of all, the number behind the point; `ends` is
+/// true if the last one is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Scientific {
-    /// While there are only zeros after it.
+    /// The first digit, as long as only zeros follow it.
     only: Option<u8>,
     rest: u64,
     after: u64,
@@ -127,9 +132,9 @@ impl Remainders {
         (rest * 10 + u64::from(digit)) % self.n
     }
 
-    /// The least number of zeros to append to digits of this remainder so that `n` divides them.
+    /// The least number of zeros to append to digits with this remainder so that `n` divides them.
     fn missing_zeros(&self, mut rest: u64) -> Option<i64> {
-        // 64 doublings and more do not change what divides.
+        // `n` has fewer than 64 factors of 2 or 5, so more zeros do not change what it divides.
         (0..64).find(|_| {
             let divides = rest == 0;
             rest = self.next(rest, 0);
@@ -137,11 +142,14 @@ impl Remainders {
         })
     }
 
-    /// The least exponent of digits with this remainder, `after` of them behind the point.
+    /// The least exponent that makes a multiple of digits with this remainder, `after` of them behind the
+    /// point.
     fn least(&self, rest: u64, after: u64) -> Option<i64> {
         Some(self.exponent + i64::try_from(after).ok()? + self.missing_zeros(rest)?)
     }
 
+    /// The state after a mark; `None` if no multiple goes on with it. While the whole part has one digit, the
+    /// number is read both as a plain decimal and as the mantissa of one with an exponent.
     fn step(&self, at: At, mark: Mark) -> Option<At> {
         match (at, mark) {
             (At::Start, Mark::Digit(0)) => Some(At::Zero),
@@ -203,8 +211,8 @@ impl Remainders {
         }
     }
 
-    /// One more digit of the whole part. A zero may be one of the last; then it only counts once others
-    /// follow.
+    /// The state after one more digit of the whole part. A zero may be one of the last ones, so it is held
+    /// back and counts only once other digits follow.
     fn whole(&self, rest: u64, zeros: u64, digit: u8) -> At {
         if digit == 0 && zeros < self.zeros {
             return At::Whole { rest, zeros: zeros + 1, only: None };
@@ -224,7 +232,7 @@ impl Remainders {
             (digit == 0).then_some(Plain { rest, after })
         });
         let scientific = scientific.and_then(|Scientific { only: first, rest, after, .. }| {
-            // Zeros that end the digits may be any number; others count.
+            // Zeros that end the digits may be any number of them; other digits are counted.
             let only = first.filter(|_| digit == 0);
             if after >= self.fraction.max(1) {
                 return only.map(|digit| Scientific { only: Some(digit), rest: 0, after, ends: false });
@@ -268,7 +276,7 @@ fn digits(number: i64) -> Vec<u8> {
     if number == 0 { Vec::new() } else { number.unsigned_abs().to_string().into_bytes() }
 }
 
-/// One more digit of an exponent that is to be at least `least`.
+/// The state after one more digit of an exponent that is to be at least `least`.
 fn power(least: i64, negative: bool, count: usize, order: std::cmp::Ordering, digit: u8) -> At {
     if count == 0 && digit == 0 {
         return At::Power { least, negative, count, order };

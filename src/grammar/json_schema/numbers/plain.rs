@@ -1,14 +1,14 @@
 //! The texts of numbers that parsers of typed languages read.
 //!
 //! A set of whole numbers is written in digits alone. Other sets have decimal fractions, and one digit, a
-//! fraction and an exponent, without zeros that say nothing but in a fraction of one or two digits: a price
-//! is `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` comes to
-//! `19.9` first, and were the 0 refused at the end, it would have to go on to another number. A number that
-//! stands alone, as those of `enum` and `const` do, has the one text that ECMAScript writes. No text is of a
-//! number that 64 bits or an `f64` do not hold, unless the set asks for it ([`Edges`]).
+//! fraction and an exponent, without redundant zeros except in a fraction of one or two digits: a price is
+//! `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` writes `19.9`
+//! first; if the 0 were refused then, it would have to go on to another number. A number that stands alone,
+//! as those of `enum` and `const` do, has the one text that ECMAScript writes. Numbers that neither 64 bits
+//! nor an `f64` hold have no text, unless the set asks for them ([`Edges`]).
 //!
-//! In draft 4 a number written without fraction and exponent is another thing than the same number with one;
-//! where only the latter is in a set, it is written with `.0`.
+//! In draft 4 a number written without fraction and exponent is another value than the same number written
+//! with one. If only the latter is in a set, it is written with `.0`.
 
 use super::{
     decimal::Decimal,
@@ -25,18 +25,18 @@ use crate::grammar::json_schema::{
 /// Decades in which ECMAScript writes no exponent: from `0.000001` to `999999999999999999999`.
 const FIXED: std::ops::Range<i64> = -6..21;
 
-/// The texts within the usual edges, which most sets have in common.
+/// Names of the automata of texts within the usual edges, which most sets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Within {
     /// Whole numbers of 64 bits.
     Bits,
-    /// What an `f64` holds, or only what is written with an exponent of it.
+    /// Numbers that an `f64` holds; with `exponents_alone` only texts with an exponent are restricted.
     Floats { exponents_alone: bool },
 }
 recipe!(Within, |_| 0, |_| true);
 
-/// The texts of the numbers of a set: its values, and its integers if they are written without fraction and
-/// exponent, where that makes a difference.
+/// The texts of a set's numbers: its values, and its integers when written without fraction and exponent,
+/// where that makes a difference.
 ///
 /// # Errors
 /// As [`texts::texts`].
@@ -98,8 +98,8 @@ fn whole(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> 
     others.or(&CharDfa::of(alone.iter().map(fixed))?)
 }
 
-/// Those of some texts that are among the others; all of them where remainders of a large divisor and a count
-/// of digits are too much for one automaton.
+/// The texts that are also in `within`. If remainders of a large divisor and a count of digits are too much
+/// for one automaton, all texts.
 fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
     match texts.and(within) {
         Err(LeafError::Budget { .. }) => Ok(texts),
@@ -107,13 +107,13 @@ fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
     }
 }
 
-/// The texts of any other set.
+/// The texts of a set with numbers that are not whole.
 fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
     let others = match texts::language(&others, automata)? {
         Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(usual))?,
         Language::Texts(texts) => {
-            // Remainders times digits that are counted are a large automaton.
+            // The product of remainders and a count of digits would be a large automaton.
             let exponents_alone = others.has_divisors();
             let edges = Edges::of(&others, false);
             let cut = || edges.cut(&texts::usual(automata)?, exponents_alone, automata);
@@ -126,8 +126,8 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
     others.or(&CharDfa::of(alone.iter().map(one))?)
 }
 
-/// The one text of a number: in digits where it is whole and has less than 22 of them, as `Number::toString`
-/// of ECMAScript writes it.
+/// The one text of a number that `Number::toString` of ECMAScript writes: in digits alone, if it is whole and
+/// has fewer than 22 of them.
 fn one(number: &Decimal) -> String {
     if number.is_zero() || FIXED.contains(&parts(number).2) {
         fixed(number)
@@ -136,7 +136,7 @@ fn one(number: &Decimal) -> String {
     }
 }
 
-/// All texts of a number without zeros that say nothing, but for those of a fraction of one or two digits.
+/// All texts of a number without redundant zeros, except those of a fraction of one or two digits.
 fn usual(number: &Decimal) -> Vec<String> {
     let shortest = fixed(number);
     let mut found = match shortest.split_once('.') {
@@ -153,7 +153,7 @@ fn usual(number: &Decimal) -> Vec<String> {
     found
 }
 
-/// A number without exponent.
+/// The text of a number without exponent.
 pub(super) fn fixed(number: &Decimal) -> String {
     let (sign, digits, decade) = parts(number);
     if number.is_zero() {
@@ -170,7 +170,7 @@ pub(super) fn fixed(number: &Decimal) -> String {
     }
 }
 
-/// A number with an exponent, whose sign is `plus` or a minus.
+/// The text of a number with an exponent, whose sign is `plus` or a minus.
 fn scientific(number: &Decimal, letter: &str, plus: &str) -> String {
     let (sign, digits, decade) = parts(number);
     let (first, rest) = digits.split_at(1);

@@ -1,4 +1,4 @@
-//! Plain texts, held against the predicate that says which they are, and against parsers of types.
+//! Comparisons of plain texts with the predicate that defines them, and with parsers of types.
 
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ fn whole_numbers_past_64_bits_are_there_where_the_set_names_some() {
         &[&format!("{far}0"), "-9223372036854775809"],
     );
     all_are(&within(&[("-1e30", false)]), &["-9223372036854775809", &format!("-{far}")], &[past]);
-    // It may begin right behind what 64 bits hold.
+    // The set may begin right behind the numbers that 64 bits hold.
     let behind = NumberSet::at_least(&parsed("18446744073709551615"), true).intersect(&integers()).unwrap();
     all_are(&plain(&behind), &[past, &far], &["18446744073709551615"]);
     let listed = NumberSet::of(["36893488147419103232", "1e22", "2"].map(parsed));
@@ -89,7 +89,7 @@ fn other_numbers_are_short_and_finite() {
             "1.50e3", "1.0e3", "12e3", "0.5e1",
         ],
     );
-    // As prices and the floats of typed languages are written.
+    // Texts of prices, and of the floats of typed languages.
     all_are(
         &all,
         &["0.0", "0.00", "2.0", "-2.0", "2.00", "2.50", "19.90", "-0.50", "100.00"],
@@ -125,7 +125,7 @@ fn numbers_that_stand_alone_have_one_text() {
         ("-1.5e-7", "-1.5e-7", &["-0.00000015", "-1.5E-7", "-1.5e-07"]),
         ("123456789012345678901.5", "123456789012345678901.5", &[]),
     ] {
-        // Beside a fraction, so that the set is not one of whole numbers.
+        // The set has a fraction too, so that it is not one of whole numbers.
         let set = NumberSet::of([parsed(number), parsed("0.75")]);
         all_are(&plain(&set), &[text, "0.75"], others);
         all_are(&plain(&set), &[], &["7.5e-1", "0.750"]);
@@ -153,7 +153,7 @@ fn integers_of_draft_4_may_need_a_point() {
     all_are(&plain(&one), &["1.0"], &["1", "1e0", "1.00"]);
 }
 
-/// What a text is, by its looks.
+/// True if a text looks like a plain one.
 fn is_usual(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, power) = unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(m, p)| (m, Some(p)));
@@ -191,7 +191,7 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The texts of all numbers and of all integers are those of the predicate that their types hold.
+    /// The texts of all numbers and of all integers are those of the predicate that their types can hold.
     #[test]
     fn texts_are_those_of_the_predicate(texts in prop::collection::vec(text(), 40)) {
         let (all, whole) = (plain(&NumberSet::all()), plain(&integers()));
@@ -199,7 +199,8 @@ proptest! {
             let number = text.parse::<f64>().unwrap();
             let is_lost = number == 0.0 && text.contains(['e', 'E']) && !parsed(text).is_zero();
             let held = number.is_finite() && !is_lost;
-            // The largest number and the smallest are ends of what is rounded to them, which nobody writes.
+            // Larger numbers are rounded to the largest, and smaller ones to the smallest; nobody writes
+            // these two.
             if number.abs() == f64::MAX || number.abs() == f64::from_bits(1) {
                 continue;
             }
@@ -247,7 +248,7 @@ proptest! {
         }
     }
 
-    /// Numbers that have a text are those that are said to.
+    /// Numbers that `written` says have a text have one.
     #[test]
     fn what_is_written_has_a_text(
         low in prop::sample::select(vec!["-1e400", "-1e30", "-7", "0", "1", "1e19", "18446744073709551610"]),

@@ -1,5 +1,5 @@
-//! Sets of numbers by value: the number line, cut at some numbers, and between the cuts functions of
-//! divisors.
+//! Sets of numbers by value: the number line, cut at some numbers, with a function of divisors between the
+//! cuts.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -7,24 +7,24 @@ use num_traits::ToPrimitive;
 use super::{decimal::Decimal, residues::Residues};
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// Multiples looked at to find one that no other divisor divides.
+/// Limit on the multiples looked at to find one that no other divisor divides.
 const MAX_TRIES: usize = 10_000;
-/// Numbers at which a set is cut.
+/// Limit on the numbers at which a set is cut.
 const MAX_CUTS: usize = 200_000;
 
 /// A set of numbers.
 ///
-/// Invariant: cuts ascend, each is there for a reason (its sides differ, or it differs from them), and
-/// functions that hold for no number of their gap are false, those that hold for all of them true.
+/// Invariant: cuts ascend; each is needed (its sides differ, or it differs from them); functions that hold
+/// for no number of their gap are constant false, and those that hold for all of them constant true.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Reals {
-    /// Cuts, and whether each is in the set.
+    /// The cuts; true if the cut itself is in the set.
     cuts: Vec<(Decimal, bool)>,
-    /// Before the first cut, between cuts, after the last: which numbers are in the set.
+    /// The numbers in the set before the first cut, between cuts, and after the last.
     gaps: Vec<Residues>,
 }
 
-/// The numbers between two cuts.
+/// A gap: the numbers strictly between two cuts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gap<'a> {
     pub(super) after: Option<&'a Decimal>,
@@ -33,7 +33,7 @@ pub(super) struct Gap<'a> {
 }
 
 impl Reals {
-    /// Memory behind it, in bytes.
+    /// Memory of the set, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let cuts: usize = self.cuts.iter().map(|(cut, _)| cut.bytes()).sum();
         let gaps: usize = self.gaps.iter().map(Residues::bytes).sum();
@@ -49,7 +49,7 @@ impl Reals {
         Self { cuts: Vec::new(), gaps: vec![Residues::multiples(divisor)] }
     }
 
-    /// Exactly these.
+    /// The set of exactly these numbers.
     pub(super) fn of(mut numbers: Vec<Decimal>) -> Self {
         numbers.sort_unstable();
         numbers.dedup();
@@ -57,7 +57,8 @@ impl Reals {
         Self { cuts: numbers.into_iter().map(|number| (number, true)).collect(), gaps }
     }
 
-    /// What is below `cut`, the cut, and what is above it: are they in the set?
+    /// The set with one cut; the flags say whether the numbers below it, the cut, and those above it are in
+    /// the set.
     pub(super) fn cut(cut: Decimal, below: bool, at: bool, above: bool) -> Self {
         Self { cuts: vec![(cut, at)], gaps: vec![Residues::always(below), Residues::always(above)] }
     }
@@ -85,8 +86,8 @@ impl Reals {
         })
     }
 
-    /// Its numbers that have no others of it beside them up to the next cuts, in ascending order, and the set
-    /// without them.
+    /// The isolated numbers of the set, with no others of it up to the next cuts, in ascending order, and the
+    /// set without them.
     pub(super) fn alone(&self) -> Result<(Vec<Decimal>, Self), LeafError> {
         let is_alone = |place: usize| self.gaps[place].is(false) && self.gaps[place + 1].is(false);
         let mut others = self.clone();
@@ -100,12 +101,12 @@ impl Reals {
         Ok((alone, others.simplified()?))
     }
 
-    /// Do remainders matter anywhere?
+    /// True if remainders matter in any gap.
     pub(super) fn has_divisors(&self) -> bool {
         self.gaps.iter().any(|residues| !residues.divisors().is_empty())
     }
 
-    /// Are all its numbers whole? Not where that takes too long to find out.
+    /// True if all numbers are known to be whole. False also if that takes too long to find out.
     pub(super) fn is_whole(&self) -> bool {
         if self.cuts.iter().any(|(cut, inside)| *inside && !cut.is_integer()) {
             return false;
@@ -114,7 +115,7 @@ impl Reals {
         for gap in self.gaps() {
             for row in gap.residues.true_rows() {
                 match gap.residues.unit(&row) {
-                    // Numbers that nothing divides are everywhere.
+                    // Numbers that none of the divisors divides are dense, so some are not whole.
                     None => return false,
                     Some(unit) => is_sure &= unit.is_integer(),
                 }
@@ -124,7 +125,7 @@ impl Reals {
         is_sure || others().is_ok_and(|others| others.is(false))
     }
 
-    /// Its whole numbers.
+    /// The whole numbers of the set.
     pub(super) fn whole(&self) -> Result<Self, LeafError> {
         self.combine(&Self::multiples(Decimal::from(1)), |left, right| left && right)
     }
@@ -134,7 +135,7 @@ impl Reals {
         Self { cuts, gaps: self.gaps.iter().map(Residues::not).collect() }.simplified()
     }
 
-    /// `op` of both.
+    /// Combines both sets by a Boolean function of membership.
     pub(super) fn combine(&self, other: &Self, op: fn(bool, bool) -> bool) -> Result<Self, LeafError> {
         let (mut cuts, mut gaps) = (Vec::new(), vec![self.gaps[0].combine(&other.gaps[0], op)?]);
         let (mut left, mut right) = (0, 0);
@@ -176,12 +177,12 @@ impl Reals {
                 simple.gaps.push(gap);
             }
         }
-        // A gap that became wider may no longer be what its function says of all numbers, but what is false
-        // or true throughout stays so, and others were equal.
+        // The function of a gap that became wider may now be constant on it only if it was already, and
+        // functions of joined gaps were equal, so the invariant holds.
         Ok(simple)
     }
 
-    /// Its numbers in ascending order, if there are at most `limit`.
+    /// The numbers of the set in ascending order, if there are at most `limit`.
     pub(super) fn finite(&self, limit: usize) -> Option<Vec<Decimal>> {
         let inside = |(cut, inside): &(Decimal, bool)| inside.then(|| cut.clone());
         let mut found: Vec<Decimal> = self.cuts.iter().filter_map(inside).collect();
@@ -199,7 +200,7 @@ impl Reals {
                 let numbers = (0..count).map(|at| unit.times(&(&first + at)));
                 here.extend(numbers.filter(|number| gap.residues.of(number)));
             }
-            // A stable sort merges runs, and each row is one; so are all cuts, and all gaps.
+            // A stable sort merges runs; each row is a run, and so are the cuts, and the gaps.
             here.sort();
             here.dedup();
             found.extend(here);
@@ -210,15 +211,15 @@ impl Reals {
 }
 
 impl Gap<'_> {
-    /// The least and greatest multiples of `unit` in it, in units; `None` if there is no end to them. There
-    /// are none if the greatest is less.
+    /// The least and greatest multiples of `unit` in the gap, in units; `None` if the gap is unbounded. There
+    /// are none if the greatest is less than the least.
     fn multiples(&self, unit: &Decimal) -> Option<(BigInt, BigInt)> {
         let (first, _) = self.after?.units(unit);
         let (last, whole) = self.before?.units(unit);
         Some((first + 1_u32, if whole { last - 1_u32 } else { last }))
     }
 
-    /// Its function, made plain where it is the same for all numbers of the gap.
+    /// The function of the gap, made constant if it is the same for all numbers of the gap.
     fn decided(&self) -> Result<Residues, LeafError> {
         let residues = self.residues;
         if residues.divisors().is_empty() {
@@ -233,12 +234,12 @@ impl Gap<'_> {
         Ok(residues.clone())
     }
 
-    /// Is the function true of any number here?
+    /// True if the function is true of any number of the gap.
     fn has_any(&self, residues: &Residues) -> Result<bool, LeafError> {
         for row in residues.true_rows() {
-            // Numbers that nothing divides are everywhere.
+            // Numbers that none of the divisors divides are dense.
             let Some(unit) = residues.unit(&row) else { return Ok(true) };
-            // A row that is possible at all is so in any period.
+            // A row that is possible at all has a number in every period, so in an unbounded gap.
             let Some((first, last)) = self.multiples(&unit) else { return Ok(true) };
             if last < first {
                 continue;

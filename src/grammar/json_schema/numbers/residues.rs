@@ -1,15 +1,15 @@
-//! Which of some divisors divide a number: Boolean functions of that.
+//! Boolean functions of which of some divisors divide a number.
 
 use super::decimal::Decimal;
 use crate::grammar::json_schema::leaf::LeafError;
 
-/// Different divisors in one function.
+/// Limit on the different divisors of one function.
 const MAX_DIVISORS: usize = 6;
 
-/// A Boolean function of which divisors divide a number, as its truth table. Row `bits` is that of the
-/// numbers that just the divisors at the places of its set bits divide.
+/// A Boolean function of which divisors divide a number, as a truth table. Row `bits` is about the numbers
+/// that exactly the divisors at the positions of its set bits divide.
 ///
-/// Invariant: divisors ascend, the function depends on each, and rows that no number is in are false.
+/// Invariant: divisors ascend, the function depends on each of them, and rows without a number are false.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Residues {
     divisors: Vec<Decimal>,
@@ -17,18 +17,18 @@ pub(super) struct Residues {
 }
 
 impl Residues {
-    /// Memory behind it, in bytes.
+    /// Memory of the function, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let divisors: usize = self.divisors.iter().map(Decimal::bytes).sum();
         divisors + self.divisors.capacity() * size_of::<Decimal>() + self.rows.capacity()
     }
 
-    /// True of all numbers, or of none.
+    /// The function that is true of all numbers, or of none.
     pub(super) fn always(value: bool) -> Self {
         Self { divisors: Vec::new(), rows: vec![value] }
     }
 
-    /// True of the multiples of a positive number.
+    /// The function that is true of the multiples of a positive number.
     pub(super) fn multiples(divisor: Decimal) -> Self {
         Self { divisors: vec![divisor], rows: vec![false, true] }
     }
@@ -50,14 +50,14 @@ impl Residues {
         self.rows[row]
     }
 
-    /// Rows of which it is true: by divisor, does it divide?
+    /// The rows of which the function is true, each as a flag for each divisor that it divides.
     pub(super) fn true_rows(&self) -> impl Iterator<Item = Vec<bool>> {
         let count = self.divisors.len();
         let rows = self.rows.iter().enumerate().filter(|(_, value)| **value);
         rows.map(move |(row, _)| (0..count).map(|place| row >> place & 1 == 1).collect())
     }
 
-    /// `op` of both.
+    /// Combines two functions by a Boolean operation.
     ///
     /// # Errors
     /// If there are too many divisors.
@@ -89,14 +89,15 @@ impl Residues {
             .reduced()
     }
 
-    /// The multiples of which numbers are all that a row can be: none if it is of no divisor.
+    /// The least common multiple of the divisors of a row: all its numbers are multiples. `None` without a
+    /// divisor.
     pub(super) fn unit(&self, row: &[bool]) -> Option<Decimal> {
         let of = self.divisors.iter().zip(row).filter(|(_, divides)| **divides).map(|(divisor, _)| divisor);
         of.cloned().reduce(|left, right| left.lcm(&right))
     }
 
-    /// Is there a number in the row? One that its divisors divide is divided by their least common multiple,
-    /// and so by all that divide that.
+    /// True if the row has a number. A number that its divisors divide is a multiple of their least common
+    /// multiple, and so of everything that divides that.
     fn is_possible(&self, row: usize) -> bool {
         let bits: Vec<bool> = (0..self.divisors.len()).map(|place| row >> place & 1 == 1).collect();
         let Some(unit) = self.unit(&bits) else { return true };

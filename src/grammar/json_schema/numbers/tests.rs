@@ -1,4 +1,5 @@
-//! Held against exact arithmetic on small numbers: a decimal of four places is an integer of ten-thousandths.
+//! Comparisons with exact arithmetic on small numbers: a decimal of four places is a count of
+//! ten-thousandths.
 
 use proptest::prelude::*;
 
@@ -6,7 +7,7 @@ use super::*;
 
 const UNIT: i64 = 10_000;
 
-/// A set, written down.
+/// An expression for a set.
 #[derive(Debug, Clone)]
 enum Tree {
     AtLeast(i64, bool),
@@ -39,7 +40,7 @@ impl Tree {
         }
     }
 
-    /// Is the number in it, written as an integer or not?
+    /// True if the number is in the set; `plain` if it is written as an integer.
     fn has(&self, units: i64, plain: bool) -> bool {
         match self {
             Self::AtLeast(bound, exclusive) => units > *bound || (units == *bound && !exclusive),
@@ -86,7 +87,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// A text in ten-thousandths and whether it is written as an integer; `None` past four places.
+/// The value of a text in ten-thousandths; true if it is written as an integer. `None` past four places.
 fn meaning(text: &str) -> Option<(i64, bool)> {
     let (mantissa, power) = match text.split_once(['e', 'E']) {
         Some((mantissa, power)) => (mantissa, power.parse::<i32>().unwrap()),
@@ -104,7 +105,7 @@ fn meaning(text: &str) -> Option<(i64, bool)> {
     Some((i64::try_from(units).ok()?, !text.contains(['e', 'E', '.'])))
 }
 
-/// How writers write a number: as it is, as floats, with exponents.
+/// The texts that writers use for a number: as it is, as floats, with exponents.
 fn usual(units: i64) -> Vec<String> {
     let (size, sign) = (units.unsigned_abs(), if units < 0 { "-" } else { "" });
     let (whole, rest) = (size / 10_000, size % 10_000);

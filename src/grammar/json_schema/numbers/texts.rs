@@ -1,8 +1,8 @@
 //! Sets of numbers -> regular languages of their JSON texts.
 //!
-//! Each interval is an automaton of comparisons (`bounds`), each function of divisors one of remainders
-//! (`multiples`); Boolean operations put them together. A complement is taken within the texts that the
-//! automata understand, so what is too odd to be understood is left out of both, never in both.
+//! Each interval becomes an automaton that compares (`bounds`), each function of divisors one of remainders
+//! (`multiples`), and Boolean operations combine them. A complement is taken within the texts that these
+//! automata understand. So texts too odd to be understood are in neither a language nor its complement.
 
 use std::cmp::Ordering;
 
@@ -20,28 +20,29 @@ use crate::grammar::json_schema::{
     strings::pattern,
 };
 
-/// Sets of up to as many numbers are written number by number.
+/// Sets of at most this many numbers are written number by number.
 const FEW_NUMBERS: usize = 32;
-/// Numbers of a set that is too much for automata of intervals.
+/// Limit on the numbers of a set that is written number by number because automata of intervals are too
+/// large.
 const MAX_LISTED: usize = 10_000;
-/// Numbers whose texts are all given; of more only the usual texts are.
+/// Number of numbers above which only the usual texts of each are given.
 const MANY_NUMBERS: usize = 400;
-/// Length of a text without exponent that is given for a number by itself.
+/// Limit on the length of a text without exponent that is given for a single number.
 const LONG_TEXT: usize = 1_100;
-/// Pieces of the number line.
+/// Limit on the intervals of a set.
 const MAX_RUNS: usize = 64;
 
-/// A language that many sets have in common, by what it is.
+/// Names of languages that many sets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Common {
-    /// That of an expression.
+    /// The language of a regular expression.
     Expression(&'static str),
     /// The unsigned texts of whole numbers.
     Integers,
 }
 recipe!(Common, |_| 0, |_| true);
 
-/// The language of an expression.
+/// The language of a regular expression, from the cache.
 fn of(expression: &'static str, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     automata.language(Common::Expression(expression), || pattern::language(expression))
 }
@@ -56,24 +57,24 @@ pub(super) fn plain_integers(automata: &AutomataCache) -> Result<CharDfa, LeafEr
     of(r"^-?(?:0|[1-9]\d*)$", automata)
 }
 
-/// The same without `-0`, which many parsers read as no integer.
+/// All texts without fraction and exponent but `-0`, which many parsers do not read as an integer.
 pub(super) fn digits(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^(?:0|-?[1-9]\d*)$", automata)
 }
 
-/// All texts with a fraction that is only there to be one.
+/// All texts of whole numbers with the fraction `.0`.
 pub(super) fn point_zero(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^(?:0|-?[1-9]\d*)\.0$", automata)
 }
 
-/// All texts in normal form without zeros that say nothing, and without `-0` and an exponent of 0.
+/// All texts in normal form without redundant zeros, without `-0`, and without an exponent of 0.
 pub(super) fn short(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     const SHORT: &str =
         r"^(?:0|-?(?:[1-9]\d*|(?:0|[1-9]\d*)\.\d*[1-9]|[1-9](?:\.\d*[1-9])?[eE][+-]?[1-9]\d*))$";
     of(SHORT, automata)
 }
 
-/// Texts of [`short`], and those with zeros at the end of a fraction of one or two digits.
+/// The texts of [`short`], and those with zeros at the end of a fraction of one or two digits.
 pub(super) fn usual(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     short(automata)?.or(&of(r"^(?:(?:0|-?[1-9]\d*)\.\d?0|-?0\.[1-9]0)$", automata)?)
 }
@@ -88,12 +89,13 @@ fn zeros(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^0(?:\.0+)?(?:[eE][+-]?\d+)?$", automata)
 }
 
-/// Unsigned texts in normal form: with an exponent, one digit before the point, 0 only if all are.
+/// Unsigned texts in normal form: with an exponent, one digit before the point, which is 0 only if all are.
 fn normal(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.\d+)?)[eE][+-]?\d+)$", automata)
 }
 
-/// Those whose remainders are looked at: with a fraction before an exponent, or with zeros only there.
+/// The texts of [`normal`] whose remainders are computed. Before an exponent they have a fraction that ends
+/// in a digit other than 0, or zeros only.
 fn with_remainders(fraction: u64, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     const FRACTIONS: &str =
         r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.0+|\.\d{0,19}[1-9])?)[eE][+-]?\d+)$";
@@ -101,14 +103,14 @@ fn with_remainders(fraction: u64, automata: &AutomataCache) -> Result<CharDfa, L
     of(if fraction == 0 { ZEROS } else { FRACTIONS }, automata)
 }
 
-/// The numbers of a set that are few, or that automata of intervals are too much for; or the texts of all.
+/// A set as a list of numbers, if they are few or too much for automata of intervals; otherwise as its texts.
 pub(super) enum Language {
     Listed(Vec<Decimal>),
     Texts(CharDfa),
 }
 
-/// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal
-/// form, with fractions before an exponent of at most 20 digits where multiples matter.
+/// The texts of a set's numbers. The set of all numbers has all texts; others have those in normal form, with
+/// at most 20 digits of a fraction before an exponent where multiples matter.
 pub(super) fn texts(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     match language(reals, automata)? {
         Language::Listed(numbers) => numbers_texts(&numbers, false),
@@ -116,7 +118,7 @@ pub(super) fn texts(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, 
     }
 }
 
-/// The same where numbers are not to be spelt yet.
+/// Makes the texts as [`texts`] does, but leaves a set that is listed as numbers.
 pub(super) fn language(reals: &Reals, automata: &AutomataCache) -> Result<Language, LeafError> {
     if reals.is(true) {
         return all(automata).map(Language::Texts);
@@ -125,14 +127,14 @@ pub(super) fn language(reals: &Reals, automata: &AutomataCache) -> Result<Langua
         return Ok(Language::Listed(numbers));
     }
     let by_intervals = intervals(reals, automata);
-    // Multiples of a large number in a small interval, for instance, are a list.
+    // For example, the multiples of a large number in a small interval are a list.
     match by_intervals.is_err().then(|| reals.finite(MAX_LISTED)).flatten() {
         Some(numbers) => Ok(Language::Listed(numbers)),
         None => by_intervals.map(Language::Texts),
     }
 }
 
-/// The texts of the numbers of a set, interval by interval.
+/// The texts of a set's numbers, interval by interval.
 fn intervals(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let mut sum = CharDfa::none();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
@@ -140,7 +142,7 @@ fn intervals(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
     let cuts = reals.cuts();
     let (mut first, mut runs) = (0, 0);
     while first < gaps.len() {
-        // Gaps with the same function, and the cuts between them, are one interval with exceptions.
+        // Gaps with the same function, and the cuts between them, make one interval with exceptions.
         let residues = gaps[first].residues;
         let same = gaps[first..].iter().take_while(|gap| gap.residues == residues).count();
         let last = first + same - 1;
@@ -166,7 +168,7 @@ fn intervals(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
     sum.or(&numbers_texts(&added, false)?)
 }
 
-/// The texts of the numbers strictly between two bounds of which a function is true.
+/// The texts of the numbers strictly between two bounds for which a function is true.
 fn interval(
     (after, before): (Option<&Decimal>, Option<&Decimal>),
     residues: &Residues,
@@ -174,7 +176,7 @@ fn interval(
 ) -> Result<CharDfa, LeafError> {
     let zero = Decimal::from(0);
     let inside = residues_texts(residues, automata)?;
-    // Numbers of one sign, by their size; `None` if there are none.
+    // Numbers of one sign, by their absolute values.
     let side = |low: Option<&Decimal>, high: Option<Decimal>| -> Result<CharDfa, LeafError> {
         let mut texts = inside.clone();
         match low.map(|low| (low, low.cmp(&zero))) {
@@ -200,7 +202,7 @@ fn interval(
     signed(&positive, &negative)
 }
 
-/// The unsigned texts of numbers of which a function is true.
+/// The unsigned texts of numbers for which a function is true.
 fn residues_texts(residues: &Residues, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     if residues.divisors().is_empty() {
         return if residues.is(true) { normal(automata) } else { Ok(CharDfa::none()) };
@@ -211,7 +213,7 @@ fn residues_texts(residues: &Residues, automata: &AutomataCache) -> Result<CharD
     with_divisors(residues, automata)
 }
 
-/// The same where there are divisors.
+/// The texts for a function with divisors.
 fn with_divisors(residues: &Residues, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(0);
     let known = with_remainders(fraction, automata)?;
@@ -228,9 +230,9 @@ fn with_divisors(residues: &Residues, automata: &AutomataCache) -> Result<CharDf
     Ok(sum)
 }
 
-/// The texts of one language, and those of the other after a minus.
+/// The texts of `positive`, and those of `negative` after a minus.
 pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, LeafError> {
-    /// Before the first character, or in one of both.
+    /// The start, or a state of either language.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     enum At {
         Start,
@@ -265,7 +267,7 @@ pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, 
     })
 }
 
-/// The texts of some numbers: all in normal form if there are few or if `complete`, and otherwise those that
+/// The texts of some numbers: all in normal form if there are few or if `complete`; otherwise those that
 /// writers use.
 fn numbers_texts(numbers: &[Decimal], complete: bool) -> Result<CharDfa, LeafError> {
     if numbers.is_empty() {
@@ -288,7 +290,7 @@ pub(super) fn parts(number: &Decimal) -> (&'static str, String, i64) {
     (if number.is_negative() { "-" } else { "" }, digits, decade)
 }
 
-/// The number without exponent: whole part and fraction. `None` if that is long.
+/// The whole part and the fraction of a number without exponent; `None` if they are long.
 fn without_exponent(digits: &str, decade: i64) -> Option<(String, String)> {
     let count = usize::try_from(decade.unsigned_abs()).unwrap_or(usize::MAX);
     if count > LONG_TEXT * 10 {
@@ -303,7 +305,7 @@ fn without_exponent(digits: &str, decade: i64) -> Option<(String, String)> {
     })
 }
 
-/// Regular expressions of the texts of a number in normal form; long ones without exponent only if
+/// Regular expressions for the texts of a number in normal form; long texts without exponent only if
 /// `complete`.
 fn expressions(number: &Decimal, complete: bool) -> Vec<String> {
     if number.is_zero() {
@@ -360,7 +362,7 @@ fn usual_texts(number: &Decimal) -> Vec<String> {
     for mantissa in mantissas {
         for letter in ['e', 'E'] {
             found.push(format!("{sign}{mantissa}{letter}{decade}"));
-            // Python writes two digits at least.
+            // Python writes at least two digits.
             found.push(format!("{sign}{mantissa}{letter}{decade:+03}"));
             found.push(format!("{sign}{mantissa}{letter}{decade:+}"));
         }

@@ -1,24 +1,24 @@
-//! States that send most characters one way and a few another: the edges of the many, with those of the few
-//! changed.
+//! States that send most characters to one state and a few elsewhere: the edges of the common case, patched
+//! for the few.
 
 use std::ops::Range;
 
 use super::spelling::Way;
 use crate::grammar::automaton::Edge;
 
-/// A way out of a state for all characters but a few.
+/// The target of all characters but a few; `None` if they have none.
 pub(super) type Usual = Option<u32>;
 
-/// The first code point that is none of ASCII.
+/// The first code point beyond ASCII.
 const ASCII_END: u32 = 0x80;
 
-/// Characters that lead elsewhere than most do, at most; where there are more, ranges are looked at.
+/// Limit on the characters that lead elsewhere; with more of them, ranges are followed instead.
 const MOST_OTHERS: usize = 24;
 
-/// Where most characters lead, and the few of ASCII that lead elsewhere, ascending. `None` if it is not like
-/// that.
+/// The common target, and the ASCII characters that lead elsewhere, ascending. `None` if the state is not of
+/// this kind.
 pub(super) fn few_others(ways: &[Way]) -> Option<(Usual, Vec<(u32, Usual)>)> {
-    // What is beyond ASCII has to be of one kind.
+    // All characters beyond ASCII must have one target.
     let usual = match ways.iter().find(|way| way.1 >= 0x80) {
         None => None,
         Some(&(first, last, to)) => {
@@ -44,7 +44,7 @@ pub(super) fn few_others(ways: &[Way]) -> Option<(Usual, Vec<(u32, Usual)>)> {
         }
         Some(())
     };
-    // The ways of ASCII, and the gaps between them.
+    // The edges of ASCII characters, and the gaps between them.
     let mut next = 0;
     for &(first, last, to) in ways.iter().take_while(|way| way.0 < ASCII_END) {
         add(next..first, None)?;
@@ -63,7 +63,7 @@ pub(super) fn hex_bytes(digit: u32) -> impl Iterator<Item = u8> {
     std::iter::once(one).chain(other)
 }
 
-/// Edges, which ascend, with those of some bytes changed.
+/// Replaces the targets of some bytes in a list of edges, which ascend.
 pub(super) fn with(edges: &[Edge], changed: &mut [(u8, Usual)]) -> Vec<Edge> {
     changed.sort_unstable();
     let mut made: Vec<Edge> = Vec::with_capacity(edges.len() + 2 * changed.len());
@@ -73,7 +73,7 @@ pub(super) fn with(edges: &[Edge], changed: &mut [(u8, Usual)]) -> Vec<Edge> {
     };
     let mut left = changed.iter().peekable();
     for edge in edges {
-        // Changed bytes before the edge, then what the edge has between those in it.
+        // First the changed bytes before the edge, then those in it with what the edge has between them.
         let mut first = Some(edge.first);
         while let Some(&&(byte, to)) = left.peek().filter(|(byte, _)| *byte <= edge.last) {
             left.next();

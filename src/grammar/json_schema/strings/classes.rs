@@ -4,17 +4,17 @@ use regex_syntax::hir::{Class, HirKind};
 
 use super::super::dfa::CharClass;
 
-/// `\w`: also what `\b` looks at.
+/// The class `\w`, which `\b` is defined by too.
 pub(super) fn word() -> CharClass {
     CharClass::new([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')])
 }
 
-/// What `.` leaves out.
+/// The characters that `.` does not match.
 pub(super) fn line_terminators() -> CharClass {
     CharClass::new([('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
 }
 
-/// `\s`: white space and line terminators.
+/// The class `\s`: white space and line terminators.
 fn space() -> CharClass {
     CharClass::new([
         ('\t', '\r'),
@@ -30,7 +30,7 @@ fn space() -> CharClass {
     ])
 }
 
-/// The class that a backslash and a letter stand for.
+/// The class that a backslash and this letter stand for.
 pub(super) fn named(letter: char) -> Option<CharClass> {
     let class = match letter.to_ascii_lowercase() {
         'd' => CharClass::new([('0', '9')]),
@@ -41,7 +41,7 @@ pub(super) fn named(letter: char) -> Option<CharClass> {
     Some(if letter.is_ascii_uppercase() { class.complement() } else { class })
 }
 
-/// The characters among these code points: surrogates are none.
+/// The characters among these code points. Surrogates are no characters.
 pub(super) fn of_codes(first: u32, last: u32) -> CharClass {
     let below = |code: u32| char::from_u32(code).or_else(|| char::from_u32(0xd7ff));
     let above = |code: u32| char::from_u32(code).or_else(|| char::from_u32(0xe000));
@@ -62,7 +62,7 @@ pub(super) fn property(name: &str) -> Option<CharClass> {
         HirKind::Class(Class::Unicode(class)) => {
             Some(CharClass::new(class.iter().map(|range| (range.start(), range.end()))))
         }
-        // One byte or one character is a literal.
+        // A class of one character is a literal.
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).ok()?;
             let mut characters = text.chars();

@@ -1,4 +1,4 @@
-//! Automata of any characters, which all schemas have in common.
+//! Automata of strings of any characters, which all schemas share.
 
 use super::{
     StringSet,
@@ -13,25 +13,25 @@ use crate::grammar::{
     },
 };
 
-/// An automaton of any characters, by what it is.
+/// Names of the automata of any characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Common {
-    /// All strings with their quotes.
+    /// All strings, with both quotes.
     Whole,
-    /// All strings with the closing quote.
+    /// All strings, with the closing quote.
     Rest,
-    /// Any characters.
+    /// All strings, without quotes.
     Inside,
-    /// So many characters and the closing quote.
+    /// All strings of `min` to `max` characters, with the closing quote.
     Counted(u64, Option<u64>),
-    /// A block of characters.
+    /// Blocks of exactly [`BLOCK`] characters.
     Block,
 }
 recipe!(Common, |_| 0, |common| !matches!(common, Common::Counted(..)));
 
 impl StringSet {
-    /// What terminals made of sets of strings mostly agree with: all strings, the rest of one with the
-    /// closing quote, and any characters.
+    /// The automata that terminals made of sets of strings mostly agree with: all strings, all strings with
+    /// the closing quote alone, and all strings without quotes.
     pub(in super::super) fn common(
         spelling: Spelling,
         automata: &AutomataCache,
@@ -46,7 +46,7 @@ impl StringSet {
     }
 }
 
-/// An automaton of any characters, made once where it is of the usual style.
+/// An automaton of any characters, cached if the style is the usual one.
 pub(super) fn common(
     which: Common,
     style: Style,
@@ -56,15 +56,15 @@ pub(super) fn common(
     if style == Style::All { automata.automaton(which, make) } else { make() }
 }
 
-/// Any string with its quotes.
+/// The automaton of any string with its quotes.
 pub(super) fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
     common(Common::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
 }
 
-/// Characters of a block of a counted string: more than nearly all tokens have.
+/// Number of characters in a block of a counted string, which is more than nearly all tokens have.
 pub(super) const BLOCK: u64 = 64;
 
-/// A block of a class.
+/// The automaton of a block of characters of a class.
 pub(super) fn block(
     class: &CharClass,
     style: Style,

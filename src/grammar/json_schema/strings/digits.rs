@@ -1,25 +1,26 @@
-//! The digits in which characters are written in JSON strings: bits of code points, and hex.
+//! The digits by which characters are written in JSON strings: groups of bits of a code point, and hex
+//! digits.
 
 use crate::grammar::automaton::Edge;
 
-/// A digit: how many values it has and which bytes write them.
+/// A digit: the number of its values, and the bytes that write each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Digit {
-    /// Value `v < radix` is the byte `base + v`.
+    /// A byte: value `v < radix` is the byte `base + v`.
     Byte { base: u8, radix: u32 },
-    /// Value `v < radix` is the hex digit of `base + v`, in either case.
+    /// A hex digit: value `v < radix` is the digit of `base + v`, in either case.
     Hex { base: u32, radix: u32 },
 }
 
 impl Digit {
-    /// How many values it has.
+    /// The number of its values.
     pub(super) fn radix(self) -> u32 {
         match self {
             Self::Byte { radix, .. } | Self::Hex { radix, .. } => radix,
         }
     }
 
-    /// Adds the bytes that write a value, as edges to a state.
+    /// Adds edges for the bytes that write a value to a state's edges.
     pub(super) fn edges(self, value: u32, to: u32, edges: &mut Vec<Edge>) {
         let mut push = |code: u32| {
             let byte = u8::try_from(code).unwrap_or(u8::MAX);
@@ -52,17 +53,17 @@ const fn hex(base: u32, radix: u32) -> Digit {
 }
 
 const REST: Digit = byte(0x80, 64);
-/// UTF-8 of one byte.
+/// Characters of one byte of UTF-8.
 pub(super) const ASCII: &[Digit] = &[byte(0, 128)];
-/// Of two.
+/// Characters of two bytes.
 pub(super) const TWO_BYTES: &[Digit] = &[byte(0xc0, 32), REST];
-/// Of three.
+/// Characters of three bytes.
 pub(super) const THREE_BYTES: &[Digit] = &[byte(0xe0, 16), REST, REST];
-/// Of four.
+/// Characters of four bytes.
 pub(super) const FOUR_BYTES: &[Digit] = &[byte(0xf0, 8), REST, REST, REST];
 const ANY_HEX: Digit = hex(0, 16);
-/// After `\u`: four hex digits.
+/// The four hex digits behind `\u`.
 pub(super) const UNIT: &[Digit] = &[ANY_HEX, ANY_HEX, ANY_HEX, ANY_HEX];
-/// A surrogate pair after its `\uD`: the bits of the code point past `0x10000`.
+/// The rest of a surrogate pair behind its `\uD`: the bits of the code point minus `0x10000`.
 pub(super) const PAIR: &[Digit] =
     &[hex(8, 4), ANY_HEX, ANY_HEX, byte(b'\\', 1), byte(b'u', 1), hex(0xd, 1), hex(0xc, 4), ANY_HEX, ANY_HEX];

@@ -2,7 +2,7 @@
 //!
 //! The dialect is that of Unicode mode, with the liberties that most readers take without it: `{`, `}` and
 //! `]` may stand for themselves, and so may any escaped character that is no letter or digit. Capturing
-//! groups are groups, lazy repetition is repetition: only which strings match counts.
+//! groups are plain groups and lazy repetition is repetition, since only the set of matching strings counts.
 
 use hashbrown::HashMap;
 
@@ -12,25 +12,25 @@ use super::super::{
 };
 use super::classes;
 
-/// Characters of an expression.
+/// Limit on the characters of an expression.
 const MAX_LENGTH: usize = 100_000;
-/// Groups open at once; building automata recurses as deep.
+/// Limit on the groups open at once; building automata recurses as deep.
 const MAX_DEPTH: usize = 200;
 
 /// A regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
-    /// One character of a set.
+    /// One character of the class.
     Class(CharClass),
-    /// One after the other.
+    /// The parts, one after the other.
     Sequence(Vec<Node>),
-    /// One of them.
+    /// One of the parts.
     Alternatives(Vec<Node>),
-    /// `min` to `max` times; where it stands, for refusals.
+    /// The node, `min` to `max` times.
     Repeat { node: Box<Node>, min: u32, max: Option<u32> },
     /// A condition on the place.
     Assert(Assertion),
-    /// Look-ahead, or with `false` its negation; where it stands.
+    /// Look-ahead, or with `false` its negation; `at` is its place, for errors.
     Ahead { wanted: bool, node: Box<Node>, at: usize },
 }
 
@@ -51,7 +51,7 @@ struct Parser {
     text: Vec<char>,
     at: usize,
     depth: usize,
-    /// Properties that were looked up before: each takes a while.
+    /// The properties that were looked up before, since that takes a while.
     properties: HashMap<String, CharClass>,
 }
 
@@ -191,7 +191,7 @@ impl Parser {
         Err(self.wrong("a group whose name is none"))
     }
 
-    /// The number at a place, if there is one, and where it ends.
+    /// The number at a place, if there is one, and the place behind it.
     fn number(&self, from: usize) -> (Option<u32>, usize) {
         let digits = self.text[from..].iter().map_while(|digit| digit.to_digit(10));
         let number =
@@ -199,7 +199,7 @@ impl Parser {
         (digits.clone().fold(None, number), from + digits.count())
     }
 
-    /// The counts of `{m,n}` here, and where they end.
+    /// The counts of `{m,n}` at the current place, and the place behind them.
     fn counts(&self) -> Option<(u32, Option<u32>, usize)> {
         let (min, end) = self.number(self.at + 1);
         let min = min?;
@@ -233,7 +233,7 @@ impl Parser {
         Ok(Some((min, max)))
     }
 
-    /// A class after its `[`.
+    /// Reads a class behind its `[`.
     fn class(&mut self) -> Result<CharClass, LeafError> {
         let from = self.at - 1;
         let negated = self.eat("^");
@@ -281,7 +281,7 @@ impl Parser {
         }
     }
 
-    /// An escape after its backslash.
+    /// Reads an escape behind its backslash.
     fn escape(&mut self, in_class: bool) -> Result<Member, LeafError> {
         let Some(character) = self.peek() else { return Err(self.wrong("a `\\` at the end")) };
         let code = |character: char| Ok(Member::Code(u32::from(character)));
@@ -332,7 +332,8 @@ impl Parser {
         Ok(code)
     }
 
-    /// `XXXX` with its other half, where it is the first of a surrogate pair, or `{X..}`.
+    /// Reads the rest of `\u`: `XXXX`, with the other half of a surrogate pair if it is the first, or
+    /// `{X..}`.
     fn unicode(&mut self) -> Result<u32, LeafError> {
         if !self.eat("{") {
             let first = self.hex(4)?;
@@ -359,7 +360,7 @@ impl Parser {
         Ok(code)
     }
 
-    /// `p{..}` or, negated, `P{..}`.
+    /// Reads the rest of a property: `p{..}`, or `P{..}` for its complement.
     fn property(&mut self, negated: bool) -> Result<CharClass, LeafError> {
         let at = self.at;
         self.at += 1;
@@ -380,7 +381,7 @@ impl Parser {
     }
 }
 
-/// What stands at one place of a class.
+/// A member of a class: a code point or a class.
 enum Member {
     /// A code point, which may be a surrogate.
     Code(u32),

@@ -1,11 +1,10 @@
-//! Sets of strings -> expressions of a grammar.
+//! Sets of strings -> expressions of a grammar, in the first of these forms that stays small:
 //!
-//! An automaton where that stays small. Where there is a bound on the length, a
-//! [measured](crate::grammar::Measured) terminal, which counts characters beside the automaton of the
-//! strings of any length. Where the bound is too large for that, blocks of characters are counted by the
-//! grammar, if only lengths are bounded or the pattern has one loop, such as `^[a-z]\w*=?$`; else it is a
-//! grammar over characters, with a nonterminal for each state and count. Lists of strings too long for one
-//! automaton become several.
+//! * one automaton;
+//! * with a bound on the length, a [measured](crate::grammar::Measured) terminal, which counts characters
+//!   beside the automaton of the strings of any length;
+//! * blocks of characters counted by the grammar, if only lengths are bounded or the pattern has one loop
+//!   (`^[a-z]\w*=?$`); else a grammar over characters. Lists too long for one automaton become several.
 
 use hashbrown::HashMap;
 
@@ -28,32 +27,31 @@ use crate::{
     ids::ExprId,
 };
 
-/// Least length of otherwise unbounded strings up to which they are one automaton.
+/// Least length, in characters, up to which otherwise unbounded strings are one automaton.
 const COUNTED_BY_STATES: u64 = 32;
-/// Strings of a finite set that is spelled in several automata.
+/// Limit on the strings of a finite set that is spelled in several automata.
 pub(super) const MAX_STRINGS: usize = 100_000;
-/// States of an automaton from which on it is worth a try to count without them.
+/// Number of states of an automaton above which counting without them is tried.
 const COUNTED_STATES: usize = 64;
-/// Greatest length that is counted beside the automaton of a pattern.
+/// Greatest length, in characters, that is counted beside the automaton of a pattern.
 const MAX_MEASURED: u64 = 131_071;
-/// States beside counts of a grammar over characters.
+/// Limit on the states (with their counts) of a grammar over characters.
 const MAX_COUNTED: usize = 60_000;
-/// States of all the automata in such a grammar.
+/// Limit on the states of all automata in such a grammar.
 const MAX_RESTS: usize = 400_000;
-/// States from which on a set is spelled on a core of its own: some 50 us of work, as long as it takes to
-/// wake one.
+/// Number of states from which on a set is spelled on another core: that is some 50 us of work, about as long
+/// as it takes to wake one.
 const WORTH_A_THREAD: usize = 128;
-/// Ways into the last loop of a pattern whose length is counted.
+/// Limit on the ways into the last loop of a pattern whose length is counted.
 const MAX_ENTRIES: usize = 64;
 
 impl StringSet {
-    /// The JSON texts of its strings, with their quotes. `\uXXXX` is read in either case, and as a pair of
-    /// surrogates where one is needed; a lone surrogate is no text of any string.
+    /// Writes the JSON texts of the strings, with their quotes. `\uXXXX` is read in either case, and as a
+    /// pair of surrogates where one is needed; a lone surrogate is a text of no string.
     ///
-    /// All strings are the same automaton in every schema, so that grammars share what is worked out about
-    /// it. Where an automaton would be too large with every escape, characters that no common writer escapes
-    /// stand for themselves. Strings of more than 4,294,967,295 characters are left out where their length is
-    /// counted.
+    /// All strings are the same automaton in every schema, so that grammars share its tables. If an automaton
+    /// would be too large with every escape, characters that no common writer escapes stand for themselves.
+    /// Strings of more than 4,294,967,295 characters are left out where their length is counted.
     ///
     /// # Errors
     /// If the automaton would still be too large, or the grammar.
@@ -66,7 +64,7 @@ impl StringSet {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
     }
 
-    /// The same with automata that other sets may have in common.
+    /// Emits like [`emit`](Self::emit), with automata that other sets may share.
     pub(in super::super) fn emit_with(
         &self,
         automata: &AutomataCache,
@@ -80,16 +78,16 @@ impl StringSet {
         }
         let mut emitter = Emitter { automata, builder, style, span, parts: Vec::new() };
         let mut small: Option<(CharDfa, Automaton)> = None;
-        // From here on all strings are in it.
+        // From this piece on all strings are in the set.
         let all = self.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
         for (at, (min, max, dfa)) in self.windows().enumerate().filter(|(_, (.., dfa))| !dfa.is_empty()) {
-            // Before these a greatest length is of no use, and may be hard to count.
+            // Pieces before these need no upper bound, which may be hard to count.
             let max = if at + 1 == all && all < self.pieces.len() { None } else { max };
             if dfa.is_all() && (max.is_some_and(|max| max > 0) || min > COUNTED_BY_STATES) {
                 emitter.counted(min, max)?;
                 continue;
             }
-            // The product would have more states than the pattern alone.
+            // The product with a counter would have more states than the pattern alone.
             let is_long = max.is_some_and(|max| max > COUNTED_STATES as u64) && dfa.longest().is_none();
             if emitter.is_spelled(dfa, (min, max))?
                 || is_long && emitter.measured(|| quoted(dfa, style), (min, max))?
@@ -97,7 +95,7 @@ impl StringSet {
                 continue;
             }
             let counted = match max {
-                // As many states as characters at least.
+                // The automaton would have at least as many states as characters.
                 Some(max) if max > MAX_STATES as u64 && dfa.longest().is_none() => {
                     Err(too_many_states(MAX_STATES))
                 }
@@ -107,12 +105,12 @@ impl StringSet {
                 continue;
             }
             match counted {
-                // Only counts are worth it: without them an automaton does what the tokens of all strings do.
+                // Only counts are worth it: plain automata share the tables of all strings.
                 Ok(part)
                     if part.len() > COUNTED_STATES
                         && (min > 0 || max.is_some() || part.one_class().is_some())
                         && emitter.counts(&part, dfa, (min, max)) => {}
-                // As one automaton if they fit into one.
+                // Small parts become one automaton, as long as they fit into one.
                 Ok(part) => {
                     let both = small.as_ref().map_or(Ok(part.clone()), |(small, _)| small.or(&part));
                     let spelled = both.and_then(|both| Ok((quoted(&both, style)?, both)));
@@ -136,7 +134,7 @@ impl StringSet {
     }
 }
 
-/// Has the part of the strings of `dfa` within bounds more states than they are worth, or too many?
+/// True if the strings of `dfa` within bounds have too many states, or more than a counter would cost.
 fn is_large(counted: &Result<CharDfa, LeafError>, dfa: &CharDfa) -> bool {
     let is_more = |part: &CharDfa| part.len() > COUNTED_STATES.max(dfa.len()) && part.one_class().is_none();
     counted.as_ref().map_or(true, is_more)
@@ -145,12 +143,12 @@ fn is_large(counted: &Result<CharDfa, LeafError>, dfa: &CharDfa) -> bool {
 impl StringSet {
     /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
     pub(in super::super) fn spell_ahead(&self, spelling: Spelling) {
-        // Other ways of writing are not kept, and bounds make other sets.
+        // Other styles are not kept, and bounds make other sets.
         let ([(_, dfa)], Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
         if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() {
             let dfa = dfa.clone();
             cores::start(move || {
-                // Whoever asks for it is told what went wrong.
+                // An error is kept for the caller that asks for the result.
                 let _ = (!is_too_large(&dfa, Style::All)).then(|| quoted(&dfa, Style::All));
             });
         }
@@ -162,7 +160,7 @@ pub(super) struct Emitter<'a> {
     pub(super) builder: &'a mut GrammarBuilder,
     pub(super) style: Style,
     pub(super) span: Span,
-    /// Alternatives so far.
+    /// The alternatives so far.
     pub(super) parts: Vec<ExprId>,
 }
 
@@ -177,8 +175,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The strings of an automaton within the bounds as a terminal that counts characters beside it, if
-    /// there is one.
+    /// Adds the strings of an automaton within the bounds as a terminal that counts characters. False if
+    /// there is no such terminal.
     fn measured(
         &mut self,
         automaton: impl FnOnce() -> Result<Automaton, LeafError>,
@@ -186,7 +184,7 @@ impl Emitter<'_> {
     ) -> Result<bool, LeafError> {
         let Some(max) = max.filter(|max| *max <= MAX_MEASURED) else { return Ok(false) };
         let (Ok(min), Ok(max)) = (u32::try_from(min), u32::try_from(max)) else { return Ok(false) };
-        // Where the automaton alone is too large, others may do.
+        // If this automaton alone is too large, other forms may do.
         let Ok(automaton) = automaton() else { return Ok(false) };
         let Some(pattern) = Pattern::measured(&automaton, min, max) else { return Ok(false) };
         let part = self.builder.pattern(pattern, self.span)?;
@@ -198,12 +196,12 @@ impl Emitter<'_> {
         Ok(self.builder.pattern(Pattern::literal(b"\""), self.span)?)
     }
 
-    /// All strings of `min` to `max` characters.
+    /// Adds all strings of `min` to `max` characters.
     fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         self.class_string(&CharClass::all(), min, max)
     }
 
-    /// The strings of `min` to `max` characters of a class: a terminal that counts them, where they are
+    /// Adds the strings of `min` to `max` characters of a class: as a terminal that counts them, if they are
     /// neither few nor too many for that.
     fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let is_rest = max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK;
@@ -222,10 +220,10 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `min` to `max` characters of a class, and the closing quote.
+    /// Writes `min` to `max` characters of a class, and the closing quote.
     ///
-    /// In blocks: terminals of exactly [`BLOCK`] characters, then one of fewer and the quote. So a token
-    /// crosses few terminals, and texts of all lengths, and all schemas, have blocks in common.
+    /// Blocks are terminals of exactly [`BLOCK`] characters; the last terminal has fewer, and the quote. So a
+    /// token crosses few terminals, and texts of all lengths, in all schemas, share the blocks.
     fn characters(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
         if max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK {
             return self.rest(class, min, max);
@@ -241,7 +239,7 @@ impl Emitter<'_> {
             None => ways.push(self.rest(class, least, None)?),
             Some((0, most)) => ways.push(self.rest(class, least, Some(most))?),
             Some((more, most)) => {
-                // More blocks than can be counted are as good as any number.
+                // More blocks than can be counted count as any number.
                 let more = u32::try_from(more).ok();
                 ways.push(self.rest(class, least, Some(BLOCK - 1))?);
                 if more.is_none_or(|more| more > 1) {
@@ -264,23 +262,23 @@ impl Emitter<'_> {
         Ok(self.builder.sequence(vec![first, rest], self.span)?)
     }
 
-    /// What is read from a state with a loop on, which is left for a few characters at most: `min`, at most
-    /// [`BLOCK`], to `max` characters and the closing quote. `None` if there is no such string.
+    /// The rest of a string from a state with a loop, which is left for a few characters at most: `min` (at
+    /// most [`BLOCK`]) to `max` characters and the closing quote. `None` if there is no such string.
     ///
-    /// In blocks of the loop as [`characters`](Self::characters); then one automaton of fewer characters in
-    /// the loop, the end, and the quote.
+    /// The loop is written in blocks, as in [`characters`](Self::characters); then comes one automaton of the
+    /// last characters in the loop, the end, and the quote.
     fn loop_and_end(
         &mut self,
         dfa: &CharDfa,
         (state, class): (u32, &CharClass),
         (min, max): (u64, u64),
     ) -> Result<Option<ExprId>, LeafError> {
-        // From its state on, with less than a block in the loop.
+        // The end, with less than a block in the loop before it.
         let end = dfa.leaving(state, u32::try_from(BLOCK - 1).unwrap_or(u32::MAX));
         let longest = end.longest().unwrap_or(0);
         let free = max.saturating_sub(longest) / BLOCK;
         let mut ways = Vec::new();
-        // So many blocks, and an end with bounds.
+        // For each number of blocks near the bounds, an end with bounds of its own.
         let mut with_bounds = vec![(0, min, max)];
         with_bounds.extend((free + 1..=max / BLOCK).map(|blocks| (blocks, 0, max - blocks * BLOCK)));
         let block = self.pattern(block(class, self.style, self.automata)?)?;
@@ -304,7 +302,7 @@ impl Emitter<'_> {
         Ok(if ways.is_empty() { None } else { Some(self.builder.alternatives(ways, self.span)?) })
     }
 
-    /// So many characters of a class and the closing quote, as one automaton.
+    /// The automaton of `min` to `max` characters of a class and the closing quote.
     fn rest(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
         let make = || spell(&CharDfa::repeated(class, min, max), self.style, (false, true));
         let automaton = if *class == CharClass::all() {
@@ -315,8 +313,8 @@ impl Emitter<'_> {
         self.pattern(automaton)
     }
 
-    /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a
-    /// last loop.
+    /// Emits counted characters if they are the same language as a large automaton: `^.{1,255}$`, or last
+    /// loops. True if so.
     fn counts(&mut self, part: &CharDfa, whole: &CharDfa, bounds: (u64, Option<u64>)) -> bool {
         let parts = self.parts.len();
         let made = match part.one_class() {
@@ -329,7 +327,7 @@ impl Emitter<'_> {
         made.is_ok()
     }
 
-    /// The strings of `part`, which are those of `whole` within the bounds.
+    /// Adds the strings of `part`, which are those of `whole` within the bounds.
     fn regular(
         &mut self,
         part: &CharDfa,
@@ -351,9 +349,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a
-    /// right-linear grammar over characters, of states beside counts. What does not depend on the count is an
-    /// automaton again.
+    /// Adds the strings of `dfa` within the bounds, if their automaton is too large for one terminal, as a
+    /// right-linear grammar over characters whose nonterminals are states with counts. Where the count no
+    /// longer matters it goes on with an automaton.
     fn counted_states(
         &mut self,
         dfa: &CharDfa,
@@ -372,7 +370,7 @@ impl Emitter<'_> {
         let mut next = 0;
         while let Some(&place) = order.get(next) {
             next += 1;
-            // Places whose count is forgotten are automata; others lead on.
+            // A place without a count becomes an automaton; the others lead on.
             let targets = ways[place.0 as usize].iter().filter(|_| place.1.is_some());
             for to in targets.filter_map(|(to, _)| count.step(place, *to)) {
                 if places.insert(to, None).is_none() {
@@ -388,8 +386,8 @@ impl Emitter<'_> {
             return Err(error);
         }
         let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
-        // What a place leads to is made before it: places without count, then those after more characters,
-        // which were found later.
+        // A place is made after the places that it leads to: first those without a count, then those behind
+        // more characters, which were found later.
         for &place in free.iter().chain(counted.iter().rev()) {
             let made = self.place(dfa, &count, place, &ways[place.0 as usize], &places, &mut classes)?;
             places.insert(place, Some(made));
@@ -402,7 +400,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What is read from a place on, with the closing quote.
+    /// The expression of the texts read from a place on, with the closing quote.
     fn place(
         &mut self,
         dfa: &CharDfa,
@@ -438,9 +436,9 @@ impl Emitter<'_> {
         Ok(self.builder.alternatives(parts, self.span)?)
     }
 
-    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are loops at single states,
+    /// Adds the strings of `dfa` of `min` to `max` characters, if its only cycles are loops at single states
     /// and no string goes through two of them: a few characters, then counted ones of a class, then a few
-    /// characters. Otherwise `error`.
+    /// characters. Otherwise returns `error`.
     pub(super) fn last_loops(
         &mut self,
         dfa: &CharDfa,

@@ -1,8 +1,8 @@
 //! The named formats.
 //!
 //! Each is a regular expression of the RFC that JSON Schema names for it, so a format is a set like any
-//! other. Where the RFC asks for more than a regular language says, the set is wider (or, rarely, narrower);
-//! [`FORMATS`] says how:
+//! other. Where the RFC asks for more than a regular language can say, the set is wider (or, rarely,
+//! narrower). The same is said in [`FORMATS`]:
 //!
 //! | format | here |
 //! |---|---|
@@ -27,31 +27,31 @@ use crate::grammar::json_schema::{
     leaf::LeafError,
 };
 
-/// A format, by its place in [`FORMATS`].
+/// The name of a format's automaton: its position in [`FORMATS`].
 #[derive(PartialEq, Eq, Hash)]
 struct Named(usize);
 recipe!(Named, |_| 0, |_| true);
 
-/// How near a format's set is to what its RFC says.
+/// The relation of a format's set to the set that its RFC defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precision {
-    /// Just the strings of the format.
+    /// The set has just the strings of the format.
     Exact,
-    /// All strings of the format and more.
+    /// The set has all strings of the format, and more.
     Wider(&'static str),
-    /// Not all strings of the format, but no others.
+    /// The set lacks some strings of the format, and has no others.
     Narrower(&'static str),
-    /// Not all strings of the format, and some others.
+    /// The set lacks some strings of the format, and has some others.
     Near(&'static str),
 }
 
-/// A format and how it is read.
+/// A format, and the precision with which it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// As schemas name it.
+    /// The name of the format in schemas.
     pub name: &'static str,
-    /// How exactly it is checked, and why not better.
+    /// The precision of the check, and the reason why it is not exact.
     pub precision: Precision,
 }
 
@@ -97,7 +97,7 @@ pub const FORMATS: &[Format] = &[
     },
 ];
 
-/// The strings of a format, or `None` if it is unknown. Made once for each.
+/// The strings of a format, or `None` if it is unknown. Each is made once.
 pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
     let Some(place) = FORMATS.iter().position(|format| format.name == name) else { return Ok(None) };
     let made = automata.language(Named(place), || {
@@ -108,12 +108,12 @@ pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<St
     Ok(Some(StringSet::regular(made)))
 }
 
-/// Is it a format that restricts strings?
+/// True if the name is that of a format that restricts strings.
 pub(super) fn restricts(name: &str) -> bool {
     FORMATS.iter().any(|format| format.name == name) && (name == "regex" || expression(name).is_some())
 }
 
-/// The regular expression of a format, or `None` of `regex`, which has none.
+/// The regular expression of a format; `None` for unknown formats, and for `regex`, which has none.
 fn expression(name: &str) -> Option<String> {
     let ascii = Characters::Ascii;
     Some(match name {

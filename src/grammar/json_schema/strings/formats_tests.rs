@@ -157,8 +157,8 @@ fn formats_have_the_strings_they_should() {
     assert!(!host.contains(&[&*label; 4].join(".")));
 }
 
-/// The official test suite, where it is at hand: a format that is exact decides all of its cases right, one
-/// that is wider refuses nothing valid, one that is narrower takes nothing invalid.
+/// The official test suite, where it is available: a format that is exact decides all of its cases right, a
+/// wider one refuses nothing valid, and a narrower one takes nothing invalid.
 #[test]
 fn the_official_suite_agrees() {
     let root = std::env::var_os("DOMINO_SHARED").map_or_else(
@@ -173,7 +173,7 @@ fn the_official_suite_agrees() {
     };
     let mut decided = 0;
     for row in text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
-        // Outside of the optional part formats are annotations.
+        // Formats are annotations outside of the optional part.
         let format = row["schema"]["format"].as_str().filter(|_| row["optional"] == true);
         let Some(format) = format.and_then(|name| FORMATS.iter().find(|format| format.name == name)) else {
             continue;

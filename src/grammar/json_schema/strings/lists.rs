@@ -6,11 +6,12 @@ use super::{
 };
 use crate::grammar::json_schema::{dfa::CharDfa, leaf::LeafError};
 
-/// Characters of a string that is too long for one automaton, by piece.
+/// Characters of a piece of a string that is too long for one automaton.
 const PIECE_CHARS: usize = 256;
 
 impl Emitter<'_> {
-    /// These strings, in several automata. Sorted strings share their beginnings, so neighbours go together.
+    /// Adds these strings in several automata. Sorted strings share their beginnings, so neighbours go
+    /// together.
     pub(super) fn strings(&mut self, strings: &[String]) -> Result<(), LeafError> {
         let mut open = vec![strings];
         while let Some(strings) = open.pop() {
@@ -26,7 +27,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One string in pieces.
+    /// Adds one string in pieces.
     fn long(&mut self, string: &str) -> Result<(), LeafError> {
         let characters: Vec<char> = string.chars().collect();
         let mut row = vec![self.quote()?];

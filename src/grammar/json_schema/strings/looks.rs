@@ -1,6 +1,6 @@
-//! Patterns that are a regular language beside bounds on the length of the whole string: `(?=.{1,253}$)` at
-//! the start, and `.{8,4000}$` behind look-ahead. Bounds that stand beside an automaton are not multiplied
-//! out with it.
+//! Patterns that are a regular language together with bounds on the length of the whole string:
+//! `(?=.{1,253}$)` at the start, and `.{8,4000}$` behind look-ahead. Such bounds are kept beside the
+//! automaton; the product of both is not made.
 
 use super::{
     StringSet,
@@ -13,12 +13,12 @@ use crate::grammar::json_schema::{
     leaf::LeafError,
 };
 
-/// Counts from which on a bound by look-ahead stands beside the rest of its pattern.
+/// Count from which on a bound by look-ahead is kept beside the rest of its pattern.
 const LONG_LOOK: u32 = 65;
-/// Counts from which on a bound on all that is behind look-ahead stands beside it.
+/// Count from which on a bound on everything behind look-ahead is kept beside it.
 const LONG_REST: u32 = 1_000;
 
-/// A number of characters of a class up to the end, as a part of a pattern says.
+/// A part of a pattern that asks for a number of characters of a class up to the end.
 struct Whole {
     class: CharClass,
     min: u32,
@@ -26,20 +26,20 @@ struct Whole {
 }
 
 impl Whole {
-    /// Reads one from the last parts of a sequence, if its count is `least` or more.
+    /// Reads such a part from the end of a sequence, if its count is at least `least`.
     fn of(parts: &[Node], least: u32) -> Option<Self> {
         let [Node::Repeat { node, min, max }, Node::Assert(Assertion::End)] = parts else { return None };
         let Node::Class(class) = &**node else { return None };
         (max.unwrap_or(*min) >= least).then(|| Self { class: class.clone(), min: *min, max: *max })
     }
 
-    /// The parts of a pattern that say this without the count.
+    /// The parts of a pattern that say the same without the count.
     fn of_any_length(&self) -> Vec<Node> {
         let class = Box::new(Node::Class(self.class.clone()));
         vec![Node::Repeat { node: class, min: 0, max: None }, Node::Assert(Assertion::End)]
     }
 
-    /// The strings of this.
+    /// The strings that it matches.
     fn set(&self) -> Result<StringSet, LeafError> {
         let any = StringSet::regular(CharDfa::repeated(&self.class, 0, None));
         any.with_length(self.min.into(), self.max.map(u64::from))
@@ -58,8 +58,8 @@ pub(super) fn set(pattern: &str) -> Result<StringSet, LeafError> {
     Ok(set)
 }
 
-/// Takes the bounds on the whole string out of a pattern that begins at its start, each with whether it is
-/// to hold or not to.
+/// Takes the bounds on the whole string out of a pattern that begins at its start. With each comes `true` if
+/// it is to hold, and `false` if it must not.
 fn taken(node: &mut Node) -> Vec<(bool, Whole)> {
     let mut found = Vec::new();
     let Node::Sequence(parts) = node else { return found };

@@ -1,4 +1,4 @@
-//! Strings that are counted beside their automaton, against the product of the two, in every state.
+//! Comparisons, in every state, of strings counted beside their automaton with the product of the two.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::grammar::{
     spelled::Unfolded,
 };
 
-/// The automaton of a pattern, and that of its strings within bounds.
+/// The automaton of a pattern, and the automaton of its strings within bounds.
 fn automata(pattern: &str, (min, max): (u32, u32), style: Style) -> (Automaton, Automaton) {
     let set = StringSet::from_pattern(pattern).unwrap();
     let (.., dfa) = set.windows().last().unwrap();
@@ -26,7 +26,7 @@ fn automata(pattern: &str, (min, max): (u32, u32), style: Style) -> (Automaton, 
     (quoted(dfa, style).unwrap(), quoted(&within, style).unwrap())
 }
 
-/// Bytes of a longest text of a finite language.
+/// The bytes of a longest text of a finite language.
 fn longest(automaton: &Automaton) -> usize {
     let (mut states, mut bytes) = (HashSet::from([0]), 0);
     loop {
@@ -66,14 +66,14 @@ proptest! {
         let (automaton, product) = automata(pattern, bounds, style);
         let is_empty = product.states().len() == 1 && !product.states()[0].accepts;
         let Some(measured) = Measured::new(&automaton, bounds.0, bounds.1) else {
-            // A state of few escapes may be between characters as well as inside of one.
+            // With few escapes, a state may be both between characters and inside of one.
             prop_assert!(is_empty || minimal, "{} has no strings", pattern);
             return Ok(());
         };
         prop_assert!(!is_empty);
         let listed = measured.product(100_000).unwrap();
         let distances = distances(&product);
-        // All states that the same text leads to.
+        // All triples of states that one text leads to.
         let (mut met, mut open) = (HashSet::from([(0, 0, 0)]), vec![(0, 0, 0)]);
         while let Some((one, other, third)) = open.pop() {
             prop_assert_eq!(measured.accepts(one), product.states()[other as usize].accepts);
@@ -96,7 +96,7 @@ proptest! {
         prop_assert!(measured.is_within(longest) && !measured.is_within(longest - 1));
     }
 
-    /// With room, what leads on is what leads on without bounds.
+    /// The edges of a place with room are the edges that it has without bounds.
     #[test]
     fn room_is_what_it_says(
         pattern in prop::sample::select(&PATTERNS[..]),

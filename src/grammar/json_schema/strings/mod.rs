@@ -1,10 +1,10 @@
-//! Sets of Unicode strings, and how JSON writes them.
+//! Sets of Unicode strings, and the ways in which JSON writes them.
 //!
-//! A set is a list of pieces: which regular language it agrees with, by length of the string. So `minLength`
-//! of a billion takes no states, and Boolean operations work piece by piece.
+//! A set is a list of pieces: from each length on, the regular language that it agrees with. So a `minLength`
+//! of a billion takes no states, and Boolean operations go piece by piece.
 //!
-//! What is what: `ecma` and `pattern` read regular expressions, `formats` knows the named formats, `spelling`
-//! turns automata over characters into automata over the bytes of JSON text, `emit` makes grammars of sets.
+//! `ecma` and `pattern` read regular expressions, `formats` has the named formats, `spelling` turns automata
+//! over characters into automata over the bytes of JSON text, and `emit` writes sets as grammars.
 
 mod changed;
 mod classes;
@@ -37,29 +37,29 @@ use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
 /// A set of strings of Unicode scalar values.
 ///
-/// Operations fail with [`LeafError::Budget`] where automata would become too large. `Eq` compares
-/// constructions: equal values are equal sets; equal sets are equal values unless bounds on length are
-/// involved; [`same`](Self::same) is exact. Clones share automata.
+/// Operations fail with [`LeafError::Budget`] if automata would become too large. `Eq` compares
+/// constructions: equal values are equal sets, but equal sets with bounds on length may be different values;
+/// [`same`](Self::same) is exact. Clones share automata.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StringSet {
-    /// Lengths from which on each piece holds, ascending from 0, and what it agrees with.
+    /// The length from which on each piece holds, ascending from 0, and the language that the set has there.
     pieces: Vec<(u64, CharDfa)>,
 }
 
 impl StringSet {
-    /// All strings.
+    /// The set of all strings.
     #[must_use]
     pub fn all() -> Self {
         Self::regular(CharDfa::all())
     }
 
-    /// No string.
+    /// The empty set.
     #[must_use]
     pub fn none() -> Self {
         Self::regular(CharDfa::none())
     }
 
-    /// Memory of its automata, in bytes.
+    /// Memory of the set's automata, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.pieces.iter().map(|(_, dfa)| dfa.bytes()).sum()
     }
@@ -68,7 +68,7 @@ impl StringSet {
         Self { pieces: vec![(0, dfa)] }
     }
 
-    /// Exactly this string.
+    /// The set of exactly this string.
     ///
     /// # Errors
     /// If the string has hundreds of thousands of characters.
@@ -76,7 +76,7 @@ impl StringSet {
         Self::of([string])
     }
 
-    /// Exactly these strings. `O(n log n)` in their characters.
+    /// The set of exactly these strings. `O(n log n)` in their characters.
     ///
     /// # Errors
     /// If the table of their automaton is over budget.
@@ -84,7 +84,7 @@ impl StringSet {
         Ok(Self::regular(CharDfa::of(strings)?))
     }
 
-    /// All strings but these. `O(n log n)` in their characters.
+    /// The set of all strings but these. `O(n log n)` in their characters.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -92,9 +92,9 @@ impl StringSet {
         Ok(Self::regular(CharDfa::all_but(strings)?))
     }
 
-    /// The strings in which an ECMA-262 regular expression finds a match: `^` and `$` are the ends of the
-    /// string, `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact but inside of unbounded
-    /// repetition.
+    /// The strings in which an ECMA-262 regular expression finds a match. `^` and `$` are the ends of the
+    /// string; `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact, but refused inside of
+    /// unbounded repetition.
     ///
     /// # Errors
     /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside
@@ -103,8 +103,8 @@ impl StringSet {
         looks::set(pattern)
     }
 
-    /// The strings of a format, or `None` if the format is unknown, and so an annotation. How exact each
-    /// format is says [`FORMATS`].
+    /// The strings of a format, or `None` if the format is unknown, and so an annotation. [`FORMATS`] says
+    /// how exact each format is.
     ///
     /// # Errors
     /// If a budget is used up, which no known format does.
@@ -112,17 +112,18 @@ impl StringSet {
         Self::from_format_with(&AutomataCache::of_one_call(), name)
     }
 
-    /// The same with automata that other sets may have in common.
+    /// The strings of a format, with automata that other sets may share.
     pub(super) fn from_format_with(automata: &AutomataCache, name: &str) -> Result<Option<Self>, LeafError> {
         formats::language(name, automata)
     }
 
-    /// Does [`from_format`](Self::from_format) leave any string out?
+    /// True if [`from_format`](Self::from_format) of this name may leave any string out.
     pub(super) fn known_format(name: &str) -> bool {
         formats::restricts(name)
     }
 
-    /// Those of `min` to `max` characters. Any bounds: they are not spelled out.
+    /// The strings of the set with `min` to `max` characters. Any bounds cost the same: they are not spelled
+    /// out.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -140,13 +141,13 @@ impl StringSet {
         self.intersect(&Self { pieces })
     }
 
-    /// May only finitely many of its strings begin with the beginning of one?
+    /// True if some string has a beginning that only finitely many strings of the set share.
     pub(super) fn may_run_out(&self) -> bool {
         let mut windows = self.windows().filter(|(_, _, dfa)| !dfa.is_empty());
         windows.any(|(_, max, dfa)| max.is_some() || dfa.remaining().iter().any(Option::is_some))
     }
 
-    /// What is in both.
+    /// The intersection of both sets.
     ///
     /// # Errors
     /// If an automaton would be too large.
@@ -154,7 +155,7 @@ impl StringSet {
         self.combine(other, CharDfa::and)
     }
 
-    /// What is in either.
+    /// The union of both sets.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -162,7 +163,7 @@ impl StringSet {
         self.combine(other, CharDfa::or)
     }
 
-    /// What is not in it.
+    /// The complement of the set.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -170,7 +171,7 @@ impl StringSet {
         Self { pieces: self.pieces.iter().map(|(from, dfa)| (*from, dfa.not())).collect() }.simplified()
     }
 
-    /// What is in it but not in `other`.
+    /// The strings of the set that are not in `other`.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -178,7 +179,7 @@ impl StringSet {
         self.combine(other, CharDfa::minus)
     }
 
-    /// Are these the same strings?
+    /// True if both sets have the same strings.
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
@@ -186,19 +187,19 @@ impl StringSet {
         Ok(self == other || (self.subtract(other)?.is_empty() && other.subtract(self)?.is_empty()))
     }
 
-    /// Is there no string in it?
+    /// True if the set has no string.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(|(_, dfa)| dfa.is_empty())
     }
 
-    /// Is every string in it?
+    /// True if the set has every string.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.pieces.iter().all(|(_, dfa)| dfa.is_all())
     }
 
-    /// Is `string` in it? Linear in the string.
+    /// True if `string` is in the set. Linear in the string.
     #[must_use]
     pub fn contains(&self, string: &str) -> bool {
         let length = u64::try_from(string.chars().count()).unwrap_or(u64::MAX);
@@ -206,12 +207,12 @@ impl StringSet {
         piece.is_some_and(|(_, dfa)| dfa.contains(string))
     }
 
-    /// Its strings in order of their characters, if there are at most `limit`.
+    /// The strings of the set in order of their characters, if there are at most `limit`.
     #[must_use]
     pub fn as_finite(&self, limit: usize) -> Option<Vec<String>> {
         let mut strings = Vec::new();
         for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
-            // Two lengths of all strings are a million strings at least.
+            // All strings of any length but 0 are more than a million.
             if dfa.is_all() && max != Some(0) {
                 return None;
             }
@@ -221,11 +222,11 @@ impl StringSet {
         Some(strings)
     }
 
-    /// How many strings there are, if at most `limit`.
+    /// The number of strings in the set, if there are at most `limit`.
     pub(super) fn count(&self, limit: usize) -> Option<usize> {
         let mut count = 0;
         for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
-            // Of all strings there are endlessly many, or of so many lengths a million at least.
+            // All strings of any length but 0 are more than a million.
             if dfa.is_all() && max != Some(0) {
                 return None;
             }
@@ -237,7 +238,7 @@ impl StringSet {
         Some(count)
     }
 
-    /// Least and greatest length of each piece, and what it agrees with.
+    /// The least and greatest length of each piece, and the language that the set has there.
     pub(super) fn windows(&self) -> impl Iterator<Item = (u64, Option<u64>, &CharDfa)> {
         let ends = self.pieces.iter().skip(1).map(|(from, _)| Some(from - 1)).chain([None]);
         self.pieces.iter().zip(ends).map(|((from, dfa), end)| (*from, end, dfa))
@@ -266,8 +267,8 @@ impl StringSet {
         }
     }
 
-    /// Pieces without strings agree with nothing, pieces of all strings with everything, and neighbours that
-    /// one automaton describes are one piece.
+    /// Normalises the pieces: those without strings agree with the empty language, those with all strings
+    /// with the full one, and neighbours that one automaton describes are joined.
     fn simplified(self) -> Result<Self, LeafError> {
         if self.pieces.len() == 1 {
             return Ok(self);
@@ -297,8 +298,8 @@ impl StringSet {
     }
 }
 
-/// Does `dfa` agree with `plain`, which is nothing or everything, on strings of `min` to `max` characters?
-/// `false` if `plain` is anything else.
+/// True if `dfa` agrees with `plain`, the empty or the full language, on strings of `min` to `max`
+/// characters. False for any other `plain`.
 fn agrees(dfa: &CharDfa, plain: &CharDfa, min: u64, max: Option<u64>) -> Result<bool, LeafError> {
     if plain.is_empty() {
         return Ok(!dfa.has_length(min, max)?);

@@ -1,9 +1,9 @@
 //! ECMA-262 regular expressions -> automata.
 //!
-//! The NFA is built from the end to the start (continuations are states), so that at a look-ahead what
-//! follows is already there. `(?=X)Y` is then the intersection of two languages of texts that reach to the
-//! end, "X and anything" and "Y and what follows"; its automaton takes the place of Y. That is exact wherever
-//! what follows does not come back to the look-ahead, so only one inside an unbounded repetition is refused.
+//! The NFA is built from the end to the start (continuations are states), so that at a look-ahead the rest of
+//! the pattern has been built. `(?=X)Y` is then the intersection of two languages of texts up to the end, "X
+//! and anything" and "Y and the rest"; its automaton takes the place of Y. That is exact wherever the rest
+//! does not lead back to the look-ahead, so only look-ahead inside an unbounded repetition is refused.
 
 use super::super::{
     dfa::{Assertion, CharDfa, Nfa, Prev, State},
@@ -15,7 +15,7 @@ use super::{
     simplify::simplified,
 };
 
-/// Copies of a look-ahead that a counted repetition may make.
+/// Limit on the copies of a look-ahead that a counted repetition may make.
 const MAX_LOOKS: u32 = 8;
 
 /// The strings in which `pattern` finds a match.
@@ -31,18 +31,18 @@ pub(super) fn of(node: &Node) -> Result<CharDfa, LeafError> {
     nfa.determinise(start, Prev::Start, true, &classes::word())
 }
 
-/// Where a part of an expression stands.
+/// The surroundings of a part of an expression.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The state that follows.
+    /// The state that follows the part.
     next: u32,
-    /// Is it known that the text starts here?
+    /// True if the text is known to start here.
     at_start: bool,
-    /// Can what follows come back here?
+    /// True if the rest can lead back here.
     in_loop: bool,
 }
 
-/// The state from which `node` and then what follows is read. Recursion is as deep as groups are nested.
+/// Builds the state that reads `node` and then the rest. Recurses as deep as groups are nested.
 fn build(nfa: &mut Nfa, node: &Node, place: Place) -> Result<u32, LeafError> {
     match node {
         Node::Class(class) => nfa.class(class, place.next),
@@ -102,13 +102,13 @@ fn repeat(nfa: &mut Nfa, node: &Node, min: u32, max: Option<u32>, place: Place) 
     };
     for _ in 0..min {
         let body = build(nfa, node, inner(start))?;
-        // A state for each copy, so that the budget counts those of nothing too.
+        // Each copy gets a state, so that the budget also counts copies of the empty expression.
         start = nfa.push(State::Split(vec![body]))?;
     }
     Ok(start)
 }
 
-/// What follows, where `node` does or does not match from here on.
+/// Builds the state that reads the rest, wherever `node` does (or does not) match from here on.
 fn ahead(nfa: &mut Nfa, node: &Node, wanted: bool, place: Place) -> Result<u32, LeafError> {
     let found = nfa.push(State::Found)?;
     let inside = build(nfa, node, Place { next: found, ..place })?;

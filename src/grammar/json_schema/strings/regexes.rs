@@ -1,16 +1,15 @@
-//! The strings that may be regular expressions: all but those that surely are none.
+//! The strings that may be regular expressions: all but those that surely are not.
 //!
-//! Brackets nest, so no automaton knows all regular expressions. This one counts groups up to
-//! [`MOST_OPEN`] levels, past which it takes anything, and knows what may not stand where: repeats with
-//! nothing before them, closing brackets without opening ones and the other way round, a backslash at the
-//! end, and ranges of letters or digits in the wrong order.
+//! Brackets nest, so no automaton recognises regular expressions exactly. This one counts groups up to
+//! [`MOST_OPEN`] levels, beyond which it takes anything. It refuses repeats with nothing before them,
+//! unbalanced brackets, a backslash at the end, and ranges of letters or digits in the wrong order.
 
 use super::super::{
     dfa::{Alphabet, CharClass, CharDfa, Row, char_at, explore},
     leaf::LeafError,
 };
 
-/// Groups open at once that are counted.
+/// Limit on the open groups that are counted.
 const MOST_OPEN: u8 = 8;
 
 /// The part of an expression that a text is in.
@@ -42,7 +41,7 @@ enum Mode {
     RangeEscape,
 }
 
-/// Open groups, and where the text is; `None` where anything may come.
+/// The number of open groups, and the mode; `None` where anything may come.
 type State = Option<(u8, Mode)>;
 
 /// The strings that may be regular expressions.
@@ -64,7 +63,7 @@ fn may_end(state: State) -> bool {
     matches!(state, None | Some((0, Mode::Nothing | Mode::Atom | Mode::Repeated)))
 }
 
-/// The state after a character; `None` if no regular expression goes on so.
+/// The state after a character; `None` if no regular expression goes on like that.
 fn next(state: State, character: char) -> Option<State> {
     let Some((open, mode)) = state else { return Some(None) };
     let here = |mode: Mode| Some(Some((open, mode)));
@@ -102,7 +101,7 @@ fn next(state: State, character: char) -> Option<State> {
     }
 }
 
-/// The state after a character outside of classes and of what begins a group.
+/// The state after a character outside of classes and of the beginnings of groups.
 fn outside(open: u8, mode: Mode, character: char) -> Option<State> {
     let mode = match (character, mode) {
         ('(', _) => {
@@ -114,7 +113,7 @@ fn outside(open: u8, mode: Mode, character: char) -> Option<State> {
         ('\\', _) => Mode::Escape,
         ('|' | '^' | '$', _) => Mode::Nothing,
         ('*' | '+' | '?', Mode::Atom) => Mode::Repeated,
-        // Lazy; what is repeated so cannot be repeated again.
+        // A lazy repeat, which cannot be repeated again.
         ('?', Mode::Repeated) => Mode::Nothing,
         ('*' | '+' | '?', _) => return None,
         _ => Mode::Atom,
@@ -122,7 +121,7 @@ fn outside(open: u8, mode: Mode, character: char) -> Option<State> {
     Some(Some((open, mode)))
 }
 
-/// A number for digits, and one for letters of each case.
+/// A number for digits, and one for the letters of each case.
 fn kind(character: char) -> Option<u8> {
     match character {
         '0'..='9' => Some(0),
@@ -182,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the reader of patterns reads may be one.
+        /// Everything that the reader of patterns accepts is in the language.
         #[test]
         fn no_expression_is_refused(text in r"[ab1z^$.|()\[\]*+?{},:=!<\\-]{0,14}") {
             let is_read = ecma::parse(&text).is_ok();

@@ -1,27 +1,27 @@
-//! Regular expressions of RFCs, in the words of their grammars.
+//! Regular expressions of RFCs, after the grammars there.
 
 use std::fmt::Write as _;
 
-/// Which characters an identifier may be of.
+/// The characters that identifiers may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Characters {
-    /// Those of URIs and of plain mail addresses.
+    /// The characters of URIs and of plain mail addresses.
     Ascii,
-    /// Those of IRIs and of international mail addresses.
+    /// The characters of IRIs and of international mail addresses.
     International,
 }
 
-/// RFC 3339, `full-date`, with the days that months have.
+/// The expression of RFC 3339's `full-date`, with the days that months have.
 pub(super) fn date() -> String {
     let common = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|\
                   02-(?:0[1-9]|1[0-9]|2[0-8])";
-    // Years that 4 divides, but of the centuries only those that 400 divides.
+    // Leap years: multiples of 4, but of the centuries only multiples of 400.
     let leap = "[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00";
     format!("[0-9]{{4}}-(?:{common})|(?:{leap})-02-29")
 }
 
-/// RFC 3339, `full-time`. A leap second is the last of a day in UTC; offsets of whole and half hours are
-/// tried.
+/// The expression of RFC 3339's `full-time`. A leap second is the last second of a day in UTC; it is taken at
+/// offsets of whole and half hours.
 pub(super) fn time() -> String {
     let offset = "[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]";
     let fraction = r"(?:\.[0-9]+)?";
@@ -45,21 +45,21 @@ pub(super) fn time() -> String {
     time
 }
 
-/// RFC 3339, appendix A.
+/// The expression of RFC 3339's appendix A.
 pub(super) fn duration() -> String {
     let time = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
     let date = "[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D";
     format!("P(?:(?:{date})(?:{time})?|{time}|[0-9]+W)")
 }
 
-/// RFC 2673, `dotted-quad`, with decimal octets.
+/// The expression of RFC 2673's `dotted-quad`, with decimal octets.
 pub(super) fn ipv4() -> String {
     let octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
     format!(r"{octet}(?:\.{octet}){{3}}")
 }
 
-/// RFC 4291: eight groups, of which `::` stands for at least one; the last two may be written as an IPv4
-/// address.
+/// The expression of RFC 4291: eight groups, of which `::` stands for at least one; the last two may be
+/// written as an IPv4 address.
 pub(super) fn ipv6() -> String {
     let group = "[0-9A-Fa-f]{1,4}";
     let last = format!("(?:{group}:{group}|{})", ipv4());
@@ -81,8 +81,9 @@ pub(super) fn ipv6() -> String {
     address
 }
 
-/// RFC 1123: labels of letters, digits and inner hyphens, of 63 characters at most. Three of these stay below
-/// the 253 characters of a whole name, and so do eight of 30; counting both at once would take 30,000 states.
+/// The expression of RFC 1123: labels of letters, digits and inner hyphens, of up to 63 characters. Three
+/// such labels stay below the 253 characters of a whole name, and so do eight of 30; counting both at once
+/// would take 30,000 states.
 pub(super) fn host_name() -> String {
     let labels = |length: usize, count: usize| {
         let label = format!("[0-9A-Za-z](?:[0-9A-Za-z-]{{0,{}}}[0-9A-Za-z])?", length - 2);
@@ -91,20 +92,21 @@ pub(super) fn host_name() -> String {
     format!("{}|{}", labels(63, 3), labels(30, 8))
 }
 
-/// A label that claims to be punycode.
+/// The expression of a label that claims to be punycode.
 pub(super) fn ace_label() -> &'static str {
     r"(?:^|\.)[Xx][Nn]--"
 }
 
-/// RFC 5890, without its rules about neighbours: labels of letters, marks, digits and inner hyphens, with the
-/// full stops of RFC 3490. Characters that are only legal beside certain others are left out.
+/// The expression of RFC 5890, without its rules about neighbours: labels of letters, marks, digits and inner
+/// hyphens, with the full stops of RFC 3490. Characters that are only legal beside certain others are left
+/// out.
 pub(super) fn international_host_name() -> String {
     let inner = r"\p{L}\p{M}\p{N}\u06fd\u06fe\u0f0b";
     let label = format!("[\\p{{L}}\\p{{N}}\\u06fd\\u06fe](?:[{inner}-]*[{inner}])?");
     format!(r"{label}(?:[.\u3002\uff0e\uff61]{label})*")
 }
 
-/// RFC 5321 and 6531, `Mailbox`.
+/// The expression of `Mailbox` in RFC 5321 and 6531.
 pub(super) fn mailbox(characters: Characters) -> String {
     let more = match characters {
         Characters::Ascii => "",
@@ -117,7 +119,7 @@ pub(super) fn mailbox(characters: Characters) -> String {
     format!(r"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{literal})")
 }
 
-/// Characters that stand for themselves everywhere in an identifier.
+/// The characters that stand for themselves everywhere in an identifier.
 fn unreserved(characters: Characters) -> String {
     let mut set = "0-9A-Za-z._~".to_owned();
     if characters == Characters::International {
@@ -134,8 +136,8 @@ fn unreserved(characters: Characters) -> String {
 const ENCODED: &str = "%[0-9A-Fa-f]{2}";
 const SUB_DELIMS: &str = "!$&'()*+,;=";
 
-/// Authority with path, query and fragment of RFC 3986 and 3987. `first` is a class of characters that the
-/// first segment of a path without slash in front may have besides.
+/// The authority with path, query and fragment of RFC 3986 and 3987. In the first segment of a path without a
+/// slash in front, characters of the class `first` are allowed too.
 fn after_scheme(characters: Characters, first: &str) -> String {
     let plain = unreserved(characters);
     let private = match characters {
@@ -157,17 +159,17 @@ fn after_scheme(characters: Characters, first: &str) -> String {
     format!("(?://{authority}{segments}|{absolute}|{rootless}|){query}{fragment}")
 }
 
-/// `URI` or `IRI`.
+/// The expression of `URI` or `IRI`.
 pub(super) fn identifier(characters: Characters) -> String {
     format!("[A-Za-z][0-9A-Za-z+.-]*:{}", after_scheme(characters, ":@"))
 }
 
-/// `URI-reference` or `IRI-reference`.
+/// The expression of `URI-reference` or `IRI-reference`.
 pub(super) fn reference(characters: Characters) -> String {
     format!("(?:{})|(?:{})", identifier(characters), after_scheme(characters, "@"))
 }
 
-/// RFC 6570.
+/// The expression of RFC 6570.
 pub(super) fn template() -> String {
     let ucs = unreserved(Characters::International);
     let ucs = ucs.trim_start_matches("0-9A-Za-z._~");
@@ -179,7 +181,7 @@ pub(super) fn template() -> String {
     format!(r"(?:{literal}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*")
 }
 
-/// RFC 6901.
+/// The expression of RFC 6901.
 pub(super) fn pointer() -> String {
     r"(?:/(?:[^~/]|~[01])*)*".to_owned()
 }

@@ -1,13 +1,13 @@
-//! Counts of one class of characters that say the same in fewer words: `a{1,5}a{0,5}` is `a{1,10}`, and
-//! `(a{1,100}){1,100}` is `a{1,10000}`. Each copy of a count is a state, and counts that overlap have as many
-//! states as there are ways to split a text.
+//! Joins counts of one class of characters: `a{1,5}a{0,5}` is `a{1,10}`, and `(a{1,100}){1,100}` is
+//! `a{1,10000}`. Each copy of a counted part is a state, and overlapping counts have as many states as there
+//! are ways to split a text.
 
 use super::{super::dfa::CharClass, ecma::Node};
 
-/// A count: the fewest times, and the most if there is a bound.
+/// A count: the least number, and the greatest if there is one.
 type Count = (u32, Option<u32>);
 
-/// An expression of the same language with joined counts. Recursion is as deep as groups are nested.
+/// An expression of the same language with counts joined. Recurses as deep as groups are nested.
 pub(super) fn simplified(node: Node) -> Node {
     match node {
         Node::Sequence(parts) => {
@@ -55,7 +55,7 @@ fn repeat(class: CharClass, (min, max): Count) -> Node {
     Node::Repeat { node: Box::new(Node::Class(class)), min, max }
 }
 
-/// The class and the count of characters of one class.
+/// The class and the count of an expression that counts one class.
 fn counted(node: &Node) -> Option<(&CharClass, Count)> {
     match node {
         Node::Class(class) => Some((class, (1, Some(1)))),
@@ -76,10 +76,10 @@ fn sum(one: Count, other: Count) -> Option<Count> {
     Some((one.0.checked_add(other.0)?, max))
 }
 
-/// The product of a count and the times it is repeated, if no length in between is left out.
+/// The count of a repeated count; `None` if lengths in between would be left out.
 fn times((min, max): Count, (from, to): Count) -> Option<Count> {
-    // Between so many times and once more there must be no length that neither has: the gap is the widest
-    // after the fewest times.
+    // Between the lengths of n and of n + 1 repetitions there must be no gap. The widest is behind the fewest
+    // repetitions.
     let is_once = to == Some(from);
     let has_no_gap = match max {
         Some(max) => u64::from(from) * u64::from(max - min) + 1 >= u64::from(min),
@@ -103,7 +103,7 @@ mod tests {
     use super::{super::ecma::parse, *};
 
     proptest! {
-        /// Against all lengths of so many parts.
+        /// The count of repeated counts agrees with a list of all lengths.
         #[test]
         fn repeats_of_repeats(
             min in 0..4_u32, more in 0..4_u32, from in 0..4_u32, again in 0..4_u32,
@@ -138,7 +138,7 @@ mod tests {
         ] {
             assert_eq!(simple(pattern), simple(same), "{pattern}");
         }
-        // Lengths with gaps, and classes that differ.
+        // Lengths with gaps, and classes that differ, are not joined.
         assert!(times((3, Some(4)), (1, Some(2))).is_none() && times((2, Some(2)), (0, Some(3))).is_none());
         for (pattern, parts) in [("aa", 2), ("a{1,2}b{1,2}", 2), ("(ab{1,2}){1,3}c", 2), ("a{2}(?=b)a{3}", 3)]
         {

@@ -1,9 +1,9 @@
 //! Automata over characters -> automata over the bytes of JSON strings.
 //!
-//! A character is written in UTF-8, as a short escape, as `\uXXXX`, or as two of these. Each way is a number
-//! written in digits of some base: UTF-8 in bits of the code point, escapes in hex. So one recursion over
-//! digits serves all: a block of code points that lead to the same state needs one shared tail, and only
-//! blocks in which ways part are looked into.
+//! A character is written in UTF-8, as a short escape, as `\uXXXX`, or as two of these. Each is a number in
+//! digits of some base: UTF-8 in groups of bits of the code point, escapes in hex. So one recursion over
+//! digits serves all. A block of code points with one target gets one shared tail, and only blocks with
+//! several are split.
 
 use std::rc::Rc;
 
@@ -22,17 +22,17 @@ use crate::{
     hopcroft::mix,
 };
 
-/// Byte states of one spelled automaton. The engine's own budget of a terminal is 20,000.
+/// Limit on the byte states of one spelled automaton. The engine's own limit for a terminal is 20,000.
 pub(super) const MAX_SPELLED: usize = 16_000;
 
-/// Byte states for each state of characters, in most automata: its escape's, up to the last digit, and it.
+/// Byte states for each state of characters in most automata: those of its escape but the last, and itself.
 const STATES_OF_A_CHARACTER: usize = 6;
 
-/// How much is escaped; [`Escapes`] and what is between.
+/// The characters that are escaped: [`Escapes`], and a level in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     All,
-    /// Short escapes, and `\uXXXX` for what some writers escape.
+    /// Short escapes, and `\uXXXX` for characters that some writers escape.
     Usual,
     Minimal,
 }
@@ -45,11 +45,11 @@ impl Style {
         }
     }
 
-    /// The code points that may be written as `\uXXXX`: ranges.
+    /// The ranges of code points that may be written as `\uXXXX`.
     fn escaped(self) -> Ranges {
         match self {
             Self::All => &[(0, 0x10_ffff)],
-            // Besides, Go and .NET escape what HTML gives a meaning.
+            // Go and .NET also escape the characters that HTML gives a meaning.
             Self::Usual => &[
                 (0, 0x1f),
                 (0x22, 0x22),
@@ -65,12 +65,12 @@ impl Style {
         }
     }
 
-    /// May the code point be written as `\u` and four hex digits?
+    /// True if the code point may be written as `\u` and four hex digits.
     pub(super) fn escapes(self, code: u32) -> bool {
         self.escaped().iter().any(|&(low, high)| (low..=high).contains(&code))
     }
 
-    /// Letters of short escapes and what they mean.
+    /// The letters of short escapes, and the code points that they mean.
     pub(super) fn short(self) -> &'static [(u8, u32)] {
         const SHORT: [(u8, u32); 8] = [
             (b'"', 0x22),
@@ -89,10 +89,10 @@ impl Style {
     }
 }
 
-/// Code points: first and last of each range.
+/// Ranges of code points: first and last of each.
 type Ranges = &'static [(u32, u32)];
 
-/// Code points, first and last, and the state they lead to.
+/// A range of code points, first and last, and the state that it leads to.
 pub(super) type Way = (u32, u32, u32);
 
 /// The JSON strings of the strings of `dfa`, with quotes.
@@ -103,14 +103,14 @@ pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError
     }
 }
 
-/// The JSON strings of the strings of `dfa`, each with the quotes asked for: before and after. Linear in the
+/// The JSON strings of the strings of `dfa`, with an opening and a closing quote as asked for. Linear in the
 /// edges and in the states made.
 pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result<Automaton, LeafError> {
     if dfa.is_empty() {
         return Automaton::minimal(vec![State::default()]).map_err(|_| too_many());
     }
     let number = |state: usize| u32::try_from(state).unwrap_or(u32::MAX);
-    // The start, if it is one of its own, then the states of `dfa`, the end, and what is between characters.
+    // First a start of its own if needed, then the states of `dfa`, the end, and states between characters.
     let (first, count) = (usize::from(quotes.0), dfa.len());
     let mut speller = Speller::new(style, first + count + 1);
     let (shift, end) = (number(first), number(first + count));
@@ -128,8 +128,8 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
         }
         speller.nodes[first + at] = State { accepts: accepts && !quotes.1, edges };
     }
-    // The states of `dfa` differ, and so do what is between characters: those of equal edges are one. Each
-    // has a way to the end, as those of `dfa` have.
+    // The result is minimal and trimmed: the states of `dfa` differ, states between characters with equal
+    // edges are shared, and each reaches the end, as those of `dfa` do.
     Automaton::trimmed(speller.nodes).map_err(|error| {
         debug_assert_eq!(error, AutomatonError::TooManyStates, "edges overlap");
         too_many()
@@ -140,7 +140,7 @@ fn too_many() -> LeafError {
     LeafError::Budget { what: "states of the automaton of a JSON string", limit: MAX_SPELLED }
 }
 
-/// Numbers of characters as code points: none is a surrogate.
+/// Turns numbers of characters into code points, among which surrogates are left out.
 pub(super) fn code_points(edges: &[(u32, u32, u32)]) -> Vec<Way> {
     let mut ways = Vec::with_capacity(edges.len() + 1);
     for &(first, last, to) in edges {
@@ -166,29 +166,29 @@ fn clipped(ways: &[Way], ranges: &[(u32, u32)]) -> Vec<Way> {
 struct Speller {
     style: Style,
     nodes: Vec<State>,
-    /// States between characters, by their edges.
+    /// The states between characters, by their edges.
     known: HashTable<u32>,
-    /// States from which any further digits lead to a state.
+    /// States from which any further digits lead to one state.
     tails: HashMap<(&'static [Digit], u32), u32>,
-    /// The edges from which every character leads to a state.
+    /// The edges by which every character leads to one state.
     usual: HashMap<u32, Rc<[Edge]>>,
-    /// By the characters and the numbers of where they lead.
+    /// Plans, by the characters and the numbers of their targets.
     plans: HashMap<Box<[Way]>, Rc<Plan>>,
 }
 
-/// The byte states of one character, for all character states from which characters lead alike: a counted
-/// pattern has one such state for each count. Where characters lead is numbered from 0, in the order of the
-/// characters; [`Speller::character_by_ranges`] puts real states in place of the numbers.
+/// The byte states of one character, for all states that treat characters alike: a counted pattern has one
+/// such state for each count. Targets are numbered from 0, in order of the characters;
+/// [`Speller::character_by_ranges`] puts real states in their place.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The states inside of a character, numbered on from there. None leads to one behind it in the list.
+    /// The states inside of a character, numbered behind the targets; edges lead to targets or earlier ones.
     pub(super) between: Box<[State]>,
     /// The edges of the first byte.
     pub(super) first: Vec<Edge>,
 }
 
 impl Speller {
-    /// Of an automaton with these states, which are there but empty.
+    /// A speller for an automaton with this many states, which exist but are empty.
     fn new(style: Style, states: usize) -> Self {
         let most = MAX_SPELLED.min(states * STATES_OF_A_CHARACTER);
         let mut nodes = Vec::with_capacity(most.max(states));
@@ -205,8 +205,8 @@ impl Speller {
 
     /// The edges of a state at the start of a character.
     ///
-    /// Most states, those of names and of all strings but some, send a few characters of ASCII one way each
-    /// and all others the same way: they are that way's edges with a few changed.
+    /// Most states, such as those of names and of all strings but some, send a few ASCII characters elsewhere
+    /// and all others to one state: they get the edges of the latter, with a few changed.
     fn character(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
         match few_others(ways) {
             Some((usual, others)) => self.all_but(usual, &others),
@@ -229,7 +229,7 @@ impl Speller {
         Ok(with(&plain, &mut changed))
     }
 
-    /// What follows a backslash: as after `plain`, which is for all characters, but for some.
+    /// The state behind a backslash: like `plain`, which is for all characters, but for some.
     fn escape_but(&mut self, plain: Usual, others: &[(u32, Usual)]) -> Result<Usual, LeafError> {
         let known: Vec<Edge> = plain.map_or_else(Vec::new, |plain| self.nodes[plain as usize].edges.clone());
         let short = self.style.short().iter();
@@ -247,7 +247,7 @@ impl Speller {
         self.node(with(&known, &mut changed))
     }
 
-    /// What follows `\u`: as after `plain`, but for some characters of ASCII.
+    /// The state behind `\u`: like `plain`, but for some ASCII characters.
     fn unit_but(&mut self, plain: Usual, units: &[(u32, Usual)]) -> Result<Usual, LeafError> {
         let zero = self.after(plain, b'0');
         let zeros = self.after(zero, b'0');
@@ -257,7 +257,7 @@ impl Speller {
             for &(code, to) in group {
                 low.extend(hex_bytes(code & 0xf).map(|byte| (byte, to)));
             }
-            // Characters of ASCII have a digit there below ten.
+            // The third digit of an ASCII character is below 8.
             let digit = b'0' + u8::try_from(group[0].0 >> 4).unwrap_or(0);
             let before = self.after(zeros, digit);
             high.push((digit, self.node_but(before, &mut low)?));
@@ -273,13 +273,13 @@ impl Speller {
         edges.iter().find(|edge| edge.first <= byte && byte <= edge.last).map(|edge| edge.to)
     }
 
-    /// As `plain`, with the edges of some bytes changed.
+    /// A state like `plain`, with the edges of some bytes changed.
     fn node_but(&mut self, plain: Usual, changed: &mut [(u8, Usual)]) -> Result<Usual, LeafError> {
         let edges = plain.map_or(&[][..], |plain| &self.nodes[plain as usize].edges);
         self.node(with(edges, changed))
     }
 
-    /// The edges from which every character leads to a state.
+    /// The edges by which every character leads to one state.
     fn edges_of(&mut self, usual: Usual) -> Result<Rc<[Edge]>, LeafError> {
         let Some(to) = usual else { return Ok(Rc::from([])) };
         if let Some(known) = self.usual.get(&to) {
@@ -345,7 +345,7 @@ impl Speller {
         Ok(edges)
     }
 
-    /// What follows `\u`.
+    /// The state behind `\u`.
     fn unit(&mut self, ways: &[Way]) -> Result<Option<u32>, LeafError> {
         let mut edges = self.tree(UNIT, 0, &clipped(ways, &[(0, 0xcfff), (0xe000, 0xffff)]))?;
         let mut after_d = self.tree(&UNIT[1..], 0xd000, &clipped(ways, &[(0xd000, 0xd7ff)]))?;
@@ -356,7 +356,7 @@ impl Speller {
         self.node(edges)
     }
 
-    /// The edges that read `digits` of a code point from `base` on. Recursion is as deep as there are digits.
+    /// The edges that read `digits` of a code point from `base` on. Recurses as deep as there are digits.
     fn tree(&mut self, digits: &'static [Digit], base: u32, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
         let Some((digit, rest)) = digits.split_first() else { return Ok(edges) };
@@ -400,12 +400,12 @@ impl Speller {
         Ok(state)
     }
 
-    /// The state with these edges, if there are any.
+    /// The state with these edges; `None` if there are none.
     fn node(&mut self, mut edges: Vec<Edge>) -> Result<Option<u32>, LeafError> {
         if edges.is_empty() {
             return Ok(None);
         }
-        // Equal nodes have to be written alike.
+        // Equal nodes must have equal lists of edges.
         edges.sort_unstable();
         edges.dedup_by(|next, last| {
             let joins = next.to == last.to && last.last.checked_add(1) == Some(next.first);
@@ -417,7 +417,7 @@ impl Speller {
         self.sorted_node(edges).map(Some)
     }
 
-    /// The state with these edges: in order, and none that could be one with the next.
+    /// The state with these edges, which are sorted and cannot be joined any further.
     fn sorted_node(&mut self, edges: Vec<Edge>) -> Result<u32, LeafError> {
         let hash = hash_of(&edges);
         if let Some(&known) = self.known.find(hash, |&id| self.nodes[id as usize].edges == edges) {
@@ -434,14 +434,14 @@ impl Speller {
     }
 }
 
-/// A hash of edges, a word each.
+/// A hash of edges, each of which is one word.
 fn hash_of(edges: &[Edge]) -> u64 {
     let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
     edges.iter().map(word).fold(0, mix)
 }
 
 impl Plan {
-    /// For characters that lead to the states `0..states`.
+    /// The plan for characters that lead to the states `0..states`.
     pub(super) fn new(style: Style, ways: &[Way], states: usize) -> Result<Self, LeafError> {
         let mut speller = Speller::new(style, states);
         let first = speller.make_character(ways)?;

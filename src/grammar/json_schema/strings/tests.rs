@@ -1,5 +1,5 @@
-//! Held against slow, obvious deciders: regular expressions against `regress`, which follows ECMA-262; sets
-//! against their definition; spellings against `serde_json`.
+//! Comparisons with slow, obvious deciders: regular expressions with `regress`, which follows ECMA-262; sets
+//! with their definition; spellings with `serde_json`.
 
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn texts() -> impl Strategy<Value = String> {
     .prop_map(String::from_iter)
 }
 
-/// A set, written down.
+/// An expression for a set.
 #[derive(Debug, Clone)]
 enum Tree {
     Pattern(&'static str),
@@ -120,7 +120,7 @@ fn trees() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// One character of a JSON string, in all ways that it may be written; the first is how `serde_json` does.
+/// All ways to write one character of a JSON string; the first is that of `serde_json`.
 fn spellings(character: char) -> Vec<String> {
     let quoted = serde_json::to_string(&character).unwrap();
     let mut found = vec![quoted[1..quoted.len() - 1].to_owned()];
@@ -314,7 +314,7 @@ fn hostile_patterns_end_quickly() {
     let looks = "(?=.*a)".repeat(400);
     let many = (0..3_000).map(|at| format!("(?=.*{at}x)")).collect::<String>();
     for pattern in [&*deep, nested, exponential, empty, &looks, &many] {
-        // Either is fine, as long as it comes to an end.
+        // Both are right, as long as it terminates.
         let made = StringSet::from_pattern(pattern);
         assert!(matches!(made, Ok(_) | Err(LeafError::Budget { .. } | LeafError::Syntax { .. })), "{made:?}");
     }

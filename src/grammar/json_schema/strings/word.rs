@@ -1,8 +1,7 @@
-//! One string -> how JSON writes it.
+//! The JSON spellings of one string.
 //!
-//! The keys of a schema are thousands of words of ASCII, for which the way by [automata over
-//! characters](super::spelling) is long: their automata are chains with a detour over the escape of each
-//! character.
+//! The keys of a schema are thousands of ASCII words, for which [automata over characters](super::spelling)
+//! are a detour: their automata are chains, with a branch over the escape of each character.
 
 use super::{
     changed::hex_bytes,
@@ -13,14 +12,15 @@ use crate::grammar::{
     json_schema::leaf::Spelling,
 };
 
-/// The states of a detour, and the one between characters.
+/// The number of states of an escape, and the one between characters.
 const STATES_OF_A_CHARACTER: usize = 6;
 
-/// Ways out of a state at most: a character and a backslash, a letter and `u`, a digit in either case.
+/// Greatest number of edges of a state: a character and a backslash, a letter and `u`, a digit in either
+/// case.
 const WAYS: usize = 2;
 
-/// The JSON strings that mean `string`, with quotes: what [`StringSet::one`](super::StringSet::one) emits.
-/// `None` if it has other characters than those of ASCII that are seen, or is too long for one automaton.
+/// The JSON strings that mean `string`, with quotes, as [`StringSet::one`](super::StringSet::one) emits them.
+/// `None` if it has other characters than printable ASCII, or is too long for one automaton.
 pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automaton> {
     let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !plain || (string.len() + 1) * STATES_OF_A_CHARACTER > MAX_SPELLED {
@@ -56,7 +56,7 @@ pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automat
     Automaton::trimmed(states.0).ok()
 }
 
-/// States in the making.
+/// An automaton under construction.
 struct Chain(Vec<State>);
 
 impl Chain {
@@ -70,7 +70,7 @@ impl Chain {
         self.0[from as usize].edges.push(Edge { first: byte, last: byte, to });
     }
 
-    /// The way of `u` and four hex digits.
+    /// Adds the states of `u` and four hex digits.
     fn unit(&mut self, mut from: u32, byte: u8, to: u32) {
         for (at, digit) in [b'u', b'0', b'0', b'0' + (byte >> 4)].into_iter().enumerate() {
             // The last digit may be a letter in either case.
@@ -95,7 +95,7 @@ mod tests {
     };
 
     proptest! {
-        /// Against the way that all other sets of strings take.
+        /// The result agrees with that of sets of strings in general.
         #[test]
         fn words_are_sets_of_one_string(
             string in prop_oneof!["[ -~]{0,12}", r#"[a/"\\]{0,6}"#, "[a-cé\t]{0,3}"], all in any::<bool>(),

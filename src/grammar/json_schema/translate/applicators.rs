@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Algebra<'_> {
-    /// The schemas in the array under a keyword.
+    /// The schemas of the array under a keyword.
     pub(super) fn schemas(
         &mut self,
         site: Site,
@@ -27,7 +27,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// `if`, with `then` and `else`: not the condition, or the one; the condition, or the other.
+    /// The formula of `if`, `then` and `else`: (condition and `then`) or (not condition and `else`).
     pub(super) fn conditional(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let condition = self.schema(value, site.scope);
         let mut branch =

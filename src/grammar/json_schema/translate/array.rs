@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Algebra<'_> {
-    /// `items`, `prefixItems`, `additionalItems` and the bounds of length.
+    /// Reads `items`, `prefixItems`, `additionalItems` and the bounds of length.
     pub(super) fn items(&mut self, site: Site) -> Checked<FormulaId> {
         let mut shape = ArrayShape {
             min: self.count(site, "minItems")?.unwrap_or(0),
@@ -23,7 +23,7 @@ impl Algebra<'_> {
         Ok(self.only_arrays(shape))
     }
 
-    /// The schemas of the first items, and that of all others.
+    /// The schemas of the first items, and the schema of all others.
     pub(super) fn places(&mut self, site: Site) -> Checked<(Vec<FormulaId>, FormulaId)> {
         let items = self.sibling(site, "items");
         let list = |algebra: &Self, node: Option<NodeId>| match node
@@ -46,13 +46,13 @@ impl Algebra<'_> {
         Ok((prefix.into_iter().map(|node| self.schema(node, site.scope)).collect(), rest))
     }
 
-    /// `contains`, with `minContains` and `maxContains`.
+    /// Reads `contains`, with `minContains` and `maxContains`.
     pub(super) fn contains(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let min = self.count(site, "minContains")?.unwrap_or(1);
         let max = self.count(site, "maxContains")?;
         let of = self.schema(value, site.scope);
         if max.is_some_and(|max| max < min) {
-            // Only what is no array.
+            // No array can satisfy both, so only other values are left.
             let mut whole = self.any_shape();
             whole.arrays = Vec::new();
             return Ok(self.leaf(whole));
@@ -61,7 +61,7 @@ impl Algebra<'_> {
         Ok(self.only_arrays(ArrayShape { min, counts, ..ArrayShape::any() }))
     }
 
-    /// `uniqueItems`.
+    /// Reads `uniqueItems`.
     pub(super) fn unique(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         match self.resolver.documents.value(value) {
             Value::Bool(true) => {
@@ -72,7 +72,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Arrays of a shape, and all that is no array.
+    /// The arrays of a shape, and all values that are not arrays.
     pub(super) fn only_arrays(&mut self, shape: ArrayShape) -> FormulaId {
         let mut whole = self.any_shape();
         whole.arrays = vec![Rc::new(shape)];

@@ -1,7 +1,8 @@
 //! Schemas -> formulas.
 //!
-//! Each keyword of a schema object is a formula over shapes of one type and over other schemas; the schema is
-//! all of them, in the order of the text. Nothing is expanded here, so the depth of schemas does not matter.
+//! Each keyword of a schema object is a formula over shapes of one type and over other schemas. The schema is
+//! the conjunction of them, in the order of the text. Nothing is expanded here, so the depth of schemas does
+//! not matter.
 
 mod applicators;
 mod array;
@@ -19,7 +20,7 @@ use super::{
     resolve::Scope,
 };
 
-/// A schema object while it is read.
+/// A schema object that is being read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site {
     pub(super) node: NodeId,
@@ -100,7 +101,7 @@ impl Algebra<'_> {
         self.keywords(site, &|_| true)
     }
 
-    /// All keywords of a schema object for which `wanted` says yes.
+    /// Reads the keywords of a schema object that `wanted` selects.
     pub(super) fn keywords(&mut self, site: Site, wanted: &dyn Fn(&str) -> bool) -> Checked<FormulaId> {
         let Value::Object(members) = self.resolver.documents.value(site.node).clone() else {
             return Ok(Formulas::ANY);
@@ -119,7 +120,7 @@ impl Algebra<'_> {
         Ok(self.formulas.and(parts))
     }
 
-    /// One keyword. Those that only mean something together are read when the first of them is met.
+    /// Reads one keyword. Keywords that have a meaning only together are read when the first of them is met.
     fn keyword(
         &mut self,
         site: Site,
@@ -203,12 +204,12 @@ impl Algebra<'_> {
         Ok(())
     }
 
-    /// The member called `keyword`, if the draft has it.
+    /// The value under `keyword`, if the dialect has that keyword.
     pub(super) fn sibling(&self, site: Site, keyword: &str) -> Option<NodeId> {
         self.resolver.documents.member(site.node, keyword).filter(|_| site.dialect.knows(keyword))
     }
 
-    /// A number as written, exactly.
+    /// The exact value of a number as written.
     pub(super) fn decimal(&self, node: NodeId, text: &str) -> Checked<Decimal> {
         Decimal::parse(text).map_err(|error| Problem::of_leaf(node, None, error))
     }
@@ -222,7 +223,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The count under a keyword; one too large to count is the largest there is.
+    /// The count under a keyword.
     pub(super) fn count(&self, site: Site, keyword: &'static str) -> Checked<Option<u64>> {
         let Some(number) = self.number(site, keyword)? else { return Ok(None) };
         if number.is_negative() && !number.is_zero() {
@@ -246,7 +247,7 @@ struct Group {
 }
 
 impl Group {
-    /// Is this the first of the group?
+    /// True for the first call only.
     fn first(&mut self) -> bool {
         !std::mem::replace(&mut self.read, true)
     }

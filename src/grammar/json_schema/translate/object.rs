@@ -12,7 +12,7 @@ use super::{
     Site,
 };
 
-/// What one schema object says of keys, by itself.
+/// The keys that one schema object mentions itself.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     pub(super) names: Vec<Rc<str>>,
@@ -20,7 +20,7 @@ pub(super) struct Declared {
 }
 
 impl Algebra<'_> {
-    /// `properties`, `patternProperties`, `additionalProperties`, `required` and the counts of members.
+    /// Reads `properties`, `patternProperties`, `additionalProperties`, `required` and the counts of members.
     pub(super) fn members(&mut self, site: Site) -> Checked<FormulaId> {
         let mut shape = ObjectShape {
             min: self.count(site, "minProperties")?.unwrap_or(0),
@@ -38,7 +38,7 @@ impl Algebra<'_> {
             match self.keys_of_pattern(site, &pattern) {
                 Ok(keys) => {
                     declared.sets.push(keys);
-                    // Where keys are forbidden that nothing speaks of, these are spoken of.
+                    // Where unmentioned keys are forbidden, these count as mentioned.
                     if value != Formulas::ANY || self.options.closed {
                         shape.every.push((keys, value));
                     }
@@ -49,7 +49,7 @@ impl Algebra<'_> {
         if let Some(schema) = self.sibling(site, "additionalProperties") {
             let value = self.schema(schema, site.scope);
             shape.open = self.options.closed && value != Formulas::NEVER;
-            // Which keys are additional is not known without all patterns.
+            // The set of additional keys is not known without all patterns.
             if value != Formulas::ANY && unknown.is_empty() {
                 let keys = self.keys.rest(declared.names, declared.sets);
                 shape.every.push((keys, value));
@@ -88,7 +88,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The members of the object under a keyword; no such keyword has none.
+    /// The members of the object under a keyword; none if there is no such keyword.
     pub(super) fn named(&self, site: Site, keyword: &'static str) -> Checked<Vec<(Rc<str>, NodeId)>> {
         let Some(node) = self.sibling(site, keyword) else { return Ok(Vec::new()) };
         match self.resolver.documents.value(node) {
@@ -110,7 +110,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// `propertyNames`: all keys outside of the schema's strings are forbidden.
+    /// Reads `propertyNames`: all keys outside of the schema's strings are forbidden.
     pub(super) fn property_names(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let schema = self.schema(value, site.scope);
         if schema == Formulas::ANY {
@@ -128,7 +128,7 @@ impl Algebra<'_> {
         Ok(self.only_objects(shape))
     }
 
-    /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which is both.
+    /// Reads `dependentRequired`, `dependentSchemas`, and `dependencies`, which is both.
     pub(super) fn dependent(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let Value::Object(members) = self.resolver.documents.value(value).clone() else {
             return Err(Problem::invalid(site.node, "dependencies", "the value must be an object"));
@@ -143,18 +143,18 @@ impl Algebra<'_> {
             });
             let with = self.has_member(&name);
             let with = self.formulas.and([with, then]);
-            // Whatever is no object passes the first.
+            // Values that are not objects pass the first alternative.
             parts.push(self.formulas.or([without, with]));
         }
         Ok(self.formulas.and(parts))
     }
 
-    /// What must hold of an object that has some member.
+    /// The formula that must hold of an object that has a certain member.
     fn depends(&mut self, site: Site, node: NodeId) -> Checked<FormulaId> {
         let documents = &self.resolver.documents;
         let names: Vec<NodeId> = match documents.value(node) {
             Value::Array(names) => names.clone(),
-            // Draft 3 has single names.
+            // Draft 3 allows a single name.
             Value::String(_) => vec![node],
             _ => return Ok(self.schema(node, site.scope)),
         };
@@ -170,7 +170,7 @@ impl Algebra<'_> {
         Ok(self.only_objects(ObjectShape { required, ..ObjectShape::default() }))
     }
 
-    /// Objects that have the member, and nothing else.
+    /// The objects that have the member, and no other values.
     pub(super) fn has_member(&mut self, name: &Rc<str>) -> FormulaId {
         let mut shape = (*self.ends.never).clone();
         let required = vec![name.clone()];
@@ -178,7 +178,7 @@ impl Algebra<'_> {
         self.leaf(shape)
     }
 
-    /// Objects of a shape, and all that is no object.
+    /// The objects of a shape, and all values that are not objects.
     pub(super) fn only_objects(&mut self, shape: ObjectShape) -> FormulaId {
         let mut whole = self.any_shape();
         whole.objects = vec![Rc::new(shape)];

@@ -15,7 +15,7 @@ use super::{
 };
 
 impl Algebra<'_> {
-    /// `type`, with OpenAPI's `nullable` beside it.
+    /// Reads `type`, with OpenAPI's `nullable` beside it.
     pub(super) fn types(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let documents = &self.resolver.documents;
         let named: Vec<NodeId> = match documents.value(value) {
@@ -52,12 +52,12 @@ impl Algebra<'_> {
         self.leaf_of("type", &said, |_| Ok(shape))
     }
 
-    /// Is the value `true`?
+    /// True if the value is the literal `true`.
     pub(super) fn is_true(&self, node: NodeId) -> bool {
         *self.resolver.documents.value(node) == Value::Bool(true)
     }
 
-    /// What Kubernetes calls int-or-string.
+    /// The formula of Kubernetes' int-or-string.
     pub(super) fn integer_or_string(&mut self) -> FormulaId {
         let mut shape = (*self.ends.never).clone();
         shape.numbers = Rc::new(NumberSet::integers(Integers::ByValue));
@@ -65,7 +65,7 @@ impl Algebra<'_> {
         self.leaf(shape)
     }
 
-    /// `enum`: numbers and strings as one set each.
+    /// Reads `enum`. Its numbers become one set, and so do its strings.
     pub(super) fn enumeration(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let Value::Array(values) = self.resolver.documents.value(value).clone() else {
             return Err(Problem::invalid(site.node, "enum", "the values must be in an array"));
@@ -111,7 +111,7 @@ impl Algebra<'_> {
         Ok(self.formulas.or(parts))
     }
 
-    /// `minimum`, `maximum`, and the exclusive ones in both their forms.
+    /// Reads `minimum`, `maximum`, and the exclusive bounds in both of their forms.
     pub(super) fn bounds(&mut self, site: Site) -> Checked<FormulaId> {
         let mut set = NumberSet::all();
         let mut narrow = |algebra: &Self, part: NumberSet| -> Checked<()> {
@@ -135,7 +135,7 @@ impl Algebra<'_> {
         Ok(self.only_numbers(set))
     }
 
-    /// A bound that may be reached, and one that may not.
+    /// An inclusive bound, and an exclusive one.
     fn bound(
         &self,
         site: Site,
@@ -153,7 +153,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// `multipleOf`.
+    /// Reads `multipleOf`.
     pub(super) fn multiples(&mut self, site: Site, _value: NodeId) -> Checked<FormulaId> {
         let step = self.number(site, "multipleOf")?;
         let Some(step) = step.filter(|step| !step.is_zero() && !step.is_negative()) else {
@@ -171,7 +171,7 @@ impl Algebra<'_> {
         self.leaf(shape)
     }
 
-    /// `minLength` and `maxLength`.
+    /// Reads `minLength` and `maxLength`.
     pub(super) fn lengths(&mut self, site: Site) -> Checked<FormulaId> {
         let (min, max) = (self.count(site, "minLength")?, self.count(site, "maxLength")?);
         let keyword = if max.is_some() { "maxLength" } else { "minLength" };
@@ -179,7 +179,7 @@ impl Algebra<'_> {
         Ok(self.strings_of(site, (keyword, &format!("{min:?} {max:?}")), set)?.unwrap_or(Formulas::ANY))
     }
 
-    /// `pattern`.
+    /// Reads `pattern`.
     pub(super) fn pattern(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let Some(pattern) = self.resolver.documents.string(value).map(str::to_owned) else {
             return Err(Problem::invalid(site.node, "pattern", "a pattern is a string"));
@@ -188,7 +188,7 @@ impl Algebra<'_> {
         Ok(self.strings_of(site, ("pattern", &pattern), set)?.unwrap_or(Formulas::ANY))
     }
 
-    /// `format`, where it restricts.
+    /// Reads `format`, if formats are asserted.
     pub(super) fn format(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let Some(name) = self.resolver.documents.string(value).map(str::to_owned) else {
             return Err(Problem::invalid(site.node, "format", "a format is a string"));
@@ -203,8 +203,8 @@ impl Algebra<'_> {
         Ok(known.unwrap_or(Formulas::ANY))
     }
 
-    /// What a keyword says of strings, worked out the first time it is met with such a value; `None` if it
-    /// says nothing.
+    /// The formula of a keyword about strings, computed when it is first met with that value; `None` if the
+    /// keyword says nothing.
     fn strings_of(
         &mut self,
         site: Site,

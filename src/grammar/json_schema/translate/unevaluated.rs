@@ -1,9 +1,10 @@
-//! `unevaluatedProperties` and `unevaluatedItems`.
+//! The keywords `unevaluatedProperties` and `unevaluatedItems`.
 //!
-//! They see what the neighbours of their schema object have looked at, which depends on which alternatives
-//! hold. So a schema object is split into *cases*: a formula, and what is evaluated wherever that formula
-//! holds. More is evaluated when more alternatives hold, and more evaluated means more allowed; so the union
-//! over all sets of alternatives is exact without saying that the others do not hold.
+//! They see what the other keywords of their schema object have evaluated, which depends on which
+//! alternatives hold. So a schema object is split into *cases*: a formula, and what is evaluated wherever
+//! that formula holds. The more alternatives hold, the more is evaluated, and the more evaluated, the more
+//! allowed. So the union over all sets of alternatives is exact without saying that the other alternatives do
+//! not hold.
 
 use std::rc::Rc;
 
@@ -17,16 +18,16 @@ use super::{
     Site,
 };
 
-/// Cases of one schema object.
+/// Limit on the cases of one schema object.
 const MOST_CASES: usize = 512;
-/// Levels of references and combinations that are looked through.
+/// Limit on the levels of references and combinations that are looked through.
 const MOST_LEVELS: usize = 64;
 
-/// Keywords that apply schemas to the value itself, and so evaluate what they do.
+/// Keywords that apply schemas to the value itself, and so evaluate what these evaluate.
 const IN_PLACE: &[&str] =
     &["$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"];
 
-/// What was looked at.
+/// The members and items that have been evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Seen {
     all_members: bool,
@@ -34,7 +35,7 @@ struct Seen {
     sets: Vec<KeysId>,
     all_items: bool,
     places: usize,
-    /// Items that are in one of these.
+    /// Sets of items that have been evaluated.
     matching: Vec<FormulaId>,
 }
 
@@ -68,7 +69,7 @@ struct Case {
 }
 
 impl Algebra<'_> {
-    /// A schema object that asks about what was not evaluated.
+    /// Reads a schema object that asks for what was not evaluated.
     pub(super) fn with_unevaluated(&mut self, site: Site) -> Checked<FormulaId> {
         let mut alternatives = Vec::new();
         for case in self.cases_of_site(site, 0)? {
@@ -77,7 +78,7 @@ impl Algebra<'_> {
         Ok(self.formulas.or(alternatives))
     }
 
-    /// What is left of a case once `unevaluated...` of the schema object have been applied to it.
+    /// Applies the `unevaluated...` keywords of the schema object to a case.
     fn close(&mut self, site: Site, mut case: Case) -> Case {
         if let Some(node) = self.sibling(site, "unevaluatedProperties") {
             let value = self.schema(node, site.scope);
@@ -140,6 +141,7 @@ impl Algebra<'_> {
         Ok(cases.into_iter().map(|case| self.close(site, case)).collect())
     }
 
+    /// The cases of a keyword that applies schemas at the same place; `None` for other keywords.
     fn cases_of_keyword(
         &mut self,
         site: Site,
@@ -165,6 +167,7 @@ impl Algebra<'_> {
                 whole
             }
             "anyOf" => {
+                // Each set of branches that hold is a case of its own, since it may have seen other members.
                 let mut whole: Vec<Case> = Vec::new();
                 for node in self.list(site, keyword, value)? {
                     let more = self.cases(node, site.scope, level + 1)?;
@@ -176,6 +179,7 @@ impl Algebra<'_> {
                 whole
             }
             "oneOf" => {
+                // The one branch that holds has seen the members; all others fail.
                 let schemas = self.list(site, keyword, value)?;
                 let formulas: Vec<_> = schemas.iter().map(|&node| self.schema(node, site.scope)).collect();
                 let mut whole = Vec::new();
@@ -237,7 +241,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// What the keywords of the schema object itself look at.
+    /// The members and items that the keywords of the schema object itself evaluate.
     fn seen_here(&mut self, site: Site) -> Checked<Seen> {
         let mut seen = Seen {
             names: self.named(site, "properties")?.into_iter().map(|(name, _)| name).collect(),
@@ -254,14 +258,14 @@ impl Algebra<'_> {
             Some(_) => true,
             None => false,
         };
-        // Only 2020-12 counts what `contains` matched.
+        // Only 2020-12 counts items that `contains` matched as evaluated.
         if let Some(node) = self.sibling(site, "contains").filter(|_| site.dialect.knows("prefixItems")) {
             seen.matching.push(self.schema(node, site.scope));
         }
         Ok(seen)
     }
 
-    /// All pairs of a case of each.
+    /// The conjunctions of a case of each side.
     fn both(&mut self, left: &[Case], right: &[Case]) -> Checked<Vec<Case>> {
         let mut pairs = Vec::new();
         for one in left {
@@ -275,7 +279,7 @@ impl Algebra<'_> {
         self.merged(pairs)
     }
 
-    /// Cases that see the same are one case.
+    /// Merges cases that have evaluated the same.
     fn merged(&mut self, cases: Vec<Case>) -> Checked<Vec<Case>> {
         let mut merged: Vec<Case> = Vec::new();
         for case in cases.into_iter().filter(|case| case.holds != Formulas::NEVER) {

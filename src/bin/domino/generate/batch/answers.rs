@@ -32,12 +32,12 @@ pub(super) enum Answers {
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     done: HashSet<String>,
-    /// Number of those that are errors.
+    /// Number of answers that are errors.
     pub(super) failed: usize,
 }
 
 impl Answers {
-    /// Opens the file, if there is to be one, with what is in it. A line that was not written to its end is
+    /// Opens the file, if there is to be one, and reads the answers in it. A last line that is not whole is
     /// dropped. The file is locked against other runs while it is open.
     pub(super) fn open(out: Option<&Path>, input: &Input) -> Result<(Self, Earlier), BadInput> {
         let Some(path) = out else { return Ok((Self::Stdout, Earlier::default())) };
@@ -61,7 +61,7 @@ impl Answers {
             Err(TryLockError::WouldBlock) => {
                 return Err(cannot(&"another run writes it").hint("wait for it, or give --out another file"));
             }
-            // A file system without locks has none to offer.
+            // Some file systems have no locks.
             Err(TryLockError::Error(_)) | Ok(()) => {}
         }
         let (earlier, whole, dropped) = read(&file, path)?;
@@ -78,12 +78,12 @@ impl Answers {
         Ok((Self::File(file, path.to_owned()), earlier))
     }
 
-    /// Can a later run go on?
+    /// True if a later run can go on with them.
     pub(super) fn can_go_on(&self) -> bool {
         matches!(self, Self::File(..))
     }
 
-    /// Does a person read them as they come?
+    /// True if a person reads them as they come.
     pub(super) fn are_seen(&self) -> bool {
         matches!(self, Self::Stdout) && stdout::lock().is_terminal()
     }
@@ -105,19 +105,19 @@ impl Answers {
 }
 
 impl Earlier {
-    /// Was this answer there?
+    /// True if this answer was there.
     pub(super) fn has(&self, key: &str) -> bool {
         self.done.contains(key)
     }
 }
 
-/// Is it the file that is read?
+/// True if the path is the file of the rows.
 fn same_file(path: &Path, input: &Input) -> bool {
     let Input::File(rows) = input else { return false };
     fs::canonicalize(path).ok().is_some_and(|path| fs::canonicalize(rows).is_ok_and(|rows| rows == path))
 }
 
-/// The answers in a file, the length of its whole lines, and that of a last line that is not whole.
+/// Reads the answers in a file, the length of its whole lines, and that of a last line that is not whole.
 fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
     let name = path.display();
     let other = |number: usize| {
@@ -151,7 +151,7 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
     Ok((earlier, whole, 0))
 }
 
-/// Can it be the beginning of a line of such a file? That of another file must not be dropped.
+/// True for the beginning of a line of such a file; a line of another file must not be dropped.
 fn is_part(line: &[u8]) -> bool {
     const BEGINNING: &[u8] = b"{\"id\":";
     let length = line.len().min(BEGINNING.len());

@@ -1,4 +1,4 @@
-//! The grammars of a batch, compiled.
+//! The compiled grammars of a batch.
 
 use std::rc::Rc;
 
@@ -13,34 +13,34 @@ use crate::{
     rows::{LastUsed, Row, UsualGrammar, WantedGrammar},
 };
 
-/// Compiled grammars kept: those used last. A batch that comes back to others compiles them again.
+/// Limit on the compiled grammars in the LRU cache. A batch that returns to others compiles them again.
 const MOST_KEPT: usize = 64;
 
-/// A grammar, with what its texts are drafted with and read by.
+/// A compiled grammar with the drafter and the readers of its texts.
 #[derive(Clone)]
 pub(super) struct Kit {
     pub(super) grammar: CompiledGrammar,
     pub(super) capturing: Option<Rc<Capturing>>,
     pub(super) reading: TextKind,
-    /// Makes what drafts one of its texts.
+    /// Makes the drafter of one of its texts.
     pub(super) drafter: Option<Rc<dyn Fn() -> Drafter>>,
     /// Places where it allows more than its schema.
     pub(super) relaxed: Vec<Value>,
 }
 
-/// Finds what drafts the texts of a grammar, if anything is to.
+/// A function that finds the drafters for texts of a grammar, if there are to be any.
 type Drafters<'a> = dyn Fn(Option<&GrammarSource>, &CompiledGrammar) -> Option<Rc<dyn Fn() -> Drafter>> + 'a;
 
-/// Makes kits.
+/// A maker of kits.
 pub(super) struct KitMaker<'a> {
     pub(super) compiler: Compiler,
-    /// Rules to be captured.
+    /// Names of the rules to capture.
     pub(super) captured: &'a [String],
     pub(super) drafters: &'a Drafters<'a>,
 }
 
 impl KitMaker<'_> {
-    /// A kit with a grammar that is compiled already.
+    /// Makes a kit with a grammar that is compiled already.
     pub(super) fn kit(
         &self,
         source: Option<&GrammarSource>,
@@ -74,12 +74,12 @@ pub(super) struct Grammars<'a> {
 }
 
 impl<'a> Grammars<'a> {
-    /// Compiles what rows want, beside the grammar of the command line.
+    /// Makes the grammars, of which that of the command line may be compiled already, in `kit`.
     pub(super) fn new(maker: KitMaker<'a>, usual: &'a UsualGrammar, kit: Option<Kit>) -> Self {
         Self { maker, usual, first: WantedGrammar::usual(usual).zip(kit), kept: LastUsed::new(MOST_KEPT) }
     }
 
-    /// The grammar of a row, if it or the command line has one; or what is wrong with it.
+    /// Finds the grammar of a row, if it or the command line has one. The error says what is wrong with it.
     pub(super) fn of(&mut self, row: &Row) -> Result<Option<Kit>, String> {
         let resolved = row.grammar.resolve(self.usual).map_err(|error| failure::told(&error).line())?;
         let Some((wanted, source)) = resolved else { return Ok(None) };

@@ -1,7 +1,7 @@
-//! `domino generate --batch`: rows in, texts out as they end, several at a time.
+//! `domino generate --batch`: reads rows and writes texts as they end, several at a time.
 //!
-//! Rows are read while texts are written, and at most a few wait. [`answers`] is where texts go, and knows
-//! those that were there before; [`grammars`] has what they are held against, [`tally`] how far all is.
+//! Rows are read while texts are written, and at most a few wait. [`answers`] is the destination of the texts
+//! and knows earlier ones; [`grammars`] has their grammars, and [`tally`] the counts.
 
 mod answers;
 mod grammars;
@@ -50,7 +50,7 @@ pub(super) fn run(
     rows: &BatchRows,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    // What can be wrong with files is told before the model is loaded.
+    // Mistakes in files are reported before the model is loaded.
     let reading = RowReading { reader: RowReader::Generate, keep: rows.keep };
     let all = survey(&rows.requests, reading)?;
     let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
@@ -93,14 +93,14 @@ pub(super) fn run(
     Ok(batch.tally.finish(batch.decoder.passes(), batch.answers.can_go_on()))
 }
 
-/// A text that was asked for.
+/// A text that is being written.
 struct Running {
     carried: Carried,
     options: DecodeOptions,
     kit: Option<Kit>,
     /// The constraint at the beginning of its text.
     constraint: Option<Constraint>,
-    /// Has it a token?
+    /// True if the text has a token.
     begun: bool,
 }
 
@@ -108,7 +108,7 @@ struct Running {
 struct BegunRow {
     carried: Carried,
     row: Rc<Row>,
-    /// The text to be begun next.
+    /// Number of the text to begin next.
     next: usize,
 }
 
@@ -120,7 +120,7 @@ struct Batch<'a> {
     grammars: Grammars<'a>,
     defaults: &'a LowOptions,
     reading: RowReading,
-    /// The ids so far, if they were not looked at before.
+    /// The ids so far, if the rows were not surveyed before.
     seen: Option<SeenIds>,
     running: HashMap<SequenceId, Running>,
     row: Option<BegunRow>,
@@ -130,7 +130,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Adds texts as they are asked for, up to `ahead` at a time, and writes what ends.
+    /// Adds texts as rows ask for them, up to `ahead` at a time, and writes those that end.
     fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
         let mut more = true;
         while !interrupt::pressed() && (more || self.row.is_some() || !self.decoder.is_empty()) {
@@ -155,9 +155,9 @@ impl Batch<'_> {
         self.interrupted()
     }
 
-    /// Ends the batch after Ctrl-C. Nothing is written of texts that have not begun, and nothing into a file
-    /// that a later run goes on with. Otherwise the others are told as far as they are, and completed where
-    /// --finish was given.
+    /// Ends the batch after Ctrl-C. Texts that have not begun are left out. A file that a later run goes on
+    /// with gets no unfinished text; otherwise unfinished texts are written as far as they are, and completed
+    /// if `--finish` was given.
     fn interrupted(&mut self) -> anyhow::Result<()> {
         let mut left: Vec<(SequenceId, bool)> = Vec::new();
         for (&sequence, running) in &self.running {
@@ -178,7 +178,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Reads the row of a line, or answers what is wrong with it.
+    /// Reads the row of a line, or answers with the error in it.
     fn read(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
         let (carried, row) = self.reading.row(line, number);
         if let Some(seen) = &mut self.seen
@@ -194,7 +194,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Answers a row with the id of another one. In a file there would then be two lines with one id.
+    /// Reports a row with the id of another one. A file gets no answer, since it would have two lines with
+    /// one id.
     fn twice(&mut self, carried: &Carried, error: &BadInput) -> anyhow::Result<()> {
         let told = failure::told(error);
         if self.answers.can_go_on() {
@@ -205,7 +206,7 @@ impl Batch<'_> {
         self.wrong(carried, &told.line())
     }
 
-    /// Begins the next text of a row, if it is not there.
+    /// Begins the next text of a row, unless it is in the file already.
     fn begin(&mut self, begun: BegunRow) -> anyhow::Result<()> {
         let BegunRow { carried: whole, row, next } = begun;
         let carried = match row.drawing.texts {
@@ -302,7 +303,7 @@ impl Batch<'_> {
             options: &options,
             speculative: drafted,
             draft: None,
-            // It would keep the other texts waiting.
+            // A count of forced bytes would keep the other texts waiting.
             forced: None,
             comparison: None,
         };
@@ -314,7 +315,7 @@ impl Batch<'_> {
         self.write(&carried.line(&answer))
     }
 
-    /// Answers what is wrong with a row.
+    /// Answers with the error in a row.
     fn wrong(&mut self, carried: &Carried, error: &str) -> anyhow::Result<()> {
         self.tally.wrong();
         self.write(&carried.line(&json!({ "error": error })))

@@ -13,22 +13,22 @@ use crate::{
 pub(super) struct BatchTally {
     begun: Instant,
     bar: Option<Steps>,
-    /// Written.
+    /// Number of texts that were written.
     texts: usize,
-    /// Of rows that are wrong, or that failed while they were written.
+    /// Number of rows that are wrong, and of texts that failed while they were written.
     failed: usize,
-    /// Texts that the limit of tokens or the like has cut.
+    /// Number of texts that a limit has cut, such as that of tokens.
     cut: usize,
-    /// There before, and those among them that failed.
+    /// Number of texts that were there before, and of failed ones among them.
     there: usize,
     failed_before: usize,
-    /// Begun, and dropped when Ctrl-C was pressed.
+    /// Number of texts that had begun, and were dropped after Ctrl-C.
     dropped: usize,
     tokens: usize,
 }
 
 impl BatchTally {
-    /// Begins to count; `all`: how many texts there will be, if that is known.
+    /// Begins to count; `all` is the number of texts, if it is known.
     pub(super) fn start(all: Option<usize>, failed_before: usize) -> Self {
         let bar = match all {
             Some(all) => Steps::start("writing", all),
@@ -47,7 +47,7 @@ impl BatchTally {
         }
     }
 
-    /// One that was there before.
+    /// Counts a text that was there before.
     pub(super) fn skipped(&mut self) {
         self.there += 1;
         if let Some(bar) = &self.bar {
@@ -55,13 +55,13 @@ impl BatchTally {
         }
     }
 
-    /// A row that is wrong.
+    /// Counts a row that is wrong.
     pub(super) fn wrong(&mut self) {
         self.failed += 1;
         self.one_more();
     }
 
-    /// A text that has ended.
+    /// Counts a text that has ended.
     pub(super) fn ended(&mut self, failed: bool, cut: bool, tokens: usize) {
         self.tokens += tokens;
         self.cut += usize::from(cut);
@@ -69,7 +69,7 @@ impl BatchTally {
         self.one_more();
     }
 
-    /// A text that had begun when Ctrl-C was pressed, and is not written.
+    /// Counts a text that had begun before Ctrl-C and is not written.
     pub(super) fn dropped(&mut self) {
         self.dropped += 1;
     }
@@ -83,7 +83,7 @@ impl BatchTally {
         }
     }
 
-    /// Does `work` beside the bar: prints what a person sees on the same terminal.
+    /// Runs `work` while the bar is hidden, if a person sees on the same terminal what it prints.
     pub(super) fn beside<T>(&self, seen: bool, work: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) if seen => bar.beside(work),
@@ -91,7 +91,7 @@ impl BatchTally {
         }
     }
 
-    /// Says on standard error what all of it cost and how it has ended, and how the program ends.
+    /// Prints the totals on standard error, and chooses the exit code.
     pub(super) fn finish(mut self, passes: usize, goes_on: bool) -> Exit {
         self.bar = None;
         let seconds = self.begun.elapsed().as_secs_f64();

@@ -76,8 +76,8 @@ pub(crate) struct LowEngine {
     /// Share the beginnings of prompts that are kept, and the counts that guesses are made by, between all
     /// clients.
     ///
-    /// They are apart for each API key unless this is given: from times, from cached_tokens and from the share
-    /// of right guesses one client could tell what another one wrote.
+    /// They are apart for each API key unless this is given: from times, from cached_tokens and from the
+    /// share of right guesses one client could tell what another one wrote.
     #[arg(long)]
     share_caches: bool,
     /// Close a text that would be cut by its length by its shortest completion, within the limit, where a

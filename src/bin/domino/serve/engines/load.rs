@@ -77,8 +77,8 @@ fn check_folder(path: &Path) -> Result<(), BadInput> {
     }
     if !["tokenizer_config.json", "generation_config.json"].iter().any(|file| path.join(file).is_file()) {
         return Err(BadInput::new(format!("{} has no tokenizer_config.json", path.display())).hint(
-            "without it nobody knows which token ends a text; it comes with the model's other files (eos_token, \
-             chat_template)",
+            "without it nobody knows which token ends a text; it comes with the model's other files \
+             (eos_token, chat_template)",
         ));
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! Texts that are closed before their limit cuts them: by the shortest completion, of which the limit is to hold
-//! the tokens too.
+//! Texts that are closed before their limit cuts them: by the shortest completion, of which the limit is to
+//! hold the tokens too.
 //!
-//! Invariant: the text that was told, and the completion that is at hand, have no more tokens than the limit. So
-//! a token is told only if the text can be closed after it as well.
+//! Invariant: the text that was told, and the completion that is at hand, have no more tokens than the
+//! limit. So a token is told only if the text can be closed after it as well.
 
 use domino::{CompiledGrammar, Constraint, TokenId};
 
@@ -88,9 +88,12 @@ mod tests {
     }
 
     proptest! {
-        /// However a text is drawn: with the tokens that close it, it is of the grammar and keeps to the limit.
+        /// However a text is drawn: with the tokens that close it, it is of the grammar and keeps to the
+        /// limit.
         #[test]
-        fn every_text_is_closed_within_its_limit(most in 2..30_usize, draws in prop::collection::vec(0..3_usize, 40)) {
+        fn every_text_is_closed_within_its_limit(
+            most in 2..30_usize, draws in prop::collection::vec(0..3_usize, 40),
+        ) {
             let grammar = lists();
             let mut closing = Closing::new(&grammar, most).unwrap();
             let mut text = Vec::new();

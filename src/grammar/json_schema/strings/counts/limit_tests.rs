@@ -1,5 +1,5 @@
-//! Strings whose states run out of numbers, or of memory: an error with a place, and the right masks up to
-//! it.
+//! Strings whose states run out of numbers or of memory: they end in an error with a place, and masks are
+//! right up to there.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ fn limit(error: &StepError) -> LimitExceeded {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Along texts that are drawn from the masks of the automaton with all states: equal masks, or an error
+    /// Masks along texts drawn from the masks of the automaton with all states: each is equal, or an error
     /// that moves nothing.
     #[test]
     fn masks_are_right_until_numbers_run_out(
@@ -58,7 +58,7 @@ proptest! {
             if let Err(error) = few.advance(token) {
                 prop_assert_eq!(limit(&error).budget(), Budget::Fixed);
                 prop_assert_eq!(few.is_complete(), before.is_complete());
-                // A mask knows that it may follow, or nothing does.
+                // The mask allows the token, or is an error.
                 prop_assert!(few.allows(token) != Ok(false));
                 prop_assert!(tokens(&mut few).is_ok_and(|found| found == expected) || few.mask().is_err());
                 break;
@@ -67,7 +67,7 @@ proptest! {
     }
 }
 
-/// A text that comes to more states than there are numbers ends in an error, and others go on.
+/// A text that reaches more states than there are numbers ends in an error, and other texts go on.
 #[test]
 fn numbers_run_out() {
     for (pattern, text) in [
@@ -91,7 +91,7 @@ fn numbers_run_out() {
         let place = error.place().expect("a place");
         assert!((20..60).contains(&place.bytes), "{pattern}: {error}");
         assert!(error.to_string().contains("states of one string with counts"), "{error}");
-        // What has a number keeps it: the same text again, up to there.
+        // States keep their numbers: the same text can be written again up to there.
         let mut again = compiled.constraint();
         let met = format!("[\"{text}{}", "a".repeat(place.bytes - 2 - text.len()));
         assert_eq!(again.advance_bytes(met.as_bytes()).unwrap(), met.len());
@@ -109,8 +109,8 @@ fn least_room(compile: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// States that texts come to are counted in the compiler's memory and in `terminal_bytes`, whose end is an
-/// error that names it; a grammar that is compiled later has room again.
+/// States that texts reach count in the compiler's memory and against `terminal_bytes`. Going beyond it is an
+/// error that names it; a grammar compiled later has room again.
 #[test]
 fn states_take_memory() {
     for pattern in [r"^x[^\n]{0,900}$", "^x(?:[^,]{1,64},)*[^,]*$", r"^\S.{0,900}x?$"] {
@@ -131,20 +131,20 @@ fn states_take_memory() {
             assert_eq!((limit.budget(), limit.limit()), (Budget::TerminalBytes, room as u64), "{pattern}");
             assert!(limit.hint().contains("terminal_bytes"));
             let place = error.place().expect("a place").bytes;
-            // Some 20 to 60 bytes each, where lists double.
+            // A state takes some 20 to 60 bytes, where lists double.
             assert!((100..500).contains(&place), "{pattern}: {error}");
             for (memory, before) in
                 [(compiled.memory().terminals, before.0), (compiler.memory().terminals, before.1)]
             {
                 assert!(memory >= before + 16 * (place - 3), "{memory} and {before}");
             }
-            // What is there goes on.
+            // States that exist can still be used.
             session.rollback(1).unwrap();
             session.mask().unwrap();
             (compiled, place)
         };
         let (kept, place) = ended(&compiler);
-        // The first one's states are still there, and the second one has its own.
+        // The states of the first are still there, and the second has its own.
         let (other, same) = ended(&compiler);
         assert_eq!(place, same, "{pattern}");
         let all = compiler.memory().terminals;

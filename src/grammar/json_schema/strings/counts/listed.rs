@@ -1,11 +1,11 @@
-//! Automata with all of their states, gone through in the slow obvious way, for tests of those without.
+//! A slow, obvious walk over automata with all of their states, to test those that have none.
 
 use crate::grammar::Automaton;
 
-/// A distance of states that lead to no end.
+/// The distance of states from which no end can be reached.
 const NEVER: u32 = u32::MAX;
 
-/// The place of a state in lists by state.
+/// The position of a state in lists by state.
 pub(in crate::grammar::json_schema::strings) fn index(state: u32) -> usize {
     usize::try_from(state).unwrap()
 }
@@ -20,7 +20,7 @@ pub(in crate::grammar::json_schema::strings) fn step(
     edges.iter().find(|edge| (edge.first..=edge.last).contains(&byte)).map(|edge| edge.to)
 }
 
-/// The fewest bytes from each state to an end, by a fixed point.
+/// The fewest bytes from each state to an end, as a fixpoint.
 pub(in crate::grammar::json_schema::strings) fn distances(automaton: &Automaton) -> Vec<u32> {
     let mut distances = vec![NEVER; automaton.states().len()];
     loop {

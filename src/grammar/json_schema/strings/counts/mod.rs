@@ -1,5 +1,5 @@
-//! Sets of strings whose automaton over bytes would be too large: the one over characters is spelled as texts
-//! come to it.
+//! Sets of strings whose automaton over bytes would be too large: the automaton over characters is spelled
+//! lazily, state by state as texts reach them.
 
 #[cfg(test)]
 mod limit_tests;
@@ -25,8 +25,8 @@ use crate::{
 };
 
 impl Emitter<'_> {
-    /// Emits the strings of `dfa` if there are no bounds on their length and their automaton over bytes is
-    /// surely too large, so that none is tried: by their last loops, or spelled as texts come to them.
+    /// Emits the strings of `dfa` as last loops or spelled lazily, if their length is unbounded and their
+    /// automaton over bytes is surely too large, so that it need not be tried.
     pub(super) fn is_spelled(
         &mut self,
         dfa: &CharDfa,
@@ -48,8 +48,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits what `other` does, or if that is over its budget the strings of `dfa` within the bounds, spelled
-    /// as texts come to them.
+    /// Emits what `other` does; if that exceeds its budget, the strings of `dfa` within the bounds, spelled
+    /// lazily.
     pub(super) fn or_spelled(
         &mut self,
         dfa: &CharDfa,
@@ -68,11 +68,11 @@ impl Emitter<'_> {
     }
 }
 
-/// The strings of `dfa` with `min` to `max` characters. Of more than 4,294,967,295 characters there is none.
-/// `None` if there is no such string, or if that is beyond what can be counted.
+/// The strings of `dfa` with `min` to `max` characters. Strings of more than 4,294,967,295 characters are
+/// left out. `None` if no string is left, or if the bounds are beyond what can be counted.
 pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>)) -> Option<Spelled> {
     let longest = dfa.longest();
-    // Where all strings are shorter there is nothing to count.
+    // If no string exceeds the upper bound there is nothing to count.
     let max = max.filter(|max| longest.is_none_or(|longest| longest > *max));
     let min = if dfa.shortest()? >= min { 0 } else { min };
     let max = max.map(|max| u32::try_from(max.min(u64::from(u32::MAX)))).transpose().ok()?;
@@ -85,7 +85,7 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
     Spelled::new(table, Characters { first, inside: between }, bounds)
 }
 
-/// The classes of characters that lead on from some state, and their new numbers.
+/// Drops the classes of characters that lead on from no state; returns the new number of each class.
 fn without_dead_classes(table: &Table) -> (Table, Vec<Option<u32>>) {
     let mut lives = vec![false; table.width];
     for row in table.transitions.chunks_exact(table.width) {

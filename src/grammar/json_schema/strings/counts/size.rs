@@ -1,35 +1,35 @@
 //! A lower bound on the states of the automaton over bytes of a set of strings, without making it.
 //!
-//! A pattern with large counts has thousands of states, most of which send characters on in the same way:
-//! the same classes lead to as many states, which are others each time. The bytes of a character go through
-//! the same nodes there, and a node has as many copies as there are different states behind it.
+//! A pattern with large counts has thousands of states, most of which treat characters in the same way: the
+//! same classes lead to the same number of states, but to other ones each time. The bytes of a character then
+//! go through the same nodes, and a node has as many copies as there are different sets of states behind it.
 
 use hashbrown::{HashMap, HashSet};
 
 use super::super::spelling::{MAX_SPELLED, Plan, Style, Way, code_points};
 use crate::grammar::json_schema::dfa::CharDfa;
 
-/// States that are looked at: where those are too many, so are all.
+/// Limit on the states that are looked at. If their automaton is too large, so is the whole.
 const MOST_STATES: usize = 4_000;
-/// Ways of sending characters on that are looked at.
+/// Limit on the plans (ways to treat characters) that are looked at.
 const MOST_PLANS: usize = 8;
 
-/// States of an automaton over characters from which on that over bytes may be too large, whatever it is.
+/// Number of states of an automaton over characters from which on the one over bytes may be too large.
 const MAY_BE_LARGE: usize = 64;
 
-/// The states that characters lead to, in their order.
+/// The states that characters lead to, in order.
 type Targets = Vec<u32>;
 
-/// Is the automaton over bytes surely too large, also with the fewest escapes that it is tried with?
+/// True if the automaton over bytes is surely too large, even with the fewest escapes that it is tried with.
 pub(in super::super) fn is_too_large(dfa: &CharDfa, style: Style) -> bool {
     let styles: &[Style] = if style == Style::All { &[Style::All, Style::Usual] } else { &[style] };
     dfa.len() > MAY_BE_LARGE && styles.iter().all(|&style| is_above(dfa, style, MAX_SPELLED))
 }
 
-/// Has the automaton over bytes of `dfa` more than `most` states for sure? About linear in the states that
-/// are looked at.
+/// True if the automaton over bytes of `dfa` surely has more than `most` states. About linear in the states
+/// that are looked at.
 pub(super) fn is_above(dfa: &CharDfa, style: Style, most: usize) -> bool {
-    // Each state has as many states behind it as there are nodes for all classes, at most.
+    // An upper bound first: at most, each state has all nodes of all classes behind it.
     let intervals = dfa.alphabet().intervals();
     // There are no more classes than characters.
     let classes =
@@ -56,16 +56,16 @@ pub(super) fn is_above(dfa: &CharDfa, style: Style, most: usize) -> bool {
     }
     let mut plans: Vec<_> = plans.into_iter().collect();
     plans.sort_unstable_by_key(|(_, targets)| std::cmp::Reverse(targets.len()));
-    // Two plans may have states in common, so each counts for itself.
+    // Two plans may share states, so their counts must not be added.
     plans.truncate(MOST_PLANS);
     plans.iter().any(|(ways, targets)| copies(ways, targets, style) > most)
 }
 
-/// The states between characters and inside of one, of all states that send characters on in one way.
+/// The number of states between and inside of characters, for all states that treat characters in one way.
 fn copies(ways: &[Way], targets: &HashSet<Targets>, style: Style) -> usize {
     let count = targets.iter().next().map_or(0, Vec::len);
     let Ok(plan) = Plan::new(style, ways, count) else { return 0 };
-    // By what they lead to, how many nodes there are; the one between characters leads to all.
+    // The number of nodes by the targets that they lead to; the node between characters leads to all.
     let mut sets: Vec<Vec<bool>> = Vec::with_capacity(plan.between.len());
     let mut nodes: HashMap<Vec<bool>, usize> = HashMap::from([(vec![true; count], 1)]);
     let index = |state: u32| state as usize;
@@ -97,8 +97,8 @@ mod tests {
         *,
     };
 
-    /// The number found is never above that of the states there are, and where one count is large most of
-    /// these; of two counts of different classes it is that of the larger one.
+    /// The number is never above the number of states that there are, and with one large count it is most of
+    /// them; with two counts of different classes it is that of the larger one.
     #[test]
     fn a_lower_bound() {
         for (pattern, percent) in [

@@ -1,4 +1,4 @@
-//! Strings that are spelled as texts come to them, against automata with all of their states.
+//! Comparisons of strings that are spelled lazily with automata that have all of their states.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Counts that stand alone, overlap, nest, and meet look-ahead.
+/// Patterns with counts that stand alone, overlap, nest, and meet look-ahead.
 pub(super) const PATTERNS: [&str; 16] = [
     r"^x[^\n]{0,9}$",
     r"^\p{L}{1,4} \p{L}{1,3}$",
@@ -59,15 +59,15 @@ pub(super) fn lengths() -> impl Strategy<Value = Lengths> {
         Just((0, None)),
         (0..4_u64, prop::option::of(0..6_u64)).prop_map(|(min, more)| (min, more.map(|more| min + more))),
         (0..12_u64, 0..12_u64).prop_map(|(min, more)| (min, Some(min + more))),
-        // More than there are numbers by what they are.
+        // A bound beyond what states can be numbered by.
         (0..3_u64).prop_map(|min| (min, Some(1 << 31))),
     ]
 }
 
-/// Strings of a pattern in both ways; `None` if there are none.
+/// The strings of a pattern in both forms; `None` if there are none.
 pub(super) fn both(pattern: &str, lengths: Lengths, style: Style) -> Option<(Spelled, Automaton)> {
     let dfa = dfa(pattern);
-    // Ends that are out of reach of these tests make no difference to the strings that are tried.
+    // Upper bounds that the strings of these tests never reach make no difference to them.
     let within = dfa.within(lengths.0, lengths.1.filter(|max| *max < 1 << 20)).unwrap();
     let made = spelled(&dfa, style, lengths);
     assert_eq!(made.is_some(), !within.is_empty(), "{pattern} {lengths:?}");
@@ -97,7 +97,7 @@ proptest! {
                 let mut way = ways.iter().filter(|(first, last, _)| (*first..=*last).contains(&byte));
                 prop_assert_eq!(way.next().map(|way| way.2), to.0.map(|to| spelled.at(to)));
                 prop_assert!(way.next().is_none());
-                // Without an end within reach states go on and on.
+                // Without an upper bound within reach there is no end of states.
                 let is_near = |(one, _): &(u32, u32)| {
                     spelled.place(*one).is_none_or(|place| lengths.1 < Some(1 << 20) || place.count < 20)
                 };
@@ -151,7 +151,7 @@ pub(super) fn constraint(compiler: &Compiler, pattern: &Pattern) -> Constraint {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Along texts that are drawn from the masks themselves.
+    /// Masks are equal along texts that are drawn from the masks themselves.
     #[test]
     fn masks_are_the_same(
         pattern in prop::sample::select(&PATTERNS[..]),
@@ -188,7 +188,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// The number of states that is known without making them is never above that there are.
+    /// The number of states that is known without making them is never above the number that there are.
     #[test]
     fn sizes_are_lower_bounds(pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths()) {
         let set = StringSet::from_pattern(pattern).unwrap();

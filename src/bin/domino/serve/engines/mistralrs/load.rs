@@ -66,7 +66,8 @@ pub(in super::super) async fn load(
     let scheduler = SchedulerConfig::DefaultScheduler { method: DefaultSchedulerMethod::Fixed(texts) };
     let state = MistralRsBuilder::new(pipeline, scheduler, false, None)
         // On the CPU mistralrs-core 0.8.1 drops none of the caches it keeps of prompts (`evict_caches` counts
-        // those on cards only): memory would grow with every request. And drafts do not go together with them.
+        // those on cards only): memory would grow with every request. And drafts do not go together with
+        // them.
         .with_no_prefix_cache(true)
         .build()
         .await;

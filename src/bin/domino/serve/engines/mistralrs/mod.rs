@@ -1,7 +1,7 @@
 //! mistral.rs as an engine: one text at a time, for every model that it loads.
 //!
-//! Texts are drawn by processors of ours, by seed and position, and heard by a recorder beside them. The engine's
-//! own text has the white space at its beginning cut off and U+2581 replaced, so it is not used.
+//! Texts are drawn by processors of ours, by seed and position, and heard by a recorder beside them. The
+//! engine's own text has the white space at its beginning cut off and U+2581 replaced, so it is not used.
 
 mod load;
 mod recorder;
@@ -80,8 +80,8 @@ impl Engine for MistralEngine {
 impl MistralEngine {
     /// Writes a text.
     ///
-    /// Invariant: the engine's receiver lives until the engine has let go of the request. Dropped earlier, the
-    /// receiver of a whole answer panics the engine's thread.
+    /// Invariant: the engine's receiver lives until the engine has let go of the request. Dropped earlier,
+    /// the receiver of a whole answer panics the engine's thread.
     async fn write(&self, text: TextOrder, events: &UnboundedSender<Event>) {
         let (taken, tokens) = unbounded_channel();
         let (sender, mut responses) = mpsc::channel(4);

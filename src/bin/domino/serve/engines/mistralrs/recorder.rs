@@ -8,7 +8,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::super::gate::Pulse;
 
-/// Sends the tokens that are taken. Stands after a processor that draws, so a row has one token that can be drawn.
+/// Sends the tokens that are taken. Stands after a processor that draws, so a row has one token that can be
+/// drawn.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     taken: UnboundedSender<u32>,
