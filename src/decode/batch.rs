@@ -9,10 +9,9 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::{
     batching::{
         admission::Admission,
-        event::{BatchEvent, SequenceId},
+        event::{BatchEvent, SequenceId, SequenceTurn},
         prefixes::Prefixes,
-        reading::{self, Reader},
-        turns::Turn,
+        reading::{self, PromptChunk},
     },
     calibration::{Place, calibrate},
     choice::possible,
@@ -93,9 +92,10 @@ impl<B: BatchModel> BatchDecoder<B> {
         self
     }
 
-    /// Keeps keys and values of prompts in so many bytes, for the next ones of the same [scope](Turn::scope)
-    /// that begin alike (what was not used for longest goes first), and those of texts that gave their places
-    /// up. Without effect where the model [cannot copy them](BatchModel::copied_block). Default: none.
+    /// Keeps keys and values of prompts in so many bytes, for the next ones of the same
+    /// [scope](SequenceTurn::scope) that begin alike (what was not used for longest goes first), and those
+    /// of texts that gave their places up. Without effect where the model [cannot copy
+    /// them](BatchModel::copied_block). Default: none.
     #[must_use]
     pub fn prefix_cache(mut self, bytes: usize) -> Self {
         self.admission.prefixes = Prefixes::new(bytes);
@@ -128,7 +128,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Result<SequenceId, BuildError> {
-        self.add_in_turn(prompt, constraint, options, None, Turn::default())
+        self.add_in_turn(prompt, constraint, options, None, SequenceTurn::default())
     }
 
     /// Adds a sequence like [`add`](Self::add), speculating with `drafter`. The length of drafts depends on
@@ -144,7 +144,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         options: &DecodeOptions,
         drafter: Drafter,
     ) -> Result<SequenceId, BuildError> {
-        self.add_in_turn(prompt, constraint, options, Some(drafter), Turn::default())
+        self.add_in_turn(prompt, constraint, options, Some(drafter), SequenceTurn::default())
     }
 
     /// Adds a sequence like [`add`](Self::add), speculating where there is a drafter. Where places are too
@@ -159,7 +159,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
         drafter: Option<Drafter>,
-        turn: Turn,
+        turn: SequenceTurn,
     ) -> Result<SequenceId, BuildError> {
         check_constraint(&self.vocabulary, constraint.as_ref())?;
         let id = SequenceId(self.next);
@@ -174,7 +174,6 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// token before the end that it brings; none if no sequence is left.
     pub fn step(&mut self) -> Vec<BatchEvent> {
         let mut events = Vec::new();
-        self.empty_places();
         self.admission.admit(&mut self.model, &mut self.places, &mut events);
         let cut = self.cut_back();
         let places = self.places.iter_mut().enumerate();
@@ -211,7 +210,12 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Makes a pass for each of these sequences, after one for all has failed.
-    fn pass_alone(&mut self, ready: Vec<Placed<Ready>>, reading: Vec<Reader>, events: &mut Vec<BatchEvent>) {
+    fn pass_alone(
+        &mut self,
+        ready: Vec<Placed<Ready>>,
+        reading: Vec<PromptChunk>,
+        events: &mut Vec<BatchEvent>,
+    ) {
         for reader in reading {
             match self.pass(&[], std::slice::from_ref(&reader)) {
                 Ok(_) => self.put_back([reader.one]),
@@ -222,16 +226,6 @@ impl<B: BatchModel> BatchDecoder<B> {
             match self.pass(std::slice::from_ref(&one), &[]) {
                 Ok((rows, took)) => self.take(vec![one], rows, took, events),
                 Err(error) => events.push(one.sequence.failed(DecodeError::model(error))),
-            }
-        }
-    }
-
-    /// Lets the model forget what is at places without a sequence. The next one at a place does so too, and
-    /// is told of errors.
-    fn empty_places(&mut self) {
-        for place in (0..self.places.len()).filter(|&place| self.places[place].is_none()) {
-            if self.model.position(place) > 0 {
-                let _ = self.model.truncate(place, 0);
             }
         }
     }
@@ -382,7 +376,11 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Makes the prepared pass of these sequences, and of those that read on.
-    fn pass(&mut self, all: &[Placed<Ready>], reading: &[Reader]) -> Result<(Vec<Logits>, Took), B::Error> {
+    fn pass(
+        &mut self,
+        all: &[Placed<Ready>],
+        reading: &[PromptChunk],
+    ) -> Result<(Vec<Logits>, Took), B::Error> {
         let mut inputs = Vec::with_capacity(all.len() + reading.len());
         let (mut size, mut regular) = (Pass::default(), Pass::default());
         let mut counts = reading.is_empty();
@@ -394,7 +392,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             without = without + ready.first();
             counts &= ready.counts();
         }
-        for Reader { one: Placed { place, sequence }, seen, count } in reading {
+        for PromptChunk { one: Placed { place, sequence }, seen, count } in reading {
             let tokens = &sequence.run.sequence()[*seen..][..*count];
             inputs.push(BatchInput { sequence: *place, tokens, rows: Rows::Among(&[]) });
         }

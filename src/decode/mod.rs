@@ -41,10 +41,7 @@ mod verification;
 mod wide;
 
 pub use batch::BatchDecoder;
-pub use batching::{
-    event::{BatchEvent, SequenceId},
-    turns::Turn,
-};
+pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
 pub use builder::DecoderBuilder;
 #[cfg(feature = "tokenizers")]
 pub use canonical::{CanonicalDecoder, CanonicalText};

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    batching::{
-        event::{BatchEvent, SequenceId},
-        turns::Turn,
-    },
+    batching::event::{BatchEvent, SequenceId, SequenceTurn},
     error::DecodeError,
     row::Made,
     run::{Finish, Run},
@@ -17,7 +14,7 @@ use crate::{clock::Instant, model::Logits, proposer::Drafter};
 /// A run, its id, its drafter, and its state between two passes: `P` is a phase of verification.
 pub(super) struct Sequence<P = Between> {
     pub(super) id: SequenceId,
-    pub(super) turn: Turn,
+    pub(super) turn: SequenceTurn,
     pub(super) run: Run,
     pub(super) drafter: Option<Drafter>,
     pub(super) phase: P,

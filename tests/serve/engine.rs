@@ -1,4 +1,4 @@
-//! What the engine decides: seeds, turns, prefixes of prompts, log-probabilities, ends of texts.
+//! Tests of what the engine decides: seeds, turns, prefixes of prompts, log-probabilities, ends of texts.
 
 use serde_json::{Value, json};
 

@@ -34,6 +34,13 @@ impl Admission {
         places: &mut [Option<Sequence>],
         events: &mut Vec<BatchEvent>,
     ) {
+        for (place, _) in places.iter().enumerate().filter(|(_, found)| found.is_none()) {
+            if model.position(place) > 0 {
+                // So that the memory is free. The next sequence at the place does so too, and is told of
+                // errors.
+                let _ = model.truncate(place, 0);
+            }
+        }
         if let Some(place) = self.waiting.place_to_yield(places) {
             self.give_up(model, place, places);
         }

@@ -10,6 +10,18 @@ use super::super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(pub(in super::super) u64);
 
+/// The client and the request that a sequence is of. Clients get the same number of places, as far as they
+/// ask for them, and so do the requests of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct SequenceTurn {
+    /// The client.
+    pub client: u64,
+    /// The request, of which there may be several sequences.
+    pub request: u64,
+    /// Sequences of the same scope, and only they, find what is kept of one another's prompts.
+    pub scope: u64,
+}
+
 /// An event of one sequence in a step.
 #[derive(Debug)]
 #[non_exhaustive]

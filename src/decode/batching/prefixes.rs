@@ -23,11 +23,11 @@ enum Parent {
     Block(u64),
 }
 
-type Key = (Parent, Box<[TokenId]>);
+type BlockKey = (Parent, Box<[TokenId]>);
 
 #[derive(Debug)]
-struct Block {
-    key: Key,
+struct PrefixBlock {
+    key: BlockKey,
     copy: KvCopy,
     depth: usize,
     used: u64,
@@ -39,9 +39,9 @@ pub(in super::super) struct Prefixes {
     /// Bytes at most; 0: nothing is kept.
     budget: usize,
     bytes: usize,
-    names: HashMap<Key, u64>,
-    blocks: HashMap<u64, Block>,
-    /// When each was used last; of those of one time the deepest first.
+    names: HashMap<BlockKey, u64>,
+    blocks: HashMap<u64, PrefixBlock>,
+    /// Blocks by when they were used last; of those of one time the deepest first.
     order: BTreeSet<(u64, Reverse<usize>, u64)>,
     /// Times, and names.
     next: u64,
@@ -105,7 +105,7 @@ impl Prefixes {
                     if copy.bytes() > self.budget {
                         return;
                     }
-                    self.add(Block { key, copy, depth, used: now })
+                    self.add(PrefixBlock { key, copy, depth, used: now })
                 }
             };
             self.touch(name, now);
@@ -114,7 +114,7 @@ impl Prefixes {
         self.trim();
     }
 
-    fn add(&mut self, block: Block) -> u64 {
+    fn add(&mut self, block: PrefixBlock) -> u64 {
         self.next += 1;
         let name = self.next;
         self.bytes += block.copy.bytes();

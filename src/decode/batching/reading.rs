@@ -6,7 +6,7 @@ use super::super::{sequence::Placed, verification::Between};
 const ALONE: usize = 4;
 
 /// A sequence of whose tokens that the model has not seen a pass reads only some, without a row.
-pub(in super::super) struct Reader {
+pub(in super::super) struct PromptChunk {
     pub(in super::super) one: Placed<Between>,
     /// Tokens that the model has seen.
     pub(in super::super) seen: usize,
@@ -22,7 +22,7 @@ pub(in super::super) fn split(
     all: Vec<Placed<Between>>,
     chunk: usize,
     seen: impl Fn(usize) -> usize,
-) -> (Vec<Placed<Between>>, Vec<Reader>, Vec<Placed<Between>>) {
+) -> (Vec<Placed<Between>>, Vec<PromptChunk>, Vec<Placed<Between>>) {
     let pending = |one: &Placed<Between>| one.sequence.run.sequence().len() - seen(one.place);
     let mut order: Vec<usize> = (0..all.len()).filter(|&index| pending(&all[index]) > 1).collect();
     order.sort_by_key(|&index| all[index].sequence.id);
@@ -40,7 +40,7 @@ pub(in super::super) fn split(
         match count {
             None => ready.push(one),
             Some(0) => idle.push(one),
-            Some(count) => reading.push(Reader { seen: seen(one.place), one, count }),
+            Some(count) => reading.push(PromptChunk { seen: seen(one.place), one, count }),
         }
     }
     (ready, reading, idle)

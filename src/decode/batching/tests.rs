@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 use proptest::{prelude::*, test_runner::TestCaseError};
 
 use super::super::{
-    BatchDecoder, BatchEvent, DecodeOptions, Decoder, Generation, Penalties, Sampling, SequenceId, Turn,
+    BatchDecoder, BatchEvent, DecodeOptions, Decoder, Generation, Penalties, Sampling, SequenceId,
+    SequenceTurn,
 };
 use crate::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax,
@@ -95,25 +96,29 @@ impl BatchModel for Copying {
 
 /// A text to be written, and when it comes and goes.
 #[derive(Debug, Clone)]
-struct Wanted {
+struct WantedText {
     prompt: Vec<TokenId>,
     options: DecodeOptions,
     constrained: bool,
     drafted: bool,
-    turn: Turn,
+    turn: SequenceTurn,
     /// Steps of the batch before it comes.
     comes: usize,
     /// Steps after which it is cancelled.
     goes: Option<usize>,
 }
 
-fn wanted() -> impl Strategy<Value = Wanted> {
+fn wanted() -> impl Strategy<Value = WantedText> {
     // Prompts that begin alike.
     let prompt = (0..3_u32, 1..30_usize).prop_map(|(kind, length)| {
         (0..length).map(|at| TokenId::new((kind + u32::try_from(at).unwrap()) % 12)).collect::<Vec<_>>()
     });
     let drawn = (0..4_u64, prop::sample::select(vec![0.0, 0.7, 1.0]), 1..16_usize, any::<bool>());
-    let turn = (0..3_u64, 0..4_u64).prop_map(|(client, request)| Turn { client, request, scope: client % 2 });
+    let turn = (0..3_u64, 0..4_u64).prop_map(|(client, request)| SequenceTurn {
+        client,
+        request,
+        scope: client % 2,
+    });
     let goes = prop::option::weighted(0.2, 0..12_usize);
     (prompt, drawn, any::<[bool; 2]>(), turn, 0..12_usize, goes).prop_map(
         |(prompt, (seed, temperature, most, penalised), [constrained, drafted], turn, comes, goes)| {
@@ -124,7 +129,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
                 options.penalties = Penalties::none().presence(1.0).unwrap();
             }
             options.logprobs = (seed == 0).then_some(2);
-            Wanted { prompt, options, constrained, drafted, turn, comes, goes }
+            WantedText { prompt, options, constrained, drafted, turn, comes, goes }
         },
     )
 }
@@ -138,7 +143,7 @@ fn alone(
     model: &ScriptedModel,
     vocabulary: &Vocabulary,
     grammar: &CompiledGrammar,
-    one: &Wanted,
+    one: &WantedText,
 ) -> Generation {
     let mut builder =
         Decoder::builder(model.clone()).vocabulary(vocabulary.clone()).options(one.options.clone());
@@ -152,7 +157,7 @@ fn alone(
 fn together(
     decoder: &mut BatchDecoder<Copying>,
     grammar: &CompiledGrammar,
-    all: &[Wanted],
+    all: &[WantedText],
 ) -> (BTreeMap<usize, Generation>, BTreeMap<usize, Generation>) {
     let mut names: BTreeMap<SequenceId, usize> = BTreeMap::new();
     let (mut ended, mut cancelled) = (BTreeMap::new(), BTreeMap::new());
@@ -226,13 +231,16 @@ proptest! {
 #[test]
 fn a_large_request_does_not_hold_others() {
     let vocabulary = vocabulary();
-    for other in [Turn { request: 1, ..Turn::default() }, Turn { client: 1, request: 1, scope: 0 }] {
+    for other in [
+        SequenceTurn { request: 1, ..SequenceTurn::default() },
+        SequenceTurn { client: 1, request: 1, scope: 0 },
+    ] {
         let model = ScriptedModel::new(13, CONTEXT, 1).script(0, vec![TokenId::new(0); CONTEXT]);
         let mut batch = BatchDecoder::new(Copying::new(&model, 4), vocabulary.clone()).unwrap();
         let mut options = DecodeOptions::default();
         options.max_new_tokens = 40;
         let prompt = [TokenId::new(0)];
-        let large = Turn::default();
+        let large = SequenceTurn::default();
         for _ in 0..16 {
             batch.add_in_turn(&prompt, None, &options, None, large).unwrap();
         }
@@ -259,7 +267,7 @@ fn prefixes_are_apart_for_each_scope() {
     let mut cached = |prompt: &[TokenId], scope| {
         let mut options = DecodeOptions::default();
         options.max_new_tokens = 1;
-        let turn = Turn { scope, ..Turn::default() };
+        let turn = SequenceTurn { scope, ..SequenceTurn::default() };
         batch.add_in_turn(prompt, None, &options, None, turn).unwrap();
         let ended = std::iter::repeat_with(|| batch.step()).flatten().find_map(|event| match event {
             BatchEvent::Finished { generation, .. } => Some(generation.stats.cached_tokens),

@@ -5,31 +5,22 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{super::sequence::Sequence, event::SequenceId};
-
-/// Whose a sequence is. Clients get the same number of places, as far as they ask for them, and so do the
-/// requests of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Turn {
-    /// The client.
-    pub client: u64,
-    /// The request, of which there may be several sequences.
-    pub request: u64,
-    /// Sequences of the same scope, and only they, find what is kept of one another's prompts.
-    pub scope: u64,
-}
+use super::{
+    super::sequence::Sequence,
+    event::{SequenceId, SequenceTurn},
+};
 
 /// Sequences without a place.
 #[derive(Default)]
 pub(in super::super) struct Waiting {
-    /// In the order in which they came.
+    /// Sequences in the order in which they came.
     all: VecDeque<Sequence>,
 }
 
 /// Places that clients and requests have.
 struct Held {
     clients: HashMap<u64, usize>,
-    requests: HashMap<Turn, usize>,
+    requests: HashMap<SequenceTurn, usize>,
 }
 
 impl Held {
@@ -43,7 +34,7 @@ impl Held {
     }
 
     /// Places of the client, and of the request.
-    fn of(&self, turn: Turn) -> (usize, usize) {
+    fn of(&self, turn: SequenceTurn) -> (usize, usize) {
         let client = self.clients.get(&turn.client).copied().unwrap_or(0);
         (client, self.requests.get(&turn).copied().unwrap_or(0))
     }
@@ -55,7 +46,7 @@ impl Waiting {
         self.all.push_back(sequence);
     }
 
-    /// Those that wait.
+    /// Iterates over those that wait.
     pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Sequence> {
         self.all.iter()
     }

@@ -13,9 +13,9 @@ const MOST_STOPS: usize = 16;
 /// Alternatives that are told of a token, at most.
 const MOST_ALTERNATIVES: u64 = 20;
 
-/// Drawing of a text.
+/// DrawingAsked of a text.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Drawing {
+pub(crate) struct DrawingAsked {
     /// Sampling, penalties and log-probabilities; seed and length are not known yet.
     pub(crate) options: DecodeOptions,
     /// Strings that end a text, none of them empty.
@@ -24,7 +24,7 @@ pub(crate) struct Drawing {
     pub(crate) most: Option<usize>,
 }
 
-impl Drawing {
+impl DrawingAsked {
     /// Takes what is about drawing out of a body.
     pub(crate) fn read(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<Self, Problem> {
         let mut options = DecodeOptions::default();

@@ -115,7 +115,7 @@ pub(crate) fn of_object(object: &Map<String, Value>, parent: &str, known: &[&str
     }
 }
 
-/// Whether a field is true; it is not where it is missing.
+/// Reads a field that is true or false; one that is missing is false.
 pub(crate) fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Problem> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(false),

@@ -107,7 +107,7 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
     let order = order(server, asked, client).await?;
     let choices = order.texts();
     let told = told::of_grammar(order.grammar.as_ref(), report);
-    let mut pieces = writing::begin(server, order);
+    let mut pieces = writing::begin(&server.text_maker(), order);
     let form = Form::new(endpoint, &server.model.name, told);
     match pieces.recv().await {
         Some((_, Piece::Failed(problem))) => Err(problem),

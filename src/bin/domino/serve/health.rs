@@ -115,7 +115,7 @@ async fn write(server: Arc<Server>) -> Result<(), Problem> {
         asked.choices = 0;
         let mut order = handlers::order(&server, asked, Client::default()).await?;
         order.choices = 1;
-        let mut pieces = writing::begin(&server, order);
+        let mut pieces = writing::begin(&server.text_maker(), order);
         while let Some((_, piece)) = pieces.recv().await {
             match piece {
                 Piece::End(..) => return Ok(()),

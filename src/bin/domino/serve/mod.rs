@@ -18,6 +18,8 @@ mod answer;
 #[cfg(feature = "serve")]
 mod asked_grammar;
 #[cfg(feature = "serve")]
+mod asked_prompts;
+#[cfg(feature = "serve")]
 mod asked_tools;
 #[cfg(feature = "serve")]
 mod body;

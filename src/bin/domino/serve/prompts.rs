@@ -1,4 +1,4 @@
-//! Prompts of requests -> tokens: texts as they are, messages by the model's chat template.
+//! PromptReader of requests -> tokens: texts as they are, messages by the model's chat template.
 //!
 //! Whoever calls is not trusted: a prompt that cannot fit is refused before it is read, few are read at a
 //! time, and none on a thread that answers.
@@ -38,9 +38,9 @@ pub(crate) struct ChatAsked {
 
 /// Reader of prompts.
 #[derive(Debug)]
-pub(crate) struct Prompts {
+pub(crate) struct PromptReader {
     inner: Arc<Inner>,
-    /// Prompts that are read at once.
+    /// PromptReader that are read at once.
     reading: Semaphore,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Prompts {
 struct Inner {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
-    /// For conversations without functions, and for those with some; `None`: the model has no template.
+    /// Templates of conversations without functions and with some; `None`: the model has none.
     templates: [Option<ChatTemplate>; 2],
     /// Tokens of a prompt at most.
     most: usize,
@@ -56,7 +56,7 @@ struct Inner {
     longest: usize,
 }
 
-impl Prompts {
+impl PromptReader {
     /// A reader for the model at `path` with this context, in tokens; its template is that of the file, if
     /// one is named.
     ///

@@ -8,22 +8,17 @@ use serde_json::{Map, Value};
 use super::{
     args::SchemaRules,
     asked_grammar::{GrammarAsked, Reading},
+    asked_prompts,
     asked_tools::{self, ToolsAsked},
-    drawing::Drawing,
+    drawing::DrawingAsked,
     endpoint::Endpoint,
     fields::{self, flag},
     problem::Problem,
-    prompts::{ChatAsked, PromptAsked},
+    prompts::PromptAsked,
 };
 
 /// Texts that one request may ask for.
 pub(crate) const MOST_CHOICES: usize = 16;
-
-/// Prompts that one request may have.
-const MOST_PROMPTS: usize = 64;
-
-/// Roles that messages may have.
-const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
 /// A request.
 #[derive(Debug)]
@@ -49,7 +44,7 @@ pub(crate) struct Asked {
     pub(crate) prompts: Vec<PromptAsked>,
     /// Does the text begin with its prompt?
     pub(crate) echo: bool,
-    pub(crate) drawing: Drawing,
+    pub(crate) drawing: DrawingAsked,
 }
 
 impl Asked {
@@ -78,14 +73,7 @@ impl Asked {
         let stream = flag(&body, "stream")?;
         let schema_report = flag(&body, "schema_report")?;
         let finish = body.contains_key("finish").then(|| flag(&body, "finish")).transpose()?;
-        let include_usage = match body.shift_remove("stream_options") {
-            None => false,
-            Some(Value::Object(options)) => {
-                fields::of_object(&options, "stream_options", &["include_usage", "include_obfuscation"])?;
-                flag(&options, "include_usage")?
-            }
-            Some(_) => return Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
-        };
+        let include_usage = include_usage(&mut body)?;
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
         if is_list_of_some(body.get("tools")) && grammar.is_some() {
             let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
@@ -97,11 +85,11 @@ impl Asked {
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Problem::invalid("model", "`model` must be a string")),
         };
-        let drawing = Drawing::read(&mut body, endpoint)?;
+        let drawing = DrawingAsked::read(&mut body, endpoint)?;
         let echo = flag(&body, "echo")?;
         let prompts = match endpoint {
-            Endpoint::Chat => vec![PromptAsked::Chat(chat(&mut body)?)],
-            Endpoint::Completions => prompts(&mut body)?,
+            Endpoint::Chat => vec![PromptAsked::Chat(asked_prompts::chat(&mut body)?)],
+            Endpoint::Completions => asked_prompts::prompts(&mut body)?,
         };
         check_echo(echo, &prompts, grammar.is_some(), &drawing)?;
         Ok(Self {
@@ -121,12 +109,24 @@ impl Asked {
     }
 }
 
+/// Is a last event with the usage wanted?
+fn include_usage(body: &mut Map<String, Value>) -> Result<bool, Problem> {
+    match body.shift_remove("stream_options") {
+        None => Ok(false),
+        Some(Value::Object(options)) => {
+            fields::of_object(&options, "stream_options", &["include_usage", "include_obfuscation"])?;
+            flag(&options, "include_usage")
+        }
+        Some(_) => Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
+    }
+}
+
 /// Refuses an echo that cannot be had.
 fn check_echo(
     echo: bool,
     prompts: &[PromptAsked],
     constrained: bool,
-    drawing: &Drawing,
+    drawing: &DrawingAsked,
 ) -> Result<(), Problem> {
     let with = match () {
         () if !echo => return Ok(()),
@@ -163,128 +163,6 @@ fn read_seed(seed: &Value) -> Result<u64, Problem> {
     let negative = || seed.as_i64().map(i64::cast_unsigned);
     let wrong = || Problem::invalid("seed", format!("`seed` is {seed}; it must be an integer of 64 bits"));
     seed.as_u64().or_else(negative).ok_or_else(wrong)
-}
-
-/// What the chat template gets.
-fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> {
-    flatten_messages(body)?;
-    let list = |value: Option<Value>| match value {
-        Some(Value::Array(list)) => list,
-        _ => Vec::new(),
-    };
-    let mut tools = match body.shift_remove("tools") {
-        None => Vec::new(),
-        Some(Value::Array(tools)) => tools,
-        Some(_) => return Err(Problem::invalid("tools", "`tools` must be a list of functions")),
-    };
-    // Of a model whose spelling of calls is not known: nobody could hold it to a call.
-    match body.shift_remove("tool_choice") {
-        None => {}
-        Some(Value::String(choice)) if choice == "auto" => {}
-        Some(Value::String(choice)) if choice == "none" => tools.clear(),
-        Some(_) if tools.is_empty() => {
-            return Err(Problem::invalid("tool_choice", "`tool_choice` needs functions in `tools`"));
-        }
-        Some(_) => {
-            let message = "the server does not know how this model writes calls, so none can be asked for";
-            let hint = "start the server with --tool-spelling NAME (docs/tools.md has the names)";
-            return Err(Problem::unsupported("tool_choice", message).with("hint", hint));
-        }
-    }
-    if tools.iter().any(|tool| !tool.is_object()) {
-        return Err(Problem::invalid("tools", "`tools` must be a list of functions"));
-    }
-    let mut variables = Map::new();
-    if body.contains_key("enable_thinking") {
-        variables.insert("enable_thinking".to_owned(), flag(body, "enable_thinking")?.into());
-    }
-    match body.shift_remove("reasoning_effort") {
-        None => {}
-        Some(Value::String(effort)) => drop(variables.insert("reasoning_effort".to_owned(), effort.into())),
-        Some(_) => {
-            return Err(Problem::invalid("reasoning_effort", "`reasoning_effort` must be a string"));
-        }
-    }
-    let messages = list(body.shift_remove("messages"));
-    Ok(ChatAsked { messages, tools, variables })
-}
-
-/// Contents in parts become one text: what is served are models of text.
-fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
-    let wrong = |message: &str| Problem::invalid("messages", message);
-    let messages = match body.get_mut("messages") {
-        Some(Value::Array(messages)) if !messages.is_empty() => messages,
-        _ => return Err(wrong("`messages` must be a list of at least one message")),
-    };
-    for (index, message) in messages.iter_mut().enumerate() {
-        let Some(message) = message.as_object_mut() else {
-            return Err(wrong("a message must be an object {\"role\": .., \"content\": ..}"));
-        };
-        fields::of_message(message, index)?;
-        match message.get("role").and_then(Value::as_str) {
-            None => return Err(wrong("a message has no `role`")),
-            Some(role) if ROLES.contains(&role) => {}
-            Some(role) => {
-                let message = format!("no role {role:?}; there are {}", ROLES.join(", "));
-                return Err(Problem::invalid(&format!("messages[{index}].role"), message));
-            }
-        }
-        let text = match message.get("content") {
-            None if message.contains_key("tool_calls") => continue,
-            Some(Value::String(_)) => continue,
-            Some(Value::Array(parts)) => parts.iter().map(part_text).collect::<Result<String, Problem>>()?,
-            _ => return Err(wrong("the `content` of a message must be a string or a list of parts")),
-        };
-        message.insert("content".to_owned(), Value::String(text));
-    }
-    Ok(())
-}
-
-fn part_text(part: &Value) -> Result<&str, Problem> {
-    match (part.get("type").and_then(Value::as_str), part.get("text").and_then(Value::as_str)) {
-        (Some("text"), Some(text)) => Ok(text),
-        (Some("text") | None, _) => Err(Problem::invalid("messages", "a part of a message has no `text`")),
-        (Some(kind), _) => {
-            Err(Problem::unsupported("messages", format!("parts of type {kind:?} are not served")))
-        }
-    }
-}
-
-/// The prompts of a completion: a text, tokens, or a list of either.
-fn prompts(body: &mut Map<String, Value>) -> Result<Vec<PromptAsked>, Problem> {
-    let wrong = |message: &str| Err(Problem::invalid("prompt", message));
-    if body.contains_key("suffix") {
-        return Err(Problem::unsupported("suffix", "`suffix` is not served"));
-    }
-    let tokens = |list: &[Value]| -> Option<Vec<u32>> {
-        list.iter().map(|token| u32::try_from(token.as_u64()?).ok()).collect()
-    };
-    let list = match body.shift_remove("prompt") {
-        Some(Value::String(text)) => return Ok(vec![PromptAsked::Text(text)]),
-        Some(Value::Array(list)) => list,
-        _ => return wrong("`prompt` must be a string, a list of tokens, or a list of these"),
-    };
-    if list.is_empty() {
-        return wrong("`prompt` is an empty list");
-    }
-    if list[0].is_number() {
-        return match tokens(&list) {
-            Some(tokens) => Ok(vec![PromptAsked::Tokens(tokens)]),
-            None => wrong("a prompt of tokens must be a list of their numbers"),
-        };
-    }
-    if list.len() > MOST_PROMPTS {
-        return wrong(&format!("`prompt` has {} prompts; {MOST_PROMPTS} are allowed", list.len()));
-    }
-    let prompt = |value: Value| match value {
-        Value::String(text) => Some(PromptAsked::Text(text)),
-        Value::Array(list) => tokens(&list).map(PromptAsked::Tokens),
-        _ => None,
-    };
-    match list.into_iter().map(prompt).collect() {
-        Some(prompts) => Ok(prompts),
-        None => wrong("each prompt must be a string or a list of the numbers of tokens"),
-    }
 }
 
 fn is_list_of_some(value: Option<&Value>) -> bool {

@@ -16,13 +16,13 @@ use tokio::net::TcpListener;
 use super::{
     args::Serve,
     connections,
-    engines::load::{self, Loaded},
+    engines::load::{self, LoadedModel},
     gate::{Gate, Pulse},
     health::Health,
     memory,
     metrics::Metrics,
     named::NamedGrammars,
-    prompts::Prompts,
+    prompts::PromptReader,
     registry::{Registry, Shop},
     server::{self, Served, Server},
     visitors::Visitors,
@@ -96,15 +96,15 @@ pub(crate) struct Doors {
 pub(crate) fn server(
     command: &Serve,
     path: &Path,
-    loaded: Loaded,
+    loaded: LoadedModel,
     pulse: Arc<Pulse>,
     doors: Doors,
     cache: &CacheFolder,
 ) -> anyhow::Result<Server> {
     let limits = command.limits.clone();
-    let Loaded { engine, kind, vocabulary, tokenizer, context, guessing } = loaded;
+    let LoadedModel { engine, kind, vocabulary, tokenizer, context, guessing } = loaded;
     let template = command.engine.chat_template.as_deref();
-    let prompts = Prompts::new(tokenizer, vocabulary.clone(), path, template, context)?;
+    let prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
     let spelling = command.tool_spelling.unwrap_or_else(|| Spelling::of_chat_template(prompts.template()));
     let compiler =
         crate::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());

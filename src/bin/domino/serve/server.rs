@@ -22,9 +22,10 @@ use super::{
     health::{self, Health},
     metrics::{Metrics, Moment},
     problem::Problem,
-    prompts::Prompts,
+    prompts::PromptReader,
     registry::Registry,
     visitors::Visitors,
+    writing::TextMaker,
 };
 
 /// Prometheus' text format.
@@ -50,7 +51,7 @@ pub(crate) struct Served {
 pub(crate) struct Server {
     pub(crate) model: Served,
     pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) prompts: Prompts,
+    pub(crate) prompts: PromptReader,
     pub(crate) registry: Arc<Registry>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) gate: Arc<Gate>,
@@ -65,6 +66,18 @@ pub(crate) struct Server {
     pub(crate) schemas: Arc<SchemaRules>,
     /// Of the key that clients must send.
     pub(crate) key: Option<blake3::Hash>,
+}
+
+impl Server {
+    /// Returns what texts need of it.
+    pub(crate) fn text_maker(&self) -> TextMaker {
+        TextMaker {
+            engine: Arc::clone(&self.engine),
+            vocabulary: self.model.vocabulary.clone(),
+            pulse: Arc::clone(&self.pulse),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
 }
 
 /// All addresses.

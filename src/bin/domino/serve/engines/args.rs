@@ -22,33 +22,33 @@ pub(crate) struct LowEngine {
     /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
-    /// What runs the model: domino (this program's own runner, many texts at once) or mistralrs (mistral.rs,
+    /// Run the model by domino (this program's own runner, many texts at once) or mistralrs (mistral.rs,
     /// one text at a time; needs a build with the feature mistralrs).
     ///
     /// Default: domino for each model that it can load, mistralrs for all others.
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<EngineName>,
-    /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
+    /// WhenToGuess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
     /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
     /// as long as that pays, and not with mistralrs.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
-    grammar_speculate: Guess,
+    grammar_speculate: WhenToGuess,
     /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
     #[arg(long = "s", value_name = "N|auto")]
     s: Option<DraftSize>,
-    /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
+    /// Guess by shipped (counts of what came at such a place of the grammar and after such tokens, text
     /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
     /// most often at such a place, and nothing else). The texts are the same.
     #[arg(long, value_name = "WHICH", value_enum)]
     proposer: Option<Which>,
-    /// How likely each guessed token must be to be accepted, from 0 to 1, as the proposer thinks; of paper,
-    /// its share of the counts at its place. For guesses of N tokens, since auto weighs that itself.
+    /// Guess only tokens that are accepted with this probability, from 0 to 1, as the proposer thinks; of
+    /// paper, its share of the counts at its place. For guesses of N tokens, since auto weighs that itself.
     /// Default: 0, and 0.5 with --proposer paper.
     #[arg(long, value_name = "SHARE", value_parser = threshold)]
     threshold: Option<f64>,
-    /// Guess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
+    /// WhenToGuess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
     ///
     /// A file is for the grammar it was made for, the files of a folder are for the named grammars. Default:
     /// the folder priors of the model.
@@ -108,7 +108,7 @@ pub(crate) enum EngineName {
 
 /// `--grammar-speculate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Guess {
+pub(crate) enum WhenToGuess {
     Auto,
     On,
     Off,
@@ -151,10 +151,10 @@ pub(crate) struct EngineArgs {
     pub(crate) model: Option<PathBuf>,
     /// `None`: ours if it can load the model.
     pub(crate) engine: Option<EngineName>,
-    pub(crate) guess: Guess,
-    /// How to guess, where that is done.
+    pub(crate) guess: WhenToGuess,
+    /// Way to guess, where that is done.
     pub(crate) speculation: Speculation,
-    /// How our own runner loads the model.
+    /// Options of our own runner for loading the model.
     pub(crate) load: LoadOptions,
     /// Bytes of keys and values of texts.
     pub(crate) kv_memory: Option<u64>,
@@ -186,7 +186,7 @@ impl LowEngine {
     /// Resolves the flags.
     pub(crate) fn resolve(self) -> Result<EngineArgs, BadInput> {
         let asked = self.s.is_some() || self.proposer.is_some() || self.threshold.is_some();
-        if self.grammar_speculate == Guess::Off && (asked || self.prior.is_some()) {
+        if self.grammar_speculate == WhenToGuess::Off && (asked || self.prior.is_some()) {
             return Err(BadInput::new("--s, --proposer, --threshold and --prior are for guesses")
                 .hint("leave them out, or take --grammar-speculate=off back"));
         }
@@ -237,11 +237,11 @@ impl EngineArgs {
         })
     }
 
-    /// How the engine guesses, if it does.
+    /// Returns the way in which the engine guesses, if it does.
     pub(crate) fn guesses(&self, engine: EngineName) -> Option<&Speculation> {
         match (self.guess, engine) {
-            (Guess::Off, _) | (Guess::Auto, EngineName::Mistralrs) => None,
-            (Guess::On, _) | (Guess::Auto, EngineName::Domino) => Some(&self.speculation),
+            (WhenToGuess::Off, _) | (WhenToGuess::Auto, EngineName::Mistralrs) => None,
+            (WhenToGuess::On, _) | (WhenToGuess::Auto, EngineName::Domino) => Some(&self.speculation),
         }
     }
 

@@ -8,12 +8,12 @@ use domino::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::{super::gate::Places, super::problem::Problem, client::Client, guessing::Guesses};
+use super::{super::gate::Places, super::problem::Problem, client::Client, guessing::GrammarGuesses};
 
 /// A model that writes texts, by itself and beside one another.
 pub(crate) trait Engine: Send + Sync {
     /// Begins a text, and gives what hears of it. Whoever drops that has the text cancelled.
-    fn begin(&self, text: TextOrder) -> UnboundedReceiver<Event>;
+    fn begin(&self, text: TextOrder) -> UnboundedReceiver<EngineEvent>;
 
     /// Refuses what this engine does not do.
     ///
@@ -30,8 +30,8 @@ pub(crate) struct TextOrder {
     pub(crate) options: DecodeOptions,
     /// `None`: any text.
     pub(crate) grammar: Option<CompiledGrammar>,
-    /// Guesses for the grammar, if they are made.
-    pub(crate) guesses: Option<Guesses>,
+    /// GrammarGuesses for the grammar, if they are made.
+    pub(crate) guesses: Option<GrammarGuesses>,
     /// The client, among whom turns are fair.
     pub(crate) client: Client,
     /// The client with whom counts and prefixes of prompts are shared: the same one, unless all share them.
@@ -44,9 +44,9 @@ pub(crate) struct TextOrder {
 
 /// News of a text.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum EngineEvent {
     /// Another token.
-    Token(Written),
+    Token(WrittenToken),
     /// The end: by end of text, or by length.
     End(Finish, DecodeStats),
     Failed(Problem),
@@ -54,9 +54,9 @@ pub(crate) enum Event {
 
 /// A token of a text.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenToken {
     pub(crate) token: TokenId,
-    /// Its bytes in the text.
+    /// Bytes that it adds to the text.
     pub(crate) bytes: Vec<u8>,
     pub(crate) logprobs: Option<Logprobs>,
 }

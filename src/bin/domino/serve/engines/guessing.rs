@@ -1,4 +1,5 @@
-//! Guesses for the texts of a grammar: by counts that were learnt before, and from then on by its texts.
+//! GrammarGuesses for the texts of a grammar: by counts that were learnt before, and from then on by its
+//! texts.
 
 use std::{
     any::Any,
@@ -55,8 +56,8 @@ impl Guessing {
         Ok(Self { tokenizer, priors, proposer: asked.proposer, length, threshold: asked.threshold })
     }
 
-    /// Guesses for a grammar, by the prior that was made for it, if there is one.
-    pub(crate) fn guesses(&self, grammar: &CompiledGrammar) -> Guesses {
+    /// GrammarGuesses for a grammar, by the prior that was made for it, if there is one.
+    pub(crate) fn guesses(&self, grammar: &CompiledGrammar) -> GrammarGuesses {
         let prior = self.priors.iter().find_map(|file| Prior::from_bytes(file, grammar).ok());
         tracing::debug!(found = prior.is_some(), "looked for a prior");
         let forced = (!self.proposer.is_paper()).then(|| {
@@ -68,13 +69,13 @@ impl Guessing {
         let first = CountProposer::new(prior, Learning::Online).counting(self.proposer.counting());
         let (length, threshold) = (self.length, self.threshold);
         let inner = Inner { first, forced, length, threshold, books: Mutex::default() };
-        Guesses { inner: Arc::new(inner) }
+        GrammarGuesses { inner: Arc::new(inner) }
     }
 }
 
-/// Guesses for the texts of one grammar, learnt apart for each client. Cloning shares them.
+/// GrammarGuesses for the texts of one grammar, learnt apart for each client. Cloning shares them.
 #[derive(Debug, Clone)]
-pub(crate) struct Guesses {
+pub(crate) struct GrammarGuesses {
     inner: Arc<Inner>,
 }
 
@@ -98,7 +99,7 @@ pub(crate) struct Book {
     pub(crate) kept: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
-impl Guesses {
+impl GrammarGuesses {
     /// Counts of a client; those from before if it has none of its own yet.
     pub(crate) fn book(&self, client: Client) -> Arc<Book> {
         let mut books = held(&self.inner.books);
@@ -121,7 +122,7 @@ impl Guesses {
         }
     }
 
-    /// Guesses of text that the grammar forces, if they are made.
+    /// GrammarGuesses of text that the grammar forces, if they are made.
     #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) fn forced(&self) -> Option<&ForcedText> {
         self.inner.forced.as_ref()

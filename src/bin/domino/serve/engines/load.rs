@@ -17,9 +17,9 @@ use super::{
 use crate::{failure::BadInput, generate, model, tokenizer};
 
 /// A model that runs.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedModel {
     pub(crate) engine: Arc<dyn Engine>,
-    /// Which engine it is.
+    /// Name of the engine.
     pub(crate) kind: EngineName,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) tokenizer: Tokenizer,
@@ -90,7 +90,7 @@ pub(crate) async fn load(
     (path, kind): (&Path, EngineName),
     pulse: &Arc<Pulse>,
     cache: &CacheFolder,
-) -> anyhow::Result<Loaded> {
+) -> anyhow::Result<LoadedModel> {
     let speculation = args.guesses(kind);
     let priors = match speculation {
         Some(speculation) => prior_files(speculation.prior.as_deref(), path)?,
@@ -115,5 +115,5 @@ pub(crate) async fn load(
     };
     let guessing =
         speculation.map(|speculation| Guessing::new(tokenizer.clone(), speculation, &priors)).transpose()?;
-    Ok(Loaded { engine, kind, vocabulary, tokenizer, context, guessing })
+    Ok(LoadedModel { engine, kind, vocabulary, tokenizer, context, guessing })
 }

@@ -48,7 +48,7 @@ impl Spelt<'_> {
 }
 
 impl Chance {
-    /// What the decoder says of a token, where the text before it has `offset` characters.
+    /// Takes what the decoder says of a token, where the text before it has `offset` characters.
     pub(super) fn new(logprobs: &Logprobs, spelt: &Spelt<'_>, offset: usize) -> Self {
         let others = match spelt {
             Spelt::By(_) => &logprobs.top,

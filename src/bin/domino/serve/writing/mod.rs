@@ -6,7 +6,7 @@ mod closing;
 use std::{future::Future, sync::Arc, time::Instant};
 
 use domino::{
-    TokenId,
+    TokenId, Vocabulary,
     decode::{DecodeOptions, DecodeStats, Finish},
     grammar::tools::calls,
 };
@@ -20,12 +20,12 @@ use super::{
     answer::{GrammarSpent, Spent},
     engines::{
         client::Client,
-        engine::{Event, TextOrder, Written},
+        engine::{Engine, EngineEvent, TextOrder, WrittenToken},
     },
     gate::{Places, Pulse},
+    metrics::Metrics,
     problem::Problem,
     registry::Prepared,
-    server::Server,
     shown::Shown,
     tool_calls::{Growing, News},
 };
@@ -122,14 +122,23 @@ impl Order {
     }
 }
 
+/// Everything of the server that texts need.
+#[derive(Clone)]
+pub(crate) struct TextMaker {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) vocabulary: Vocabulary,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
 /// Begins to write all texts of an order.
-pub(crate) fn begin(server: &Arc<Server>, order: Order) -> Pieces {
+pub(crate) fn begin(maker: &TextMaker, order: Order) -> Pieces {
     let (sender, pieces) = mpsc::unbounded_channel();
     let order = Arc::new(order);
     for index in 0..order.texts() {
         let out = Out { index, sender: sender.clone() };
-        let (server, order) = (Arc::clone(server), Arc::clone(&order));
-        tokio::spawn(async move { write(&server, &order, &out).await });
+        let (maker, order) = (maker.clone(), Arc::clone(&order));
+        tokio::spawn(async move { write(&maker, &order, &out).await });
     }
     pieces
 }
@@ -158,14 +167,14 @@ enum Over {
     Gone,
 }
 
-async fn write(server: &Server, order: &Order, out: &Out) {
+async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     let (number, choice) = (out.index / order.choices, out.index % order.choices);
     let Some(prompt) = order.prompts.get(number) else { return };
     if !prompt.echo.is_empty() {
         out.send(Piece::Text(prompt.echo.clone(), Vec::new()));
     }
-    let mut events = server.engine.begin(order.text(prompt, choice));
-    let mut hearing = Hearing::new(server, order);
+    let mut events = maker.engine.begin(order.text(prompt, choice));
+    let mut hearing = Hearing::new(maker, order);
     let over = match hearing.may_close(prompt.most) {
         Err(problem) => Over::Failed(problem),
         Ok(()) => tokio::select! {
@@ -177,17 +186,17 @@ async fn write(server: &Server, order: &Order, out: &Out) {
     // The prompt of several texts is counted once.
     let read = if choice == 0 { prompt.tokens.len() } else { 0 };
     let spent = hearing.spent(read);
-    count(server, spent);
+    count(maker, spent);
     match over {
         Over::End(finish) => out.send(Piece::End(finish, spent)),
         Over::Failed(problem) => out.send(Piece::Failed(problem)),
-        Over::Gone => server.metrics.cancelled.add(1),
+        Over::Gone => maker.metrics.cancelled.add(1),
     }
 }
 
 /// A text as it is heard.
 struct Hearing<'a> {
-    server: &'a Server,
+    maker: &'a TextMaker,
     order: &'a Order,
     count: usize,
     stats: DecodeStats,
@@ -204,9 +213,9 @@ struct Hearing<'a> {
 }
 
 impl<'a> Hearing<'a> {
-    fn new(server: &'a Server, order: &'a Order) -> Self {
+    fn new(maker: &'a TextMaker, order: &'a Order) -> Self {
         Self {
-            server,
+            maker,
             order,
             count: 0,
             stats: DecodeStats::default(),
@@ -228,28 +237,28 @@ impl<'a> Hearing<'a> {
         Ok(())
     }
 
-    async fn hear(&mut self, events: &mut UnboundedReceiver<Event>, out: &Out) -> Over {
+    async fn hear(&mut self, events: &mut UnboundedReceiver<EngineEvent>, out: &Out) -> Over {
         loop {
-            match patiently(&self.server.pulse, events.recv()).await {
-                Ok(Some(Event::Token(written))) => {
+            match patiently(&self.maker.pulse, events.recv()).await {
+                Ok(Some(EngineEvent::Token(written))) => {
                     if let Some(over) = self.token(written, out) {
                         return over;
                     }
                 }
-                Ok(Some(Event::End(finish, stats))) => {
+                Ok(Some(EngineEvent::End(finish, stats))) => {
                     self.stats = stats;
                     let rest = self.shown.finish();
                     let cut = finish == Finish::Length && !self.is_whole();
                     return self.end(rest, if cut { "length" } else { "stop" }, out);
                 }
-                Ok(Some(Event::Failed(problem))) | Err(problem) => return Over::Failed(problem),
+                Ok(Some(EngineEvent::Failed(problem))) | Err(problem) => return Over::Failed(problem),
                 Ok(None) => return Over::Failed(Problem::engine("the engine ended without an answer")),
             }
         }
     }
 
     /// Takes a token; gives the end of the text if a stop string is whole.
-    fn token(&mut self, written: Written, out: &Out) -> Option<Over> {
+    fn token(&mut self, written: WrittenToken, out: &Out) -> Option<Over> {
         if let Some(closing) = &mut self.closing {
             match tokio::task::block_in_place(|| closing.take(written.token)) {
                 Ok(true) => {}
@@ -261,7 +270,7 @@ impl<'a> Hearing<'a> {
         if let Some(logprobs) = &written.logprobs {
             let spelt = match &self.order.grammar {
                 Some(grammar) => Spelt::Of(&grammar.grammar.grammar),
-                None => Spelt::By(&self.server.model.vocabulary),
+                None => Spelt::By(&self.vocabulary),
             };
             self.chances.push(Chance::new(logprobs, &spelt, self.characters));
         }
@@ -329,8 +338,8 @@ impl<'a> Hearing<'a> {
     }
 }
 
-fn count(server: &Server, spent: Spent) {
-    let metrics = &server.metrics;
+fn count(maker: &TextMaker, spent: Spent) {
+    let metrics = &maker.metrics;
     metrics.prompt_tokens.add(spent.prompt);
     metrics.completion_tokens.add(spent.completion);
     if let Some(spent) = spent.grammar {

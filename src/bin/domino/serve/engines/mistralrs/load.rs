@@ -17,7 +17,7 @@ use super::{
         super::gate::Pulse,
         args::{DraftSize, Dtype, EngineArgs, EngineName},
     },
-    MistralEngine,
+    writer::MistralEngine,
 };
 use crate::failure::BadInput;
 

@@ -13,7 +13,7 @@ use std::{
 
 use domino::{
     CompiledGrammar,
-    decode::{BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, Logprobs, SequenceId, Turn},
+    decode::{BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, Logprobs, SequenceId, SequenceTurn},
     model::BatchModel,
 };
 use tokio::sync::mpsc::UnboundedSender;
@@ -23,20 +23,20 @@ use super::super::{
         gate::{Places, Pulse},
         problem::Problem,
     },
-    engine::{Event, TextOrder, Written},
+    engine::{EngineEvent, TextOrder, WrittenToken},
 };
 
 /// Texts in the making, on the engine's thread.
 pub(super) struct Desk<B: BatchModel> {
     decoder: BatchDecoder<B>,
-    ordered: Receiver<(TextOrder, UnboundedSender<Event>)>,
+    ordered: Receiver<(TextOrder, UnboundedSender<EngineEvent>)>,
     running: HashMap<SequenceId, Running>,
     pulse: Arc<Pulse>,
 }
 
 /// A text that was ordered.
 struct Running {
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<EngineEvent>,
     grammar: Option<CompiledGrammar>,
     /// Tokens told.
     told: usize,
@@ -46,7 +46,7 @@ struct Running {
 impl<B: BatchModel> Desk<B> {
     pub(super) fn new(
         decoder: BatchDecoder<B>,
-        ordered: Receiver<(TextOrder, UnboundedSender<Event>)>,
+        ordered: Receiver<(TextOrder, UnboundedSender<EngineEvent>)>,
         pulse: Arc<Pulse>,
     ) -> Self {
         Self { decoder, ordered, running: HashMap::new(), pulse }
@@ -74,18 +74,18 @@ impl<B: BatchModel> Desk<B> {
         }
     }
 
-    fn add(&mut self, (text, events): (TextOrder, UnboundedSender<Event>)) {
+    fn add(&mut self, (text, events): (TextOrder, UnboundedSender<EngineEvent>)) {
         let TextOrder { prompt, options, grammar, guesses, client, shared, request, places } = text;
         let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
         let drafter = guesses.filter(|_| constraint.is_some()).map(|guesses| guesses.drafter(shared));
-        let turn = Turn { client: client.0, request, scope: shared.0 };
+        let turn = SequenceTurn { client: client.0, request, scope: shared.0 };
         let added = self.decoder.add_in_turn(&prompt, constraint, &options, drafter, turn);
         match added {
             Ok(sequence) => {
                 let running = Running { events, grammar, told: 0, _places: places };
                 self.running.insert(sequence, running);
             }
-            Err(error) => drop(events.send(Event::Failed(Problem::engine(error.to_string())))),
+            Err(error) => drop(events.send(EngineEvent::Failed(Problem::engine(error.to_string())))),
         }
     }
 
@@ -114,17 +114,17 @@ impl<B: BatchModel> Desk<B> {
                         None => self.decoder.vocabulary().bytes(step.token).unwrap_or_default(),
                     };
                     let logprobs = all.and_then(|all| all.get(running.told)).cloned();
-                    let written = Written { token: step.token, bytes: bytes.to_vec(), logprobs };
+                    let written = WrittenToken { token: step.token, bytes: bytes.to_vec(), logprobs };
                     running.told += 1;
-                    running.tell(Event::Token(written));
+                    running.tell(EngineEvent::Token(written));
                 }
                 BatchEvent::Finished { sequence, generation } => {
                     let Some(running) = self.running.remove(&sequence) else { continue };
-                    running.tell(Event::End(generation.finish, generation.stats));
+                    running.tell(EngineEvent::End(generation.finish, generation.stats));
                 }
                 BatchEvent::Failed { sequence, error, .. } => {
                     let Some(running) = self.running.remove(&sequence) else { continue };
-                    running.tell(Event::Failed(problem(&error)));
+                    running.tell(EngineEvent::Failed(problem(&error)));
                 }
                 _ => {}
             }
@@ -143,7 +143,7 @@ fn logprobs_of(event: &BatchEvent) -> Option<(SequenceId, Vec<Logprobs>)> {
 }
 
 impl Running {
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: EngineEvent) {
         // Whoever does not listen has cancelled.
         let _ = self.events.send(event);
     }

@@ -31,7 +31,7 @@ use self::desk::Desk;
 use super::{
     super::{gate::Pulse, problem::Problem},
     args::{EngineArgs, EngineName},
-    engine::{Engine, Event, TextOrder},
+    engine::{Engine, EngineEvent, TextOrder},
 };
 use crate::failure::BadInput;
 
@@ -42,7 +42,7 @@ const CHUNK: usize = 128;
 const SHARE: u64 = 2;
 
 /// An order, and who hears of it.
-type Ordered = (TextOrder, UnboundedSender<Event>);
+type Ordered = (TextOrder, UnboundedSender<EngineEvent>);
 
 /// The engine's end of its thread.
 pub(super) struct OwnEngine {
@@ -59,7 +59,7 @@ pub(super) async fn load(
 ) -> anyhow::Result<OwnEngine> {
     let (orders, ordered) = channel();
     let (loaded, is_loaded) = oneshot::channel();
-    let job = Job {
+    let job = EngineJob {
         load: args.load.clone(),
         path: path.to_owned(),
         texts: args.texts(EngineName::Domino),
@@ -90,7 +90,7 @@ impl OwnEngine {
 }
 
 impl Engine for OwnEngine {
-    fn begin(&self, text: TextOrder) -> UnboundedReceiver<Event> {
+    fn begin(&self, text: TextOrder) -> UnboundedReceiver<EngineEvent> {
         let (sender, events) = unbounded_channel();
         // Where the thread is gone the sender goes too, which tells whoever hears.
         let _ = self.orders.send((text, sender));
@@ -103,7 +103,7 @@ impl Engine for OwnEngine {
 }
 
 /// Everything that the thread needs to load the model.
-struct Job {
+struct EngineJob {
     load: LoadOptions,
     path: std::path::PathBuf,
     texts: std::num::NonZeroUsize,
@@ -115,7 +115,7 @@ struct Job {
     vocabulary: Vocabulary,
 }
 
-impl Job {
+impl EngineJob {
     /// A decoder with the model, and its context.
     fn decoder(mut self) -> anyhow::Result<(BatchDecoder<CandleBatch>, usize)> {
         // Before anything uses the pool.
@@ -151,7 +151,7 @@ impl Job {
         }
         let context = u64::try_from(one.context).unwrap_or_default();
         let tokens = u128::from(bytes) * u128::from(context) / u128::from(one.cache.max(1));
-        Ok(usize::try_from(tokens).unwrap_or(usize::MAX).max(one.context))
+        Ok(usize::try_from(tokens).map_or(one.context, |tokens| tokens.max(one.context)))
     }
 }
 
