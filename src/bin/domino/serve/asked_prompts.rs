@@ -78,6 +78,7 @@ fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
                 return Err(Problem::invalid(&format!("messages[{index}].role"), message));
             }
         }
+        arguments_as_objects(message);
         let text = match message.get("content") {
             None if message.contains_key("tool_calls") => continue,
             Some(Value::String(_)) => continue,
@@ -87,6 +88,19 @@ fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
         message.insert("content".to_owned(), Value::String(text));
     }
     Ok(())
+}
+
+/// Makes objects of the arguments of calls, as templates want them; in OpenAI's API they are texts.
+fn arguments_as_objects(message: &mut Map<String, Value>) {
+    let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+    for call in calls.into_iter().flatten() {
+        if let Some(arguments) = call.pointer_mut("/function/arguments")
+            && let Some(Value::Object(object)) =
+                arguments.as_str().and_then(|text| serde_json::from_str(text).ok())
+        {
+            *arguments = Value::Object(object);
+        }
+    }
 }
 
 fn part_text(part: &Value) -> Result<&str, Problem> {
@@ -133,5 +147,48 @@ pub(crate) fn prompts(body: &mut Map<String, Value>) -> Result<Vec<PromptAsked>,
     match list.into_iter().map(prompt).collect() {
         Some(prompts) => Ok(prompts),
         None => wrong("each prompt must be a string or a list of the numbers of tokens"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_that_were_got_can_be_sent_back() {
+        let call =
+            |arguments: Value| json!({ "id": "c", "function": { "name": "f", "arguments": arguments } });
+        let body = |arguments: Value| {
+            let said = json!({ "role": "assistant", "content": null, "tool_calls": [call(arguments)] });
+            json!({ "messages": [said, { "role": "tool", "tool_call_id": "c", "content": "3" }] })
+        };
+        for (sent, shown) in [
+            (json!("{\"a\": 1}"), json!({ "a": 1 })),
+            (json!({ "a": 1 }), json!({ "a": 1 })),
+            (json!("[1]"), json!("[1]")),
+            (json!("no JSON"), json!("no JSON")),
+        ] {
+            let read = chat(body(sent).as_object_mut().unwrap()).unwrap();
+            assert_eq!(read.messages[0]["tool_calls"][0], call(shown));
+        }
+    }
+
+    #[test]
+    fn variables_and_functions_are_for_the_template() {
+        let body = json!({
+            "messages": [{ "role": "user", "content": "a" }], "enable_thinking": false,
+            "reasoning_effort": "low", "tools": [{ "type": "function", "function": { "name": "f" } }],
+        });
+        let read = chat(&mut body.as_object().unwrap().clone()).unwrap();
+        assert_eq!(read.variables["enable_thinking"], false);
+        assert_eq!((&read.variables["reasoning_effort"], read.tools.len()), (&json!("low"), 1));
+        let mut none = body.as_object().unwrap().clone();
+        none.insert("tool_choice".to_owned(), json!("none"));
+        assert!(chat(&mut none).unwrap().tools.is_empty());
+        let mut wrong = body.as_object().unwrap().clone();
+        wrong.insert("tools".to_owned(), json!([1]));
+        assert_eq!(chat(&mut wrong).unwrap_err().to_json()["error"]["param"], "tools");
     }
 }

@@ -1,6 +1,6 @@
 //! Our own engine: a thread with a batch decoder, which texts join and leave at any pass.
 //!
-//! Invariant: the thread ends with its engine, and nothing that a text does ends it.
+//! Invariant: the thread ends with its engine; an error in one text ends only that text.
 
 mod desk;
 
