@@ -46,13 +46,13 @@ impl ToolsAsked {
         let unlike = matches!(self.calling.spelling, Spelling::Llama | Spelling::Harmony);
         match &self.calling.choice {
             Choice::Required | Choice::Named(_) => {}
-            Choice::Auto | Choice::None if unlike => {
+            _ if unlike => {
                 let spelling = self.calling.spelling;
                 let message =
                     format!("`response_format` beside `tools` is not served for calls like {spelling}'s");
                 return Err(Problem::unsupported("response_format", message));
             }
-            Choice::Auto | Choice::None => self.format = Some(schema),
+            _ => self.format = Some(schema),
         }
         Ok(self)
     }

@@ -270,7 +270,7 @@ impl<'a> Hearing<'a> {
         if let Some(logprobs) = &written.logprobs {
             let spelt = match &self.order.grammar {
                 Some(grammar) => Spelt::Of(&grammar.grammar.grammar),
-                None => Spelt::By(&self.vocabulary),
+                None => Spelt::By(&self.maker.vocabulary),
             };
             self.chances.push(Chance::new(logprobs, &spelt, self.characters));
         }

@@ -8,7 +8,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Sender, channel},
     },
     thread,
 };
@@ -162,8 +162,7 @@ mod tests {
     /// The receiver's end of an engine whose thread is gone.
     #[test]
     fn an_engine_that_is_gone_tells_its_texts() {
-        let (orders, ordered): (Sender<Ordered>, Receiver<Ordered>) = channel();
-        drop(ordered);
+        let orders = channel().0;
         let engine = OwnEngine { orders, context: 1 };
         let gate = super::super::super::gate::Gate::new(1);
         let text = TextOrder {
