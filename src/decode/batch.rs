@@ -22,6 +22,7 @@ use super::{
     pool::each,
     run::{Finish, Generation, Run},
     sequence::{Placed, Sequence, Took, drop_drafts},
+    stats::DecodeStats,
     verification::{Between, Offer, Ready},
 };
 use crate::{
@@ -273,12 +274,13 @@ impl<B: BatchModel> BatchDecoder<B> {
         Some(all.find(|found| found.id == sequence)?.run.settled_text())
     }
 
-    /// Returns the log-probabilities of a sequence's tokens so far, if its options ask for them. `None` if
-    /// it has ended or never existed.
+    /// Returns what a sequence took so far, and the log-probabilities of its tokens, if its options ask for
+    /// them. `None` if it has ended or never existed.
     #[must_use]
-    pub fn logprobs(&self, sequence: SequenceId) -> Option<&[Logprobs]> {
+    pub fn so_far(&self, sequence: SequenceId) -> Option<(&DecodeStats, &[Logprobs])> {
         let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
-        Some(all.find(|found| found.id == sequence)?.run.logprobs())
+        let run = &all.find(|found| found.id == sequence)?.run;
+        Some((run.stats(), run.logprobs()))
     }
 
     /// Number of sequences that have not ended, waiting ones included.

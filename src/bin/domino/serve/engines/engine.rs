@@ -59,4 +59,6 @@ pub(crate) struct WrittenToken {
     /// Bytes that it adds to the text.
     pub(crate) bytes: Vec<u8>,
     pub(crate) logprobs: Option<Logprobs>,
+    /// Work of the text so far, for whoever ends it here.
+    pub(crate) stats: DecodeStats,
 }

@@ -267,6 +267,7 @@ impl<'a> Hearing<'a> {
             }
         }
         self.count += 1;
+        self.stats = written.stats;
         if let Some(logprobs) = &written.logprobs {
             let spelt = match &self.order.grammar {
                 Some(grammar) => Spelt::Of(&grammar.grammar.grammar),

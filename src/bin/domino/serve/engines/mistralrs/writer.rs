@@ -182,7 +182,15 @@ impl MistralEngine {
                 Some(grammar) => grammar.text_of(token),
                 None => self.vocabulary.bytes(token).unwrap_or_default(),
             };
-            say(events, EngineEvent::Token(WrittenToken { token, bytes: bytes.to_vec(), logprobs: None }));
+            say(
+                events,
+                EngineEvent::Token(WrittenToken {
+                    token,
+                    bytes: bytes.to_vec(),
+                    logprobs: None,
+                    stats: watch.stats(),
+                }),
+            );
             if count >= text.options.max_new_tokens {
                 return say(events, EngineEvent::End(Finish::Length, took()));
             }

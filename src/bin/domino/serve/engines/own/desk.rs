@@ -13,7 +13,10 @@ use std::{
 
 use domino::{
     CompiledGrammar,
-    decode::{BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, Logprobs, SequenceId, SequenceTurn},
+    decode::{
+        BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, DecodeStats, Logprobs, SequenceId,
+        SequenceTurn,
+    },
     model::BatchModel,
 };
 use tokio::sync::mpsc::UnboundedSender;
@@ -103,18 +106,20 @@ impl<B: BatchModel> Desk<B> {
     /// Makes a pass for all texts, and tells them what came of it.
     fn step(&mut self) {
         let events = self.decoder.step();
-        let ended: HashMap<SequenceId, Vec<Logprobs>> = events.iter().filter_map(logprobs_of).collect();
+        let ended: HashMap<SequenceId, Ended> = events.iter().filter_map(end_of).collect();
         for event in events {
             match event {
                 BatchEvent::Token { sequence, step } => {
-                    let all = self.decoder.logprobs(sequence).or(ended.get(&sequence).map(Vec::as_slice));
+                    let ended = ended.get(&sequence).map(|(stats, all)| (stats, all.as_slice()));
+                    let so_far = self.decoder.so_far(sequence).or(ended);
+                    let stats = so_far.map(|(stats, _)| *stats).unwrap_or_default();
                     let Some(running) = self.running.get_mut(&sequence) else { continue };
                     let bytes = match &running.grammar {
                         Some(grammar) => grammar.text_of(step.token),
                         None => self.decoder.vocabulary().bytes(step.token).unwrap_or_default(),
                     };
-                    let logprobs = all.and_then(|all| all.get(running.told)).cloned();
-                    let written = WrittenToken { token: step.token, bytes: bytes.to_vec(), logprobs };
+                    let logprobs = so_far.and_then(|(_, all)| all.get(running.told)).cloned();
+                    let written = WrittenToken { token: step.token, bytes: bytes.to_vec(), logprobs, stats };
                     running.told += 1;
                     running.tell(EngineEvent::Token(written));
                 }
@@ -132,11 +137,14 @@ impl<B: BatchModel> Desk<B> {
     }
 }
 
-/// Log-probabilities of a text that has ended.
-fn logprobs_of(event: &BatchEvent) -> Option<(SequenceId, Vec<Logprobs>)> {
+/// Work and log-probabilities of a text that has ended.
+type Ended = (DecodeStats, Vec<Logprobs>);
+
+/// Returns those of an event that ends a text.
+fn end_of(event: &BatchEvent) -> Option<(SequenceId, Ended)> {
     match event {
         BatchEvent::Finished { sequence, generation } | BatchEvent::Failed { sequence, generation, .. } => {
-            Some((*sequence, generation.logprobs.clone()))
+            Some((*sequence, (generation.stats, generation.logprobs.clone())))
         }
         _ => None,
     }
