@@ -11,7 +11,7 @@ use std::{env, path::Path, time::Duration};
 use domino::{Compiler, Limits, Vocabulary, grammar::json_schema::SchemaOptions};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The schemas of published tools and services whose patterns count, and what else is said beside them.
+/// Schemas of published tools and services whose patterns count, with further keywords.
 const SCHEMAS: [(&str, &str); 17] = [
     (r"^x[^\\n]{0,1000}$", ""),
     (r"^x[^\\n]{0,10000}$", ""),
@@ -68,7 +68,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// The number of times that each schema is done.
+/// Number of times that each schema is measured.
 fn passes() -> usize {
     let mut args = env::args().skip_while(|arg| arg != "--passes").skip(1);
     args.next().map_or(9, |passes| passes.parse().expect("a number of passes"))

@@ -13,9 +13,9 @@ use std::{env, fs, time::Instant};
 
 use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
 
-/// Tokens after which memory is looked at.
+/// Numbers of tokens after which memory is measured.
 const STAGES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
-/// Brackets open at most in the second text.
+/// Most brackets open in the second text.
 const DEPTH: usize = 300;
 
 fn main() {
@@ -27,10 +27,11 @@ fn main() {
         found.expect("every byte is a token").0
     };
     println!(
-        "tokens: resident MB of the process | MB shared by sessions: parser sets, states, trees, masks | us a token"
+        "tokens: resident MB of the process | MB shared by sessions: parser sets, states, trees, masks \
+         | us a token"
     );
 
-    let json = Grammar::parse(Syntax::Gbnf, include_str!("../grammars/json.gbnf"), &Limits::default());
+    let json = Grammar::parse(Syntax::Gbnf, include_str!("../grammars/paper/json.gbnf"), &Limits::default());
     let compiled = compile(&vocabulary, &json.expect("a grammar"));
     let start: Vec<TokenId> = "{\"a\":[".chars().map(|letter| token(&letter.to_string())).collect();
     let record = "{\"name\": \"Ada\", \"born\": 1815, \"notes\": [\"A\", \"G\"], \"alive\": false},\n";
@@ -73,7 +74,7 @@ fn compile(vocabulary: &Vocabulary, grammar: &Grammar) -> CompiledGrammar {
     Compiler::new(vocabulary.clone()).compile(grammar).expect("a grammar that compiles")
 }
 
-/// Goes along `most` tokens, or until a budget ends it, and prints what it has cost at each stage.
+/// Follows up to `most` tokens, or until a budget ends it, and prints memory and time at each stage.
 fn follow(compiled: &CompiledGrammar, most: usize, mut next: impl FnMut() -> Option<TokenId>) {
     let mut constraint = compiled.constraint();
     let (mut begun, mut since) = (Instant::now(), 0);
@@ -107,7 +108,7 @@ fn report(compiled: &CompiledGrammar, done: usize, since: usize, begun: Instant)
     );
 }
 
-/// Resident memory of this process; 0 where the system does not tell.
+/// Resident memory of this process; 0 where the system does not tell it.
 fn resident_mb() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

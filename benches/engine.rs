@@ -1,4 +1,4 @@
-//! What the engine's parts cost, on the paper's five grammars and the shipped tokenizer.
+//! Times of the engine's parts, on the paper's five grammars and the shipped tokenizer.
 //!
 //! `cargo measure engine -- FILTER`. Nothing outside the repository is needed; with `DOMINO_SHARED` set,
 //! vocabularies are read for a tokenizer of 131,000 tokens too. The texts are the accepted examples of each
@@ -24,7 +24,7 @@ struct Case {
 
 impl Case {
     fn read(name: &'static str, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> Self {
-        let read = |ending: &str| read(&format!("grammars/{name}.{ending}"));
+        let read = |ending: &str| read(&format!("grammars/paper/{name}.{ending}"));
         let examples: serde_json::Value = serde_json::from_str(&read("examples.json")).expect("examples");
         let accepted = examples["accepted"].as_array().expect("accepted examples").iter();
         let texts: Vec<Vec<TokenId>> = accepted
@@ -39,7 +39,7 @@ impl Case {
         compiler.compile(&grammar).expect("a compiled grammar")
     }
 
-    /// A constraint before each token of each text and at its end, none of them with a mask.
+    /// Constraints before each token of each text and at its end, all without a mask.
     fn places(&self, compiled: &CompiledGrammar) -> Vec<(Constraint, Option<TokenId>)> {
         let mut places = Vec::new();
         for text in &self.texts {
@@ -64,7 +64,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The tokens of a text in the middle of a text: in front the tokenizer would put a space.
+/// Tokens of a text within a text, without the space that the tokenizer puts in front.
 fn tokens(text: &str, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
     let all = tokenizer.encode(&format!("\n{text}"), false).expect("tokens");
     let front = (0..all.len()).find(|&end| vocabulary.concat(&all[..end]).ends_with(b"\n"))?;
@@ -102,7 +102,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// Reading a tokenizer, and finding what was read in the cache folder.
+/// Measures reading a tokenizer, and finding it in the cache folder.
 fn vocabularies(criterion: &mut Criterion, name: &str, path: &Path) {
     let mut group = criterion.benchmark_group(name);
     group.bench_function("built", |bencher| {
@@ -116,7 +116,7 @@ fn vocabularies(criterion: &mut Criterion, name: &str, path: &Path) {
     assert!(!cache.files().expect("files").is_empty(), "nothing was kept");
 }
 
-/// Where nothing is known of the grammar but what compiling made.
+/// Measures fresh grammars, of which only the results of compiling are known.
 fn cold(criterion: &mut Criterion, case: &Case, compiler: &Compiler) {
     let mut group = criterion.benchmark_group(case.name);
     group.bench_function("compile", |bencher| bencher.iter(|| case.compile(compiler)));
@@ -136,7 +136,7 @@ fn cold(criterion: &mut Criterion, case: &Case, compiler: &Compiler) {
     });
 }
 
-/// Where the grammar has met these texts before.
+/// Measures warm grammars, which have met these texts before.
 fn warm(criterion: &mut Criterion, case: &Case, compiler: &Compiler) {
     let mut group = criterion.benchmark_group(case.name);
     let compiled = case.compile(compiler);

@@ -1,12 +1,13 @@
-//! From a list of functions to the first mask, and a call of each function after that, by Domino and by
+//! Times from a list of functions to the first mask, and of a call of each function after that, by Domino and
 //! llguidance in turns: `cargo measure functions`.
 //!
-//! `--functions N` (default 400), `--rounds N` (default 9), `--calls N` (default 400): so many functions are
-//! called, one text each, with each engine's mask and commit timed at every token. The functions have 10 to 20 parameters each, made
-//! from fixed words by a fixed seed: strings, numbers, choices, lists and objects. Domino gets the list as
-//! OpenAI's API has it and reads it in the spelling of Hermes; llguidance gets the same calls as a grammar in
-//! its Lark, written beforehand. Each round begins with the vocabulary and nothing else. The vocabulary is
-//! the shared one of 131k tokens, and the allocator that of the program `domino`, for both; without `DOMINO_SHARED` there is nothing to measure, and it fails.
+//! `--functions N` (default 400), `--rounds N` (default 9), `--calls N` (default 400): number of functions
+//! called, one text each, with each engine's mask and commit timed at every token. The functions have 10 to
+//! 20 parameters each, made from fixed words by a fixed seed: strings, numbers, choices, lists and objects.
+//! Domino gets the list as OpenAI's API has it and reads it in the spelling of Hermes; llguidance gets the
+//! same calls as a grammar in its Lark, written beforehand. Each round begins with the vocabulary and nothing
+//! else. The vocabulary is the shared one of 131k tokens, and the allocator that of the program `domino`, for
+//! both. Without `DOMINO_SHARED` there is nothing to measure, and it fails.
 
 use std::{
     env,
@@ -23,20 +24,20 @@ use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar, toktrie::Approxim
 use serde_json::{Map, Value, json};
 use toktrie_hf_tokenizers::{ByteTokenizer, ByteTokenizerEnv};
 
-/// That of the program. llguidance is as fast with it as any program can have it.
+/// The allocator of the program. llguidance is as fast with it as any program can have it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measure the first mask of many functions.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many functions.
+    /// Number of functions.
     #[arg(long, default_value_t = 400)]
     functions: usize,
-    /// How often each engine begins anew.
+    /// Number of rounds, in which each engine begins anew.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How many functions are called along texts, after the last round.
+    /// Number of functions called along texts, after the last round.
     #[arg(long, default_value_t = 400)]
     calls: usize,
     /// Given by cargo.
@@ -53,7 +54,7 @@ const WORDS: [&str; 48] = [
     "quantity", "query", "region", "service", "status", "timezone", "user",
 ];
 
-/// Draws (xorshift64*, Vigna 2016): the same on every machine.
+/// A random generator (xorshift64*, Vigna 2016), the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -64,7 +65,7 @@ impl Dice {
         usize::try_from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33).unwrap_or(0) % bound
     }
 
-    /// So many different words.
+    /// Draws `count` different words.
     fn words(&mut self, count: usize) -> Vec<&'static str> {
         let mut left = WORDS.to_vec();
         (0..count).map(|_| left.swap_remove(self.below(left.len()))).collect()
@@ -92,7 +93,7 @@ fn parameter(dice: &mut Dice) -> Value {
     }
 }
 
-/// Names and parameters.
+/// Makes functions: names and parameters.
 fn functions(count: usize) -> Vec<(String, Value)> {
     let mut dice = Dice(7);
     let function = |number| {
@@ -133,7 +134,7 @@ fn argument(dice: &mut Dice, schema: &Value) -> Value {
     }
 }
 
-/// A call of each of the first functions, in the spelling of Hermes.
+/// Calls of the first `count` functions, in the spelling of Hermes.
 fn calls(functions: &[(String, Value)], count: usize) -> Vec<String> {
     let mut dice = Dice(11);
     let call = |(name, parameters): &(String, Value)| {
@@ -143,7 +144,7 @@ fn calls(functions: &[(String, Value)], count: usize) -> Vec<String> {
     functions.iter().take(count).map(call).collect()
 }
 
-/// The list of functions of OpenAI's API.
+/// The functions as a list of OpenAI's API.
 fn listed(functions: &[(String, Value)]) -> String {
     let function = |(name, parameters): &(String, Value)| {
         let function = json!({ "name": name, "parameters": parameters });
@@ -152,7 +153,7 @@ fn listed(functions: &[(String, Value)]) -> String {
     Value::from(functions.iter().map(function).collect::<Vec<_>>()).to_string()
 }
 
-/// The same calls within free text, in llguidance's Lark.
+/// A grammar of the same calls within free text, in llguidance's Lark.
 fn lark(functions: &[(String, Value)]) -> String {
     let mut text = String::from(
         "start: (begin call \"}\\n</tool_call>\")* FREE\nFREE: /(.|\\n)*/\n\
@@ -245,10 +246,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Times of nothing, for the median of them.
+/// Number of empty measurements, whose median is the clock's own time.
 const IDLE: usize = 2_001;
 
-/// What mask and commit took along the texts.
+/// Prints times of mask and commit along the texts.
 fn steps(name: &str, turn: &str, times: &mut [Duration]) {
     times.sort();
     let micros = |time: Duration| time.as_secs_f64() * 1e6;

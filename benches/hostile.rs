@@ -1,4 +1,4 @@
-//! Grammars and texts made to hurt, held against the bounds: 2 s and 1 GB to compile, 50 ms a step.
+//! Hostile grammars and texts, held against the bounds: 2 s and 1 GB to compile, 50 ms a step.
 //!
 //! `cargo measure hostile -- [FILTER]`. Every case runs in a process of its own, over a large vocabulary with
 //! long runs of spaces, `a` and brackets in it: a real one of 131k tokens where `DOMINO_SHARED` names a
@@ -26,7 +26,7 @@ mod grammars;
 
 use grammars::{Case, bits, cases};
 
-/// The bounds.
+/// Bounds of compiling and of a step.
 const COMPILE: Duration = Duration::from_secs(2);
 const MEMORY_KB: u64 = 1 << 20;
 const STEP: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/domino-small/tokenizer.json")
 }
 
-/// A real vocabulary, and long runs of what hostile texts repeat.
+/// A real vocabulary, with long runs of what hostile texts repeat.
 fn vocabulary() -> Vocabulary {
     let real = Vocabulary::from_tokenizer_file(large().unwrap_or_else(shipped)).expect("a vocabulary");
     let mut builder =
@@ -85,7 +85,7 @@ fn vocabulary() -> Vocabulary {
     builder.build().expect("a vocabulary")
 }
 
-/// What a case has cost at most.
+/// Greatest costs of a case.
 #[derive(Default)]
 struct Cost {
     steps: usize,
@@ -95,7 +95,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Times a step of a kind; notes what ended it.
+    /// Times a step of a kind; notes the error that ended it.
     fn step<T>(&mut self, kind: usize, work: impl FnOnce() -> Result<T, StepError>) -> Option<T> {
         let (done, time) = timed(work);
         self.worst[kind] = self.worst[kind].max(time);
@@ -113,7 +113,7 @@ impl Cost {
         }
     }
 
-    /// Goes along tokens that `next` chooses from the mask.
+    /// Follows tokens that `next` chooses from the mask.
     fn walk(
         &mut self,
         mut constraint: Constraint,
@@ -126,7 +126,7 @@ impl Cost {
                 return;
             }
             let Some(token) = constraint.mask().ok().and_then(&mut next) else { break };
-            // Without a mask at hand.
+            // A clone without a mask answers `allows` by itself.
             let mut other = constraint.clone();
             if self.step(2, || other.advance(token)).is_none() {
                 return;
@@ -164,7 +164,7 @@ fn tokens(vocabulary: &Vocabulary, text: &[u8], longest: bool) -> Vec<TokenId> {
     found
 }
 
-/// Runs a case and prints what it has cost.
+/// Runs a case and prints its costs.
 fn run(case: &Case) {
     let vocabulary = vocabulary();
     let before = status("VmRSS");
@@ -209,7 +209,8 @@ fn run(case: &Case) {
     println!(
         "{}",
         json!({
-            "compile_ms": ms(compile_time), "explore_ms": ms(explore), "compile_kb": compile_kb, "worst_ms": cost.worst.map(ms),
+            "compile_ms": ms(compile_time), "explore_ms": ms(explore), "compile_kb": compile_kb,
+            "worst_ms": cost.worst.map(ms),
             "peak_kb": status("VmHWM").saturating_sub(before), "ended": cost.ended.join(" | "),
         })
     );
@@ -234,7 +235,8 @@ fn main() -> ExitCode {
         ),
     }
     println!(
-        "{:<36} {:>9} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8}  steps or why none followed: bytes | longest tokens | random tokens | longest tokens, explored",
+        "{:<36} {:>9} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8}  steps or why none followed: bytes \
+         | longest tokens | random tokens | longest tokens, explored",
         "case", "compile ms", "MB", "explore ms", "mask ms", "allows ms", "advance ms", "peak MB"
     );
     for case in cases.iter().filter(|case| arguments.iter().all(|filter| case.name.contains(filter.as_str())))

@@ -1,5 +1,4 @@
-//! Masks and steps of grammars that people write, on all vocabularies at hand: `cargo measure natural --
-//! [OPTIONS]`.
+//! Masks and steps of natural grammars, on all vocabularies at hand: `cargo measure natural -- [OPTIONS]`.
 //!
 //! `--grammars FROM..TO` numbers of random grammars (default 0..64), `--file GRAMMAR` one grammar instead,
 //! `--vocabulary NAME` those whose names contain it, `--steps N` tokens of each text (default 40).
@@ -21,7 +20,7 @@ mod grammars;
 
 use grammars::{Dice, grammar};
 
-/// Grammars in question, each with a name and the seed of its walk.
+/// A grammar to be measured, with a name and the seed of its walk.
 struct Question {
     grammars: Vec<(String, Syntax, String, u64)>,
     vocabulary: String,
@@ -73,7 +72,7 @@ fn vocabularies() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// What a grammar has cost.
+/// Costs of a grammar.
 #[derive(Default, Clone, Copy)]
 struct Cost {
     first: Duration,
@@ -84,7 +83,7 @@ struct Cost {
     slow: usize,
 }
 
-/// What no mask and no step should take.
+/// Longest time that a mask or a step should take.
 const SLOW: Duration = Duration::from_millis(20);
 
 /// Processor time of this thread, so that other work on the machine does not count.
@@ -93,7 +92,7 @@ fn now() -> Duration {
     Duration::new(time.tv_sec.try_into().expect("seconds"), time.tv_nsec.try_into().expect("nanoseconds"))
 }
 
-/// Does some work, and notes its time if it is the slowest so far. Returns also whether it was slow.
+/// Runs `work`, and notes its time if it is the slowest so far. Also returns whether it was slow.
 fn timed<T>(slowest: &mut Duration, work: impl FnOnce() -> T) -> (T, bool) {
     let start = now();
     let done = work();
@@ -102,7 +101,7 @@ fn timed<T>(slowest: &mut Duration, work: impl FnOnce() -> T) -> (T, bool) {
     (done, taken > SLOW)
 }
 
-/// Goes along random tokens, signs more often than letters.
+/// Follows random tokens, signs more often than letters.
 fn walk(
     vocabulary: &Vocabulary,
     grammar: &Grammar,
@@ -179,8 +178,8 @@ fn main() -> ExitCode {
         }
         firsts.sort_unstable();
         println!(
-            "{name}: {} grammars, first mask median {:.2} ms, at most {:.2} ms; slowest mask {:.2} ms, step {:.2} ms; \
-             {slow_masks} masks over 20 ms",
+            "{name}: {} grammars, first mask median {:.2} ms, at most {:.2} ms; slowest mask {:.2} ms, \
+             step {:.2} ms; {slow_masks} masks over 20 ms",
             firsts.len(),
             ms(firsts[firsts.len() / 2]),
             ms(firsts[firsts.len() - 1]),

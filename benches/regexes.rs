@@ -36,20 +36,20 @@ use rustix::time::{ClockId, clock_gettime};
 /// A constraint for both engines.
 struct Kind {
     name: &'static str,
-    /// For Domino.
+    /// Domino's expression.
     ours: (Syntax, &'static str),
     theirs: Theirs,
-    /// A text of it, in both languages.
+    /// A text in both languages.
     text: &'static str,
 }
 
 /// A constraint for outlines-core.
 enum Theirs {
-    /// The same expression.
+    /// Domino's own expression.
     Same,
-    /// Another one.
+    /// Another expression.
     Other(&'static str),
-    /// What it makes of the same schema.
+    /// The expression that outlines-core makes of the same schema.
     OfSchema,
 }
 
@@ -142,7 +142,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// What one engine took for one expression.
+/// Times of one engine on one expression.
 #[derive(Default)]
 struct Times {
     cold: Vec<Duration>,
@@ -185,7 +185,7 @@ fn compile(compiler: &Compiler, (syntax, text): (Syntax, &str)) -> CompiledGramm
     compiler.compile(&grammar).expect("a grammar that compiles")
 }
 
-/// Domino: its times, and the allowed tokens at each place and at the end.
+/// Measures Domino; also returns the allowed tokens at each place and at the end.
 fn ours(
     vocabulary: &Vocabulary,
     grammar: (Syntax, &str),
@@ -231,7 +231,7 @@ fn ours(
     (times, masks)
 }
 
-/// outlines-core, likewise; without the time in which it makes an expression of a schema.
+/// Measures outlines-core likewise, without the time in which it makes an expression of a schema.
 fn theirs(
     vocabulary: &OutlinesVocabulary,
     regex: &str,
@@ -278,7 +278,7 @@ fn theirs(
     (times, masks)
 }
 
-/// The same tokens for outlines-core, with the end of the text as its own.
+/// The vocabulary for outlines-core: the same tokens, with the end of the text as its own.
 fn outlines(vocabulary: &Vocabulary, end: TokenId) -> OutlinesVocabulary {
     let mut made = OutlinesVocabulary::new(end.raw());
     for id in 0..u32::try_from(vocabulary.size()).expect("fewer tokens") {

@@ -1,11 +1,11 @@
-//! The parts of a long text: from a grammar with `SUBSTRING_OF` to its masks. `cargo measure substrings`.
+//! Substrings of a long text: from a grammar with `SUBSTRING_OF` to its masks. `cargo measure substrings`.
 //!
 //! The text is the source of this program, cut to 10,000, 100,000 and 1,000,000 bytes, or to `--bytes N`.
 //! `--vocabulary NAME` is a folder of `data/tokenizers` in `DOMINO_SHARED` (default `tekken-131k`), `--rounds
-//! N` how often each is done (default 5); times are medians of wall time, with tables of the vocabulary empty.
+//! N` the number of rounds (default 5). Times are medians of wall time, with empty tables of the vocabulary.
 //!
-//! The table tells: reading the grammar and compiling it; the mask before any text; the mask behind the
-//! opening quote, which is of all parts of the text; and the mean and the slowest of mask and step along 50
+//! The table has the times of reading the grammar and compiling it; of the mask before any text; of the mask
+//! behind the opening quote, which is of all substrings; and mean and slowest of mask and step along 50
 //! quotations of 400 bytes.
 
 use std::{
@@ -17,20 +17,20 @@ use std::{
 use clap::Parser;
 use domino::{Compiler, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
 
-/// That of the program.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measure the parts of long texts.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How long the text is, in bytes.
+    /// Length of the text, in bytes.
     #[arg(long, default_values_t = [10_000, 100_000, 1_000_000])]
     bytes: Vec<usize>,
     /// A folder of tokenizers.
     #[arg(long, default_value = "tekken-131k")]
     vocabulary: String,
-    /// How often each is done.
+    /// Number of rounds.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Given by cargo.
@@ -38,11 +38,11 @@ struct Args {
     bench: bool,
 }
 
-/// Quotations, and how long each is.
+/// Number of quotations, and bytes of each.
 const QUOTATIONS: usize = 50;
 const QUOTED: usize = 400;
 
-/// All sources in a folder, in the order of their names.
+/// Appends all sources in a folder, in the order of their names.
 fn sources(folder: &Path, text: &mut String) -> std::io::Result<()> {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
@@ -57,7 +57,7 @@ fn sources(folder: &Path, text: &mut String) -> std::io::Result<()> {
     Ok(())
 }
 
-/// As it is written in a string of GBNF.
+/// Escapes a text for a string of GBNF.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -74,7 +74,7 @@ fn tokens(vocabulary: &Vocabulary, text: &str) -> Vec<TokenId> {
     found
 }
 
-/// Medians of what each round took, in milliseconds.
+/// Medians of the times of the rounds, in milliseconds.
 fn medians(rounds: &mut [[Duration; 5]]) -> [f64; 5] {
     std::array::from_fn(|column| {
         rounds.sort_by_key(|round| round[column]);

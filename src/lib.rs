@@ -178,7 +178,7 @@ pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
     CompilerMemory, Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError,
-    StepErrorKind, TerminalRun, TextPlace, ThreadView,
+    StepErrorKind, TerminalRun, TextPlace, ThreadView, TrailingSpace,
 };
 pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
@@ -197,6 +197,9 @@ mod pages {
     #[cfg(feature = "candle")]
     #[doc = include_str!("../docs/library.md")]
     mod library {}
+
+    #[doc = include_str!("../docs/compare.md")]
+    mod compare {}
 
     #[doc = include_str!("../docs/json-schema.md")]
     mod json_schema {}

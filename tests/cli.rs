@@ -34,7 +34,7 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
     run(program().args(arguments).current_dir(folder), stdin)
 }
 
-/// The program, which must know nothing of the user's settings and cache.
+/// The program, without the user's settings and cache.
 pub(crate) fn program() -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_domino"));
     for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
@@ -44,13 +44,13 @@ pub(crate) fn program() -> Command {
     program
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(crate) fn run(program: &mut Command, stdin: &[u8]) -> Run {
     let mut child =
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // The program may end without reading it all.
+    // The program may end before it has read all of its input, so a failed write is no failure.
     let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -115,11 +115,13 @@ fn grammars_are_listed_and_printed() {
     assert_eq!(last_line(&domino(&["grammars", "--json"], b""))["grammars"][0]["name"], "json");
     assert!(domino(&["grammars", "json"], b"").stdout.contains("root   ::="));
     // Every file is listed and can be used.
-    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/grammars")).unwrap();
-    let mut names: Vec<String> = files
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter_map(|name| name.strip_suffix(".gbnf").map(str::to_owned))
-        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
+    let mut names: Vec<String> = Vec::new();
+    for inside in ["", "paper/"] {
+        let files = std::fs::read_dir(folder.join(inside)).unwrap();
+        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.extend(files.filter_map(|name| Some(format!("{inside}{}", name.strip_suffix(".gbnf")?))));
+    }
     names.sort_unstable();
     let list = last_line(&domino(&["grammars", "--json"], b""));
     let mut listed: Vec<&str> =
@@ -233,7 +235,7 @@ fn batch_answers_every_line() {
     assert!(answers[5]["error"].as_str().unwrap().contains("nothing"));
 }
 
-/// One grammar, many texts: compiled once, so this takes no time.
+/// Many texts of one grammar, which is compiled once, so this is quick.
 #[test]
 fn batch_decides_the_json_test_suite() {
     let Some(file) = shared("data/json/jsontestsuite.jsonl") else { return };
@@ -265,7 +267,8 @@ fn deep_grammars_and_texts_are_only_rows() {
     let regex = "(".repeat(100_000);
     let rows = [
         json!({ "id": 1, "syntax": "gbnf", "grammar": deep, "text": "a" }),
-        json!({ "id": 2, "syntax": "gbnf", "grammar": "root ::= \"[\" root \"]\" | \"\"", "text": long, "prefix": true }),
+        json!({ "id": 2, "syntax": "gbnf", "grammar": "root ::= \"[\" root \"]\" | \"\"", "text": long,
+            "prefix": true }),
         json!({ "id": 3, "syntax": "regex", "grammar": regex, "text": "a" }),
         json!({ "id": 4, "syntax": "regex", "grammar": "a", "text": "a" }),
     ];
@@ -296,7 +299,7 @@ fn mask_shows_tokens_and_threads() {
     let run = domino(&[&arguments[..], &["{\"a\":", "-k", "0"]].concat(), b"");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("tokens may follow") && run.stdout.contains("threads"), "{}", run.stdout);
-    // Which terminals are counted is told once, where nothing else says it.
+    // A note says once which terminals count, unless flags do.
     assert_eq!(run.stderr.matches("folded terminals").count(), 1, "{}", run.stderr);
     for more in [
         &["-k", "0", "--terminals", "folded"][..],

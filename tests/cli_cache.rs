@@ -13,7 +13,7 @@ use crate::cli::{Run, last_line, program, run};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
 
-/// The program with a cache, wherever that is.
+/// The program with a cache in its default place.
 fn with_cache() -> Command {
     let mut program = program();
     program.env_remove("DOMINO_NO_CACHE");
@@ -24,7 +24,7 @@ fn mask(program: &mut Command) -> &mut Command {
     program.args(["mask", "--grammar", "json", "--tokenizer", MODEL, "--text", "{\"a\": "])
 }
 
-/// A mask with the cache in `folder`.
+/// Asks for a mask, with the cache in `folder`.
 fn cached_mask(folder: &Path) -> Run {
     let run = run(mask(&mut with_cache()).arg("--cache-dir").arg(folder), b"");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -35,7 +35,7 @@ fn uncached_mask() -> Run {
     run(mask(&mut program()), b"")
 }
 
-/// What `domino cache --json` says.
+/// Rows of `domino cache --json`.
 fn listed(folder: &Path) -> Vec<Value> {
     let run = run(with_cache().args(["cache", "--json", "--cache-dir"]).arg(folder), b"");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -44,7 +44,7 @@ fn listed(folder: &Path) -> Vec<Value> {
     object["files"].as_array().unwrap().clone()
 }
 
-/// The file of the vocabulary.
+/// The vocabulary's file in the cache.
 fn vocabulary_file(folder: &Path) -> PathBuf {
     let files = listed(folder);
     let file = files.iter().find(|file| file["kind"] == "vocabulary").expect("a vocabulary");
@@ -128,7 +128,7 @@ fn a_folder_that_cannot_be_is_told_about_once() {
     let out = file.path().with_extension("trees");
     let run_one = cached_mask(&cache);
     assert_eq!(run_one.stdout, uncached_mask().stdout);
-    // Also where many files would be kept.
+    // The warning comes once, also where many files would be kept.
     let compile = run(
         with_cache()
             .args(["compile", "--grammar", "json", "--tokenizer", MODEL, "--out"])

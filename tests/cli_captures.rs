@@ -1,4 +1,5 @@
-//! `--capture`, and the field `captures` of `check --json` and `generate --json`.
+//! Captures on the command line: `--capture`, and the field `captures` of `check --json` and `generate
+//! --json`.
 
 use serde_json::{Value, json};
 

@@ -64,7 +64,7 @@ fn masks_with_trees_are_masks_without() {
     let whole = fs::read(&file).unwrap();
     let plain = last_line(&mask(&[]));
     assert_eq!(last_line(&mask(&["--trees", path])), plain);
-    // Damaged: said, made again, and the answer is the same.
+    // A damaged file is reported and made again, and the answer is the same.
     fs::write(&file, &whole[..100]).unwrap();
     let run = mask(&["--trees", path]);
     assert!(run.stderr.contains("ends too early"), "{}", run.stderr);

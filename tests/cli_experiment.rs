@@ -14,7 +14,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-const DEFINITION: &str = r#"
+pub(crate) const DEFINITION: &str = r#"
 name = "noise"
 models = ["model"]
 grammars = [{ name = "words", file = "words.gbnf" }]
@@ -29,11 +29,11 @@ warm_up_prompts = ["Warm: "]
 prompts = 1
 seeds = [3]
 "#;
-/// Runs of the definition.
+/// Number of runs of the definition.
 const RUNS: usize = 2 * 12 * 4;
 
 /// A folder with the definition and its model.
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("model");
     std::fs::create_dir(&model).unwrap();
@@ -43,7 +43,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn experiment(folder: &Path, arguments: &[&str]) -> Run {
+pub(crate) fn experiment(folder: &Path, arguments: &[&str]) -> Run {
     domino_in(folder, &[&["experiment"], arguments].concat(), b"")
 }
 
@@ -53,8 +53,8 @@ fn started(folder: &Path, arguments: &[&str]) -> Child {
     program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// The rows of a folder by what tells runs apart, with their tokens.
-fn rows(folder: &Path) -> Vec<(String, Value)> {
+/// The rows of a folder: the key of each run, and its tokens.
+pub(crate) fn rows(folder: &Path) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(folder.join("rows.jsonl")).unwrap();
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let run = |row: &Value| {
@@ -98,7 +98,7 @@ fn a_killed_run_goes_on_without_a_row_lost_or_twice() {
     for _ in 0..20 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut child = started(folder, &["d.toml", "--out", "parts"]);
-        // Up to a tenth of what the whole takes, so that about one time in all makes all of it.
+        // Up to a tenth of the time of the whole, so that twenty kills allow about one whole run's work.
         std::thread::sleep(took / 10 * u32::try_from(random >> 54).unwrap() / 1024);
         cut += usize::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
@@ -115,7 +115,7 @@ fn a_killed_run_goes_on_without_a_row_lost_or_twice() {
     let keys: HashSet<&String> = parts.iter().map(|(run, _)| run).collect();
     assert_eq!((keys.len(), parts.len()), (runs, runs));
     assert_eq!(parts, rows(&folder.join("whole")));
-    // Once more: nothing is left to do.
+    // A further run has nothing left to do.
     let text = std::fs::read(folder.join("parts/rows.jsonl")).unwrap();
     assert_eq!(experiment(folder, &["d.toml", "--out", "parts"]).code, Some(0));
     assert_eq!(std::fs::read(folder.join("parts/rows.jsonl")).unwrap(), text);
@@ -402,7 +402,7 @@ fn bad_definitions_are_told_with_their_place() {
     assert!(run.stderr.contains("I from 1 to N") && run.code == Some(2), "{}", run.stderr);
 }
 
-/// The definitions of the repository are such, whole and quick.
+/// All definitions of the repository can be read, and are whole and quick.
 #[test]
 fn definitions_of_the_repository_can_be_read() {
     use domino::experiment::Definition;

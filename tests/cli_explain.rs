@@ -59,7 +59,7 @@ fn the_text_is_that_of_generate() {
             assert!((difference - kept).abs() < 1e-6);
         }
     }
-    // Without a grammar nothing is refused.
+    // No choice is refused without a grammar.
     let free = object(folder.path(), "explain", &["-n", "5"]);
     assert_eq!((&free["log_kept"], &free["interventions"]), (&Value::Null, &0.into()));
     assert_eq!(free["tokens"][0]["pieces"], Value::Array(Vec::new()));
@@ -112,7 +112,7 @@ fn a_page_is_written_whole_or_not_at_all() {
     assert!(html.contains("&lt;script&gt;alert(&#39;&amp;&quot;)&lt;/script&gt;\\u{1}"));
     assert_eq!(html.matches("<script").count(), 1);
     assert!(!html.contains("://"), "a page names no other place");
-    // Where it cannot go is said before anything is loaded.
+    // A page that cannot be written is an error before anything is loaded.
     let nowhere = folder.path().join("no/such/folder/page.html");
     for arguments in [
         &["-o", nowhere.to_str().unwrap()][..],
@@ -126,7 +126,7 @@ fn a_page_is_written_whole_or_not_at_all() {
     }
 }
 
-/// What the page's own script makes of it in a browser, with some keys pressed.
+/// The page's own script in a browser, with some keys pressed.
 #[test]
 fn the_page_in_a_browser() {
     let Some(browser) = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
@@ -210,7 +210,7 @@ fn a_text_is_cut_both_ways() {
     }
 }
 
-/// The shipped model's tokenizer puts a space before every text.
+/// Texts of the shipped model, whose tokenizer puts a space before every text.
 #[test]
 fn a_tokenizer_that_puts_a_space_before_texts_is_understood() {
     let text = "{\"name\": \"John Doe\", \"age\": 30}";

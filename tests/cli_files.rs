@@ -14,14 +14,14 @@ fn file(name: &str, content: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The code of `check` with a grammar in such a file.
+/// Exit code and message of `check` with a grammar in such a file.
 fn check(name: &str, content: &str, text: &str) -> (Option<i32>, String) {
     let (_folder, path) = file(name, content);
     let run = domino(&["check", "-g", path.to_str().unwrap(), "-"], text.as_bytes());
     (run.code, run.stdout + &run.stderr)
 }
 
-/// Each notation, with line ends inside, and texts that it has and has not.
+/// Files in each notation with Windows line ends, and texts in and outside of their languages.
 #[test]
 fn line_ends_and_marks_of_windows_change_no_language() {
     for (name, content, good, bad) in [
@@ -79,7 +79,8 @@ fn a_mark_moves_no_position() {
     }
 }
 
-/// What a program has in its hands is taken as it is, and so is a text that is judged.
+/// Expressions and texts on the command line are taken as they are, and so is a text in a file that is
+/// judged.
 #[test]
 fn texts_and_expressions_of_the_command_line_are_taken_as_they_are() {
     let run = domino(&["check", "--regex", "a\r\n", "-"], b"a\r\n");
@@ -173,7 +174,7 @@ fn files_of_another_kind_are_recognised() {
         let (error, advice) = (told["error"].as_str().unwrap(), told["hint"].as_str().unwrap());
         assert!(error.contains(&format!("looks like {looks}")) && advice.contains(hint), "{name}: {told}");
     }
-    // What is of its notation has the notation's own error, and what is right has none.
+    // A file in its own notation has that notation's error, or none if it is right.
     let (code, said) = check("a.gbnf", "root ::= \"a", "");
     assert!(code == Some(2) && !said.contains("looks like"), "{said}");
     let (code, said) = check("a.json", "{\"type\": \"text\"}", "");

@@ -1,4 +1,4 @@
-//! `domino generate` with a model of random weights: what it writes is noise, all else is as ever.
+//! `domino generate` with a model of random weights: texts are noise, but all else is as with any model.
 
 use std::{fmt::Write, path::Path};
 
@@ -64,7 +64,7 @@ fn object(folder: &Path, arguments: &[&str]) -> Value {
     last_line(&generate(folder, &[arguments, &["--json"]].concat()))
 }
 
-/// The object a run printed, which ended with `code`.
+/// The object that a run printed; the run must have ended with `code`.
 fn object_of(run: &Run, code: i32) -> Value {
     assert_eq!(run.code, Some(code), "{}", run.stderr);
     last_line(run)
@@ -113,11 +113,11 @@ fn a_cut_text_says_so() {
     let object = last_line(&run);
     assert_eq!((&object["finish"], &object["complete"]), (&json!("length"), &json!(false)));
     assert!(generate(folder.path(), &["--regex", "[ab]{9}", "-n", "5"]).stderr.contains("cut"));
-    // Without a grammar anything goes.
+    // Any text may come without a grammar.
     assert_eq!(generate(folder.path(), &["-n", "7", "--json"]).code, Some(3));
 }
 
-/// The end of the prompt is written again, and not shown: what is shown is of the grammar.
+/// The healed end of the prompt is written again but not shown: the text shown is of the grammar.
 #[test]
 fn healed_prompts_are_not_shown_twice() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +159,8 @@ fn draws_are_a_function_of_the_seed() {
     assert_eq!(greedy, text(&["--temperature", "0", "--seed", "5", "--opportunistic"]));
 }
 
-/// With `k = 0` no token crosses from one terminal into the next, whichever of them the model likes.
+/// Bounds on the terminals that a token spans: with `k = 0` none crosses into the next, whatever the model
+/// likes.
 #[test]
 fn lookahead_and_terminals_bound_what_a_token_spans() {
     let folder = tempfile::tempdir().unwrap();
@@ -296,7 +297,7 @@ fn prompts_and_the_default_model() {
     assert_eq!(run(&[], "").1, 1, "a model needs a token to go on from");
 }
 
-/// Where no model is at hand, the error leads to one.
+/// The error without a model says where to get one.
 #[test]
 fn without_a_model_the_error_says_where_to_get_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -341,7 +342,7 @@ fn bad_models_end_with_2() {
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
 
-/// The first Ctrl-C ends the text; what there is is reported.
+/// The first Ctrl-C ends the text, and what was written so far is reported.
 #[cfg(unix)]
 #[test]
 fn interrupted() {
@@ -370,7 +371,7 @@ fn interrupted() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(stderr.contains("interrupted") && stderr.contains("tokens/s"), "{stderr}");
-    // With --finish, which was given, it is complete nevertheless.
+    // The text is completed nevertheless, because of --finish.
     assert_eq!((first.len() + rest.len(), stderr.contains("more bytes")), (100_000, true), "{stderr}");
 }
 

@@ -1,4 +1,4 @@
-//! Keywords of schemas on the command line: what is dropped is told once, and reports list them all.
+//! Schema keywords on the command line: ignored ones are warned of once, and reports list all.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::cli::{Run, domino, domino_in, last_line};
 
 const TYPO: &str = r#"{"type": "array", "minItem": 2, "items": {"enum": [1], "minItem": 3}}"#;
 
-/// A folder with such files.
+/// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -23,7 +23,7 @@ fn is_warned_once(run: &Run, what: &str) {
     assert!(said.contains("warning:") && said.contains("did you mean `minItems`?"), "{what}: {said}");
 }
 
-/// Every command that reads a schema.
+/// Every command that reads a schema warns of an unknown keyword once.
 #[test]
 fn an_unknown_keyword_is_warned_of_once_by_every_command() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");

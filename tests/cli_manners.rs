@@ -1,4 +1,4 @@
-//! How the program behaves at a shell: exit codes, pipes, disks, numbers, and what it reads.
+//! Manners of the program at a shell: exit codes, pipes, disks, numbers, and its input.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -15,11 +15,11 @@ use crate::{
 };
 
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
-/// Reads a text in so many ways that a budget ends.
+/// A grammar so ambiguous that a budget runs out on any text.
 const COSTLY: &str = "root ::= x x x | x x | \"a\"\nx ::= root | \"(\" root \")\"\n";
-/// A budget that ends soon, by time.
+/// A time budget that runs out soon.
 const SHORT: [&str; 2] = ["--max-step-seconds", "0.05"];
-/// A budget that ends soon, on every machine at the same place.
+/// A memory budget that runs out soon, on every machine at the same place.
 const SMALL: [&str; 2] = ["--max-memory", "4"];
 
 fn costly(folder: &Path) -> &'static str {
@@ -128,7 +128,7 @@ fn numbers_below_zero_are_values() {
     }
 }
 
-/// Reads one line of what the program writes, and goes away.
+/// Reads one line of the program's output, then closes the pipe.
 fn head(arguments: &[&str], stdin: Stdio) -> (Option<i32>, String) {
     let mut child =
         program().args(arguments).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -155,7 +155,7 @@ fn a_closed_pipe_ends_quietly() {
         assert!(matches!(code, Some(0 | 141)), "{arguments:?}: {code:?}");
         assert_eq!(errors, "", "{arguments:?}");
     }
-    // Closed before a word was written.
+    // The pipe is closed before a word was written.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let out = program().arg("grammars").stdout(writer).stderr(Stdio::piped()).output().unwrap();
@@ -193,7 +193,7 @@ fn a_full_disk_is_named() {
     let errors = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1));
     assert!(errors.contains("cannot write to standard output: "), "{errors}");
-    // For `check`, 1 would say that the text is not in the language.
+    // Exit code 1 would say that the text is not in the language.
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let check = ["check", "-r", "", "-"];
     assert_eq!(program().args(check).stdin(Stdio::null()).stdout(full).status().unwrap().code(), Some(4));
@@ -206,7 +206,7 @@ fn a_full_disk_is_named() {
     assert!(link.is_symlink() && std::fs::read(&file).unwrap().len() > 100);
 }
 
-/// The program with an open standard input, and what it answers while nobody closes that.
+/// Starts the program and returns its answer while its standard input stays open.
 fn answer_to(arguments: &[&str], text: &[u8]) -> (Child, String) {
     let mut child = program().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(text).unwrap();
@@ -234,7 +234,7 @@ fn what_is_read_is_bounded() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Without end, until nobody reads any more.
+    // Input goes on until nobody reads any more.
     while begun.elapsed() < Duration::from_secs(60) && stdin.write_all(&[b'y'; 4096]).is_ok() {}
     drop(stdin);
     let mut errors = String::new();
@@ -286,7 +286,7 @@ fn lines_of_json_may_begin_with_a_byte_order_mark() {
     assert_eq!((&answer["id"], &answer["text"]), (&json!(7), &json!("ab")), "{answer}");
 }
 
-/// A model whose vocabulary lacks a letter, so that a step fails where only that letter can follow.
+/// Writes a model whose vocabulary lacks a letter, so that a step fails where only that letter can follow.
 fn write_model_without(folder: &Path, letter: &str) {
     write_model(folder);
     let file = folder.join("tokenizer.json");
@@ -322,7 +322,7 @@ fn a_step_that_fails_keeps_the_text() {
     let error = object["error"].as_str().unwrap();
     assert!(error.contains("no token of the vocabulary can follow"), "{error}");
     assert!(error.contains("5 bytes of text were made") && error.contains("in the grammar: "), "{error}");
-    // For people: the text, then what went wrong, and nobody interrupted.
+    // People see the text, then the error, and no word of an interruption.
     let shown = generate(&[]);
     assert_eq!((shown.code, shown.stdout.as_str()), (Some(1), text));
     assert!(shown.stderr.contains("error: ") && shown.stderr.contains("[failed; "), "{}", shown.stderr);

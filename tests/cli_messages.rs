@@ -1,4 +1,4 @@
-//! What the program says about texts that leave a language: characters, not bytes.
+//! Messages about texts that leave a language: they speak of characters, not bytes.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::cli::{domino, last_line};
 
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
 
-/// The lines of `check` on standard input.
+/// Output lines of `check` for a text on standard input.
 fn check(regex: &str, text: &[u8]) -> Vec<String> {
     let run = domino(&["check", "--regex", regex, "-"], text);
     assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);

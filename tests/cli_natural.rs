@@ -1,9 +1,9 @@
-//! Natural grammars with recursion, adjacent repeats and bounded repeats: no budget of the program ends them.
+//! Natural grammars with recursion, adjacent repeats and bounded repeats stay within the program's budgets.
 
 use crate::cli::{domino, domino_in, last_line};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
-/// Elements in elements, with text and white space that can be told apart in many ways.
+/// Nested elements with text and white space, which can be told apart in many ways.
 const MARKUP: &str = r#"root ::= "<a>" (root | text | ws)* "</a>"
 text ::= [^<]+
 ws ::= [ \n]+

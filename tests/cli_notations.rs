@@ -67,7 +67,7 @@ fn all_commands_take_lark_and_ebnf() {
         assert!(crate::cli::last_line(&mask)["count"].as_u64() > Some(0), "{}", mask.stdout);
         good(&["inspect", "rules"], "");
         good(&["compile", "--tokenizer", model, "--out", &path("trees")], "");
-        // Once for each notation: the model takes its time.
+        // The model is slow, so it runs once for each notation.
         if cfg!(feature = "candle") && more.is_empty() {
             let asked = ["-m", model, "-p", "x", "-n", "12", "--finish", "--json"];
             let text =

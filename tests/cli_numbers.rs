@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::cli::domino;
 
-/// A file with this ending.
+/// Writes a file with this ending.
 fn file_of(text: &str, ending: &str) -> tempfile::NamedTempFile {
     let file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
     file
 }
 
-/// Does `check` take the text, with these flags?
+/// True if `check` accepts the text, with these flags.
 fn takes(file: &tempfile::NamedTempFile, flag: &str, flags: &[&str], text: &str) -> bool {
     let run =
         domino(&[&["check", flag, file.path().to_str().unwrap(), "-"], flags].concat(), text.as_bytes());
@@ -70,7 +70,7 @@ fn tags_and_tools_take_members_in_any_order() {
         assert_eq!(takes(&part, "--grammar", order, &format!("<{turned}>")), taken, "{order:?}");
         assert_eq!(takes(&listed, "--tools", &[&HERMES, order].concat(), &call(turned)), taken, "{order:?}");
     }
-    // What writes has the order of the schema unless it is told.
+    // Commands that write keep the order of the schema by default.
     let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");
     if std::path::Path::new(tokenizer).exists() {
         for (order, count) in [(&[][..], 0), (&["--order", "any"], 1)] {

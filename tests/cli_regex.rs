@@ -1,5 +1,4 @@
-//! What the program says of regular expressions that other dialects read in another way, and of its own
-//! dialect.
+//! Warnings about regular expressions that other dialects read otherwise, and help on our dialect.
 
 use serde_json::{Value, json};
 
@@ -8,7 +7,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// Read in another way by Python and PCRE; the texts are `aa`, `aaa`, and so on.
+/// An expression that Python and PCRE read otherwise; the texts are `aa`, `aaa`, and so on.
 const WARNED: &str = "a*+aa";
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
 
@@ -75,7 +74,7 @@ fn what_all_dialects_read_alike_is_not_warned_of() {
     assert_eq!(batch.stdout, "{\"id\":1,\"accepted\":true,\"error\":null}\n");
 }
 
-/// What is refused in the help is refused, and the rest of it is taken.
+/// Expressions that the help calls refused are refused, and its others are taken.
 #[test]
 fn the_help_names_the_dialect() {
     let help = domino(&["check", "--help"], b"").stdout;

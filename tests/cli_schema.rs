@@ -57,7 +57,7 @@ fn files_of_schemas_are_known_by_their_ending() {
     assert!(wrong.stderr.contains("#: `type`"), "{}", wrong.stderr);
 }
 
-/// A schema in a file with this ending.
+/// Writes a schema to a file with this ending.
 fn file_of(schema: &str, ending: &str) -> tempfile::NamedTempFile {
     let file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
     std::fs::write(file.path(), schema).unwrap();
@@ -192,7 +192,7 @@ fn inspect_shows_shapes_and_what_large_automata_come_from() {
     assert_eq!((few["shapes"].as_array().unwrap().len(), &few["shapes_complete"]), (1, &false.into()));
 }
 
-/// Of a schema without a prior the template is guessed, by default, and that changes no token.
+/// The template of a schema without a prior is guessed by default, which changes no token.
 #[cfg(feature = "candle")]
 #[test]
 fn templates_are_drafted_by_default() {

@@ -129,7 +129,7 @@ fn a_proposer_that_does_nothing_is_refused() {
     }
 }
 
-/// A model of the same form and tokenizer with other weights.
+/// Writes a model of the same form and tokenizer with other weights.
 fn write_other_model(folder: &Path) {
     write_model(folder);
     let path = folder.join("model.safetensors");
@@ -164,7 +164,7 @@ fn a_draft_model_guesses_too() {
             assert!(found["passes"].as_u64().unwrap() * 2 < plain["passes"].as_u64().unwrap(), "{found}");
         }
     }
-    // As long as pays: time decides how much, not what.
+    // Drafts are as long as pays: clocks decide their length, not the text.
     let found = generate(&own, &["--draft-model", other_path]);
     assert_eq!(found["token_ids"], plain["token_ids"]);
     assert!(found["draft_model"]["guessed"].is_u64());

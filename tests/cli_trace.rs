@@ -1,4 +1,4 @@
-//! `domino trace`: the file it writes, the masks it holds against expected ones, and what it refuses.
+//! `domino trace`: its file, its masks held against expected ones, and its refusals.
 
 use std::{fs, path::Path};
 
@@ -22,7 +22,7 @@ fn vocabulary() -> Vocabulary {
     Vocabulary::from_tokenizer_file(MODEL).unwrap()
 }
 
-/// The longest token first: not the model's own tokens, but tokens of the text.
+/// Cuts a text into tokens, the longest first. They are not the model's own tokens, but tokens of the text.
 fn tokens(vocabulary: &Vocabulary, text: &str) -> Vec<TokenId> {
     let mut tokens = Vec::new();
     let mut rest = text.as_bytes();
@@ -45,7 +45,7 @@ fn traces(vocabulary: &Vocabulary, texts: &[&str]) -> Value {
     json!({ "grammar": "pairs", "vocab": "small", "eos": 2, "traces": traces })
 }
 
-/// The masks that the oracle makes.
+/// Masks by the oracle.
 fn expected(vocabulary: &Vocabulary, texts: &[&str]) -> Value {
     let sorted = SortedTokens::new(vocabulary);
     let oracle = Oracle::new(&Grammar::parse(Syntax::Gbnf, GRAMMAR, &Limits::default()).unwrap()).unwrap();
@@ -259,7 +259,7 @@ fn bad_input_ends_with_2_and_a_reason() {
     assert_eq!(other.code, Some(2), "{}", other.stderr);
 }
 
-/// The first Ctrl-C ends the measuring; what there is is written.
+/// The first Ctrl-C ends the measurements, and those made so far are written.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_writes_what_it_has() {

@@ -7,28 +7,30 @@ use serde::Deserialize;
 
 use crate::decider::{Decider, Engine};
 
-/// The file `NAME.examples.json` beside `NAME.gbnf`.
+/// The contents of `NAME.examples.json`, beside `NAME.gbnf`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Examples {
     /// Texts of the language.
     pub(crate) accepted: Vec<String>,
-    /// Texts that are not; some are prefixes of texts that are.
+    /// Texts outside of the language; some are prefixes of texts in it.
     rejected: Vec<String>,
-    /// Prefixes of texts of the language; some are texts of it.
+    /// Prefixes of texts of the language; some are themselves texts of it.
     prefixes: Vec<String>,
 }
 
 /// The shipped grammars: name, text, examples.
 pub(crate) fn shipped() -> Vec<(String, String, Examples)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
-    let names: BTreeSet<String> = fs::read_dir(&folder)
-        .expect("the folder of grammars")
-        .filter_map(|entry| {
-            Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".gbnf")?.to_owned())
-        })
-        .collect();
-    assert!(names.len() >= 12, "{names:?}");
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for inside in ["", "paper/"] {
+        let files = fs::read_dir(folder.join(inside)).expect("a folder of grammars");
+        names.extend(files.filter_map(|entry| {
+            let file = entry.ok()?.file_name().into_string().ok()?;
+            Some(format!("{inside}{}", file.strip_suffix(".gbnf")?))
+        }));
+    }
+    assert!(names.len() >= 17, "{names:?}");
     let read = |name: String| {
         let text = fs::read_to_string(folder.join(format!("{name}.gbnf"))).expect("a grammar");
         let examples = fs::read(folder.join(format!("{name}.examples.json"))).expect("examples");
@@ -88,7 +90,8 @@ fn the_engine_decides_every_example_as_said() {
     check_examples::<Engine>();
 }
 
-/// Along every example, the bytes that may follow are those of the oracle, and the text may end where it says.
+/// Bytes that may follow, and whether the text may end, by the engine and by the oracle at every byte of
+/// every example.
 #[cfg(feature = "oracle")]
 #[test]
 fn the_engine_agrees_with_the_oracle_at_every_byte() {

@@ -1,26 +1,26 @@
-//! Two ways to decide whether a text is of a grammar: the engine, and the brute-force oracle.
+//! Membership of a text in a language, by the engine and by the brute-force oracle.
 
 use domino::{CompiledGrammar, Compiler, Grammar, TokenId, Vocabulary};
 
 /// Decides texts of one grammar.
 pub(crate) trait Decider {
-    /// For this grammar.
+    /// Makes a decider for this grammar.
     fn of(grammar: &Grammar) -> Self;
-    /// Is it the start of a text of the grammar, and is it one itself?
+    /// Returns whether `text` is a prefix of a text of the grammar, and whether it is one itself.
     fn decide(&mut self, text: &[u8]) -> (bool, bool);
 
-    /// Is it a text of the grammar?
+    /// True for a text of the grammar.
     fn accepts(&mut self, text: &[u8]) -> bool {
         self.decide(text).1
     }
 
-    /// Is it the start of a text of the grammar?
+    /// True for a prefix of a text of the grammar.
     fn viable(&mut self, text: &[u8]) -> bool {
         self.decide(text).0
     }
 }
 
-/// A token for each byte, its number being the byte, and 256 to end the text.
+/// A token for each byte, whose id is the byte, and 256 to end the text.
 pub(crate) fn byte_vocabulary() -> Vocabulary {
     Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().expect("a vocabulary")
 }

@@ -1,8 +1,8 @@
-//! The pages that users read: widths, and that what they show can be done. Links are in `tests/pages`.
+//! The pages that users read: their widths, and that their commands work. Links are in `tests/pages`.
 //!
-//! A block of shell commands says what becomes of it in the line before it: `<!-- run -->` is run here, in order and in
-//! one folder for each page; `<!-- command: NAME -->` by `.ci/run`; `<!-- not run: REASON -->` by nobody, and then its
-//! commands and flags must exist. Blocks of Rust are doctests.
+//! The line before a block of shell commands says how it is checked. `<!-- run -->` is run here, in order and
+//! in one folder for each page; `<!-- command: NAME -->` by `.ci/run`; `<!-- not run: REASON -->` by nobody,
+//! and then its commands and flags must exist. Blocks of Rust are doctests.
 
 use std::{
     collections::BTreeSet,
@@ -15,9 +15,9 @@ use domino::{Grammar, Limits, Syntax};
 
 use crate::cli::domino;
 
-/// Columns of a line, in characters.
+/// Most characters of a line.
 const WIDTH: usize = 110;
-/// Lines of the README.
+/// Most lines of the README.
 const README_LINES: usize = 150;
 
 pub(crate) fn root() -> &'static Path {
@@ -43,7 +43,7 @@ pub(crate) fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A block between fences: where it stands, the words after the fence, the line before it, its text.
+/// A block between fences: its line number, the words after the fence, the line before it, its text.
 pub(crate) struct Block {
     at: String,
     language: String,
@@ -52,7 +52,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Is it in this language?
+    /// True if it is in this language.
     pub(crate) fn is(&self, language: &str) -> bool {
         self.language == language
     }
@@ -154,7 +154,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// What is wrong with a command of ours: a subcommand, a flag, a feature or a program that there is not.
+/// Checks a command of ours: the error names a subcommand, flag, feature or program that does not exist.
 fn unknown(command: &[String]) -> Option<String> {
     let program = command[0].rsplit('/').next().unwrap_or_default();
     let words: Vec<&str> = command[1..].iter().map(|word| word.trim_matches(['\'', '"'])).collect();
@@ -224,7 +224,8 @@ fn commands_that_are_not_run_exist() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Runs the blocks of a page that are to be run, in a folder of their own with the models and the program at hand.
+/// Runs the blocks of a page that are marked `run`, in a folder of their own with the models and the program
+/// at hand; returns their number.
 #[cfg(unix)]
 fn run_page(page: &Path) -> usize {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Languages by name in regular expressions and in GBNF: a corpus of texts, random texts held against obvious
-//! matchers, which notations have them, and what is said of mistakes.
+//! Named languages in regular expressions and in GBNF: a corpus of texts, random texts held against obvious
+//! matchers, the notations that have them, and messages about mistakes.
 
 use domino::{Grammar, Limits, Syntax};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::decider::{Decider, Engine};
 struct Case {
     name: String,
     regex: String,
-    /// The same in GBNF, where that can say it.
+    /// An equivalent grammar in GBNF, where there is one.
     gbnf: Option<String>,
     accepted: Vec<String>,
     refused: Vec<String>,
@@ -58,7 +58,7 @@ fn the_oracle_decides_the_corpus() {
     check::<domino::oracle::Oracle>();
 }
 
-/// Deciders of a regular expression and of a GBNF that are to mean the same.
+/// Deciders of a regular expression and of a GBNF that should mean the same.
 fn both(regex: &str, gbnf: &str) -> [Engine; 2] {
     [Engine::of(&read(Syntax::Regex, regex)), Engine::of(&read(Syntax::Gbnf, &format!("root ::= {gbnf}")))]
 }
@@ -68,7 +68,7 @@ fn literals(texts: &[String]) -> String {
     texts.iter().map(|text| format!("{text:?}, ")).collect()
 }
 
-/// All that can be made of some elements in their order, at least one, with a delimiter between.
+/// All texts made of some elements in their order, at least one, with a delimiter between.
 fn subsequences(elements: &[String], delimiter: &str) -> Vec<String> {
     (1..1_usize << elements.len())
         .map(|chosen| {
@@ -101,7 +101,10 @@ proptest! {
     }
 
     #[test]
-    fn substrings_are_contained(text in "[ab é]{1,12}", others in proptest::collection::vec("[ab éB]{0,4}", 1..12)) {
+    fn substrings_are_contained(
+        text in "[ab é]{1,12}",
+        others in proptest::collection::vec("[ab éB]{0,4}", 1..12),
+    ) {
         for mut engine in both(&format!("(?P<SUBSTRING_OF>{text})"), &format!("SUBSTRING_OF({text:?})")) {
             for other in &others {
                 prop_assert_eq!(engine.accepts(other.as_bytes()), text.contains(other), "{:?}", other);
@@ -141,14 +144,15 @@ proptest! {
         let drawn = picked.join(&delimiter);
         for mut engine in both(&regex, &gbnf) {
             for text in others.iter().chain([&drawn]) {
-                let expected = text.split(&delimiter).all(|part| elements.iter().any(|element| element == part));
+                let expected =
+                    text.split(&delimiter).all(|part| elements.iter().any(|element| element == part));
                 prop_assert_eq!(engine.accepts(text.as_bytes()), expected, "{:?}", text);
             }
             prop_assert!(engine.accepts(drawn.as_bytes()));
         }
     }
 
-    /// Elements and delimiters that may be parts of each other.
+    /// Delimited subsequences against a list of all; elements and delimiters may be parts of each other.
     #[test]
     fn subsequences_are_those_that_can_be_listed(
         elements in proptest::collection::vec("[ab]{0,2}", 1..6),
@@ -223,7 +227,7 @@ fn rules_keep_their_names() {
 fn large_texts_end_in_an_error() {
     let text: String =
         (0..40_000_u32).map(|at| char::from(b'a' + u8::try_from(at * at % 23).unwrap())).collect();
-    // Alone it is an automaton as it is; a part of an expression is bounded by the states of a terminal.
+    // A whole expression is an automaton as it is; as a part it is bounded by the states of a terminal.
     let alone = Engine::of(&read(Syntax::Regex, &format!("(?P<SUBSTRING_OF>{text})")));
     let marked = read(Syntax::Gbnf, &format!("root ::= \"<\" SUBSTRING_OF(\"{text}\") \">\""));
     for (mut engine, before, after) in [(alone, "", ""), (Engine::of(&marked), "<", ">")] {

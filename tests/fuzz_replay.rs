@@ -1,4 +1,4 @@
-//! Every input of the fuzz corpus and every regression, by the same checks as in `fuzz/`.
+//! Replays every input of the fuzz corpus and every regression, by the same checks as in `fuzz/`.
 
 use std::{fs, panic::catch_unwind, path::Path};
 
@@ -6,7 +6,7 @@ use std::{fs, panic::catch_unwind, path::Path};
 #[expect(unreachable_pub, reason = "a crate of its own")]
 mod checks;
 
-/// Files of one target in `corpus` and `regressions`.
+/// Replays the files of one target in `corpus` and `regressions`.
 fn replay(target: &str, check: fn(&[u8])) {
     let mut wrong = Vec::new();
     let mut replayed = 0;

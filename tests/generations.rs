@@ -1,8 +1,8 @@
-//! The shipped model writes texts of the paper's five grammars; every finished one must be in the language
+//! The shipped model writes texts of the paper's five grammars. Every finished text must be in the language
 //! by `domino check` and by a parser that shares nothing with the engine.
 //!
 //! `DOMINO_GENERATIONS=200 cargo test --release generations -- --nocapture` is the full run and prints a
-//! table; without the variable there are fewer.
+//! table; without the variable there are fewer texts.
 
 use std::{io::Write, path::Path, process::Stdio};
 
@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 use crate::cli::program;
 
-/// Generations in all when the variable does not say.
+/// Number of texts without the variable.
 const DEFAULT_COUNT: usize = 25;
-/// Tokens of one text at most.
+/// Most tokens of a text.
 const MAX_TOKENS: usize = 256;
 const TASKS: [&str; 5] = ["json", "gsm8k", "xml_person", "rpg", "c"];
 
@@ -48,8 +48,8 @@ fn prompts(task: &str) -> Vec<String> {
         .collect()
 }
 
-/// For each task the same number of texts: each prompt greedily first, then drawn at temperature 1, half of
-/// them with top-p, by seeds that differ.
+/// Generates the same number of texts for each task: greedily for each prompt first, then drawn at
+/// temperature 1, half of them with top-p, by different seeds.
 fn generate(count: usize) -> Vec<Text> {
     let folder = repository().join("models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(&folder).expect("the shipped vocabulary");
@@ -83,7 +83,7 @@ fn generate(count: usize) -> Vec<Text> {
             let made = decoder.generate(&prompt).expect("a text");
             // Every grammar of the paper is of UTF-8 texts, but a cut may fall inside a character.
             let bytes = vocabulary.concat(&made.tokens);
-            let finished = made.finish == Finish::Stop;
+            let finished = matches!(made.finish, Finish::Stop | Finish::OnlySpace);
             let bytes = if finished {
                 String::from_utf8(bytes).expect("UTF-8")
             } else {
@@ -96,7 +96,7 @@ fn generate(count: usize) -> Vec<Text> {
     texts
 }
 
-/// What `domino check --batch` says: complete texts of the finished, prefixes of the others.
+/// Judges texts by `domino check --batch`: finished ones as complete texts, the others as prefixes.
 fn by_domino_check(texts: &[Text]) -> Vec<bool> {
     let mut child = program()
         .args(["check", "--batch"])
@@ -109,7 +109,8 @@ fn by_domino_check(texts: &[Text]) -> Vec<bool> {
         .enumerate()
         .map(|(id, text)| {
             let grammar = grammar_text(text.task);
-            let row = json!({"id": id, "syntax": "gbnf", "grammar": grammar, "text": text.bytes, "prefix": !text.finished});
+            let row = json!({"id": id, "syntax": "gbnf", "grammar": grammar, "text": text.bytes,
+                "prefix": !text.finished});
             format!("{row}\n")
         })
         .collect();
@@ -127,7 +128,7 @@ fn by_domino_check(texts: &[Text]) -> Vec<bool> {
         .collect()
 }
 
-/// What a parser that knows nothing of ours says of a finished text.
+/// Judges a finished text by a parser that knows nothing of ours.
 fn by_another_parser(text: &Text) -> bool {
     match text.task {
         "json" => serde_json::from_str::<serde_json::Map<String, Value>>(&text.bytes).is_ok(),
@@ -149,7 +150,7 @@ fn is_solution(value: &Value) -> bool {
     steps.is_some_and(|steps| !steps.is_empty() && steps.iter().all(is_step)) && value["answer"].is_number()
 }
 
-/// Is it one element, with every tag closed in order?
+/// True for one element, with every tag closed in order.
 fn is_xml(text: &str) -> bool {
     let mut reader = quick_xml::Reader::from_str(text);
     reader.config_mut().check_end_names = true;
@@ -169,14 +170,15 @@ fn is_xml(text: &str) -> bool {
     }
 }
 
-/// A number that JSON has but `serde_json` does not hold: the paper's grammars put no bound on digits.
+/// True for a number that JSON has but `serde_json` does not hold: the paper's grammars put no bound on
+/// digits.
 fn is_out_of_range(text: &str) -> bool {
     serde_json::from_str::<Value>(text)
         .is_err_and(|error| error.to_string().starts_with("number out of range"))
 }
 
-/// Is it of the paper's language but not of the notation it is named for? The paper's JSON strings may hold
-/// raw control characters, its XML bare ampersands. Then the oracle is the other parser.
+/// True for a text of the paper's language that is outside of the notation it is named for: the paper's JSON
+/// strings may hold raw control characters, its XML bare ampersands. The other parser is the oracle then.
 fn is_beyond_notation(text: &Text) -> bool {
     let reason = match text.task {
         "json" | "gsm8k" => text.bytes.bytes().any(|byte| byte < b' ') || is_out_of_range(&text.bytes),

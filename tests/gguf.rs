@@ -15,18 +15,17 @@ use serde::Deserialize;
 
 use crate::model::fixture;
 
-/// Every file that experiments/fixtures/make_gguf_fixtures.py writes. Between them they have all
-/// quantisations.
+/// Files that experiments/fixtures/make_gguf_fixtures.py writes. Between them they have all quantisations.
 pub(crate) const FIXTURES: [&str; 6] =
     ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
 
-/// Largest difference allowed, relative to the largest logit. The weights are the same numbers, so it is only
-/// for sums in another order, as for safetensors.
+/// Largest difference allowed, relative to the largest logit. Weights are the same numbers, so only the order
+/// of sums differs, as for safetensors.
 const TOLERANCE: f32 = 1e-4;
 
 /// Largest error allowed where inputs or weights are rounded to eight bits, relative to the logits (root mean
-/// square). The weights of these models are random, so errors grow from layer to layer as they would not in a
-/// trained one.
+/// square). The models' weights are random, so errors grow from layer to layer as they would not in a trained
+/// model.
 const ROUNDED: f64 = 0.06;
 
 #[derive(Deserialize)]
@@ -55,7 +54,7 @@ fn tokens(ids: &[u32]) -> Vec<TokenId> {
     ids.iter().copied().map(TokenId::new).collect()
 }
 
-/// Products of inputs as they are.
+/// Options for products without rounding of inputs.
 pub(crate) fn exact() -> LoadOptions {
     let mut options = LoadOptions::default();
     options.exact_products = true;
@@ -139,7 +138,7 @@ fn the_bytes_of_a_prompts_tokens_are_the_prompt() {
     }
 }
 
-/// Quantised while loading: nearly the same logits, in less memory.
+/// Checkpoints quantised while loading have nearly the same logits, in less memory.
 #[test]
 fn a_checkpoint_of_floats_can_be_quantised() {
     let (folder, tokens) = (fixture("mistral_tied"), tokens(&[1, 7, 30, 2, 5, 11]));

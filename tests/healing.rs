@@ -1,4 +1,4 @@
-//! Token healing: what is taken back from a prompt is what the text begins with, for all tokenizers.
+//! Token healing: the part taken back from a prompt is what the text begins with, for all tokenizers.
 
 use domino::{
     Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
@@ -19,7 +19,7 @@ const TEXTS: [&str; 4] = [
     "Zürich, 東京 and 😀: été.",
 ];
 
-/// Exactly this text.
+/// A grammar of exactly this text.
 fn literal(text: &[u8]) -> Grammar {
     let mut builder = GrammarBuilder::new(&Limits::default());
     let body = builder.pattern(Pattern::literal(text), Span::default()).unwrap();
@@ -27,7 +27,7 @@ fn literal(text: &[u8]) -> Grammar {
     builder.finish("root").unwrap()
 }
 
-/// Cuts every text at every character, and heals what is before the cut. Returns how many were healed.
+/// Cuts every text at every character, and heals the part before the cut; returns the number of healed cuts.
 fn check(name: &str, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> usize {
     let mut healed = 0;
     for text in TEXTS {
@@ -102,7 +102,7 @@ fn a_token_crosses_the_end_of_the_prompt() {
     let compiled = Compiler::new(vocabulary).compile(&after).unwrap();
     let mask: Vec<u32> = compiled.constraint().mask().unwrap().iter().map(TokenId::raw).collect();
     assert_eq!(mask, [1, 2]);
-    // Said of whole texts, so not of their ends.
+    // Unique keys are a fact about whole texts, so there is no grammar of their ends.
     let open = Grammar::parse(Syntax::JsonSchema, r#"{"type": "object"}"#, &Limits::default()).unwrap();
     assert_eq!(open.after(b" ").is_none(), open.distinct_keys().is_some());
 }

@@ -14,7 +14,7 @@ use std::{
 use domino::model::hub::{HubErrorKind, HubModel, HubOptions};
 use serde_json::json;
 
-/// Answers for repository `someone/model` with these files; counts requests.
+/// A server that has these files as repository `someone/model`, and counts requests.
 struct Server {
     endpoint: String,
     requests: Arc<AtomicUsize>,
@@ -46,7 +46,7 @@ impl Server {
     }
 }
 
-/// One request and its answer.
+/// Reads one request and answers it.
 fn answer(mut stream: TcpStream, files: &BTreeMap<String, String>) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let Some(request) = lines.next() else { return };

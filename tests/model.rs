@@ -1,4 +1,4 @@
-//! The model runner against what `transformers` computes, and against itself.
+//! The model runner against logits that `transformers` computed, and against itself.
 #![cfg(feature = "candle")]
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use domino::{
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
-/// Every checkpoint that experiments/fixtures/make_model_fixtures.py writes.
+/// Checkpoints that experiments/fixtures/make_model_fixtures.py writes.
 pub(crate) const FIXTURES: [&str; 12] = [
     "mistral_tied",
     "mistral_untied_window",
@@ -46,7 +46,7 @@ fn load(name: &str) -> CandleModel {
     CandleModel::load(fixture(name), &LoadOptions::default()).unwrap()
 }
 
-/// All ways to store keys and values.
+/// Options for each number format of keys and values.
 pub(crate) fn kv_formats() -> impl Iterator<Item = LoadOptions> {
     [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0].into_iter().map(|kv| {
         let mut options = LoadOptions::default();

@@ -1,4 +1,4 @@
-//! Passes over several sequences: each gets what it gets alone, bit for bit.
+//! Passes over several sequences give each the logits it gets alone, bit for bit.
 #![cfg(feature = "candle")]
 
 use std::{num::NonZeroUsize, path::PathBuf};
@@ -17,7 +17,7 @@ use crate::{
     model::{fixture, kv_formats},
 };
 
-/// Tied and untied, windows, biases, norms of heads, and every kind of weights.
+/// Checkpoints: tied and untied, windows, biases, norms of heads, and every kind of weights.
 fn checkpoints() -> Vec<PathBuf> {
     let folders = ["mistral_untied_window", "llama_f16_sharded", "qwen2_tied_yarn", "qwen3_biases_untied"];
     let files = ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
@@ -29,7 +29,7 @@ fn batch(path: &PathBuf, sequences: usize) -> CandleBatch {
     CandleBatch::load(path, sequences, &LoadOptions::default()).unwrap()
 }
 
-/// Few or many of so many tokens.
+/// A random set of few or many of the tokens below `ids`.
 fn some_tokens(random: &mut StdRng, ids: u32) -> TokenSet {
     let mut set = TokenSet::empty(ids as usize);
     let (start, most) = (random.random_range(0..ids), if random.random_bool(0.3) { ids } else { 12 });
@@ -38,7 +38,7 @@ fn some_tokens(random: &mut StdRng, ids: u32) -> TokenSet {
     set
 }
 
-/// One sequence of a batch, and a model of its own that is given the same.
+/// One sequence of a batch, and a model of its own that is given the same tokens.
 struct Lane {
     alone: CandleModel,
     rest: Vec<TokenId>,
@@ -112,7 +112,7 @@ fn rows_do_not_depend_on_what_shares_the_pass() {
             }
         }
     }
-    // Or nothing was tried.
+    // Otherwise hardly anything would have been tried.
     assert!(left_out > 1000, "{left_out}");
 }
 

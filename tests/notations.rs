@@ -1,9 +1,9 @@
-//! Grammars that others published in Lark and in XGrammar's EBNF, with texts, as the engine and the oracle
-//! decide them. Each says where it is from; grammars and texts are rewritten or shortened. Structural tags of all
-//! kinds with texts and single mutations of these, as XGrammar decides them.
+//! Published grammars in Lark and in XGrammar's EBNF, with texts, as the engine and the oracle decide them.
+//! Each names its source; grammars and texts are rewritten or shortened. Structural tags of all kinds, with
+//! texts and single mutations of these, as XGrammar decides them.
 //!
-//! Left out is what means something else here on purpose: token ids and special tokens, rules with a number
-//! as their parameter, `max_tokens`, and that `1.0` is no integer of a schema.
+//! Deliberate differences are left out: token ids and special tokens, rules with a number as their parameter,
+//! `max_tokens`, and that `1.0` is no integer of a schema.
 
 use domino::{
     AutomataCache, Grammar, Limits, Syntax,
@@ -90,7 +90,7 @@ fn the_oracle_decides_structural_tags_as_xgrammar() {
     check::<domino::oracle::Oracle>(Syntax::StructuralTag, STRUCTURAL, 45);
 }
 
-/// Does `(head "x")* tail` match, as a lexer reads it that takes a head as soon as it is complete?
+/// True if `(head "x")* tail` matches, as a lexer reads it that takes a head as soon as it is complete.
 fn lexed(head: &regress::Regex, tail: &regress::Regex, text: &str) -> bool {
     let whole = |regex: &regress::Regex, text: &str| regex.find(text).is_some();
     match (0..=text.len()).find(|&end| whole(head, &text[..end])) {
@@ -111,8 +111,8 @@ fn short_texts(letters: [&str; 3]) -> Vec<String> {
     texts
 }
 
-/// What comes after the first of `stops` in `text`, and which it is: the one that is complete first, of several
-/// the last.
+/// Finds the first of `stops` in `text` that is complete, of several the last; returns the rest and its
+/// index.
 fn first<'t>(text: &'t str, stops: &[&str]) -> Option<(usize, &'t str)> {
     (1..=text.len()).filter(|&end| text.is_char_boundary(end)).find_map(|end| {
         let stop = stops.iter().rposition(|stop| text[..end].ends_with(stop))?;
@@ -120,7 +120,7 @@ fn first<'t>(text: &'t str, stops: &[&str]) -> Option<(usize, &'t str)> {
     })
 }
 
-/// Free text with `(trigger digit)*` in it, by searching.
+/// True for free text with `(trigger digit)*` in it, decided by searching.
 fn searched(text: &str, triggers: &[&str], excluded: &str) -> bool {
     let stops: Vec<&str> = triggers.iter().copied().chain([excluded]).collect();
     match first(text, &stops) {
@@ -133,7 +133,7 @@ fn searched(text: &str, triggers: &[&str], excluded: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Triggers that may meet, against a search, on all texts of up to five letters.
+    /// Triggers that may overlap, against a search, on all texts of up to five letters.
     #[test]
     fn triggers_are_found_where_they_are_first_complete(
         triggers in prop::collection::btree_set("[ab]{1,3}", 1..3),

@@ -1,5 +1,5 @@
-//! Regular expressions beside Python, PCRE and ECMAScript, whose own answers are in a file
-//! (`fixtures/regex/dialects.py` makes it), and the page that tells of the differences.
+//! Regular expressions beside Python, PCRE and ECMAScript, whose own answers are in a file (made by
+//! `fixtures/regex/dialects.py`), and the page about the differences.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::decider::byte_vocabulary;
 
-/// What one pattern means elsewhere: for each text `y` or `n`.
+/// Meaning of one pattern in other dialects: for each text `y` or `n`.
 #[derive(Debug, Deserialize)]
 struct Row {
     pattern: String,
@@ -16,7 +16,7 @@ struct Row {
     python: Option<String>,
     pcre: Option<String>,
     ecmascript: Option<String>,
-    /// Is it from the table of the page?
+    /// True for a row of the page's table.
     #[serde(default)]
     page: bool,
 }
@@ -51,8 +51,8 @@ fn matches(grammar: &CompiledGrammar, text: &str) -> bool {
     viable == text.len() && constraint.is_complete()
 }
 
-/// Where another dialect gives another answer, there is a warning. The exception, which the page tells of,
-/// is a POSIX class: Python has none, and nobody means the characters of its name.
+/// A warning comes wherever another dialect gives another answer. The exception, which the page names, is a
+/// POSIX class: Python has none, and nobody means the characters of its name.
 #[test]
 fn no_other_dialect_differs_silently() {
     let compiler = Compiler::new(byte_vocabulary());
@@ -81,7 +81,7 @@ fn no_other_dialect_differs_silently() {
     assert!(posix < 30, "{posix} POSIX classes");
 }
 
-/// What all three take is taken, or refused by name, or is a class of nothing here.
+/// Patterns that all three dialects take are taken, refused by name, or a class of nothing here.
 #[test]
 fn what_all_dialects_take_is_taken() {
     let (mut taken, mut refused, mut wrong) = (0, 0, Vec::new());
@@ -122,7 +122,7 @@ fn texts(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(unescaped).collect()
 }
 
-/// Every row of the table is what this program does, and what the other dialects do.
+/// Every row of the table is what this program and the other dialects do.
 #[test]
 fn the_page_tells_the_truth() {
     let compiler = Compiler::new(byte_vocabulary());

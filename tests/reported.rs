@@ -1,4 +1,4 @@
-//! Inputs that people brought, as files with the answer that their authors expect: `tests/fixtures/cases`.
+//! Inputs that users reported, as files with the answers that their authors expect: `tests/fixtures/cases`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::cli::{Run, domino_in};
 
-/// One input: a grammar file, a text, and what `check` has to say of them.
+/// One input: a grammar file, a text, and the expected answer of `check`.
 #[derive(Deserialize)]
 struct Case {
     id: String,
@@ -17,8 +17,7 @@ struct Case {
     want: String,
 }
 
-/// What a case wants of the program, beside `accept` and `reject`: the words that its messages have to
-/// contain.
+/// Words that a case's messages must contain, beside `accept` or `reject`.
 fn words(id: &str) -> &'static [&'static str] {
     match id {
         "draft-03" => &["draft-03"],
@@ -38,12 +37,12 @@ fn arguments(case: &Case) -> Vec<&str> {
     ["check", named, &case.file].into_iter().chain(others).chain(["-"]).collect()
 }
 
-/// Does `run` answer what the case wants?
+/// True if `run` answers as the case expects.
 fn is_answered(case: &Case, run: &Run) -> bool {
     let accepted = run.code == Some(0);
     let refused = run.code == Some(1) && run.stdout.contains("not in the language");
     let told = words(&case.id).iter().all(|word| run.stderr.contains(word));
-    // What stays refused is refused by its name.
+    // A refused input must be refused by its name.
     let refused_by_name = case.id == "look-in-repeat" && !accepted && told;
     match case.want.as_str() {
         "accept" if case.id == "look-in-repeat" => accepted || refused_by_name,

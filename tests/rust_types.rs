@@ -1,4 +1,5 @@
-//! Grammars of Rust types: whatever they allow is read by `serde_json`, and what that writes is allowed.
+//! Grammars of Rust types: `serde_json` reads every text that they allow, and they allow every text it
+//! writes.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ fn compile<T: JsonSchema>(options: SchemaOptions) -> CompiledGrammar {
     Compiler::new(byte_vocabulary()).compile(&grammar).unwrap()
 }
 
-/// A text of the grammar: a random walk, ended by the shortest completion.
+/// Draws a text of the grammar: a random walk, ended by the shortest completion.
 fn random_text(compiled: &CompiledGrammar, random: &mut SmallRng) -> Vec<u8> {
     let mut constraint = compiled.constraint();
     let mut text = Vec::new();
@@ -184,7 +185,7 @@ fn decoders_write_values_of_types() {
     );
 }
 
-/// A type that reads less than its schema says.
+/// A type that reads fewer texts than its schema allows.
 #[derive(Debug, JsonSchema)]
 struct Picky;
 

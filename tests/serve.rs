@@ -58,7 +58,7 @@ impl Server {
     fn open(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        // By version 1.0 no body comes in chunks.
+        // HTTP 1.0 has no chunked bodies.
         let length = body.len();
         write!(stream, "{method} {path} HTTP/1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
             .unwrap();
@@ -83,7 +83,7 @@ impl Server {
         self.post("/v1/completions", &completion(more))
     }
 
-    /// The texts of a request that must succeed.
+    /// The texts of a request, which must succeed.
     fn texts(&self, more: &Value) -> Vec<String> {
         let answer = self.complete(more);
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -143,7 +143,7 @@ impl Answer {
         data.iter().map(|data| serde_json::from_str(data).unwrap()).collect()
     }
 
-    /// The error of a refusal.
+    /// The error object of a refusal.
     fn error(&self) -> Value {
         let error = self.json()["error"].clone();
         assert!(error["message"].is_string() && error["type"].is_string(), "{}", self.body);
@@ -161,7 +161,7 @@ fn streamed(events: &[Value], choices: usize) -> Vec<String> {
     texts
 }
 
-/// Is the text in the language, or the beginning of a text that is?
+/// Checks that the text is in the language, or is a prefix of a text in it.
 fn check(flags: &[&str], text: &str, whole: bool) -> Run {
     let prefix: &[&str] = if whole { &[] } else { &["--prefix"] };
     domino(&[&["check"], flags, prefix, &["-"]].concat(), text.as_bytes())
@@ -359,7 +359,7 @@ fn keys_are_asked_for() {
     }
 }
 
-/// Prompts of the same length, which mistral.rs would put into one batch.
+/// Prompts of equal length, which mistral.rs would put into one batch.
 #[test]
 fn texts_that_are_asked_for_at_once_are_as_alone() {
     let server = Server::start(&[]);
@@ -399,7 +399,7 @@ fn texts_are_the_same_with_speculation() {
         }
     }
     assert!(0 < accepted && accepted <= drafted, "{accepted} of {drafted}");
-    // Of a schema, of which nothing is known before.
+    // The schema is new to the server.
     let schema = json!({ "enum": ["a person of this town", "a person of that other town"] });
     let grammar = json!({ "type": "json_schema", "value": schema, "escapes": "minimal" });
     let body = json!({ "grammar": grammar, "max_tokens": 32 });
@@ -456,7 +456,7 @@ fn an_engine_that_makes_no_token_is_told_and_the_server_goes_on() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// A text that does not end before its last token: none of the model's tokens has more than two such letters.
+/// A request whose text ends at its last token: no token of the model has more than two of its letters.
 fn endless() -> Value {
     let grammar = json!({ "type": "regex", "value": "[qz]{3000,}" });
     json!({ "grammar": grammar, "max_tokens": 1500, "stream": true, "temperature": 1 })
@@ -508,7 +508,7 @@ fn requests_that_run_too_long_at_the_end_are_left() {
     stream.read_exact(&mut some).unwrap();
     server.signal("-TERM");
     let mut rest = Vec::new();
-    // Cut by a reset, or by an end.
+    // The stream is cut by a reset or by an end.
     let _ = stream.read_to_end(&mut rest);
     let rest = String::from_utf8_lossy(&rest);
     // An end may still come in the stream, as a problem of texts that were cut.

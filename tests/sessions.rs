@@ -1,4 +1,4 @@
-//! Sessions of one compiled grammar share what they find out; on however many threads, none sees another.
+//! Sessions of one compiled grammar share caches; on however many threads, none changes the others' masks.
 
 use domino::{CompiledGrammar, Compiler, Constraint, Grammar, Limits, Syntax, TokenId, TokenSet, Vocabulary};
 
@@ -53,7 +53,7 @@ fn threads_see_what_one_would() {
     }
 }
 
-/// What one session uses up is not missing to another that is under way, nor is its way back.
+/// A session survives others that use up the shared budget, and can be rolled back.
 #[test]
 fn a_session_outlives_what_others_use_up() {
     let text = r#"root ::= "(" root* ")" | "[" root* "]" | [a-z]"#;

@@ -1,7 +1,7 @@
-//! Where test data that is not part of the repository lies, and the grammars against it.
+//! Test data that is not part of the repository: its place, and the grammars held against it.
 //!
-//! Such data is in the folder named by `DOMINO_SHARED`, or else in `shared` beside the repository. A test
-//! whose data is missing fails if the folder was named; otherwise it says so and passes.
+//! It lies in the folder that `DOMINO_SHARED` names, or else in `shared` beside the repository. A test whose
+//! data is missing fails if the folder was named; otherwise it says so and passes.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{corpus::grammar, decider::Decider};
 
-/// The file or folder `path` of the shared data, or `None` after saying what is missing.
+/// The file or folder `path` of the shared data; `None` after a message if it is missing.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let named = std::env::var_os("DOMINO_SHARED").map(PathBuf::from);
     let (must, root) = match named {
@@ -25,26 +25,26 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
         return Some(file);
     }
     assert!(!must, "{} is not there, and DOMINO_SHARED says that it is", file.display());
-    // Not by `eprintln!`: the test harness would swallow that of a test that passes.
+    // The test harness would swallow `eprintln!` of a test that passes.
     let message =
         format!("SKIPPED: {} is not there (set DOMINO_SHARED to the folder with the data)\n", file.display());
     io::stderr().write_all(message.as_bytes()).expect("standard error");
     None
 }
 
-/// Rows of a file of one JSON value a line.
+/// Reads a file with one JSON value a line.
 fn rows<T: DeserializeOwned>(file: &Path) -> Vec<T> {
     let text = fs::read_to_string(file).expect("the file can be read");
     text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
 }
 
-/// A document with what a reader must do with it.
+/// A document with the verdict that a reader must give.
 #[derive(Debug, Deserialize)]
 struct SuiteRow {
     name: String,
     expect: Expect,
     text: Option<String>,
-    /// Bytes that are not UTF-8.
+    /// The bytes, if they are not UTF-8.
     b64: Option<String>,
 }
 
@@ -53,7 +53,7 @@ struct SuiteRow {
 enum Expect {
     Accept,
     Reject,
-    /// Up to the reader.
+    /// The reader may decide either way.
     Either,
 }
 
@@ -67,7 +67,7 @@ impl SuiteRow {
     }
 }
 
-/// The bytes of padded base64.
+/// Decodes padded base64.
 fn base64(text: &str) -> Vec<u8> {
     let digit = |c: u8| match c {
         b'A'..=b'Z' => u32::from(c - b'A'),
@@ -98,7 +98,8 @@ fn check_json_suite<D: Decider>() {
             (_, Err(_)) => false,
             (Expect::Accept, _) => true,
             (Expect::Reject, _) => false,
-            // The grammar of the RFC has no numbers too large and no surrogates too lonely, and no byte order mark.
+            // The grammar of the RFC has no numbers too large and no surrogates too lonely, and no byte order
+            // mark.
             (Expect::Either, Ok(text)) => !text.starts_with('\u{FEFF}'),
         };
         if accepted != want {
@@ -134,13 +135,13 @@ fn check_real_json<D: Decider>() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The paper's grammars: our name and that of the reference.
+/// The paper's grammars: our name and the reference's.
 const PAPER: [(&str, &str); 5] = [
-    ("json", "json_basic"),
-    ("gsm8k", "gsm8k"),
-    ("c", "c_simple"),
-    ("xml_person", "xml_person"),
-    ("rpg", "rpg_template"),
+    ("paper/json", "json_basic"),
+    ("paper/gsm8k", "gsm8k"),
+    ("paper/c", "c_simple"),
+    ("paper/xml_person", "xml_person"),
+    ("paper/rpg", "rpg_template"),
 ];
 
 /// The reference texts of a grammar.
@@ -202,7 +203,7 @@ mod by_the_oracle {
         check_paper_texts::<Oracle>();
     }
 
-    /// Wherever a text or a text with a byte changed has led, the same bytes may follow.
+    /// Bytes that may follow a text, or a text with a byte changed, are those of the reference.
     #[test]
     fn paper_grammars_have_the_reference_language() {
         for (name, reference) in PAPER {

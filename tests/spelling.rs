@@ -1,4 +1,4 @@
-//! Names are spelt as the `tokenizers` crate decodes them.
+//! Token names are spelt as the `tokenizers` crate decodes them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::shared_data::shared;
 
 const BYTE_LEVEL: &str = include_str!("fixtures/byte_level.json");
 const SENTENCEPIECE: &str = include_str!("fixtures/sentencepiece.json");
-/// In front of a name: decoders may take off a space in front of a text.
+/// A name in front of the others, since decoders may drop a space in front of a text.
 const GUARD: &str = "!";
 
 fn is_byte(name: &str) -> bool {
@@ -21,14 +21,14 @@ fn is_byte(name: &str) -> bool {
         && name[3..5].chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// The text of names one after another, as the crate shows it.
+/// Decodes names one after another by the crate.
 fn shown(names: &[&str], decoder: &DecoderWrapper) -> String {
     let names = std::iter::once(GUARD).chain(names.iter().copied()).map(str::to_owned);
     let text = decoder.decode(names.collect()).unwrap();
     text.strip_prefix(GUARD).unwrap().to_owned()
 }
 
-/// Holds all tokens of a file against the crate.
+/// Holds all tokens of a file against the crate; returns their number.
 fn check(json: &str) -> usize {
     let vocabulary = Vocabulary::from_tokenizer_json(json).unwrap();
     let file: Value = serde_json::from_str(json).unwrap();
@@ -62,7 +62,7 @@ fn check(json: &str) -> usize {
         }
     }
     assert!(spelt.keys().all(|id| names.contains_key(id)));
-    // Which byte it is, of those that the crate shows alike.
+    // Characters tell apart bytes that the crate shows alike by themselves.
     let beyond = ['\u{800}', '\u{fff}', '\u{d7ff}', '\u{e000}', '\u{10000}', '\u{3ffff}', '\u{10ffff}'];
     for c in ('\u{80}'..'\u{800}').chain(beyond) {
         let bytes = c.to_string().into_bytes();
@@ -135,7 +135,7 @@ fn decoders() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// But `<0x+1>`, which the crate reads as a byte since Rust reads `+1` as a number.
+    /// Random names. `<0x+1>` is left out: the crate reads it as a byte, since Rust reads `+1` as a number.
     #[test]
     fn any_names(
         names in prop::collection::btree_set(
@@ -150,7 +150,9 @@ proptest! {
         let mut added: Vec<Value> =
             added.map(|(content, id)| json!({"id": id, "content": content, "special": false})).collect();
         added.push(json!({"id": 200, "content": "</s>", "special": true}));
-        let file = json!({"added_tokens": added, "decoder": decoder, "model": {"type": "BPE", "vocab": vocab}});
+        let file = json!({
+            "added_tokens": added, "decoder": decoder, "model": {"type": "BPE", "vocab": vocab},
+        });
         check(&file.to_string());
     }
 }

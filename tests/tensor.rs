@@ -1,4 +1,4 @@
-//! The tensor runner on the CPU against our own kernels: what a card runs is the same but for the device.
+//! The tensor runner on the CPU against our own kernels. A card runs the same code on another device.
 #![cfg(feature = "candle")]
 
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ fn the_logits_are_those_of_our_own_kernels() {
     for path in fixtures() {
         let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
         let mut tensors = TensorModel::load(&path, &gguf::exact(), Placement::CPU).unwrap();
-        // With every mask of attention: many at once, some after others, one by one.
+        // All masks of attention: many tokens at once, some after others, one by one.
         for size in [40, 7, 1] {
             own.truncate(0).unwrap();
             tensors.truncate(0).unwrap();
@@ -64,8 +64,8 @@ fn the_logits_are_those_of_our_own_kernels() {
     }
 }
 
-/// Both round inputs to eight bits where weights are quantised, ours in groups of 32, Candle partly in groups of 256,
-/// which shows in models as small as these.
+/// Quantised weights are multiplied with inputs rounded to eight bits: ours in groups of 32, Candle's partly
+/// in groups of 256, which shows in models as small as these.
 #[test]
 fn products_with_blocks_are_nearly_those_of_our_own_kernels() {
     for path in gguf::FIXTURES.map(gguf::gguf_fixture) {

@@ -1,4 +1,4 @@
-//! Vocabularies of real tokenizers spell the texts that the reference tokenizers cut up.
+//! Vocabularies of real tokenizers spell the texts that the reference tokenizers split.
 
 use std::{collections::HashSet, path::Path};
 
@@ -20,11 +20,11 @@ struct Row {
     ids: Vec<u32>,
 }
 
-/// What the concatenated bytes of a row's tokens are.
+/// Form of the concatenated bytes of a row's tokens.
 #[derive(Clone, Copy)]
 enum Form {
     Plain,
-    /// One space in front: the normaliser puts it there.
+    /// The text with a space in front, which the normaliser puts there.
     Spaced,
     /// The NFC form of the text.
     Nfc,
@@ -42,7 +42,7 @@ fn expected(text: &str, form: Form) -> String {
     }
 }
 
-/// All rows of `name`'s golden file; returns its vocabulary.
+/// Checks all rows of `name`'s golden file; returns its vocabulary.
 fn golden(name: &str, form: Form, size: usize, ends: &[&str]) -> Option<Vocabulary> {
     let folder = shared(&format!("data/tokenizers/{name}"))?;
     let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
@@ -72,7 +72,7 @@ fn golden(name: &str, form: Form, size: usize, ends: &[&str]) -> Option<Vocabula
     Some(vocabulary)
 }
 
-/// Every byte can be spelt, and exactly the tokens marked special are.
+/// Checks that every byte can be spelt, and that exactly the tokens marked special are special.
 fn check_bytes_and_specials(vocabulary: &Vocabulary, folder: &Path) {
     let single: HashSet<&[u8]> =
         vocabulary.text_tokens().map(|(_, bytes)| bytes).filter(|bytes| bytes.len() == 1).collect();

@@ -1,4 +1,4 @@
-//! Arguments between XML tags, as Qwen3-Coder writes them: which texts are a value, and which value.
+//! Arguments between XML tags, as Qwen3-Coder writes them: texts that are values, and their values.
 
 use domino::{
     Grammar, Limits, Syntax,
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::tools::accepts_of;
 
-/// A function of one argument, which has this schema.
+/// A function of one argument with this schema.
 struct Function {
     list: String,
     grammar: Grammar,
-    /// Of all arguments as JSON, for what is valid.
+    /// A grammar of all arguments as JSON, which decides what is valid.
     valid: Grammar,
     reader: Reader,
 }
@@ -53,12 +53,12 @@ impl Function {
         Self { grammar, valid, reader, list }
     }
 
-    /// Is it a call with this text between the tags of its argument?
+    /// True for a call with this text between the tags of its argument.
     fn takes(&self, text: &str) -> bool {
         accepts_of(&self.grammar, &call(text))
     }
 
-    /// What is read of it.
+    /// Reads the argument's value back.
     fn read(&self, text: &str) -> Value {
         let call = call(text);
         let answer = self.reader.read(&call, true);
@@ -76,8 +76,8 @@ fn call(text: &str) -> String {
     format!("<tool_call>\n<function=f>\n<parameter=a>{text}</parameter>\n</function>\n</tool_call>")
 }
 
-/// The texts of `arguments.jsonl`, on lines of their own: strings that stand as they are, texts with the
-/// value that they are, and texts that are none of the grammar.
+/// The texts of `arguments.jsonl` on lines of their own: strings that stand for themselves, texts of values,
+/// and texts outside of the grammar.
 #[test]
 fn strings_stand_as_they_are_in_all_schemas() {
     for line in include_str!("fixtures/notations/arguments.jsonl").lines() {
@@ -99,7 +99,7 @@ fn strings_stand_as_they_are_in_all_schemas() {
     }
 }
 
-/// A line feed at either end is the tags', whether both, one or none are there.
+/// One line feed at either end belongs to the tags, and either may be missing.
 #[test]
 fn line_feeds_at_the_ends_are_the_tags() {
     for schema in [
@@ -144,7 +144,7 @@ fn lengths_are_exact_up_to_the_ends() {
     assert!(!function.takes(&"x".repeat(99)) && function.takes(&"x".repeat(100)));
 }
 
-/// What is too long to be counted is left out, and said so.
+/// Strings too long to be counted are left out, with a warning.
 #[test]
 fn very_long_strings_are_left_out_with_a_warning() {
     let long = |schema: Value| {
@@ -159,7 +159,7 @@ fn very_long_strings_are_left_out_with_a_warning() {
     assert_eq!(long(json!({ "type": "string", "minLength": 2_000 })), left_out);
 }
 
-/// The schema of all arguments may say what it likes, as long as it is about single arguments.
+/// A schema of all arguments may use any keyword, as long as it is about single arguments.
 #[test]
 fn schemas_of_all_arguments() {
     let takes = |function: &Function, arguments: &[(&str, &str)]| {
@@ -171,7 +171,7 @@ fn schemas_of_all_arguments() {
         accepts_of(&function.grammar, &call)
     };
     for none in [json!({ "type": "object" }), json!({})] {
-        // As in other spellings: nothing is said of arguments, so any may come.
+        // A function without a schema of arguments takes any, as in other spellings.
         let function = Function::with(&none);
         assert!(takes(&function, &[]) && takes(&function, &[("x", "1"), ("y", "z")]), "{none}");
     }
@@ -308,7 +308,7 @@ fn schema() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Is there a call?
+/// True if an argument of this schema has values, so that there is a grammar of calls.
 fn has_values(schema: &Value) -> bool {
     let list = Function::list(&Function::parameters(schema));
     let tools = Tools::parse(&list).unwrap();

@@ -1,6 +1,6 @@
 //! Calls of functions in all spellings: transcripts, single mutations of them, and what is read back.
 //!
-//! Transcripts are written here from what the models' chat templates show, not by the code under test.
+//! Transcripts are written here by the models' chat templates, not by the code under test.
 
 use domino::{
     Compiler, Grammar, Limits,
@@ -26,7 +26,7 @@ const TOOLS: &str = r#"[
 
 type Calls<'t> = &'t [(&'t str, &'t str)];
 
-/// An answer as a model of this spelling writes it.
+/// Writes an answer as a model of this spelling does.
 fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
     let all = |separator: &str, one: &dyn Fn(&str, &str) -> String| {
         calls.iter().map(|(name, arguments)| one(name, arguments)).collect::<Vec<_>>().join(separator)
@@ -120,7 +120,7 @@ fn answers() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     ]
 }
 
-/// Can the spelling say this? Llama's models say something or call something, and a call ends Harmony's
+/// True if the spelling has such answers. Llama's models write a text or calls, and a call ends Harmony's
 /// answers.
 fn says(spelling: Spelling, content: &str, calls: Calls<'_>) -> bool {
     match spelling {
@@ -154,7 +154,7 @@ fn transcripts_are_in_the_grammar_and_read_back() {
     }
 }
 
-/// Between tags white space around a listed text is none of it, and a line feed at the ends of any text.
+/// Between tags, white space around a listed text is dropped, and a line feed at the ends of any text.
 #[test]
 fn arguments_between_tags_are_read_by_their_schema() {
     let reader = Reader::new(Spelling::QwenCoder, &Tools::parse(TOOLS).unwrap());
@@ -168,7 +168,7 @@ fn arguments_between_tags_are_read_by_their_schema() {
     assert_eq!(arguments("add", sum), serde_json::json!({ "a": 1, "b": -2 }));
 }
 
-/// What is read of a part of an answer is what the whole begins with.
+/// Reads every prefix of an answer: each result must be a prefix of the whole.
 fn grows(reader: &Reader, text: &str, whole: &Answer) {
     for (at, _) in text.char_indices() {
         let part = reader.read(&text[..at], false);
@@ -182,8 +182,8 @@ fn grows(reader: &Reader, text: &str, whole: &Answer) {
     }
 }
 
-/// A transcript of two calls (one where there can be no more), each time with one mistake. A call must come,
-/// as a mistake makes free text of many.
+/// Transcripts of two calls (or one, where there can be no more) with one mistake each. A call is required,
+/// since a mistake turns many transcripts into free text.
 #[test]
 fn mutations_are_refused() {
     for spelling in Spelling::all() {
@@ -369,7 +369,7 @@ fn mistakes_in_schemas_name_the_function_and_the_place_in_the_list() {
     }
 }
 
-/// What is warned of has a function and a place in the list too.
+/// Warnings name the function and the place in the list too.
 #[test]
 fn warnings_name_the_function_and_the_place_in_the_list() {
     let text =

@@ -1,4 +1,4 @@
-//! Vocabularies from a cache folder are those from their files, whatever happens to the folder.
+//! Vocabularies from a cache folder equal those from their files, whatever happens to the folder.
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ fn loaded_is_built() {
     }
 }
 
-/// A vocabulary is found by what its files say: all of them, and wherever they are.
+/// The key of a cached vocabulary depends on the contents of all its files, not on their place.
 #[test]
 fn what_the_key_is_of() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn what_the_key_is_of() {
     another(false);
     write("tokenizer.json", &BYTE_LEVEL.replace("<think>", "<thunk>"));
     another(true);
-    // Elsewhere, and as a file by itself, as at first.
+    // The same file in another place, and by itself, is found as at first.
     let alone = folder.path().join("alone.json");
     fs::write(&alone, BYTE_LEVEL).unwrap();
     assert_same(&cached(&alone, &cache), &built(&alone));

@@ -1,4 +1,4 @@
-//! One engine on one grammar: its records, and what was wrong with its masks.
+//! One engine on one grammar: its records, and the errors of its masks.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,18 @@ use crate::trace::{
     walk::{Engine, Walk, timed},
 };
 
-/// An engine that is measured side by side with another one.
+/// An engine that is measured side by side with others.
 pub(crate) struct Lane<'a, E> {
     name: &'static str,
     compile: Box<dyn Fn() -> Result<E, String> + 'a>,
     /// The grammar that all texts share, once warm.
     warm: Option<E>,
-    /// By trace; `None` if the engine got stuck.
+    /// Records by trace; `None` if the engine got stuck.
     records: Vec<Option<Record>>,
     stuck: Vec<Wrong>,
 }
 
-/// What came of it, in the numbers that are compared.
+/// Results of a lane, in the numbers that are compared.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) name: &'static str,
@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) commit: Option<Spread>,
     pub(crate) allows: Option<Spread>,
     pub(crate) compile: Option<Spread>,
-    /// From the grammar's text to a first mask.
+    /// Time from the grammar's text to a first mask.
     pub(crate) text_to_mask: Option<Spread>,
     /// Masks made.
     pub(crate) masks: usize,
@@ -51,13 +51,13 @@ impl<'a, E: Engine> Lane<'a, E> {
     }
 }
 
-/// A lane, whatever its engine.
+/// The interface of a lane, whatever its engine.
 pub(crate) trait Contestant {
-    /// Pass 1 of a text, on a grammar compiled for it.
+    /// Makes pass 1 of a text, on a grammar compiled for it.
     fn fresh(&mut self, number: usize, trace: &Trace) -> Result<(), String>;
-    /// A pass of a text on the grammar that all share: one that counts, or one that warms.
+    /// Makes a pass of a text on the grammar that all texts share: one that counts, or one that warms.
     fn warm(&mut self, number: usize, trace: &Trace, counts: bool) -> Result<(), String>;
-    /// The numbers, and how many masks are not as expected.
+    /// Computes the results, wrong masks included.
     fn outcome(&self, expected: &Expected) -> Outcome;
 }
 
@@ -129,7 +129,7 @@ fn complaint(trace: usize, step: usize, what: &str) -> String {
     format!("trace {trace}, step {step}: {what}")
 }
 
-/// Does something with a record, if there is one, and drops it if the engine gets stuck.
+/// Runs a step on a record, if there is one, and drops the record if the engine gets stuck.
 fn go_on(record: &mut Option<Record>, step: impl FnOnce(&mut Record) -> Result<(), Wrong>) -> Option<Wrong> {
     let wrong = step(record.as_mut()?).err()?;
     *record = None;
@@ -137,18 +137,20 @@ fn go_on(record: &mut Option<Record>, step: impl FnOnce(&mut Record) -> Result<(
 }
 
 impl Outcome {
-    /// Is every mask of every text the expected one?
+    /// True if every mask of every text is the expected one.
     pub(crate) fn is_exact(&self) -> bool {
         self.complaint.is_none()
     }
 
-    /// As an object.
+    /// The results as a JSON object.
     pub(crate) fn to_json(&self) -> Value {
         let spread = |spread: Option<Spread>| spread.map_or(Value::Null, Spread::to_json);
         json!({
-            "engine": self.name, "masks": self.masks, "wrong_masks": self.wrong, "rejected_texts": self.rejected,
+            "engine": self.name, "masks": self.masks, "wrong_masks": self.wrong,
+            "rejected_texts": self.rejected,
             "complaint": self.complaint, "mask_us": spread(self.warm), "mask_first_us": spread(self.first),
-            "commit_us": spread(self.commit), "allows_us": spread(self.allows), "compile_us": spread(self.compile),
+            "commit_us": spread(self.commit), "allows_us": spread(self.allows),
+            "compile_us": spread(self.compile),
             "text_to_mask_us": spread(self.text_to_mask),
         })
     }

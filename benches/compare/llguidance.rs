@@ -1,8 +1,8 @@
-//! llguidance as an engine to walk with.
+//! llguidance as an engine of the comparison.
 //!
-//! It is used as a server would: tables of the vocabulary once, a parser for each grammar, and for each text a copy of
-//! that parser, which shares the lexer's tables with all others. Its lexemes are greedy, so not all of its masks are
-//! exact.
+//! It is used as in a server: tables of the vocabulary once, a parser for each grammar, and for each text a
+//! copy of that parser, which shares the lexer's tables with all others. Its lexemes are greedy, so not all
+//! of its masks are exact.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -24,8 +24,8 @@ pub(crate) struct Tables {
 impl Tables {
     /// Reads a `tokenizer.json` whose texts end with `eos`.
     ///
-    /// With `forcing`, where only one text can follow its mask holds only the tokenizer's own token for that, which
-    /// is quicker and not exact.
+    /// With `forcing`, a mask holds only the tokenizer's own token where a single text can follow, which is
+    /// quicker and not exact.
     pub(crate) fn read(tokenizer: &Path, eos: TokenId, forcing: bool) -> Result<Self, String> {
         let mut tokens = ByteTokenizer::from_file(tokenizer).map_err(say)?;
         tokens.set_eos_token(eos.raw());
@@ -55,7 +55,7 @@ pub(crate) struct Compiled {
     size: usize,
 }
 
-/// A text in the making.
+/// A text that is being written.
 pub(crate) struct Request {
     matcher: Matcher,
     mask: SimpleVob,

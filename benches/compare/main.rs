@@ -11,7 +11,7 @@ mod llguidance;
 mod peers;
 mod report;
 
-/// The clock and the files, as `domino trace` has them.
+/// The clock and the files of `domino trace`.
 #[path = "../../src/bin/domino/trace"]
 #[allow(dead_code, unused_imports, reason = "the program uses more of it, its tests too")]
 mod trace {
@@ -60,19 +60,19 @@ struct Args {
     /// Passes: pass 1 on fresh grammars, the others warm.
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     passes: u32,
-    /// How often pass 1 is done; its times are medians.
+    /// Number of times that pass 1 is made; its times are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     fresh: u32,
     /// Threads that Domino may grow eager trees on.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     threads: u32,
-    /// When Domino grows trees where two spellings are compared.
+    /// Time of growing Domino's trees, where two spellings are compared.
     #[arg(long, value_enum, default_value_t)]
     trees: Trees,
     /// Let llguidance force tokens, which is not exact.
     #[arg(long)]
     forcing: bool,
-    /// Where the numbers go.
+    /// File for the numbers.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Given by cargo.
@@ -103,7 +103,7 @@ impl Vocab {
     }
 }
 
-/// A vocabulary as both engines have it.
+/// A vocabulary for both engines.
 struct Vocabularies {
     vocab: Vocab,
     domino: Vocabulary,
@@ -143,7 +143,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares all that was asked for; `false` if a mask of Domino is wrong.
+/// Makes all comparisons asked for; returns `false` if a mask of Domino is wrong.
 fn compare(args: &Args, shared: &Path) -> Result<bool, String> {
     let mut exact = true;
     let mut results = Vec::new();
@@ -193,7 +193,7 @@ fn compare(args: &Args, shared: &Path) -> Result<bool, String> {
     Ok(exact)
 }
 
-/// Reads a vocabulary for both engines and tells what that takes.
+/// Reads a vocabulary for both engines, and prints the times.
 fn read_vocabulary(args: &Args, shared: &Path, vocab: Vocab) -> Result<Vocabularies, String> {
     let tokenizer = shared.join("data/tokenizers").join(vocab.folder()).join("tokenizer.json");
     let begun = Instant::now();
@@ -211,7 +211,7 @@ fn read_vocabulary(args: &Args, shared: &Path, vocab: Vocab) -> Result<Vocabular
     Ok(Vocabularies { vocab, domino: vocabulary, llguidance: tables })
 }
 
-/// Domino, in four ways, and llguidance on one grammar.
+/// Compares Domino, in four ways, and llguidance on one grammar.
 fn engines(
     args: &Args,
     shared: &Path,
@@ -235,7 +235,7 @@ fn engines(
     side_by_side(args, &texts, &mut lanes)
 }
 
-/// Domino on two spellings of one grammar, trees lazy and eager.
+/// Compares Domino on two spellings of one grammar, with lazy and eager trees.
 fn spellings(
     args: &Args,
     shared: &Path,
@@ -252,7 +252,7 @@ fn spellings(
     side_by_side(args, &texts, &mut lanes)
 }
 
-/// All passes, text by text with one engine after the other, beginning with another one in each pass.
+/// Makes all passes, text by text with one engine after the other; each pass begins with another engine.
 fn side_by_side(
     args: &Args,
     texts: &Texts,

@@ -1,13 +1,13 @@
-//! Other engines, as they were measured elsewhere: a ceiling to look at, not a result of this run.
+//! Times of other engines, measured elsewhere: for orientation, not results of this run.
 
-/// When and where.
+/// Date and machine of the measurements.
 pub(crate) const MEASURED: &str = "as measured 2026-11-20 elsewhere, on another machine of two cores";
 
 /// The grammars of the columns.
 pub(crate) const GRAMMARS: [&str; 5] = ["json_basic", "gsm8k", "xml_person", "rpg_template", "c_simple"];
 
-/// One engine on the five grammars, with 32k tokens: a warm mask and one on first visit in us, compiling in ms;
-/// `None` where it was not told.
+/// One engine on the five grammars: a warm mask and one on the first visit in us, compiling in ms; `None`
+/// where it is unknown.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) cells: [(f64, Option<f64>, Option<f64>); 5],
@@ -21,7 +21,7 @@ const fn warm(warm: f64) -> (f64, Option<f64>, Option<f64>) {
     (warm, None, None)
 }
 
-/// With 32k tokens.
+/// Engines with a vocabulary of 32k tokens.
 pub(crate) const SMALL: [Peer; 5] = [
     Peer {
         name: "llguidance 1.9.1",
@@ -63,7 +63,7 @@ pub(crate) const SMALL: [Peer; 5] = [
     },
 ];
 
-/// With 131k tokens.
+/// Engines with a vocabulary of 131k tokens.
 pub(crate) const LARGE: [Peer; 2] = [
     Peer { name: "llguidance 1.9.1", cells: [warm(7.0), warm(4.1), warm(120.0), warm(5.7), warm(216.0)] },
     Peer {

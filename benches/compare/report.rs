@@ -1,4 +1,4 @@
-//! The tables that people read.
+//! Tables of results for people.
 
 use crate::{
     lane::Outcome,
@@ -20,7 +20,7 @@ const COLUMNS: [Column; 9] = [
     ("to mask ms", |outcome| outcome.text_to_mask.map(|spread| spread.p50 / 1e3)),
 ];
 
-/// The head of a table of comparisons.
+/// Prints the head of a table of comparisons.
 pub(crate) fn head(title: &str) {
     println!("\n{title}");
     print!("{:<14}{:<22}", "", "us");
@@ -28,7 +28,7 @@ pub(crate) fn head(title: &str) {
     println!("  masks not as expected, texts refused");
 }
 
-/// The outcomes of one grammar, and how often the last takes the time of each other one.
+/// Prints the outcomes of one grammar, and the times of the last engine relative to each other one.
 pub(crate) fn rows(grammar: &str, outcomes: &[Outcome]) {
     for (number, outcome) in outcomes.iter().enumerate() {
         print!("{:<14}{:<22}", if number == 0 { grammar } else { "" }, outcome.name);
@@ -54,7 +54,7 @@ fn ratio(one: &Outcome, other: &Outcome) {
     println!();
 }
 
-/// The other engines, which did not run.
+/// Prints the other engines, which did not run.
 pub(crate) fn ceiling(tokens: &str, peers: &[Peer]) {
     println!("\nOther engines, {tokens} tokens, {}: warm mean / first mean us, compile ms", peers::MEASURED);
     print!("{:<46}", "");

@@ -1,4 +1,4 @@
-//! What users of other engines complain of, measured: `cargo measure complaints`.
+//! Measurements of what users of other engines complain about: `cargo measure complaints`.
 //!
 //! 1. Masks and steps along 20,000 tokens of words, first and last thousand apart: flat, or growing with the
 //!    text?
@@ -19,7 +19,7 @@ use std::{env, fmt::Write, fs, path::Path, time::Instant};
 
 use domino::{CompiledGrammar, Compiler, Constraint, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
 
-/// That of the program.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -38,7 +38,7 @@ fn compile(vocabulary: &Vocabulary, text: &str) -> CompiledGrammar {
     Compiler::new(vocabulary.clone()).compile(&grammar).expect("a grammar that compiles")
 }
 
-/// Greedy longest-match tokens of a text; any tokenisation does for measuring.
+/// Greedy longest-match tokens of a text; any tokenisation will do for measuring.
 fn tokens(vocabulary: &Vocabulary, text: &str) -> Vec<TokenId> {
     let by_bytes: std::collections::HashMap<&[u8], TokenId> =
         vocabulary.text_tokens().map(|(id, bytes)| (bytes, id)).collect();
@@ -70,7 +70,7 @@ fn along(constraint: &mut Constraint, tokens: &[TokenId], block: usize) -> Vec<(
     blocks.collect()
 }
 
-/// Words of all lengths, as unlike each other as can be.
+/// Words of all lengths, as different as possible.
 fn prose(count: usize) -> String {
     let mut state = 1_u64;
     let mut text = String::new();
@@ -208,7 +208,7 @@ ws ::= ([ \n] ws)?
     ),
 ];
 
-/// Units of work that a mask of these may take for each node of the trie.
+/// Units of work that a mask of these grammars may take, for each node of the trie.
 const UNITS: usize = 16;
 
 fn repeats() {

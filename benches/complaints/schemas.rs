@@ -8,7 +8,7 @@ use domino::{
 };
 use serde_json::{Map, Value, json};
 
-/// A schema that people complain of, and an instance of it.
+/// A schema of a complaint, and an instance of it.
 struct Complaint {
     name: &'static str,
     order: Order,
@@ -19,7 +19,7 @@ struct Complaint {
 /// New compilers that each schema is measured with; medians are printed.
 const ROUNDS: usize = 5;
 
-/// Prints what each takes on the largest vocabulary at hand, beside a plain schema along the same text.
+/// Prints times of each schema on the largest vocabulary at hand, beside a plain schema along the same text.
 pub(super) fn measure(shipped: &Vocabulary) {
     let real =
         env::var_os("DOMINO_SHARED").map(|shared| Path::new(&shared).join("data/tokenizers/tekken-131k"));
@@ -72,7 +72,7 @@ pub(super) fn measure(shipped: &Vocabulary) {
     }
 }
 
-/// What one schema takes, in milliseconds up to the first mask and in microseconds a mask from there on.
+/// Times of one schema: milliseconds up to the first mask, and microseconds of a mask from then on.
 struct Taken {
     cold: f64,
     prepared: f64,
@@ -94,7 +94,7 @@ fn time(vocabulary: &Vocabulary, options: &SchemaOptions, schema: &str, tokens: 
     Taken { cold, prepared, compile, masks, slowest, again }
 }
 
-/// The members of an instance, all required, and the types of their values.
+/// A schema with the members of an instance, all required, and the types of their values.
 fn plain(instance: &Value) -> Value {
     match instance {
         Value::Object(members) => {
@@ -111,7 +111,7 @@ fn plain(instance: &Value) -> Value {
     }
 }
 
-/// Milliseconds from a schema's text until it is compiled, and until there is a first mask.
+/// Milliseconds from a schema's text to the compiled grammar and to a first mask.
 fn first_mask(compiler: &Compiler, options: &SchemaOptions, text: &str) -> (f64, f64, CompiledGrammar) {
     let start = Instant::now();
     let limits = Limits::default();

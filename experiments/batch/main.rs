@@ -1,9 +1,11 @@
-//! Texts a second when several are generated at once: 1, 2, 4 and 8, interleaved, the same prompts and seeds.
+//! Throughput of several texts at once: 1, 2, 4 and 8, interleaved, with the same prompts and seeds.
 //!
 //!     cargo experiment batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
+//!         [--without joint,margin]
 //!
-//! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
-//! checked on the way. With `--speculate` each size takes its turn without and with drafts.
+//! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts
+//! is checked on the way. With `--speculate` each size takes its turn without and with drafts; with
+//! `--without` also with drafts of which a part is left out.
 
 use std::{
     collections::HashMap,
@@ -14,10 +16,10 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
-    decode::{BatchDecoder, BatchEvent, DecodeOptions, Sampling, SequenceId},
+    decode::{BatchDecoder, BatchEvent, BatchPart, DecodeOptions, Sampling, SequenceId},
     model::candle::{CandleBatch, LoadOptions, join_threads},
     proposer::{BestOf, CountProposer, DraftLength, Drafter, Learning, Lookup, Prior},
     vocab::Tokenizer,
@@ -31,27 +33,52 @@ struct Args {
     /// The model's folder or file.
     #[arg(long, default_value = "models/domino-small")]
     model: PathBuf,
-    /// Where the tokenizer is, if not with the model.
+    /// Place of the tokenizer, if it is not with the model.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
-    /// How often all texts are generated at each size; the median is told.
+    /// Number of times that all texts are generated at each size; medians are printed.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Most tokens of a text.
     #[arg(long, default_value_t = 128)]
     tokens: usize,
-    /// How many are generated at once, in turn.
+    /// Numbers of texts at once, measured in turn.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8")]
     at_once: Vec<NonZeroUsize>,
     /// Leave the grammars out.
     #[arg(long)]
     free: bool,
-    /// Draft with the priors that come with the model.
+    /// Draft with the priors that come with the model; where it has none, by what each text teaches.
     #[arg(long, conflicts_with = "free")]
     speculate: bool,
+    /// Parts of how drafts are cut that are left out in turn, where several texts are written at once; `none`
+    /// leaves nothing out, which shows the noise.
+    #[arg(long, value_name = "PART,PART", value_delimiter = ',', requires = "speculate")]
+    without: Vec<Without>,
 }
 
-/// What is to be written.
+/// A part of the cutting of drafts, or nothing, to be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Without {
+    /// Nothing.
+    None,
+    /// All drafts of a pass are cut together.
+    Joint,
+    /// A drafted token must be worth more than it costs.
+    Margin,
+}
+
+impl Without {
+    fn part(self) -> Option<BatchPart> {
+        match self {
+            Self::None => None,
+            Self::Joint => Some(BatchPart::JointCut),
+            Self::Margin => Some(BatchPart::Margin),
+        }
+    }
+}
+
+/// A text to be generated.
 struct Request {
     prompt: Vec<TokenId>,
     grammar: Option<CompiledGrammar>,
@@ -67,17 +94,30 @@ struct Round {
     texts: Vec<Vec<TokenId>>,
 }
 
-/// Rounds of one kind.
+/// The rounds of one size and way of drafting.
 struct Cell {
     size: NonZeroUsize,
     drafts: bool,
-    /// By time, once all were made.
+    /// The part that is left out, if that is the question of this cell.
+    without: Option<Without>,
+    /// Rounds in the order in which they were made.
     rounds: Vec<Round>,
 }
 
 impl Cell {
     fn median(&self) -> &Round {
-        &self.rounds[self.rounds.len() / 2]
+        let mut rounds: Vec<&Round> = self.rounds.iter().collect();
+        rounds.sort_unstable_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        rounds[rounds.len() / 2]
+    }
+
+    /// Compares the times of its rounds with another cell's, round by round: the median of the ratios, the
+    /// least and the most.
+    fn beside(&self, other: &Self) -> [f64; 3] {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        let mut times: Vec<f64> = pairs.map(|(own, other)| own.seconds / other.seconds).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        [times[times.len() / 2], times[0], times[times.len() - 1]]
     }
 }
 
@@ -116,41 +156,72 @@ fn main() -> anyhow::Result<()> {
     let mut cells: Vec<Cell> = args
         .at_once
         .iter()
-        .flat_map(|&size| kinds.iter().map(move |&drafts| Cell { size, drafts, rounds: Vec::new() }))
+        .flat_map(|&size| kinds.iter().map(move |&drafts| (size, drafts, None)))
+        .chain(left_out(&args))
+        .map(|(size, drafts, without)| Cell { size, drafts, without, rounds: Vec::new() })
         .collect();
     for number in 0..args.rounds {
         // Each cell is first in turn.
         let count = cells.len();
         for turn in 0..count {
             let cell = &mut cells[(turn + number) % count];
+            decoder.leave_out(cell.without.and_then(Without::part));
             let round = round(&mut decoder, &requests, cell.size, cell.drafts)?;
             ensure!(round.texts == expected, "a batch of {} wrote other texts", cell.size);
             cell.rounds.push(round);
         }
     }
     println!("{} texts, {} rounds", requests.len(), args.rounds);
+    tell(&cells);
+    tell_parts(&cells);
+    Ok(())
+}
+
+/// Sizes with parts that are left out there: only where texts share their passes.
+fn left_out(args: &Args) -> impl Iterator<Item = (NonZeroUsize, bool, Option<Without>)> {
+    let shared = args.at_once.iter().filter(|size| size.get() > 1);
+    shared.flat_map(|&size| args.without.iter().map(move |&part| (size, true, Some(part))))
+}
+
+/// Prints what several texts at once gain, and what drafts do.
+fn tell(cells: &[Cell]) {
     println!(
         "| at once | drafts | tokens/s | to one after the other | to no drafts | tokens a pass | ms a pass |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for cell in &mut cells {
-        cell.rounds.sort_unstable_by(|one, other| one.seconds.total_cmp(&other.seconds));
-    }
     let rate = |size: NonZeroUsize, drafts: bool| {
-        let cell = cells.iter().find(|cell| (cell.size, cell.drafts) == (size, drafts));
-        cell.map_or(f64::NAN, |cell| cell.median().rate())
+        whole(cells, size, drafts).map_or(f64::NAN, |cell| cell.median().rate())
     };
-    for cell in &cells {
+    for cell in cells.iter().filter(|cell| cell.without.is_none()) {
         let (median, drafts) = (cell.median(), if cell.drafts { "yes" } else { "no" });
         let (size, own) = (cell.size, median.rate());
-        let (alone, plain) = (own / rate(one, cell.drafts), own / rate(size, false));
+        let (alone, plain) = (own / rate(NonZeroUsize::MIN, cell.drafts), own / rate(size, false));
         let (a_pass, pass) = (median.tokens_per_pass(), 1e3 * median.seconds / count(median.passes));
         println!("| {size} | {drafts} | {own:.0} | {alone:.2} | {plain:.2} | {a_pass:.2} | {pass:.2} |");
     }
-    Ok(())
 }
 
-/// Generates all texts, never more than `size` at once.
+/// Prints what leaving a part out does to the time, if that was asked.
+fn tell_parts(cells: &[Cell]) {
+    let asked: Vec<&Cell> = cells.iter().filter(|cell| cell.without.is_some()).collect();
+    if asked.is_empty() {
+        return;
+    }
+    println!("\n| at once | without | time, to the whole | least | most |\n|---|---|---|---|---|");
+    for cell in asked {
+        let Some((all, part)) = whole(cells, cell.size, true).zip(cell.without) else { continue };
+        let ([median, least, most], size) = (cell.beside(all), cell.size);
+        let part = format!("{part:?}").to_lowercase();
+        println!("| {size} | {part} | {median:.3} | {least:.3} | {most:.3} |");
+    }
+}
+
+/// The cell of a size of which nothing is left out.
+fn whole(cells: &[Cell], size: NonZeroUsize, drafts: bool) -> Option<&Cell> {
+    cells.iter().find(|cell| (cell.size, cell.drafts, cell.without) == (size, drafts, None))
+}
+
+/// Generates all texts, at most `size` at once.
 fn round(
     decoder: &mut BatchDecoder<CandleBatch>,
     requests: &[Request],
@@ -202,14 +273,17 @@ fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyh
     let prompts = std::fs::read_to_string(root.join("experiments/train/prompts.jsonl"))?;
     let mut requests = Vec::new();
     for name in GRAMMARS {
-        let text = std::fs::read_to_string(root.join("grammars").join(name).with_extension("gbnf"))?;
+        let text = std::fs::read_to_string(root.join("grammars/paper").join(name).with_extension("gbnf"))?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();
         let prior = match args.speculate {
             true => {
                 let file = args.model.join("priors").join(name).with_extension("prior");
-                let prior = Prior::from_bytes(&std::fs::read(file)?, &compiled)?;
+                let prior = match file.is_file() {
+                    true => Prior::from_bytes(&std::fs::read(file)?, &compiled)?,
+                    false => Prior::new(&compiled),
+                };
                 Some(Arc::new(CountProposer::new(prior, Learning::Text)))
             }
             false => None,

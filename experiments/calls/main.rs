@@ -1,4 +1,4 @@
-//! Tool calls written once more: how much of them a schema forces, and what drafts come true.
+//! Replays of tool calls: the share of them that a schema forces, and the drafts that come true.
 //!
 //!     DOMINO_SHARED=.. cargo experiment calls -- [--vocabulary NAME] [--split NAME]...
 //!
@@ -47,16 +47,16 @@ struct Instance {
     data: serde_json::Value,
 }
 
-/// How calls are written.
+/// Spelling of the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Spelling {
-    /// White space and escapes as the model likes; the texts have a space behind each comma and colon.
+    /// White space and escapes as a model likes; the texts have a space behind each comma and colon.
     Free,
     /// No white space, and no escape that is not needed.
     Strict,
 }
 
-/// What some calls came to.
+/// Sums over some calls.
 #[derive(Debug, Default)]
 struct Sums {
     calls: usize,
@@ -64,11 +64,11 @@ struct Sums {
     tokens: usize,
     bytes: usize,
     forced_bytes: usize,
-    /// By way to draft: passes, tokens drafted, tokens accepted.
+    /// Passes, tokens drafted and tokens accepted, by way of drafting.
     drafts: [[usize; 3]; 2],
 }
 
-/// A vocabulary with what comes of it.
+/// A vocabulary, with its tokenizer and a compiler.
 struct Bench {
     compiler: Compiler,
     vocabulary: Vocabulary,
@@ -159,20 +159,20 @@ impl Bench {
         Ok(())
     }
 
-    /// The tokens of a text that stands for itself, which some tokenizers begin with a space.
+    /// Tokens of a text within a text; some tokenizers begin a text with a space.
     fn tokens(&self, text: &str) -> anyhow::Result<Vec<TokenId>> {
         let begins = |tokens: &[TokenId]| self.vocabulary.concat(tokens) == text.as_bytes();
         let tokens = self.tokenizer.encode(text, false)?;
         if begins(&tokens) {
             return Ok(tokens);
         }
-        // After a line feed there is none.
+        // No space comes after a line feed.
         let line = self.tokenizer.encode(&format!("\n{text}"), false)?;
         let start = (0..line.len()).find(|&start| begins(&line[start..])).context("no tokens of the text")?;
         Ok(line[start..].to_vec())
     }
 
-    /// Writes the tokens by a model that wants them.
+    /// Generates the text by a scripted model that wants its tokens, with drafts.
     fn drafted(
         &self,
         grammar: &CompiledGrammar,

@@ -1,4 +1,4 @@
-//! How long candle's own products take, on the matrices of the shapes that `domino bench-model --random` knows.
+//! Times of candle's own products, on the matrices of the shapes that `domino bench-model --random` knows.
 //!
 //!     cargo experiment candle_products -- 110m q8_0 [REPEATS]
 //!
@@ -87,8 +87,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A matrix of random weights. Those of one shape have the same weights, in memory of their own: quantising
-/// takes longer than all the rest.
+/// A matrix of random weights. Matrices of one shape have the same weights, in memory of their own:
+/// quantising takes longer than all the rest.
 fn matrix(
     shape: (usize, usize),
     kind: Option<GgmlDType>,

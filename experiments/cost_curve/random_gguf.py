@@ -2,8 +2,9 @@
 
     python random_gguf.py 1b q4_k_m random.gguf
 
-Shapes are those of `domino bench-model --random`; formats are q8_0, q4_k, q6_k, and q4_k_m: llama.cpp's mix of q4_k
-and q6_k. Quants are random bytes; the factors make numbers of about -0.1 to 0.1. The file has no vocabulary.
+Shapes are those of `domino bench-model --random`; formats are q8_0, q4_k, q6_k, and q4_k_m: llama.cpp's mix
+of q4_k and q6_k. Quants are random bytes; the factors make numbers of about -0.1 to 0.1. The file has no
+vocabulary.
 """
 
 import os

@@ -1,10 +1,11 @@
-//! Does a card compute what the CPU computes, and does drawing there change nothing?
+//! A smoke test: a card computes what the CPU computes, and drawing there changes nothing.
 //!
 //!     cargo experiment cuda_smoke --features cuda -- [DEVICE] [PRECISION] [MODEL]
 //!
-//! DEVICE is `cuda` (default), `cuda:INDEX` or `cpu`, with which the program itself can be tried on any machine.
-//! PRECISION is f32 (default), f16 or bf16. MODEL is the shipped one unless named. Exit code 1 if logits differ
-//! by more than rounding explains, or, in f32, a text written with masks and draws on the device is another.
+//! DEVICE is `cuda` (default), `cuda:INDEX` or `cpu`, with which the program itself can be tried on any
+//! machine. PRECISION is f32 (default), f16 or bf16. MODEL is the shipped one unless named. Exit code 1 if
+//! logits differ by more than rounding explains, or, in f32, a text written with masks and draws on the
+//! device is another.
 
 use std::{error::Error, path::PathBuf, process::ExitCode, time::Instant};
 
@@ -40,7 +41,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let distance = distance(&mut cpu, &mut device)?;
     let tolerance = TOLERANCES.iter().find(|(own, _)| *own == precision).map_or(0.0, |(_, most)| *most);
     println!(
-        "logits on {placement} in {precision}: differ by {distance:.2e} of the largest, allowed {tolerance:.0e}"
+        "logits on {placement} in {precision}: differ by {distance:.2e} of the largest, \
+         allowed {tolerance:.0e}"
     );
     let mut fine = distance <= tolerance;
 
@@ -107,7 +109,7 @@ fn write_on_cpu(
     Ok(tokens.split_off(1))
 }
 
-/// The pass is only begun; the mask is made while the device works; the draw is made there if it can be.
+/// Draws on the device: the pass is only begun, and the mask is made while the device works.
 fn write_on_device(
     model: &mut TensorModel,
     sampler: &Sampler,

@@ -8,7 +8,8 @@
 // floats. `texts` is a program of `domino experiment` (docs/speculation-reference.md has the lines it reads and
 // writes): without a grammar, by llama.cpp's own grammars, or by llguidance's. Loading and reading the grammar are not
 // in the times. As in llama.cpp's programs a token is drawn freely first, and again from what the grammar
-// allows if it does not allow that one.
+// allows if it does not allow that one. With -DWITHOUT_LLGUIDANCE the program has no llguidance, whose library it
+// needs otherwise.
 
 #include <algorithm>
 #include <chrono>
@@ -26,8 +27,10 @@
 
 #include "ggml-cpu.h"
 #include "llama.h"
-#include "llguidance.h"
 #include "nlohmann/json.hpp"
+#ifndef WITHOUT_LLGUIDANCE
+#include "llguidance.h"
+#endif
 
 using json = nlohmann::json;
 
@@ -126,21 +129,26 @@ static int rows(char ** args) {
 // What a grammar allows, by llama.cpp or by llguidance.
 struct Rules {
     llama_sampler * gbnf = nullptr;
+#ifndef WITHOUT_LLGUIDANCE
     LlgMatcher * llguidance = nullptr;
+#endif
 
     void begin() {
         if (gbnf != nullptr) {
             llama_sampler_reset(gbnf);
         }
+#ifndef WITHOUT_LLGUIDANCE
         if (llguidance != nullptr && llg_matcher_reset(llguidance) != 0) {
             fail(llg_matcher_get_error(llguidance));
         }
+#endif
     }
 
     void apply(llama_token_data_array & candidates) {
         if (gbnf != nullptr) {
             llama_sampler_apply(gbnf, &candidates);
         }
+#ifndef WITHOUT_LLGUIDANCE
         if (llguidance != nullptr) {
             if (llg_matcher_get_mask(llguidance) == nullptr && llg_matcher_compute_mask(llguidance) != 0) {
                 fail(llg_matcher_get_error(llguidance));
@@ -153,6 +161,7 @@ struct Rules {
                 }
             }
         }
+#endif
     }
 
     bool allows(llama_token token) {
@@ -166,12 +175,15 @@ struct Rules {
         if (gbnf != nullptr) {
             llama_sampler_accept(gbnf, token);
         }
+#ifndef WITHOUT_LLGUIDANCE
         if (llguidance != nullptr && llg_matcher_consume_token(llguidance, token) != 0) {
             fail(llg_matcher_get_error(llguidance));
         }
+#endif
     }
 };
 
+#ifndef WITHOUT_LLGUIDANCE
 // llguidance's tokenizer of a vocabulary: the bytes of all tokens, special ones marked by 0xff.
 static LlgTokenizer * tokenizer_of(const llama_vocab * vocab) {
     const int size = llama_vocab_n_tokens(vocab);
@@ -202,6 +214,7 @@ static LlgTokenizer * tokenizer_of(const llama_vocab * vocab) {
     }
     return tokenizer;
 }
+#endif
 
 // A grammar with dashes in the names of its rules and a line for each: llama.cpp reads no others.
 static std::string for_llama_cpp(const std::string & text) {
@@ -243,6 +256,7 @@ static Rules rules_of(const llama_vocab * vocab, const std::string & method, con
         if (rules.gbnf == nullptr) {
             fail("the grammar is none of llama.cpp's");
         }
+#ifndef WITHOUT_LLGUIDANCE
     } else if (method == "llguidance") {
         const std::string lark = text_in("lark"), schema = text_in("json_schema");
         LlgConstraintInit init;
@@ -252,6 +266,7 @@ static Rules rules_of(const llama_vocab * vocab, const std::string & method, con
         if (const char * error = llg_matcher_get_error(rules.llguidance)) {
             fail(error);
         }
+#endif
     } else {
         fail("free, gbnf or llguidance, not " + method);
     }

@@ -1,5 +1,5 @@
-//! How far do quantised weights, or keys and values, move the distribution of the next token, in Domino and in
-//! llama.cpp?
+//! Effect of quantised weights, or keys and values, on the distribution of the next token, in Domino and in
+//! llama.cpp.
 //!
 //!     cargo experiment quality -- small-f32.gguf small-q8_0.gguf tokens.txt [q8_0.rows]
 //!     cargo experiment quality -- models/domino-small models/domino-small tokens.txt --kv q8_0
@@ -36,7 +36,7 @@ struct Args {
     tokens: PathBuf,
     /// Logits of the same texts from llama.cpp.
     rows: Option<PathBuf>,
-    /// How the quantised model keeps keys and values: f32, f16 or q8_0.
+    /// Number format of keys and values of the quantised model: f32, f16 or q8_0.
     #[arg(long, default_value = "f32")]
     kv: KvFormat,
 }
@@ -45,7 +45,7 @@ struct Args {
 #[derive(Debug, Default)]
 struct Sums {
     divergences: Vec<f64>,
-    /// Positions at which both like the same token best.
+    /// Number of positions at which both have the same likeliest token.
     same: usize,
 }
 
@@ -55,7 +55,7 @@ impl Sums {
         self.same += usize::from(best(reference) == best(other));
     }
 
-    /// Mean, its standard error, and the share of positions with the same best token.
+    /// The mean, its standard error, and the share of positions with the same likeliest token.
     fn object(&self) -> serde_json::Value {
         let count = self.divergences.len() as f64;
         let mean = self.divergences.iter().sum::<f64>() / count;

@@ -1,11 +1,12 @@
-//! What the constraint costs: the same tokens fed to the same model, with and without looking at a grammar.
+//! Overhead of a constraint: the same tokens fed to the same model, with and without a grammar.
 //!
 //!     cargo experiment overhead -- [--texts N] [--repeats N] [--model DIR]
 //!
-//! For each grammar, texts are generated under it first. Then each is gone through again, several times, in three
-//! ways that are interleaved: the model's pass and a draw (unconstrained); with a question about the draw, and a mask
-//! only where it is refused (opportunistic); with a mask before every draw (always). Whatever is drawn, the next
-//! token is the text's own, so all three make the same passes over the same tokens.
+//! For each grammar, texts are generated under it first. Then each is gone through again, several times, in
+//! three ways that are interleaved: the model's pass and a draw (unconstrained); with a question about the
+//! draw, and a mask only where it is refused (opportunistic); with a mask before every draw (always).
+//! Whatever is drawn, the next token is the text's own, so all three make the same passes over the same
+//! tokens.
 
 #[path = "../prompts.rs"]
 mod prompts;
@@ -41,7 +42,7 @@ struct Args {
     /// Texts of each grammar.
     #[arg(long, default_value_t = 20)]
     texts: u64,
-    /// How often each text is gone through in each way.
+    /// Number of times that each text is replayed in each way.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
     /// Most tokens of a text.
@@ -49,7 +50,7 @@ struct Args {
     tokens: usize,
 }
 
-/// Whether and when the grammar is asked.
+/// Ways of asking the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unconstrained,
@@ -59,20 +60,20 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::Unconstrained, Way::Opportunistic, Way::Always];
 
-/// A text to go through.
+/// A text to be replayed.
 struct Text {
     prompt: Vec<TokenId>,
     tokens: Vec<TokenId>,
     seed: u64,
 }
 
-/// What one grammar's texts took.
+/// Times of one grammar's texts.
 #[derive(Default)]
 struct Taken {
-    /// By way: all of it, and what there is only with a constraint: looking at it, and drawing again.
+    /// Whole times by way, and times that only a constraint takes: looking at it, and drawing again.
     all: [Duration; 3],
     added: [Duration; 3],
-    /// For each time a text was gone through, what the ways took to what the first did.
+    /// Times of each way relative to the first, for each replay of a text.
     ratios: [Vec<f64>; 3],
     tokens: usize,
     refused: usize,
@@ -86,12 +87,15 @@ fn main() -> anyhow::Result<()> {
     let tokenizer = Tokenizer::from_tokenizer_file(&args.model)?;
     let mut model = CandleModel::load(&args.model, &LoadOptions::default())?;
     println!(
-        "| grammar | tokens | refused | ms a token | opportunistic adds | always adds | whole: opportunistic | always |"
+        "| grammar | tokens | refused | ms a token | opportunistic adds | always adds \
+         | whole: opportunistic | always |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for name in &args.grammars {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        let path = root.join("grammars").join(name).with_extension("gbnf");
+        let path = root.join("grammars/paper").join(name).with_extension("gbnf");
+        let of_program = || root.join("grammars").join(name).with_extension("gbnf");
+        let path = if path.is_file() { path } else { of_program() };
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
@@ -175,7 +179,7 @@ fn measure(
     Ok(taken)
 }
 
-/// One text gone through in one way.
+/// One replay of a text in one way.
 struct Walk<'a> {
     way: Way,
     possible: &'a TokenSet,
@@ -184,7 +188,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Draws from a row as the decoder does. What is drawn is thrown away.
+    /// Draws from a row as the decoder does. The draw is thrown away.
     fn judge(
         &mut self,
         row: &[f32],
@@ -235,7 +239,8 @@ impl Taken {
         let [_, asking, masking] = self.added.map(|time| 1e6 * time.as_secs_f64() / tokens);
         let share = |micros: f64| 1e-4 * micros * tokens / free;
         println!(
-            "| {name} | {} | {:.1} % | {:.3} | {asking:.2} us, {:.2} % | {masking:.2} us, {:.2} % | {:+.2} % | {:+.2} % |",
+            "| {name} | {} | {:.1} % | {:.3} | {asking:.2} us, {:.2} % | {masking:.2} us, {:.2} % \
+             | {:+.2} % | {:+.2} % |",
             self.tokens / repeats,
             100.0 * self.refused as f64 / tokens,
             1e3 * free / tokens,

@@ -1,7 +1,7 @@
 //! Greedy lexing beside llguidance's: `cargo experiment greedy --features peers -- --cases 2000`.
 //!
-//! Random grammars of random terminals; along random texts the bytes that both engines let follow are compared, and
-//! whether the text may end.
+//! Random grammars of random terminals; along random texts the bytes that both engines let follow are
+//! compared, and whether the text may end.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ struct Args {
     bytes: usize,
 }
 
-/// Numbers that look random, the same in every run (SplitMix64).
+/// A random generator, the same in every run (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -102,9 +102,9 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A grammar of three rules over five terminals, with something to ignore in half of them, and `!` at the end:
-/// behind the last lexeme llguidance ignores nothing, and we do. What is ignored is no text of a terminal: of
-/// such a text llguidance takes only that it is ignored, and we take both.
+/// Makes a grammar of three rules over five terminals, with something to ignore in half of them. It ends in
+/// `!`: behind the last lexeme llguidance ignores nothing, and we do. Ignored text is no text of a terminal:
+/// llguidance would only ignore it, and we take it both ways.
 fn grammar(random: &mut Random) -> String {
     const TERMINALS: [&str; 12] = [
         "\"a\"",
@@ -144,12 +144,12 @@ fn grammar(random: &mut Random) -> String {
     text
 }
 
-/// What may follow: bytes, and the end.
+/// Bytes that may follow, and the end.
 fn follow(constraint: &mut Constraint) -> anyhow::Result<Vec<u32>> {
     Ok(constraint.mask()?.iter().map(TokenId::raw).collect())
 }
 
-/// The same by llguidance.
+/// Bytes that may follow by llguidance, and the end.
 fn follow_there(matcher: &mut Matcher) -> anyhow::Result<Vec<u32>> {
     // A text that nothing can follow has ended there.
     let mask = matcher.compute_mask_or_eos()?;

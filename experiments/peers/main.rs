@@ -1,4 +1,4 @@
-//! Experiments by definition in a program that has llguidance: `cargo experiment methods --features peers --
+//! Runner of definitions in a program that has llguidance: `cargo experiment methods --features peers --
 //! DEFINITION.toml [--quick] --out DIR`.
 
 use std::{
@@ -11,6 +11,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use domino::{
     TokenId, Vocabulary,
+    chat::ChatTemplate,
     experiment::{
         DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Others, Part, Plan,
         Records, Row, Task, Watch,
@@ -66,6 +67,7 @@ fn main() -> anyhow::Result<()> {
             vocabulary: vocabulary.clone(),
             tokenizer: Tokenizer::from_tokenizer_file(model)?,
             priors: Some(model.join("priors")).filter(|folder| folder.is_dir()),
+            template: ChatTemplate::of_model(model, false).map_err(|error| bad(error.to_string()))?,
         })
     };
     let others = Others { peer: Some(&peer), ..Others::default() };
@@ -91,11 +93,11 @@ fn head() -> Option<String> {
 
 /// Shipped grammars, from their folder.
 fn shipped(name: &str) -> Option<&'static str> {
-    let text = std::fs::read_to_string(Path::new("grammars").join(name).with_extension("gbnf")).ok()?;
+    let text = std::fs::read_to_string(Path::new("grammars/paper").join(name).with_extension("gbnf")).ok()?;
     Some(Box::leak(text.into_boxed_str()))
 }
 
-/// Says what is done on standard error.
+/// Prints progress on standard error.
 struct Shown;
 
 impl Watch for Shown {
@@ -158,7 +160,7 @@ impl PeerGrammar for Compiled {
     }
 }
 
-/// A text in the making.
+/// A text that is being written.
 struct Text {
     matcher: Matcher,
 }

@@ -1,12 +1,12 @@
-//! How long does a pass take in this runner, beside `candle-transformers`' Llama on the same checkpoint?
+//! Times of passes in this runner, beside `candle-transformers`' Llama on the same checkpoint.
 //!
 //!     cargo experiment runners --features peers -- [--model DIR | --random 110m] [--json]
 //!
-//! Both load one Hugging Face folder. First their logits are compared: if they differ by more than rounding explains,
-//! there is nothing to measure. Then both run n new tokens after the same context, taking turns within a round, and
-//! give the logits of the last one, which is all that Candle's Llama gives; what ours takes for the logits of all,
-//! which verification needs, stands beside. Candle's Mistral has no tied embeddings; where there is no sliding window
-//! its Llama is the same model, and that is what runs here.
+//! Both load one Hugging Face folder. First their logits are compared: if they differ by more than rounding
+//! explains, there is nothing to measure. Then both run n new tokens after the same context, taking turns
+//! within a round, and give the logits of the last one, which is all that Candle's Llama gives; what ours
+//! takes for the logits of all, which verification needs, stands beside. Candle's Mistral has no tied
+//! embeddings; where there is no sliding window its Llama is the same model, and that is what runs here.
 
 use std::{
     path::{Path, PathBuf},
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 const COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Largest difference of logits allowed, relative to the largest: sums in another order.
 const TOLERANCE: f32 = 1e-4;
-/// Who runs a pass, and for which rows.
+/// Runners of a pass, with the rows that they give.
 const WAYS: [&str; 3] = ["candle-transformers, last row", "domino, last row", "domino, all rows"];
 
 /// Measures passes of this runner and of candle-transformers.
@@ -46,7 +46,7 @@ struct Args {
     /// Tokens in the cache before each pass.
     #[arg(long, default_value_t = 128)]
     context: usize,
-    /// How often each pass is measured.
+    /// Number of times that each pass is measured.
     #[arg(long, default_value_t = 15)]
     repeats: usize,
     /// Print one object instead of a table.
@@ -154,7 +154,7 @@ fn write_random(shape: &str, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Largest difference of the rows that both give, relative to the largest logit. `own` then holds the context.
+/// Largest difference of the rows that both give, relative to the largest logit. Leaves the context in `own`.
 fn distance(own: &mut CandleModel, peer: &Peer, before: &[TokenId], new: &[TokenId]) -> anyhow::Result<f32> {
     let (mut difference, mut largest) = (0.0_f32, 0.0_f32);
     let mut compare = |row: Option<&[f32]>, expected: &[f32]| -> anyhow::Result<()> {
@@ -186,7 +186,7 @@ fn measure(own: &mut CandleModel, peer: &mut Peer, new: &[TokenId], repeats: usi
         for (count, times) in COUNTS.into_iter().zip(&mut times) {
             let tokens = &new[..count];
             let input = input(&raw(tokens))?;
-            // Who begins takes turns too.
+            // The first runner changes from round to round.
             for turn in 0..WAYS.len() {
                 let way = (turn + round) % WAYS.len();
                 let begun = Instant::now();

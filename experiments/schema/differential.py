@@ -120,7 +120,7 @@ def narrow(engine, texts, where):
 
 
 def in_string(text):
-    """Is a text of JSON inside a string?"""
+    """True for a text of JSON that ends inside a string."""
     inside = escaped = False
     for byte in text:
         if escaped:
@@ -176,7 +176,7 @@ class Judge:
         self.annotating = jsonschema_rs.validator_for(schema, validate_formats=False)
 
     def fault(self, text):
-        """What is wrong with the text; None also where the judge cannot tell."""
+        """The fault of the text; None also where the judge cannot tell."""
         try:
             value = json.loads(text.decode("utf-8"), parse_float=finite, parse_constant=no_constant)
         except TooLarge:
@@ -191,7 +191,7 @@ class Judge:
 
 
 def survey(name, engine, rows, tok, byte_of, eos, walks):
-    """What becomes of each schema."""
+    """Results of each schema."""
     out = []
     marks = {t for mark in MARKS for t in tok.encode(mark, add_special_tokens=False).ids}
     closers = [[tok.encode(text, add_special_tokens=False).ids for text in texts] for texts in CLOSERS]

@@ -1,4 +1,4 @@
-//! Our engine under the harness for JSON Schema engines: lines of JSON in, lines of JSON out.
+//! Domino under the harness for JSON Schema engines: lines of JSON in, lines of JSON out.
 //!
 //!     schema_engine [--digest] [--order any] [--plain-numbers] [--cold] [--lenient] [--cpu] [--no-rehearsal]
 //!
@@ -11,10 +11,10 @@
 //! it takes 0.2 us or so, which each time then holds. With `--digest` there are no times but one hash of all
 //! masks of a schema's texts, by which two programs are compared bit for bit.
 
-/// That of the program `domino`.
+/// The allocator of the program `domino`.
 #[path = "../../src/bin/domino/allocator.rs"]
 mod allocator;
-/// As `domino serve` does.
+/// Settings of memory, as in `domino serve`.
 #[path = "../../src/bin/domino/serve/memory.rs"]
 mod memory;
 mod vocabulary;
@@ -37,7 +37,7 @@ use vocabulary::Head;
 
 /// Bytes of an error message that are passed on.
 const MOST_MESSAGE: usize = 300;
-/// Calls from which the cost of an empty one is taken.
+/// Number of empty calls, whose median is the cost of one.
 const EMPTY_CALLS: usize = 2_001;
 
 #[derive(Debug, Deserialize)]
@@ -89,7 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Median time of a call that does next to nothing, in microseconds.
+/// Median time of an almost empty call, in microseconds.
 fn empty_call(compiler: &Compiler) -> Result<f64, Box<dyn Error>> {
     let schema = SchemaOptions::default().parse(r#"{"type": "integer"}"#, &Limits::default())?;
     let state = compiler.compile(&schema.grammar)?.constraint();
@@ -103,7 +103,7 @@ fn empty_call(compiler: &Compiler) -> Result<f64, Box<dyn Error>> {
     Ok(times[EMPTY_CALLS / 2])
 }
 
-/// Is processor time asked for?
+/// True if processor time is asked for.
 static CPU: OnceLock<bool> = OnceLock::new();
 
 /// A moment, by the clock that was asked for.
@@ -173,7 +173,7 @@ fn answer(compiler: &Compiler, options: &SchemaOptions, job: &Job) -> Value {
     })
 }
 
-/// Hashes all masks along a schema's texts, with what each text comes to.
+/// Hashes all masks along a schema's texts, and the verdict on each text.
 fn digest(compiler: &Compiler, options: &SchemaOptions, job: &Job) -> Value {
     let schema = options.parse_with(&job.schema.to_string(), &Limits::default(), compiler.automata());
     let compiled = schema.map_err(|error| error.to_string());
@@ -198,8 +198,8 @@ fn digest(compiler: &Compiler, options: &SchemaOptions, job: &Job) -> Value {
     json!({ "id": job.id, "masks": masks, "digest": format!("{:016x}", hasher.finish()) })
 }
 
-/// Is the text accepted token by token? A step that runs out of budget refuses. Without `masks` there is one
-/// look at the clock less in each step.
+/// True if the text is accepted token by token; a step that exhausts its budget refuses. Without `masks` the
+/// clock is read once less in each step.
 fn accepts(
     compiled: &CompiledGrammar,
     tokens: &[u32],

@@ -116,7 +116,7 @@ fn answer(compilers: &Compilers, session: &mut Option<Session>, job: Job) -> Res
         (Some(_), None) => return Err("there is no text".into()),
         (Some(token), Some((mut exact, mut inside))) => {
             exact.advance(token)?;
-            // By bytes, since the token itself may not be allowed there.
+            // The token's bytes, since the token itself may not be allowed there.
             inside.advance_bytes(session.compiled.vocabulary().bytes(token).unwrap_or_default())?;
             session.text.insert((exact, inside))
         }

@@ -1,4 +1,4 @@
-//! What becomes of the schemas of a suite: counts, by keyword what is refused, and what is decided wrongly.
+//! Results of a suite of schemas: counts, refused schemas by keyword, and wrong decisions.
 //!
 //!     cargo experiment schema_suites -- official FILE REMOTES [draft2020-12] [optional]
 //!     cargo experiment schema_suites -- maskbench FILE [EVERY]
@@ -11,7 +11,7 @@ use suites::{Case, Counts, Decider, Outcome};
 #[path = "../../tests/schema/suites.rs"]
 mod suites;
 
-/// What takes longer is shown.
+/// Time from which on a schema is printed as slow.
 const SLOW: Duration = Duration::from_millis(500);
 
 fn main() -> Result<(), Box<dyn Error>> {

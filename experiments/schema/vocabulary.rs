@@ -1,4 +1,4 @@
-//! The vocabulary that a harness names.
+//! The vocabulary that a harness names in its first line.
 
 use std::{error::Error, fs};
 

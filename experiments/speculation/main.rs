@@ -1,5 +1,5 @@
-//! Speculation by the paper's protocol: ten warm-ups, then a fixed prior; unconstrained, constrained and speculative
-//! runs of the same prompts and seeds, interleaved.
+//! Speculation by the paper's protocol: ten warm-ups, then a fixed prior; unconstrained, constrained and
+//! speculative runs of the same prompts and seeds, interleaved.
 
 mod measure;
 mod paced;
@@ -7,14 +7,17 @@ mod paced;
 mod prompts;
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use domino::{
     Compiler, Grammar, Limits, Syntax, Vocabulary,
     decode::{Decoder, Sampling},
-    model::candle::{CandleModel, LoadOptions, join_threads},
+    model::{
+        Model,
+        candle::{CandleModel, CardMode, LoadOptions, Placement, Precision, TensorModel, join_threads},
+    },
     proposer::{DraftLength, Prior},
     vocab::Tokenizer,
 };
@@ -60,6 +63,21 @@ struct Args {
     /// (tokens and milliseconds): a replay of this model's acceptance at that one's pace.
     #[arg(long)]
     pace: Option<Pace>,
+    /// Run the model on this device, cpu or cuda; texts that differ with drafts are counted on a card.
+    #[arg(long, default_value = "cpu")]
+    device: Placement,
+    /// The numbers on a card.
+    #[arg(long)]
+    precision: Option<Precision>,
+    /// The kernels on a card: exact, fast or blocks.
+    #[arg(long)]
+    card: Option<CardMode>,
+    /// The folder with `grammars` and `experiments/train/prompts.jsonl`.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/.."))]
+    root: PathBuf,
+    /// Spend about so many seconds in all, in equal shares.
+    #[arg(long)]
+    seconds: Option<f64>,
     /// Write each cell as a line of JSON to this file.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -76,9 +94,8 @@ fn main() -> anyhow::Result<()> {
         Some(tokens) => DraftLength::up_to(tokens, 0.0)?,
         None => DraftLength::Auto,
     };
-    let vocabulary = Vocabulary::from_tokenizer_file(&args.model)?;
-    let tokenizer = Tokenizer::from_tokenizer_file(&args.model)?;
-    let model = CandleModel::load(&args.model, &LoadOptions::default())?;
+    #[expect(clippy::cast_precision_loss, reason = "a handful of grammars")]
+    let share = args.grammars.len().max(1) as f64;
     let protocol = Protocol {
         sampling: Sampling::with_temperature(args.temperature)?,
         warmups: args.warmups,
@@ -86,18 +103,38 @@ fn main() -> anyhow::Result<()> {
         tokens: args.tokens,
         proposers: args.proposers.clone(),
         length,
+        seconds: args.seconds.map_or(f64::INFINITY, |seconds| seconds / share),
+        counts_differences: args.device.card.is_some(),
     };
+    let options = LoadOptions::default();
+    if args.device.card.is_none() {
+        if args.precision.is_some() || args.card.is_some() {
+            bail!("--precision and --card: only with --device cuda");
+        }
+        return measure(&args, &protocol, CandleModel::load(&args.model, &options)?);
+    }
+    let place = args.device.with_precision(args.precision.unwrap_or(args.device.precision));
+    let place = place.with_mode(args.card.unwrap_or_default());
+    measure(&args, &protocol, TensorModel::load(&args.model, &options, place)?)
+}
+
+/// Measures `model` on all grammars, prints the table and writes the file.
+fn measure<M: Model>(args: &Args, protocol: &Protocol, model: M) -> anyhow::Result<()> {
+    let vocabulary = Vocabulary::from_tokenizer_file(&args.model)?;
+    let tokenizer = Tokenizer::from_tokenizer_file(&args.model)?;
     let model = Paced::new(model, args.pace.clone());
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
     let mut rows = Vec::new();
     for name in &args.grammars {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        let path = root.join("grammars").join(name).with_extension("gbnf");
+        let grammars = args.root.join("grammars");
+        let path = grammars.join("paper").join(name).with_extension("gbnf");
+        let of_program = || grammars.join(name).with_extension("gbnf");
+        let path = if path.is_file() { path } else { of_program() };
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();
-        let prompts = prompts(root, name, &tokenizer)?;
+        let prompts = prompts(&args.root, name, &tokenizer)?;
         let given = match &args.priors {
             Some(folder) => {
                 let file = folder.join(name).with_extension("prior");
@@ -107,13 +144,13 @@ fn main() -> anyhow::Result<()> {
             None => None,
         };
         let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, given };
-        let measured = cell.measure(&mut decoder, &protocol)?;
+        let measured = cell.measure(&mut decoder, protocol)?;
         let row = Row::new(name, &measured);
         row.print(rows.is_empty());
         rows.push(row);
     }
     if let Some(file) = &args.out {
-        let lines: Vec<String> = rows.iter().map(|row| row.json(&protocol)).collect();
+        let lines: Vec<String> = rows.iter().map(|row| row.json(protocol)).collect();
         std::fs::write(file, lines.join("\n") + "\n")?;
     }
     Ok(())

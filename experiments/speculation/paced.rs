@@ -1,4 +1,4 @@
-//! A model that draws as it is and takes its time as another one would: a replay.
+//! A model with its own draws but another one's pace: a replay.
 
 use std::{
     str::FromStr,
@@ -8,20 +8,20 @@ use std::{
 use anyhow::{Context, ensure};
 use domino::{
     TokenId,
-    model::{Logits, Model, Rows},
+    model::{Kept, Logits, Model, Rows},
 };
 
-/// Seconds of passes over n tokens, by what was measured of a larger model.
+/// Seconds of passes over n tokens, as measured of a larger model.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// Tokens and seconds, ascending; one token first.
+    /// Tokens and seconds in ascending order, beginning with one token.
     points: Vec<(usize, f64)>,
 }
 
 impl FromStr for Pace {
     type Err = anyhow::Error;
 
-    /// `1:13.3,2:15.3,4:19.8`: tokens and milliseconds.
+    /// Parses `1:13.3,2:15.3,4:19.8`: tokens and milliseconds.
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let points = text.split(',').map(|point| {
             let (tokens, milliseconds) = point.split_once(':').context("for example 1:13.3,8:32.5")?;
@@ -36,7 +36,7 @@ impl FromStr for Pace {
 }
 
 impl Pace {
-    /// Linear between the points, and on as between the last two.
+    /// Linear interpolation between the points, extrapolated by the last two.
     fn seconds(&self, tokens: usize) -> f64 {
         let after = self.points.partition_point(|point| point.0 < tokens).clamp(1, self.points.len() - 1);
         let [(n, low), (m, high)] = [after - 1, after].map(|index| self.points[index]);
@@ -69,6 +69,11 @@ impl<M: Model> Model for Paced<M> {
 
     fn vocabulary_size(&self) -> usize {
         self.model.vocabulary_size()
+    }
+
+    fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<M::Error>>, M::Error> {
+        // Only passes that are waited for can take as long as another model's.
+        if self.pace.is_some() { Ok(None) } else { self.model.begin(tokens, rows) }
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, M::Error> {

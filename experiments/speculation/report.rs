@@ -1,4 +1,4 @@
-//! What was measured, as a table and as JSON.
+//! Results of the measurements, as a table and as JSON.
 
 use domino::proposer::Pass;
 use serde_json::{Value, json};
@@ -33,6 +33,7 @@ impl Row {
             "tokens_per_pass": speculative.tokens_per_pass(),
             "acceptance": ratio(speculative.accepted, speculative.drafted),
             "drafted": speculative.drafted, "accepted": speculative.accepted, "same": same,
+            "runs": speculative.runs, "differing": speculative.runs.saturating_sub(*same),
             "unconstrained": sums(unconstrained), "plain": sums(plain), "speculative": sums(speculative),
             "first_pass_milliseconds": cost.seconds(Pass::whole(1)) * 1e3, "cost": curve,
             "cost_without_whole_rows": narrow,
@@ -44,7 +45,8 @@ impl Row {
     pub(crate) fn print(&self, head: bool) {
         if head {
             println!(
-                "| grammar | unconstrained, tokens/s | plain | speculative | with prompt | over plain | tokens/pass | acceptance | same |"
+                "| grammar | unconstrained, tokens/s | plain | speculative | with prompt | over plain \
+                 | tokens/pass | acceptance | same |"
             );
             println!("|---|---|---|---|---|---|---|---|---|");
         }

@@ -2,6 +2,12 @@
 
     python experiments/tasks/make.py ../shared/data > experiments/tasks/few_shot.jsonl
 
+and `five_shot.jsonl`, the same with five examples, and with questions of their own for texts that drafts learn from
+(`gsm8k_learnt`, `ner_learnt`). There answers stand on a line of their own: behind a blank many tokenizers would not
+begin one, so that a prompt which ends with a blank leads a model astray.
+
+    python experiments/tasks/make.py ../shared/data --five > experiments/tasks/five_shot.jsonl
+
 GSM8K in the paper's JSON: examples from the training set, questions from the test set. Named entities (PER,
 LOC, ORG, MISC as in CoNLL-2003, whose licence keeps it out of here) in sentences of WikiGold: examples are
 its first sentences of the kind, questions the next ones.
@@ -17,6 +23,10 @@ from docs_json import gsm_convert  # noqa: E402
 
 EXAMPLES = 3
 QUESTIONS = 50
+# Of `five_shot.jsonl`: examples, questions to learn from, and the number of sentences that are asked about.
+FIVE = 5
+LEARNT = 6
+SENTENCES = 30
 
 
 def rows(path):
@@ -36,10 +46,11 @@ def sentence(row):
     return ("Sentence: " + " ".join(row["tokens"]), {"entities": entities}) if short else None
 
 
-def write(task, shown, asked, answer):
-    before = "".join(f"{question}\nA: {json.dumps(said, ensure_ascii=False)}\n\n" for question, said in shown)
+def write(task, shown, asked, answer, mark="A: "):
+    told = [(question, json.dumps(said, ensure_ascii=False)) for question, said in shown]
+    before = "".join(f"{question}\n{mark}{said}\n\n" for question, said in told)
     for question, said in asked:
-        line = {"task": task, "prompt": f"{before}{question}\nA: ", "answer": said[answer]}
+        line = {"task": task, "prompt": f"{before}{question}\n{mark}", "answer": said[answer]}
         print(json.dumps(line, ensure_ascii=False))
 
 
@@ -51,4 +62,15 @@ def main(data):
     write("ner", sentences[:EXAMPLES], sentences[EXAMPLES:EXAMPLES + QUESTIONS], "entities")
 
 
-main(sys.argv[1])
+def five(data):
+    train = list(filter(None, map(problem, rows(f"{data}/gsm8k/train.jsonl"))))[:FIVE]
+    test = list(filter(None, map(problem, rows(f"{data}/gsm8k/test_first400.jsonl"))))
+    write("gsm8k", train, test[:QUESTIONS], "answer", "A:\n")
+    write("gsm8k_learnt", train, test[QUESTIONS:QUESTIONS + LEARNT], "answer", "A:\n")
+    sentences = list(filter(None, map(sentence, rows(f"{data}/ner/wikigold.jsonl"))))
+    asked = sentences[FIVE:]
+    write("ner", sentences[:FIVE], asked[:SENTENCES], "entities", "A:\n")
+    write("ner_learnt", sentences[:FIVE], asked[SENTENCES:SENTENCES + LEARNT], "entities", "A:\n")
+
+
+(five if "--five" in sys.argv[2:] else main)(sys.argv[1])

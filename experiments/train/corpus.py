@@ -1,7 +1,8 @@
 """The training corpus: documents `<s> prompt completion </s>`, tokenised and packed into rows.
 
-A generated document is a function of (seed, split, task, number), so the corpus is too. The share of each task is
-a share of tokens; it changes where a stage begins. Real documents and GSM8K rows are split by document.
+A generated document is a function of (seed, split, task, number), so the corpus is too. The share of each
+task is a share of tokens; it changes where a stage begins. Real documents and GSM8K rows are split by
+document.
 """
 import json
 import os

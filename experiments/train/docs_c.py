@@ -112,8 +112,8 @@ class C:
             t = f
         return 'printf("' + t + nl + '"' + self.call_sp + self.call_sp.join(args) + ");"
 
-    # A statement is a line, or (head, body) or (head, body, else_body). The grammar allows no white space directly
-    # after the brace of a body, nor after the closing brace of a while loop.
+    # A statement is a line, or (head, body) or (head, body, else_body). The grammar allows no white space
+    # directly after the brace of a body, nor after the closing brace of a while loop.
     def body(self, stmts, depth):
         out = ""
         tight = True

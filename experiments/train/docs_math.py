@@ -1,10 +1,10 @@
 """Word problems of one and two steps with small numbers, sums, and GSM8K's own steps made into problems.
 
-A problem is told by sentences, each picked from a list of forms (`math_forms`). Some forms are held out, and so is
-one calculation of ten (by a hash of `x op y`, in this order). Training uses neither; a held-out problem has at
-least one held-out form, and all of its calculations are held out. Training has three stages: the second has
-more forms and larger numbers than the first, and half of the numbers of the third are from a range too wide
-to know by heart, so that which of them never come cannot be learnt either.
+A problem is told by sentences, each picked from a list of forms (`math_forms`). Some forms are held out, and
+so is one calculation of ten (by a hash of `x op y`, in this order). Training uses neither; a held-out problem
+has at least one held-out form, and all of its calculations are held out. Training has three stages: the
+second has more forms and larger numbers than the first, and half of the numbers of the third are from a range
+too wide to know by heart, so that which of them never come cannot be learnt either.
 """
 import math
 import re
@@ -37,7 +37,7 @@ def plural(word):
 
 
 def value(x, op, y):
-    """What `x op y` is, if that is a whole number from 0 to 999, or None."""
+    """The value of `x op y`, if that is a whole number from 0 to 999, or None."""
     if op == "/":
         return x // y if y and x % y == 0 else None
     v = {"+": x + y, "-": x - y, "*": x * y}[op]
@@ -45,7 +45,7 @@ def value(x, op, y):
 
 
 def is_held(x, op, y):
-    """Is this calculation one of the tenth that is held out?"""
+    """True for a calculation of the tenth that is held out."""
     return zlib.crc32(b"%d %s %d" % (x, op.encode(), y)) % 10 == 0
 
 
@@ -53,7 +53,7 @@ PLAIN = re.compile(r"\s*(\d+)\s*([-+*/])\s*(\d+)\s*")
 
 
 def uses_held(thoughts):
-    """Is a calculation of these thoughts a held-out one?"""
+    """True if a calculation of these thoughts is held out."""
     found = (PLAIN.fullmatch(t["calculation"]) for t in thoughts)
     return any(m and is_held(int(m[1]), m[2], int(m[3])) for m in found)
 
@@ -98,7 +98,7 @@ class Problem:
         return v
 
 
-# ---- problems --------------------------------------------------------------------------------------------------------
+# ---- problems ----------------------------------------------------------------------------------------------
 
 def spread(r, low, high):
     """A number of low..=high, each size as likely as the next."""
@@ -382,7 +382,7 @@ def made(r, kinds, held, stage=1):
             return " ".join(p.said), {"thoughts": p.thoughts, "answer": p.thoughts[-1]["result"]}
 
 
-# ---- sums and GSM8K's steps ------------------------------------------------------------------------------------------
+# ---- sums and GSM8K's steps --------------------------------------------------------------------------------
 
 def fact(r, held=False, stage=1):
     """A calculation of one side of the split, as (x, op, y, result)."""

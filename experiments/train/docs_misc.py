@@ -1,4 +1,5 @@
-"""XML persons, the small formats (arithmetic, CSV, date-times, e-mails, SQL, calls), and pieces of real documents."""
+"""XML persons, the small formats (arithmetic, CSV, date-times, e-mails, SQL, calls), and pieces of real
+documents."""
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -8,7 +9,7 @@ import words as W
 from docs_json import dump, style, integer, money
 
 
-# ---- XML -----------------------------------------------------------------------------------------------------------
+# ---- XML ---------------------------------------------------------------------------------------------------
 
 def x_person(r, s, depth, name=None, friends=None):
     """`s`: (newline, indent) of the document; empty strings for one line."""
@@ -55,7 +56,7 @@ def xml_doc(r):
     return pick(r, XN).format(n=n), x_person(r, s, 0, n, None if r.random() < 0.3 else False)
 
 
-# ---- small formats -------------------------------------------------------------------------------------------------
+# ---- small formats -----------------------------------------------------------------------------------------
 
 def arith(r):
     sp = pick(r, [" ", " ", ""])
@@ -142,7 +143,7 @@ def small_doc(r):
     return (arith if x < 0.17 else csv if x < 0.42 else dates if x < 0.54 else mails if x < 0.66 else sql if x < 0.84 else calls)(r)
 
 
-# ---- real documents ------------------------------------------------------------------------------------------------
+# ---- real documents ----------------------------------------------------------------------------------------
 
 def rows(path):
     with open(path, encoding="utf-8") as f:

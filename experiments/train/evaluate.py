@@ -48,7 +48,7 @@ def problems(docs, task, many):
 
 
 def answers(m, toks, grammar, made, limit, out, task):
-    """Of the greedy completions, how many are in the grammar, and how many have the right answer."""
+    """Numbers of greedy completions that are in the grammar, and that have the right answer."""
     good = right = 0
     for a in range(0, len(made), 50):
         some = made[a:a + 50]

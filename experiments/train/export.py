@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the checkpoint as a Hugging Face folder (bf16): `python experiments/train/export.py --cache ... --out ...`."""
+"""Writes the checkpoint as a Hugging Face folder (bf16): `python experiments/train/export.py --cache ...
+--out ...`."""
 import argparse
 import json
 import os

@@ -1,8 +1,9 @@
 """Sentences of word problems: lists of forms, filled with names and numbers by `docs_math`.
 
-A form that begins with `~` is held out: it is in held-out problems alone. One that begins with `+` is in the second
-stage of the training corpus, not in the first; of its parts in brackets one alternative is taken. These were written
-later, with the held-out forms in view: none of them says what a held-out one says in its words.
+A form that begins with `~` is held out: it is in held-out problems alone. One that begins with `+` is in the
+second stage of the training corpus, not in the first; of its parts in brackets one alternative is taken.
+These were written later, with the held-out forms in view: none of them says what a held-out one says in its
+words.
 """
 
 START = ["{n} has {a} {ts}.", "{n} had {a} {ts}.", "At first {n} has {a} {ts}.", "{n} owns {a} {ts}.", "{n} starts with {a} {ts}.", "{n} collected {a} {ts}.", "{n} bought {a} {ts} in {month}.",

@@ -63,7 +63,7 @@ class Layer(nn.Module):
         return rotate(q, cos, sin), rotate(k, cos, sin), v
 
     def rest(self, x, attended):
-        """What follows attention."""
+        """The rest of the layer, after attention."""
         c = self.c
         x = x + self.o(attended)
         h = F.rms_norm(x, (c.hidden,), self.n2, c.eps)
@@ -83,7 +83,7 @@ class Layer(nn.Module):
         return self.rest(x, a.transpose(1, 2).reshape(B, T, -1))
 
     def packed(self, x, cos, sin, plan):
-        """The same for documents one after the other (N, hidden), each of which sees only itself."""
+        """The layer over documents one after the other (N, hidden), each of which sees only itself."""
         c = self.c
         q, k, v = self.heads(x, cos[:, None], sin[:, None])
         n, split = c.heads // c.kv_heads, [c.heads, c.kv_heads, c.kv_heads]
@@ -100,7 +100,7 @@ class Layer(nn.Module):
 
 
 class Plan:
-    """How documents of these lengths, one after the other, are brought together for attention: in buckets by length.
+    """Groups documents of these lengths, which follow one another, for attention: in buckets by length.
 
     A document is filled up to a multiple of 64 with copies of its last token, which nothing before can see.
     """
@@ -118,7 +118,8 @@ class Plan:
         self.buckets = []
         at = 0
         for size, documents in sorted(buckets.items()):
-            # Few shapes, since kernels are made for each: a multiple of four documents, the last one repeated.
+            # Few shapes, since kernels are made for each: a multiple of four documents, the last one
+            # repeated.
             documents += documents[-1:] * (-len(documents) % 4)
             first, length = torch.tensor(documents).T[:, :, None]
             places = torch.minimum(torch.arange(size), length - 1)

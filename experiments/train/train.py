@@ -14,7 +14,8 @@ import os
 
 import sys
 
-# Wait without spinning (the cores are shared), and keep freed memory: giving it back costs a fifth of the time.
+# Wait without spinning (the cores are shared), and keep freed memory: giving it back costs a fifth of the
+# time.
 WANT = {"OMP_WAIT_POLICY": "PASSIVE", "MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "8000000000", "MALLOC_TOP_PAD_": "200000000", "MALLOC_ARENA_MAX": "2", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "8192"}
 if __name__ == "__main__" and "MALLOC_TRIM_THRESHOLD_" not in os.environ:
     os.execve(sys.executable, [sys.executable] + sys.argv, {**WANT, **os.environ})
@@ -130,7 +131,8 @@ class Muon:
             a.copy_(b)
 
 
-# What a run may differ in from the one that it goes on from: --tokens decides only when the rate begins to fall.
+# What a run may differ in from the one that it goes on from: --tokens decides only when the rate begins to
+# fall.
 FREE = {"data", "out", "cache", "tokens", "threads", "save_every", "fresh", "max_steps"}
 
 
@@ -147,7 +149,7 @@ def digest(folder):
 
 
 def recipe(a, stats):
-    """What makes a run what it is: a checkpoint of another recipe is not gone on from."""
+    """Identity of a run: a checkpoint of another recipe is not resumed."""
     mine = {k: v for k, v in vars(a).items() if k not in FREE}
     return {**mine, "begin": digest(a.begin), "model": vars(Config()), "corpus": stats}
 
@@ -166,7 +168,7 @@ def the_corpus(a, tok):
 
 
 class Softmax:
-    """Which tokens the softmax is over, in the three parts of a run."""
+    """Tokens that the softmax is over, in the three parts of a run."""
 
     def __init__(self, a, rows):
         counts = np.bincount(rows[:].reshape(-1), minlength=32000)

@@ -1,7 +1,7 @@
-"""Is a text in the language of one of the paper's grammars?
+"""Decides whether a text is in the language of one of the paper's grammars.
 
-A small recogniser for GBNF grammars without left recursion: for each (node, position) the set of end positions,
-memoised. Independent of the Rust code on purpose, so that the two can be held against each other.
+A small recogniser for GBNF grammars without left recursion: for each (node, position) the set of end
+positions, memoised. Independent of the Rust code on purpose, so that the two can be held against each other.
 """
 import os
 import sys

@@ -1,4 +1,4 @@
-//! See `domino_fuzz::artefact`.
+//! Runs `domino_fuzz::artefact`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `domino_fuzz::chat_template`.
+//! Runs `domino_fuzz::chat_template`.
 
 #![no_main]
 

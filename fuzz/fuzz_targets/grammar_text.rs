@@ -1,4 +1,4 @@
-//! See `domino_fuzz::grammar_text`.
+//! Runs `domino_fuzz::grammar_text`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `domino_fuzz::json_schema`.
+//! Runs `domino_fuzz::json_schema`.
 
 #![no_main]
 

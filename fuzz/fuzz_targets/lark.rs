@@ -1,4 +1,4 @@
-//! See `domino_fuzz::lark`.
+//! Runs `domino_fuzz::lark`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `domino_fuzz::regex`.
+//! Runs `domino_fuzz::regex`.
 
 #![no_main]
 

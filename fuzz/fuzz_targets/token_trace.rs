@@ -1,4 +1,4 @@
-//! See `domino_fuzz::token_trace`.
+//! Runs `domino_fuzz::token_trace`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `domino_fuzz::tokenizer_json`.
+//! Runs `domino_fuzz::tokenizer_json`.
 
 #![no_main]
 

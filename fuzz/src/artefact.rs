@@ -1,5 +1,5 @@
-//! Files with trees that were changed, with a seal that fits or not, and vocabularies as they are kept: refused, or
-//! taken without harm.
+//! Changed files of trees, with a valid seal or not, and changed vocabularies of the cache: refused, or taken
+//! without harm.
 
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ const GRAMMARS: [&str; 4] = [
 ];
 /// Changes made to one file.
 const EDITS: usize = 12;
-/// Numbers that readers may take wrongly.
+/// Numbers that readers may mishandle.
 const NUMBERS: [u64; 12] = [
     0,
     1,
@@ -60,7 +60,7 @@ impl Base {
     }
 }
 
-/// The masks along some steps; what makes no mask or step is left out.
+/// Masks along some steps, without those that fail.
 fn masks(compiled: &CompiledGrammar) -> Vec<Option<TokenSet>> {
     let mut constraint = compiled.constraint();
     let mut masks = Vec::new();
@@ -78,7 +78,7 @@ fn masks(compiled: &CompiledGrammar) -> Vec<Option<TokenSet>> {
     masks
 }
 
-/// Fails if a file is treated wrongly.
+/// Fails if a file is mishandled.
 pub fn check(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let choice = bytes.byte();
@@ -107,7 +107,8 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// A vocabulary's payload with some changes is refused, or is that of another vocabulary, which can also be built.
+/// Checks a vocabulary's payload with some changes: it is refused, or is that of another vocabulary, which
+/// can also be built.
 fn check_vocabulary(bytes: &mut Bytes<'_>) {
     let payload = edited(&walk::vocabulary().stored(), bytes);
     let Ok(read) = Vocabulary::from_stored(&payload) else { return };
@@ -120,7 +121,7 @@ fn check_vocabulary(bytes: &mut Bytes<'_>) {
     assert_eq!(built.fingerprint(), read.fingerprint());
 }
 
-/// The file with some changes; without any bytes, the file.
+/// The file with some changes; unchanged if `bytes` are used up.
 fn edited(file: &[u8], bytes: &mut Bytes<'_>) -> Vec<u8> {
     let mut file = file.to_vec();
     for _ in 0..EDITS {

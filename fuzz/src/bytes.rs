@@ -1,18 +1,18 @@
-//! A fuzzer's bytes as decisions.
+//! Decisions read off a fuzzer's bytes.
 
-/// Reads decisions off bytes; past the end all of them are 0.
+/// A reader of decisions; past the end of the bytes all of them are 0.
 #[derive(Debug)]
 pub struct Bytes<'d> {
     rest: &'d [u8],
 }
 
 impl<'d> Bytes<'d> {
-    /// Decisions from `data`.
+    /// Starts reading `data`.
     pub fn new(data: &'d [u8]) -> Self {
         Self { rest: data }
     }
 
-    /// Are there bytes left?
+    /// True if all bytes are read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

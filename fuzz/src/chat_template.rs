@@ -1,13 +1,13 @@
-//! Chat templates: read or refused, and what is read writes or fails, within bounds and the same each time.
+//! Chat templates: read or refused; what is read renders or fails, within bounds and the same each time.
 
 use domino::chat::{ChatError, ChatTemplate, Conversation};
 use serde_json::{Value, json};
 
-/// Most bytes that a template writes, beside so many for each byte of its messages.
+/// Most bytes that a template may write, beside a multiple of its messages' length.
 const MOST: usize = 1 << 20;
 const MOST_EACH: usize = 16;
 
-/// Fails if a template is treated wrongly. Behind a byte 0 there may be messages, in JSON.
+/// Fails if a template is mishandled. Messages in JSON may follow after a byte 0.
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (source, messages) = text.split_once('\0').unwrap_or((text, ""));

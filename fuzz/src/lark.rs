@@ -5,7 +5,7 @@ use domino::Syntax;
 
 use super::walk;
 
-/// Panics if a grammar text is treated wrongly. A first byte `e` stands before EBNF, `g` before Lark with greedy
+/// Fails if a grammar text is mishandled. A first byte `e` stands before EBNF, `g` before Lark with greedy
 /// lexing; a text that begins with `{` is read as structural tags.
 pub fn check(data: &[u8]) {
     let (syntax, text) = match data {

@@ -1,6 +1,7 @@
-//! What the fuzz targets check, one module for each target: `check(bytes)` panics on a finding.
+//! Checks of the fuzz targets, one module for each target: `check(bytes)` panics on a finding.
 //!
-//! Compiled twice: for `cargo fuzz`, and into the tests, which replay the corpus and every regression.
+//! They are compiled twice: for `cargo fuzz`, and into the tests, which replay the corpus and every
+//! regression.
 
 pub mod artefact;
 pub mod bytes;

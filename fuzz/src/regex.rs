@@ -1,6 +1,6 @@
 //! Regular expressions: read or refused with places inside the text, compiled, walked, and held against an
-//! automaton that is built from the same text without the library. Where a bracket in a class is a literal
-//! here and opens a class there, there is a warning.
+//! automaton that is built from the same text without the library. There must be a warning where a bracket in
+//! a class is a literal here and opens a class there.
 
 use std::cell::LazyCell;
 
@@ -14,7 +14,7 @@ use regex_syntax::hir::{Hir, Look};
 
 use super::walk;
 
-/// Groups of these names are languages here, and mean nothing there.
+/// Names of groups that are languages here, and mean nothing there.
 const NAMED: [&str; 6] = [
     "QUOTED_TEXT",
     "UNQUOTED_TEXT",
@@ -24,7 +24,7 @@ const NAMED: [&str; 6] = [
     "DELIMITED_SUBSEQUENCE_OF",
 ];
 
-/// Fails if a regular expression is treated wrongly.
+/// Fails if a regular expression is mishandled.
 pub fn check(data: &[u8]) {
     let Some(grammar) = walk::read(Syntax::Regex, data) else { return };
     let text = std::str::from_utf8(data).expect("what is read is UTF-8");
@@ -44,7 +44,7 @@ pub fn check(data: &[u8]) {
     });
 }
 
-/// The automaton of the whole texts that `regex` matches, if it is small.
+/// The automaton of whole texts that `regex` matches, if it is small.
 fn automaton(regex: &str) -> Option<dense::DFA<Vec<u32>>> {
     let hir = regex_syntax::ParserBuilder::new().utf8(false).build().parse(regex).ok()?;
     let whole = Hir::concat(vec![Hir::look(Look::Start), hir, Hir::look(Look::End)]);

@@ -1,5 +1,5 @@
-//! Traces of operations on constraints, held against the oracle and against constraints that came straight to the
-//! same place.
+//! Traces of operations on constraints, held against the oracle and against constraints that came straight to
+//! the same place.
 
 mod world;
 
@@ -14,7 +14,7 @@ use world::World;
 const OPERATIONS: usize = 48;
 /// Constraints alive at once.
 const TRAVELLERS: usize = 4;
-/// Texts beyond which nothing is added, so that the oracle stays quick.
+/// Length of a text from which on nothing is added, so that the oracle stays quick.
 const LONGEST: usize = 48;
 
 /// Fails if a trace goes wrong.
@@ -42,7 +42,7 @@ pub fn check(data: &[u8]) {
     trace.finish(data.len().is_multiple_of(4));
 }
 
-/// What is so, by the oracle.
+/// Answers by the oracle.
 struct Truth<'w> {
     world: &'w World,
     session: domino::oracle::Session<'w>,
@@ -57,7 +57,7 @@ impl<'w> Truth<'w> {
         Self { world, session: oracle.session(), tokens, text: Vec::new(), masks: HashMap::new() }
     }
 
-    /// Goes to a viable text.
+    /// Moves the oracle to a viable text.
     fn at(&mut self, text: &[u8]) -> &mut domino::oracle::Session<'w> {
         let shared = self.text.iter().zip(text).take_while(|(a, b)| a == b).count();
         while self.session.len() > shared {
@@ -86,7 +86,7 @@ impl<'w> Truth<'w> {
         self.at(text).is_complete()
     }
 
-    /// How many of `more` can follow `text`.
+    /// Number of bytes of `more` that can follow `text`.
     fn viable(&mut self, text: &[u8], more: &[u8]) -> usize {
         let session = self.at(text);
         let taken = more.iter().take_while(|&&byte| session.push(byte)).count();
@@ -96,7 +96,7 @@ impl<'w> Truth<'w> {
         taken
     }
 
-    /// Can `token` follow `text`?
+    /// True if `token` can follow `text`.
     fn allows(&mut self, text: &[u8], token: TokenId) -> bool {
         match self.world.vocabulary.bytes(token) {
             Some(bytes) => self.viable(text, bytes) == bytes.len(),
@@ -112,12 +112,12 @@ enum Step {
     Bytes(Vec<u8>),
 }
 
-/// A constraint and the steps that it took and did not take back.
+/// A constraint, with the steps that it took and did not undo.
 #[derive(Clone)]
 struct Traveller {
     constraint: Constraint,
     steps: Vec<Step>,
-    /// How many of the last steps it must remember; fewer if budgets are tight.
+    /// Number of the last steps that it must remember; fewer if budgets are tight.
     remembered: usize,
 }
 
@@ -184,7 +184,7 @@ impl Trace<'_> {
         self.look(at);
     }
 
-    /// An answer that a budget may stand in the way of, if the budgets are tight.
+    /// The answer of a call; `None` for a budget's error, which is allowed if the budgets are tight.
     fn answer<T>(&self, answer: Result<T, domino::StepError>) -> Option<T> {
         let answer = walk::unless_limited(answer);
         assert!(answer.is_some() || self.world.is_tight, "a budget is used up");
@@ -299,7 +299,7 @@ impl Trace<'_> {
         assert_eq!(next, exact, "after {:?}", text.escape_ascii().to_string());
     }
 
-    /// What costs nothing to ask is so after every operation.
+    /// Checks all that is cheap to ask, after every operation.
     fn look(&mut self, at: usize) {
         let traveller = &self.travellers[at];
         let text = traveller.text(self.world);
@@ -310,7 +310,8 @@ impl Trace<'_> {
         assert!(complete || !traveller.is_ended(self.world));
     }
 
-    /// Every traveller is where one is that came straight there, and, if `anew`, one of the same grammar compiled anew.
+    /// Checks every traveller against one that came straight there, and, if `anew`, against one of the same
+    /// grammar compiled anew.
     fn finish(&mut self, anew: bool) {
         let compiler = self.world.roomy_compiler();
         let again = || compiler.compile(&self.world.language.grammar).expect("compiled with tighter budgets");
@@ -341,7 +342,7 @@ impl Trace<'_> {
     }
 }
 
-/// Takes `steps`; `false` if a budget stands in the way.
+/// Takes `steps`; returns `false` if a budget stands in the way.
 fn straight_to(constraint: &mut Constraint, steps: &[Step]) -> bool {
     steps.iter().all(|step| match step {
         Step::Token(token) => walk::unless_limited(constraint.advance(*token)).is_some(),

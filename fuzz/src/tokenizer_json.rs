@@ -1,11 +1,11 @@
-//! `tokenizer.json` files: read or refused, and what is read is a sound vocabulary.
+//! Files `tokenizer.json`: read or refused, and what is read is a sound vocabulary.
 
 use domino::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
-/// Vocabularies with more ids are not looked through: one id can make 2^24 of them.
+/// Most ids of a vocabulary that is looked through: one id can make 2^24 of them.
 const MOST_IDS: usize = 1 << 12;
 
-/// Fails if a tokenizer file is treated wrongly.
+/// Fails if a tokenizer file is mishandled.
 pub fn check(data: &[u8]) {
     let Ok(json) = std::str::from_utf8(data) else { return };
     match Vocabulary::from_tokenizer_json(json) {
@@ -34,7 +34,7 @@ fn check_vocabulary(vocabulary: &Vocabulary) {
     }
     let again = builder.build().expect("built once");
     assert_eq!(&again, vocabulary);
-    // Where all bytes may follow, all tokens may, and end of text.
+    // A grammar of all bytes allows all tokens, and end of text.
     let grammar = Grammar::parse(Syntax::Regex, "(?s-u:.)*", &Limits::default()).expect("a grammar");
     let compiled = Compiler::new(again).compile(&grammar).expect("it is not empty");
     let mut constraint = compiled.constraint();

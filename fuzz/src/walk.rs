@@ -1,4 +1,4 @@
-//! Text -> grammar -> a short walk, held against the oracle where that is cheap.
+//! A short walk from a text through its grammar, held against the oracle where that is cheap.
 
 use std::sync::OnceLock;
 
@@ -8,12 +8,12 @@ use domino::{
     oracle::{Oracle, Session, SortedTokens},
 };
 
-/// Grammars over bytes of more symbols are not given to the oracle.
+/// Most symbols of a grammar over bytes that is given to the oracle.
 pub const ORACLE_SYMBOLS: usize = 1_500;
 /// Tokens walked.
 const STEPS: usize = 5;
 
-/// Budgets with which no input may take long.
+/// Budgets with which no input takes long.
 pub fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.grammar_bytes = 4_096;
@@ -88,7 +88,7 @@ fn check_error(error: &GrammarError, text: &[u8]) {
     assert!(shown.len() < 20_000, "a message of {} bytes", shown.len());
 }
 
-/// Compiles; a language is called empty if and only if the oracle says so.
+/// Compiles; checks that a language is called empty if and only if the oracle says so.
 pub fn compile(compiler: &Compiler, grammar: &Grammar, oracle: Option<&Oracle>) -> Option<CompiledGrammar> {
     match compiler.compile(grammar) {
         Ok(compiled) => {
@@ -105,7 +105,7 @@ pub fn compile(compiler: &Compiler, grammar: &Grammar, oracle: Option<&Oracle>) 
                 // The vocabulary has no special token but the end.
                 CompileErrorKind::NoSpecialToken(..) | CompileErrorKind::EndsText(_)
                     if !grammar.specials().is_empty() => {}
-                // Nor one for an image; and beside classes of tokens no byte may be that which marks them.
+                // It has none for an image, and beside token classes the byte that marks them is forbidden.
                 CompileErrorKind::NoSpecialToken(name, _) if name == "IMAGE" => {}
                 CompileErrorKind::SpecialsAmongBytes => {}
                 kind => panic!("{kind:?}: {error}"),
@@ -115,7 +115,7 @@ pub fn compile(compiler: &Compiler, grammar: &Grammar, oracle: Option<&Oracle>) 
     }
 }
 
-/// The answer of a step, or `None` if a budget is used up or there is none; any other error is a finding.
+/// The answer of a step; `None` if a budget is exhausted or there is none. Any other error is a finding.
 pub fn unless_limited<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     match answer {
         Ok(answer) => Some(answer),
@@ -125,7 +125,7 @@ pub fn unless_limited<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     }
 }
 
-/// Fails if two masks differ, and says in which token.
+/// Fails if two masks differ, and names the tokens.
 pub fn assert_same(mask: &TokenSet, exact: &TokenSet, vocabulary: &Vocabulary, text: &[u8]) {
     if mask != exact {
         let tokens = (0..vocabulary.size()).map(id);
@@ -140,7 +140,7 @@ pub fn assert_same(mask: &TokenSet, exact: &TokenSet, vocabulary: &Vocabulary, t
     }
 }
 
-/// Compiles `grammar` and walks along its masks, guided by `seed`; `see` is shown every text with whether it is
+/// Compiles `grammar` and walks along its masks, guided by `seed`; `see` gets every text, and whether it is
 /// complete.
 pub fn walk(grammar: &Grammar, seed: &[u8], mut see: impl FnMut(&[u8], bool)) {
     let oracle = Oracle::within(grammar, ORACLE_SYMBOLS).ok();
@@ -153,7 +153,8 @@ pub fn walk(grammar: &Grammar, seed: &[u8], mut see: impl FnMut(&[u8], bool)) {
     let Some(compiled) = compile(&compiler, grammar, oracle.as_ref()) else { return };
     let mut walk =
         Walk { choices: Choices::new(seed), session: oracle.as_ref().map(Oracle::session), text: Vec::new() };
-    // The first walk meets everything for the first time, the second one meets what the first has left behind.
+    // The first walk meets everything for the first time, the second one meets what the first has left
+    // behind.
     for _ in 0..2 {
         let mut constraint = compiled.constraint();
         walk.restart();
@@ -182,7 +183,7 @@ impl Walk<'_> {
         }
     }
 
-    /// One token further; `None` where that is not possible.
+    /// Takes one more token; `None` where that is not possible.
     fn step(&mut self, constraint: &mut Constraint, see: &mut impl FnMut(&[u8], bool)) -> Option<()> {
         let vocabulary = vocabulary();
         see(&self.text, constraint.is_complete());
@@ -213,13 +214,13 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Is the text a sentence or the beginning of one that this vocabulary can spell the next byte of?
+    /// True for a text that is a sentence, or a prefix of one whose next byte this vocabulary can spell.
     fn can_go_on(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
         session.is_complete() || !session.mask(sorted_tokens()).is_empty()
     }
 
-    /// Text that may not follow at all: as much of it is taken as is viable.
+    /// Tries text that may not follow: as much of it is taken as is viable.
     fn text_at_once(&mut self, constraint: &mut Constraint, text: &[u8]) {
         let text = &text[..text.len().min(16)];
         let Some(taken) = unless_limited(constraint.advance_bytes(text)) else { return };

@@ -13,6 +13,7 @@ use super::{
     patience::{Patience, Pieces, Spent},
     program::Program,
     readers::{Before, Readers, ReadersBefore},
+    space::TrailingSpace,
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
@@ -41,6 +42,7 @@ pub struct Constraint {
     /// The mask before the readers of keys and items take from it, once it is known.
     pub(super) raw_mask: Option<RawMask>,
     patience: Option<Patience>,
+    pub(super) trailing: TrailingSpace,
     spent: Spent,
 }
 
@@ -115,6 +117,7 @@ impl Constraint {
             mask,
             raw_mask,
             patience,
+            trailing: TrailingSpace::default(),
             spent,
         }
     }
@@ -280,16 +283,6 @@ impl Constraint {
         matches!(self.here, Place::Ended(_))
     }
 
-    /// May anything but end of text follow? At most 256 lookups for each thread; makes no state and no mask.
-    pub(crate) fn can_go_on(&self) -> bool {
-        let Place::In(state) = self.here else { return false };
-        let machine = lock(&self.machine);
-        let scanner = &self.program.lowered.scanner;
-        let mut boundary = machine.boundary(state).into_iter();
-        boundary.any(|set| machine.parser().accepts(set).iter().next().is_some())
-            || machine.threads(state).iter().any(|thread| scanner.goes_on(thread.scan))
-    }
-
     /// The place in the grammar with the stack forgotten; the same in every run. Default after end of text. A
     /// lookup where the same place was met before.
     #[must_use]
@@ -316,6 +309,7 @@ impl Constraint {
             mask: self.mask.clone(),
             raw_mask: self.raw_mask.clone(),
             patience: self.patience,
+            trailing: self.trailing,
             spent: self.spent,
         }
     }

@@ -49,9 +49,30 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Advances by a token if all its moves are memoised and it can follow. Returns whether it did; if not,
-    /// the slow path decides.
-    pub(super) fn advance_if_known(&mut self, token: TokenId) -> bool {
+    /// Tells whether the next [`mask`](Self::mask) is a lookup. False also where nobody has looked yet, as at
+    /// the start of a text. For callers that hand long work to another thread.
+    #[must_use]
+    pub fn is_mask_known(&self) -> bool {
+        self.mask.is_some() || self.raw_mask.is_some() || self.is_ended()
+    }
+
+    /// Advances by a token if that is a lookup: if all its moves are memoised and it can follow. Returns
+    /// whether it did; if not, nothing has moved, and [`advance`](Self::advance) decides.
+    ///
+    /// ```
+    /// use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
+    /// let grammar = Grammar::parse(Syntax::Regex, "[a-f]+", &Limits::default())?;
+    /// let mut constraint = Compiler::new(vocabulary).compile(&grammar)?.constraint();
+    /// let letter = TokenId::new(u32::from(b'a'));
+    /// let mut another = constraint.fork();
+    /// constraint.advance(letter)?; // makes the moves
+    /// assert!(another.advance_if_known(letter));
+    /// assert!(!another.advance_if_known(TokenId::new(u32::from(b'z'))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn advance_if_known(&mut self, token: TokenId) -> bool {
         let (Place::In(here), None) = (self.here, &self.readers.items) else { return false };
         let program = &*self.program;
         let Some(bytes) = program.vocabulary.bytes(token) else { return false };

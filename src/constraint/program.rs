@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
 
-use super::{asked::Asked, class::Class, completion::Lengths, scarce::ScarceKeys};
+use super::{asked::Asked, class::Class, completion::Lengths, scarce::ScarceKeys, space::rests::BlankRests};
 use crate::{
     cores,
     ids::{ScanStateId, TerminalId, TokenId},
@@ -35,6 +35,7 @@ pub(crate) struct Program {
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
     lengths: OnceLock<Lengths>,
+    blank_rests: OnceLock<BlankRests>,
     /// The keys that may run out, if some may.
     scarce: OnceLock<Option<Arc<ScarceKeys>>>,
     /// All trees, if they were grown ahead.
@@ -119,6 +120,7 @@ impl Program {
             terminals: reach.1,
             limits,
             lengths: OnceLock::new(),
+            blank_rests: OnceLock::new(),
             scarce: OnceLock::new(),
             grown: OnceLock::new(),
         }
@@ -127,7 +129,8 @@ impl Program {
     /// Memory of the lowered grammar, in bytes. Linear in its names.
     pub(crate) fn bytes(&self) -> usize {
         let Lowered { cfg, scanner, after_new, .. } = &self.lowered;
-        let late = self.lengths.get().map_or(0, |lengths| lengths.bytes());
+        let late = self.lengths.get().map_or(0, |lengths| lengths.bytes())
+            + self.blank_rests.get().map_or(0, |rests| rests.bytes());
         let tables = self.tables.capacity() * size_of::<Arc<TerminalTable>>();
         let names = self.lowered.source_bytes() + after_new.capacity();
         size_of::<Self>() + cfg.bytes() + scanner.index_bytes() + names + tables + self.follow.bytes() + late
@@ -187,5 +190,11 @@ impl Program {
     /// Returns the lengths of the shortest texts. Computed on first use, linear in the grammar.
     pub(super) fn lengths(&self) -> &Lengths {
         self.lengths.get_or_init(|| Lengths::new(&self.lowered))
+    }
+
+    /// Tells which rests of productions are white space. Worked out when it is first asked for, linear in
+    /// the grammar.
+    pub(super) fn blank_rests(&self) -> &BlankRests {
+        self.blank_rests.get_or_init(|| BlankRests::new(&self.lowered))
     }
 }

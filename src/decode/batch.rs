@@ -52,6 +52,26 @@ pub struct BatchDecoder<B: BatchModel> {
     cost: PassCost,
     /// Recent speedup by drafts.
     speedup: Speedup,
+    parts: CutParts,
+}
+
+/// A part of how the drafts of a batch are cut, which an experiment can leave out to see what it brings.
+#[cfg(feature = "experiments")]
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BatchPart {
+    /// All drafts of a pass are cut together.
+    JointCut,
+    /// A drafted token must be worth more than it costs.
+    Margin,
+}
+
+/// Parts of how drafts are cut that are there.
+#[derive(Debug, Clone, Copy)]
+struct CutParts {
+    joint: bool,
+    margin: bool,
 }
 
 /// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
@@ -352,7 +372,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             todo.push((one, seen, own));
         }
         let (cost, sequences) = (&self.cost, todo.len());
-        let margin = if sequences > 1 { MARGIN } else { 1.0 };
+        let margin = if sequences > 1 && self.parts.margin { MARGIN } else { 1.0 };
         let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = cores::count();
         let worth = |drafting: usize| {
@@ -368,7 +388,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         let plain = offers.iter().fold(Pass::default(), |plain, one| plain + one.sequence.phase.plain());
         let worth = worth(drafting);
         let offered: Vec<&[Offered]> = offers.iter().map(|one| one.sequence.phase.tokens()).collect();
-        let Cut { kept, gains } = worth.cut(plain, &offered);
+        let cut = if self.parts.joint { Worth::cut } else { Worth::cut_apart };
+        let Cut { kept, gains } = cut(&worth, plain, &offered);
         let plain = cost.seconds(without);
         let cuts = kept.into_iter().zip(gains);
         let keep = |(one, cut): (Placed<Offer>, _)| {

@@ -3,7 +3,7 @@
 //! Invariant: any value of any field is legal; a field with a range has a type that keeps it.
 
 use super::{penalties::Penalties, sampling::Sampling, stop::StopStrings};
-use crate::limits::DEFAULT_NEW_TOKENS;
+use crate::{constraint::TrailingSpace, limits::DEFAULT_NEW_TOKENS};
 
 /// The time at which the mask of allowed tokens is computed. The generated tokens are always the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -46,6 +46,10 @@ pub struct DecodeOptions {
     pub penalties: Penalties,
     /// Strings that end a run. Default: none.
     pub stop: StopStrings,
+    /// The fate of white space behind a complete text, if there is a constraint; it takes the place of the
+    /// constraint's [own](crate::Constraint::trailing_space). Default: the text ends where only white space
+    /// can follow. [`ConditionalDecoder`](super::ConditionalDecoder) does not ask: there the end is drawn.
+    pub trailing_space: TrailingSpace,
     /// Complete a text that was cut (by a limit of length or a stop string) by the shortest text of the
     /// constraint's language; see
     /// [`Constraint::shortest_completion`](crate::Constraint::shortest_completion). Default: no.
@@ -84,6 +88,7 @@ impl Default for DecodeOptions {
             masking: Masking::default(),
             penalties: Penalties::default(),
             stop: StopStrings::default(),
+            trailing_space: TrailingSpace::default(),
             close: false,
             logprobs: None,
         }

@@ -17,7 +17,7 @@ use super::{
     stop::StopSearch,
 };
 use crate::{
-    constraint::{Completion, Constraint, Patience, StepError},
+    constraint::{Completion, Constraint, Patience, StepError, TextEnd},
     ids::TokenId,
     model::Kept,
     proposer::Drawn,
@@ -30,12 +30,26 @@ use crate::{
 pub enum Finish {
     /// The text is complete: the model ended it, or nothing can follow.
     Stop,
+    /// The text is complete, and nothing but white space could follow; the model was not asked. See
+    /// [`DecodeOptions::trailing_space`].
+    OnlySpace,
     /// A stop string was generated, and the text cut before it. Under a constraint it need not be complete.
     StopString,
     /// The limit of new tokens or the model's context was reached.
     Length,
     /// The caller had the text completed before it ended.
     Closed,
+}
+
+impl Finish {
+    /// Tells why a run ends whose text is where `constraint` is, if it does so whatever the model makes of
+    /// it.
+    pub(super) fn of_text(constraint: &Constraint) -> Option<Self> {
+        Some(match constraint.end()? {
+            TextEnd::Nothing => Self::Stop,
+            TextEnd::OnlySpace => Self::OnlySpace,
+        })
+    }
 }
 
 /// The output of a run.
@@ -92,6 +106,11 @@ pub(super) struct Run {
     completion: Option<Completion>,
 }
 
+/// Prepares a constraint for a run: it stays with its steps, and heeds the options about white space.
+pub(super) fn patient(constraint: Constraint, options: &DecodeOptions) -> Constraint {
+    constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space)
+}
+
 impl Run {
     /// Creates a run that continues `prompt`, where `constraint` stands at the beginning of the text.
     pub(super) fn new(
@@ -101,7 +120,7 @@ impl Run {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Self {
-        let constraint = constraint.map(|constraint| constraint.patient_unless_told(Patience::whole()));
+        let constraint = constraint.map(|constraint| patient(constraint, options));
         let possible = match constraint.as_ref().filter(|constraint| constraint.asks_for_specials()) {
             Some(constraint) => Arc::new(constraint.with_specials(&possible)),
             None => possible,
@@ -187,9 +206,9 @@ impl Run {
 
     fn ending(&mut self, context: usize) -> Option<Finish> {
         if let Some(constraint) = &self.constraint
-            && timed(&mut self.stats.mask_time, || constraint.is_complete() && !constraint.can_go_on())
+            && let Some(finish) = timed(&mut self.stats.mask_time, || Finish::of_text(constraint))
         {
-            return Some(Finish::Stop);
+            return Some(finish);
         }
         let full = self.sequence.len() > context || self.stats.tokens >= self.max_new_tokens;
         full.then_some(Finish::Length)

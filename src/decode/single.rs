@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::{
     error::DecodeError,
     options::DecodeOptions,
-    run::{Finish, Generation},
+    run::{Finish, Generation, patient},
     sampler::Sampler,
     stats::{DecodeStats, timed},
     stop::StopSearch,
 };
 use crate::{
     clock::Instant,
-    constraint::{Constraint, Patience},
+    constraint::Constraint,
     ids::TokenId,
     model::{Model, Rows},
     vocab::Vocabulary,
@@ -71,7 +71,7 @@ pub(crate) fn write<M: Model>(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Written, DecodeError> {
     let (sampler, most) = (Sampler::new(options.sampling, options.seed), options.max_new_tokens);
-    let mut constraint = constraint.patient_unless_told(Patience::whole());
+    let mut constraint = patient(constraint, options);
     let vocabulary = constraint.vocabulary().clone();
     DecodeError::check_prompt(prompt.len(), model.context())?;
     let mut text = Text::new(prompt, options.stop.search());
@@ -90,8 +90,8 @@ pub(crate) fn write<M: Model>(
         if text.stopped {
             break Finish::StopString;
         }
-        if timed(&mut stats.mask_time, || constraint.is_complete() && !constraint.can_go_on()) {
-            break Finish::Stop;
+        if let Some(finish) = timed(&mut stats.mask_time, || Finish::of_text(&constraint)) {
+            break finish;
         }
         if text.sequence.len() > model.context() || stats.tokens >= most || !go_on() {
             break Finish::Length;

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
+    constraint::TrailingSpace,
     decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling, StopStrings},
     grammar::{
         AutomataCache, Grammar,
@@ -265,6 +266,8 @@ impl<M: Model + 'static> Bench<'_, M> {
         options.sampling = Sampling::with_temperature(temperature).unwrap_or_default();
         options.seed = seed;
         options.max_new_tokens = max_tokens;
+        // As in the paper, and as other engines do it: the model ends a text.
+        options.trailing_space = TrailingSpace::Keep;
     }
 
     /// Returns a method that has learnt, and made one uncounted run, which fills caches.

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
+    chat::ChatError,
     decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
     lower::CompileError,
@@ -90,6 +91,20 @@ pub enum ExperimentError {
         name: String,
         /// The cause.
         message: String,
+    },
+    /// Prompts are to be put into a chat template, and the model has none.
+    #[error("model {model} has no chat template, and the definition says `chat`")]
+    NoTemplate {
+        /// The model's name in the definition.
+        model: String,
+    },
+    /// A prompt cannot be put into the model's chat template.
+    #[error("model {model}: {source}")]
+    Template {
+        /// The model's name in the definition.
+        model: String,
+        /// The reason.
+        source: ChatError,
     },
     /// A method of another engine, in a program that has none.
     #[error("this program does not have llguidance")]
@@ -196,6 +211,10 @@ impl ExperimentError {
             Self::Locked { .. } => "wait for it to end, or give another folder with --out",
             Self::Merge(_) => "merge the folders of all shards of one definition, commit and model",
             Self::Model { .. } => "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub",
+            Self::NoTemplate { .. } => {
+                "leave `chat` out, and prompts stay as they are; or name a model that was tuned for chats"
+            }
+            Self::Template { .. } => "leave `chat` or `system` out, or name another model",
             Self::NoPeer => {
                 "run the definition by `cargo experiment methods --features peers`, or leave the method out"
             }

@@ -24,8 +24,8 @@ pub mod summary;
 mod tokens;
 
 pub use definition::{
-    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, GrammarTexts, Program, Prompt, ShippedGrammars,
-    Task, Turns, Variant, WarmUpPrompts,
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, Functions, GrammarTexts, Program, Prompt,
+    ShippedGrammars, Task, Turns, Variant, WarmUpPrompts,
 };
 pub use error::ExperimentError;
 pub use header::{Header, Machine, ModelRecord, date, model_hash};

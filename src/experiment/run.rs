@@ -13,9 +13,10 @@ use super::{
     plan::{Plan, Round},
     records::Records,
     row::Row,
-    tokens::prompt_tokens,
+    tokens::PromptWriter,
 };
 use crate::{
+    chat::ChatTemplate,
     decode::{DecodeError, Decoder},
     model::Model,
     vocab::{Tokenizer, Vocabulary},
@@ -32,6 +33,8 @@ pub struct Loaded<M> {
     pub tokenizer: Tokenizer,
     /// The folder of priors that come with the model.
     pub priors: Option<PathBuf>,
+    /// The model's chat template, if it has one; needed where prompts are put into it.
+    pub template: Option<ChatTemplate>,
 }
 
 /// The model of a definition that is to be loaded.
@@ -143,24 +146,25 @@ pub fn run_with<M: Model + 'static>(
     let mut left: Vec<&Round> = plan.rounds().iter().collect();
     left.retain(|round| plan.turns(round).any(|at| !records.has(&plan.id(round, at).key())));
     for of_model in left.chunk_by(|one, other| one.model == other.model) {
-        let Loaded { mut model, vocabulary, tokenizer, priors } = load(Part::Model(of_model[0].model))?;
-        measure_passes(plan, records, &plan.definition().models[of_model[0].model], &mut model, watch)?;
+        let Loaded { mut model, vocabulary, tokenizer, priors, template } =
+            load(Part::Model(of_model[0].model))?;
+        let name = &plan.definition().models[of_model[0].model];
+        measure_passes(plan, records, name, &mut model, watch)?;
+        let (definition, template) = (plan.definition(), template.as_ref());
+        let (tokenizer, vocabulary) = (&tokenizer, &vocabulary);
+        let writer = PromptWriter { definition, model: name, template, tokenizer, vocabulary };
         let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
             let task = &plan.definition().tasks[of_task[0].task];
-            let tokens = |text: &str| prompt_tokens(&tokenizer, &vocabulary, text);
-            let prompts: Vec<_> =
-                task.prompts.iter().map(|prompt| tokens(&prompt.text)).collect::<Result<_, _>>()?;
-            let warm_up_prompts: Vec<_> =
-                task.warm_up_prompts.iter().map(|text| tokens(text)).collect::<Result<_, _>>()?;
+            let (prompts, warm_up_prompts) = writer.of_task(task)?;
             let mut bench = Bench {
                 plan,
                 model: of_task[0].model,
                 task,
                 warm_up_prompts: if warm_up_prompts.is_empty() { prompts.clone() } else { warm_up_prompts },
                 prompts,
-                tokenizer: &tokenizer,
-                grammars: Grammars::new(task, &vocabulary)?,
+                tokenizer,
+                grammars: Grammars::new(task, vocabulary)?,
                 priors: HashMap::new(),
                 shipped: priors.clone(),
                 others,

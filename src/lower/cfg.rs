@@ -24,6 +24,11 @@ impl NonterminalId {
 pub(crate) struct Dot(pub(crate) u32);
 
 impl Dot {
+    /// The number, as an index.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
     /// Moves the dot over the next symbol, which must exist.
     pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)

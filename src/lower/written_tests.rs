@@ -26,7 +26,7 @@ fn literals_and_token_like_rules() {
         r#"root ::= job+   job ::= "\"job\"" ws ":" ws string   string ::= "\"" [^"]* "\""   ws ::= " "*"#,
         &[r#""\"job\"""#, r#"":""#, "string", "ws"],
     );
-    let rpg = include_str!("../../grammars/rpg.gbnf");
+    let rpg = include_str!("../../grammars/paper/rpg.gbnf");
     let names = terminals(Syntax::Gbnf, rpg);
     for name in ["\"\\\"name\\\"\"", "\":\"", "\",\"", "\"\\\"axe\\\"\"", "string", "number", "ws"] {
         assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
@@ -57,7 +57,7 @@ fn shipped_grammars_have_the_tokens_of_a_lexer() {
         &["\".\"", "\"@\"", "atom", "label", "quoted-string", "top-label"],
     );
     check(
-        include_str!("../../grammars/xml_person.gbnf"),
+        include_str!("../../grammars/paper/xml_person.gbnf"),
         &[
             "text",
             "ws",

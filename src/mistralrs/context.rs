@@ -1,8 +1,8 @@
-//! Where a request's text is, told from the contexts that the engine shows.
+//! Tracks a request's text by the contexts that the engine shows to its processor.
 //!
-//! A context is the prompt and the tokens after it, but what the engine's prefix cache holds is left out of the first one.
-//! So the prompt's length is known only from the second context on, which is the whole prompt and one token: until then
-//! nothing has been generated.
+//! A context is the prompt and the tokens after it, but the first one lacks what the engine's prefix cache
+//! holds. So the prompt's length is known only from the second context on, which is the whole prompt and one
+//! token: until then nothing has been generated.
 
 use super::error::RequestError;
 use crate::{
@@ -10,37 +10,37 @@ use crate::{
     ids::TokenId,
 };
 
-/// A constraint that follows the contexts.
+/// A constraint that follows the engine's contexts.
 #[derive(Debug)]
 pub(super) struct Place {
     start: Constraint,
     here: Constraint,
-    /// Tokens of the text that `here` has advanced by.
+    /// Tokens that `here` has advanced by.
     taken: Vec<u32>,
     /// The longest context before the first token.
     first: Vec<u32>,
-    /// Tokens of the prompt, once they are known.
+    /// Length of the prompt in tokens, once it is known.
     prompt: Option<usize>,
 }
 
 impl Place {
-    /// The place before a text that begins where `start` is.
+    /// Starts before a text that begins where `start` is.
     pub(super) fn new(start: Constraint) -> Self {
         let start = start.patient_unless_told(Patience::whole());
         Self { here: start.fork(), start, taken: Vec::new(), first: Vec::new(), prompt: None }
     }
 
-    /// The constraint after the context last followed.
+    /// The constraint at the end of the context last followed.
     pub(super) fn constraint(&mut self) -> &mut Constraint {
         &mut self.here
     }
 
-    /// Tokens of the text.
+    /// Number of tokens of the text.
     pub(super) fn len(&self) -> usize {
         self.taken.len()
     }
 
-    /// Goes where `context` ends. A step back, as where several texts are written by turns, starts again.
+    /// Moves to the end of `context`. A step back, as where several texts are written by turns, starts again.
     pub(super) fn follow(&mut self, context: &[u32]) -> Result<(), RequestError> {
         let generated = match self.prompt(context)? {
             Some(prompt) => &context[prompt..],
@@ -57,7 +57,7 @@ impl Place {
         Ok(())
     }
 
-    /// Goes on by a token. What an engine appends after the end of the text changes nothing.
+    /// Advances by a token. Tokens that an engine appends after the end of the text are ignored.
     fn advance(&mut self, token: u32) -> Result<(), RequestError> {
         if !self.here.is_ended() {
             self.here.advance(TokenId::new(token)).map_err(overruled)?;
@@ -66,7 +66,7 @@ impl Place {
         Ok(())
     }
 
-    /// Tokens of the prompt in `context`; `None` while nothing has been generated.
+    /// Length of the prompt in tokens; `None` while nothing has been generated.
     fn prompt(&mut self, context: &[u32]) -> Result<Option<usize>, RequestError> {
         if let Some(prompt) = self.prompt {
             return Ok(Some(prompt).filter(|&prompt| prompt < context.len()));
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
-    /// Tokens a, b, c and an end, under `(ab)*c`.
+    /// A place under `(ab)*c`, with tokens a, b, c and an end.
     fn place() -> Place {
         let vocabulary = Vocabulary::builder()
             .token(TokenId::new(0), "a")

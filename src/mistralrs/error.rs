@@ -1,18 +1,18 @@
-//! What can go wrong in a request, and with an engine's tokens.
+//! Errors of requests, and of an engine's tokens.
 
 use crate::{constraint::StepError, decode::DrawError, ids::TokenId, vocab::VocabularyError};
 
-/// Why a request's text was ended early: it is a beginning of a text of the grammar, no more.
+/// Reason why a request's text was ended early; it is then only a prefix of a text of the grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The constraint failed, e.g. by a budget.
+    /// The constraint failed, for example by a budget.
     #[error("the constraint failed: {0}")]
     Constraint(#[source] StepError),
-    /// The engine went on by a token that was masked: another processor or constraint changes what is drawn.
+    /// The engine took a token that was masked: another processor or constraint changes its draws.
     #[error(
-        "the engine went on by token {0}, which the grammar does not allow here\nhint: a request has one grammar; leave \
-         its other constraints and processors out"
+        "the engine went on by token {0}, which the grammar does not allow here\nhint: a request has one \
+         grammar; leave its other constraints and processors out"
     )]
     Overruled(TokenId),
     /// The tokens that the engine shows are not those of one request: the processor is used by several.
@@ -24,7 +24,8 @@ pub enum RequestError {
          (`with_no_prefix_cache(true)`), and a processor belongs to one request"
     )]
     OutOfStep,
-    /// The text is not complete, yet no token can follow: the vocabulary lacks tokens for bytes that the grammar needs.
+    /// The text is not complete, yet no token can follow: the vocabulary lacks tokens for bytes that the
+    /// grammar needs.
     #[error("no token of the vocabulary can follow: it lacks tokens for bytes that the grammar needs")]
     NothingAllowed,
     /// The model's logits cannot be drawn from.
@@ -47,7 +48,7 @@ impl From<DrawError> for RequestError {
     }
 }
 
-/// Why the tokens of an engine cannot be used.
+/// Reason why the tokens of an engine cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineVocabularyError {
@@ -56,8 +57,8 @@ pub enum EngineVocabularyError {
     NoTokenizer,
     /// The engine does not know which tokens end a text.
     #[error(
-        "the engine does not know which tokens end a text, so none would end\nhint: the model's folder needs a \
-         tokenizer_config.json with eos_token, or a generation_config.json with eos_token_id"
+        "the engine does not know which tokens end a text, so none would end\nhint: the model's folder \
+         needs a tokenizer_config.json with eos_token, or a generation_config.json with eos_token_id"
     )]
     NoEndOfText,
     /// The tokenizer cannot be written down.

@@ -1,8 +1,8 @@
-//! Draws where there is no grammar of ours: from all tokens, or from what the engine's own constraint leaves.
+//! Draws without a grammar of ours: from all tokens, or from those that the engine's own constraint leaves.
 //!
-//! The engine draws by its processors first and asks its constraint then; where that refuses the token, it
-//! draws a second time from the row that the constraint leaves. The noise of a place is the same both times,
-//! so the second draw is that of a mask. What the first one gave is forgotten.
+//! The engine first draws by its processors and then asks its constraint. If that refuses the token, the
+//! engine draws again from the row that the constraint leaves. Both draws at a position have the same noise,
+//! so the second is the draw under a mask; the first is forgotten.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -22,9 +22,9 @@ use crate::{
 /// error in its [`watch`](Self::watch). A step costs a copy of the row.
 pub struct FreeLogitsProcessor {
     sampler: Sampler,
-    /// Where the first token comes, for the noise.
+    /// Position of the first token, for the noise.
     first: usize,
-    /// Tokens that the engine had before the first one.
+    /// Length of the engine's context before the first token.
     before: OnceLock<usize>,
     all: Mutex<TokenSet>,
     vocabulary: Vocabulary,
@@ -112,7 +112,7 @@ mod tests {
 
     const NONE: f32 = f32::NEG_INFINITY;
 
-    /// The first draw of a place is forgotten where the engine asks again, also if it was end of text.
+    /// The first draw at a position is forgotten where the engine asks again, also if it was end of text.
     #[test]
     fn a_refused_draw_is_made_again() {
         let free = FreeLogitsProcessor::new(Sampler::new(Sampling::greedy(), 0), 7, &vocabulary());

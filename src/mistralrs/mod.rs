@@ -1,5 +1,5 @@
-//! Plugin for [mistral.rs](https://github.com/EricLBuehler/mistral.rs) 0.8 (crate `mistralrs-core`): its requests write
-//! texts of a grammar.
+//! Plugin for [mistral.rs](https://github.com/EricLBuehler/mistral.rs) 0.8 (crate `mistralrs-core`): its
+//! requests write texts of a grammar.
 //!
 //! # Any engine: masks
 //!
@@ -17,9 +17,9 @@
 //! }
 //! ```
 //!
-//! The grammar is compiled for the engine's own tokens, which [`vocabulary()`] reads from its pipeline. The engine samples
-//! as ever (penalties, then this mask, then temperature, top-k, top-p and min-p), so every token is drawn as if the model
-//! gave the forbidden ones probability zero.
+//! The grammar is compiled for the engine's own tokens, which [`vocabulary()`] reads from its pipeline. The
+//! engine samples as ever (penalties, then this mask, then temperature, top-k, top-p and min-p), so every
+//! token is drawn as if the model gave the forbidden ones probability zero.
 //!
 //! A JSON Schema is a grammar too. In a program of mistral.rs that is three lines beside the request:
 //!
@@ -48,16 +48,17 @@
 //!
 //! # What to know of mistral.rs 0.8.1
 //!
-//! * A request that has the engine's own constraint too (`NormalRequest::constraint`) is checked twice; leave that at
-//!   `Constraint::None`.
-//! * If the receiver of a request that does not stream is dropped before the answer is there, the engine's thread panics,
-//!   and all requests that run then are lost. Keep the receiver until the answer is there, in a task of its own; to end a
-//!   request that nobody waits for, [`cancel`](RequestWatch::cancel) it.
-//! * On the CPU, requests of equal length that run at once are computed as one batch, and come out wrong, with a grammar or
-//!   without. Let one run at a time there.
-//! * On the CPU the prefix cache drops nothing, so memory grows with each request: `with_no_prefix_cache(true)`.
-//! * If a processor fails, the other requests of the same batch compute with broken caches. Ours do not fail: what goes
-//!   wrong is kept for the caller ([`RequestWatch::error`]), and the text is ended.
+//! * A request that has the engine's own constraint too (`NormalRequest::constraint`) is checked twice; leave
+//!   that at `Constraint::None`.
+//! * If the receiver of a request that does not stream is dropped before the answer is there, the engine's
+//!   thread panics, and all requests that run then are lost. Keep the receiver until the answer is there, in
+//!   a task of its own; to end a request that nobody waits for, [`cancel`](RequestWatch::cancel) it.
+//! * On the CPU, requests of equal length that run at once are computed as one batch, and come out wrong,
+//!   with a grammar or without. Let one run at a time there.
+//! * On the CPU the prefix cache drops nothing, so memory grows with each request:
+//!   `with_no_prefix_cache(true)`.
+//! * If a processor fails, the other requests of the same batch compute with broken caches. Ours do not fail:
+//!   what goes wrong is kept for the caller ([`RequestWatch::error`]), and the text is ended.
 
 mod context;
 mod error;

@@ -1,4 +1,4 @@
-//! The processor that masks: for any engine, as it is.
+//! The processor that masks, for any engine of mistral.rs without changes to it.
 
 use std::{
     fmt,
@@ -17,20 +17,22 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// Makes a request of any mistral.rs engine write a text of a grammar: all tokens that cannot follow get probability zero
-/// before the engine applies its temperature and cuts and draws. Once the text is complete and nothing can follow, only end
-/// of text is left.
+/// Makes a request of any mistral.rs engine write a text of a grammar. All tokens that cannot follow get
+/// probability zero before the engine applies its temperature and cuts and draws. Once the text is complete
+/// and nothing can follow, only end of text is left; also where only white space can follow, unless the
+/// constraint is to [keep it](Constraint::trailing_space).
 ///
-/// One for each request: it keeps where the text is. With several choices (`n_choices`) each of them is a text of the
-/// grammar, at the price of reading its tokens again at every step.
+/// Each request needs its own processor, which tracks its text. With several choices (`n_choices`) each of
+/// them is a text of the grammar, at the cost of reading its tokens again at every step.
 ///
-/// On the CPU let one request run at a time: mistral.rs 0.8.1 computes those of equal length as one batch there, and gets
-/// them wrong, whether they are constrained or not.
+/// On the CPU let one request run at a time: mistral.rs 0.8.1 computes those of equal length as one batch
+/// there, and gets them wrong, whether they are constrained or not.
 ///
-/// It never fails a step. Where something goes wrong, such as a budget that is used up, it ends the text and keeps the
-/// error in its [`watch`](Self::watch).
+/// It never fails a step. If something goes wrong, such as a budget that is used up, it ends the text and
+/// keeps the error in its [`watch`](Self::watch).
 ///
-/// A step costs a copy of the row and a mask, which is a lookup where the same place in the grammar was met before.
+/// A step costs a copy of the row and a mask. The mask is a lookup where the same place in the grammar was
+/// met before.
 pub struct GrammarLogitsProcessor {
     place: Mutex<Place>,
     vocabulary: Vocabulary,
@@ -38,7 +40,7 @@ pub struct GrammarLogitsProcessor {
     watch: RequestWatch,
 }
 
-/// Draws that are not left to the engine.
+/// Settings of draws that are not left to the engine.
 #[derive(Debug)]
 struct Draws {
     sampler: Sampler,
@@ -46,8 +48,8 @@ struct Draws {
 }
 
 impl GrammarLogitsProcessor {
-    /// A processor for one request whose text begins where `constraint` is. The constraint must have been compiled for the
-    /// [vocabulary](super::vocabulary()) of the engine.
+    /// Makes a processor for one request, whose text begins where `constraint` is. The constraint must have
+    /// been compiled for the [vocabulary](super::vocabulary()) of the engine.
     #[must_use]
     pub fn new(constraint: Constraint) -> Self {
         Self {
@@ -58,16 +60,16 @@ impl GrammarLogitsProcessor {
         }
     }
 
-    /// Draws by itself instead of leaving it to the engine, whose draws depend on what else it has drawn: the
-    /// same seed then gives the same text again. `first` is the position of the text's first token: the number
-    /// of tokens of the prompt, for the texts of domino's own runner. Of the engine's sampling only the
+    /// Draws by itself: the engine's draws depend on its other draws, these on the seed alone, so the same
+    /// seed gives the same text again. `first` is the position of the text's first token: the number of
+    /// tokens of the prompt, for the texts of domino's own runner. Of the engine's sampling only the
     /// penalties are left.
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
         Self { draws: Some(Draws { sampler, first }), ..self }
     }
 
-    /// The caller's view of it.
+    /// The caller's view of the request.
     #[must_use]
     pub fn watch(&self) -> RequestWatch {
         self.watch.clone()
@@ -78,7 +80,7 @@ impl GrammarLogitsProcessor {
         let begun = Instant::now();
         place.follow(context)?;
         let length = place.len();
-        let ended = place.constraint().is_ended();
+        let ended = place.constraint().end().is_some();
         let end = ended.then(|| end_of_text(&self.vocabulary));
         let allowed = match &end {
             Some(end) => end,
@@ -107,7 +109,7 @@ impl GrammarLogitsProcessor {
 }
 
 /// The tokens that end a text.
-fn end_of_text(vocabulary: &Vocabulary) -> TokenSet {
+pub(super) fn end_of_text(vocabulary: &Vocabulary) -> TokenSet {
     let mut end = vocabulary.empty_set();
     vocabulary.end_of_text().iter().for_each(|&token| end.insert(token));
     end

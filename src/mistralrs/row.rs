@@ -1,4 +1,4 @@
-//! Rows of logits as the engine hands them over, on the CPU.
+//! Rows of logits on the CPU, as the engine hands them over.
 
 use mistralrs_candle::{DType, Device, Tensor};
 
@@ -8,18 +8,18 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// The numbers of a row.
+/// Copies the numbers of a row.
 pub(super) fn read(logits: &Tensor) -> mistralrs_candle::Result<Vec<f32>> {
     logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
-/// The numbers as a row.
+/// Makes a row of the numbers.
 pub(super) fn write(row: Vec<f32>) -> mistralrs_candle::Result<Tensor> {
     let size = row.len();
     Tensor::from_vec(row, size, &Device::Cpu)
 }
 
-/// Makes all tokens impossible that are not allowed.
+/// Sets the logits of all tokens that are not allowed to minus infinity.
 ///
 /// # Errors
 /// If no token is left that the engine could draw.
@@ -42,8 +42,8 @@ pub(super) fn mask(row: &mut [f32], allowed: &TokenSet) -> Result<(), DrawError>
     if possible { Ok(()) } else { Err(DrawError::Impossible) }
 }
 
-/// For a row of `size` numbers, one from which only `token` can be drawn, however it is sampled. It ends with the token:
-/// what the engine does with a row takes as long as the row.
+/// Makes a row from which only `token` can be drawn, however it is sampled, in place of one of `size`
+/// numbers. It ends with the token, since the engine's work takes as long as the row.
 pub(super) fn only(token: TokenId, size: usize) -> mistralrs_candle::Result<Tensor> {
     if token.index() >= size {
         mistralrs_candle::bail!("token {token} is not among the model's {size}");
@@ -55,14 +55,14 @@ pub(super) fn only(token: TokenId, size: usize) -> mistralrs_candle::Result<Tens
     write(row)
 }
 
-/// All tokens of a row of `size` numbers.
+/// The set of all tokens of a row of `size` numbers.
 pub(super) fn all(size: usize) -> TokenSet {
     let mut all = TokenSet::empty(size);
     (0..size).filter_map(TokenId::from_index).for_each(|token| all.insert(token));
     all
 }
 
-/// A row from which only the end of the text can be drawn.
+/// Makes a row from which only the end of the text can be drawn.
 pub(super) fn end(vocabulary: &Vocabulary, size: usize) -> mistralrs_candle::Result<Tensor> {
     match vocabulary.end_of_text().first() {
         Some(&token) => only(token, size),
@@ -93,7 +93,7 @@ mod tests {
     fn a_row_without_a_token_to_draw_is_refused() {
         assert_eq!(mask(&mut [1.0, 2.0], &set(2, &[])), Err(DrawError::NoneAllowed));
         assert_eq!(mask(&mut [1.0, f32::NEG_INFINITY], &set(2, &[1])), Err(DrawError::Impossible));
-        // Allowed tokens that the model has no logits for.
+        // Only tokens are allowed that the model has no logits for.
         assert_eq!(mask(&mut [1.0, 2.0], &set(9, &[8])), Err(DrawError::Impossible));
     }
 }

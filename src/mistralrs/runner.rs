@@ -1,4 +1,5 @@
-//! One text at a time from mistral.rs' engine, as from domino's own decoder, so that the two can be compared.
+//! Runs mistral.rs' engine for one text at a time, as domino's own decoder does, so that the two can be
+//! compared.
 
 use std::{
     path::Path,
@@ -25,12 +26,12 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// How long a stream may give nothing before it is asked whether to go on.
+/// Time without tokens after which the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// How long a pass may take at most.
+/// Longest time of a pass, after which the engine counts as hanging.
 const HUNG: Duration = Duration::from_secs(600);
 
-/// mistral.rs' engine with a model on the CPU, for one text at a time.
+/// An engine of mistral.rs with a model on the CPU, for one text at a time.
 pub struct EngineRunner {
     runtime: Runtime,
     engine: Arc<MistralRs>,
@@ -39,29 +40,29 @@ pub struct EngineRunner {
     speculation: Option<Speculation>,
 }
 
-/// Why mistral.rs' engine cannot be had, or gave no text.
+/// Reason why mistral.rs' engine cannot be had, or gave no text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
-    /// There is no runtime to be had from the system.
+    /// The system gives no threads for a runtime.
     #[error("the engine's threads cannot be started: {0}")]
     Threads(#[source] std::io::Error),
     /// mistral.rs cannot load the model.
     #[error("mistral.rs cannot load the model: {0}")]
     Load(String),
-    /// It cannot be loaded for speculation.
+    /// The model cannot be loaded for speculation.
     #[error(transparent)]
     Speculation(#[from] LoadError),
-    /// Its tokens cannot be used.
+    /// The tokens of the engine cannot be used.
     #[error(transparent)]
     Vocabulary(#[from] EngineVocabularyError),
-    /// What is asked for is not possible with this engine.
+    /// The engine cannot do what is asked for.
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// The engine refused the request, or failed.
     #[error("mistral.rs: {0}")]
     Engine(String),
-    /// The text could not be made to its end.
+    /// The text was ended early.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The engine gives no sign of life.
@@ -69,20 +70,20 @@ pub enum RunnerError {
     Hangs(Duration),
 }
 
-/// How many rows a pass of an engine may have.
+/// Number of rows of an engine's passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EngineDrafts {
-    /// One: nothing is drafted.
+    /// One row: nothing is drafted.
     #[default]
     None,
-    /// As many as pay.
+    /// Chooses the number of rows that pays.
     Auto,
-    /// This number, whether it pays or not.
+    /// A fixed number of rows, whether it pays or not.
     Rows(usize),
 }
 
-/// What a text is written under.
+/// The constraint that a text is written under.
 #[derive(Clone, Copy)]
 enum Under<'a> {
     Nothing,
@@ -90,17 +91,17 @@ enum Under<'a> {
     Engine(&'a EngineConstraint),
 }
 
-/// Go on with a text?
+/// An answer to the question whether to go on with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoOn {
-    /// Until its end.
+    /// Goes on until the text ends.
     Yes,
-    /// No, it ends here.
+    /// Ends the text here.
     No,
 }
 
 impl EngineRunner {
-    /// Loads the model of a folder, or of a GGUF file, on the CPU and with 32-bit numbers where it is not
+    /// Loads the model of a folder, or of a GGUF file, on the CPU, with 32-bit floats where it is not
     /// quantised; for speculation, if drafts are wanted.
     ///
     /// # Errors
@@ -159,10 +160,10 @@ impl EngineRunner {
         &self.tokenizer
     }
 
-    /// Generates a text after `prompt`, under `constraint` if there is one, with drafts by `guesses` if it was loaded for
-    /// speculation. Tokens are drawn as domino's own decoder draws them (sampling, seed, positions). Of the options,
-    /// penalties, [`close`](DecodeOptions::close) and [`logprobs`](DecodeOptions::logprobs) are not heeded. `progress` sees the
-    /// tokens as they come, and says whether to go on.
+    /// Generates a text after `prompt`, under `constraint` if there is one. Drafts are made by `guesses` if
+    /// the model was loaded for speculation. Tokens are drawn as domino's own decoder draws them (sampling,
+    /// seed, positions). Penalties, [`close`](DecodeOptions::close) and [`logprobs`](DecodeOptions::logprobs)
+    /// of the options are ignored. `progress` sees the tokens as they come, and says whether to go on.
     ///
     /// # Errors
     /// If the engine or the constraint fails.
@@ -178,8 +179,9 @@ impl EngineRunner {
         self.write(prompt, under, guesses, options, progress)
     }
 
-    /// As [`generate`](Self::generate), under a constraint of the engine itself, which knows nothing of
-    /// drafts. The draws are the same where the masks are: the engine draws again where it refuses a token.
+    /// Generates a text as [`generate`](Self::generate) does, under a constraint of the engine itself, which
+    /// knows nothing of drafts. Where the masks are equal, so are the draws: the engine draws again if it
+    /// refuses a token.
     ///
     /// # Errors
     /// If the engine fails, or refuses the constraint.
@@ -213,7 +215,7 @@ impl EngineRunner {
             }
             let mut tokens = watch.tokens();
             if matches!(under, Under::Engine(_)) && !ended {
-                // The last one may yet be refused, unless it was sent.
+                // The last token may yet be refused, unless it was sent.
                 tokens.truncate(chunks.max(tokens.len().saturating_sub(1)));
             }
             stop.search(&tokens);
@@ -253,7 +255,7 @@ impl EngineRunner {
         })
     }
 
-    /// Sends a request.
+    /// Sends a request to the engine.
     fn start(
         &self,
         prompt: &[TokenId],
@@ -263,7 +265,7 @@ impl EngineRunner {
     ) -> Result<(RequestWatch, Receiver<Response>), RunnerError> {
         let (sender, receiver) = tokio::sync::mpsc::channel(1_024);
         let messages = RequestMessage::CompletionTokens(prompt.iter().map(|token| token.raw()).collect());
-        // Processors draw, so the engine is to take the likeliest token, of the one there is.
+        // Processors draw and leave one token in each row; the engine takes the likeliest, which is that one.
         let params = SamplingParams {
             temperature: Some(0.0),
             max_len: Some(options.max_new_tokens),
@@ -280,7 +282,10 @@ impl EngineRunner {
             }
             (Some(speculation), _) => {
                 let mut what = match under {
-                    Under::Ours(constraint) => SpeculativeRequest::new(constraint.fork()),
+                    Under::Ours(constraint) => {
+                        let constraint = constraint.fork().trailing_space(options.trailing_space);
+                        SpeculativeRequest::new(constraint)
+                    }
                     _ => SpeculativeRequest::unconstrained(),
                 };
                 what = what.draw_by(sampler, prompt.len());
@@ -290,7 +295,8 @@ impl EngineRunner {
                 self.runtime.block_on(speculation.attach(&mut request, what))?
             }
             (None, Under::Ours(constraint)) => {
-                let processor = GrammarLogitsProcessor::new(constraint.fork()).draw_by(sampler, prompt.len());
+                let constraint = constraint.fork().trailing_space(options.trailing_space);
+                let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, prompt.len());
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch
@@ -311,7 +317,7 @@ impl EngineRunner {
         Ok((watch, receiver))
     }
 
-    /// What comes next, if anything does soon.
+    /// Receives the next response; `None` if nothing comes within [`PATIENCE`].
     fn receive(&self, receiver: &mut Receiver<Response>) -> Result<Option<Response>, RunnerError> {
         let next = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, receiver.recv()).await });
         match next {
@@ -337,7 +343,7 @@ fn loader(path: &Path) -> anyhow::Result<Box<dyn Loader>> {
     NormalLoaderBuilder::new(NormalSpecificConfig::default(), None, None, folder, false, None).build(None)
 }
 
-/// Is this the end of a stream?
+/// True if the response ends a stream.
 fn end_of(response: Response) -> Result<bool, RunnerError> {
     let failed = |message: String| Err(RunnerError::Engine(message));
     match response {
@@ -350,7 +356,7 @@ fn end_of(response: Response) -> Result<bool, RunnerError> {
     }
 }
 
-/// The text of the tokens so far, and where a stop string ends it.
+/// The text of the tokens so far, and the place where a stop string ends it.
 struct Stopped<'a> {
     vocabulary: &'a Vocabulary,
     constraint: Option<&'a Constraint>,
@@ -367,7 +373,7 @@ impl<'a> Stopped<'a> {
         Self { vocabulary, constraint, search, text, seen: 0, found: None }
     }
 
-    /// Looks at the tokens that are new.
+    /// Searches the tokens that are new.
     fn search(&mut self, tokens: &[TokenId]) {
         while self.found.is_none() && self.seen < tokens.len() {
             let bytes = match self.constraint {

@@ -1,4 +1,4 @@
-//! An engine's own tokens.
+//! Reads the tokens of an engine.
 
 use mistralrs_core::Pipeline;
 
@@ -8,8 +8,8 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// The vocabulary of a loaded pipeline: the tokens of its tokenizer, and as end of text the very tokens at which the engine
-/// ends a text. Costs a second for 200,000 tokens.
+/// The vocabulary of a loaded pipeline: the tokens of its tokenizer, and as end of text the very tokens at
+/// which the engine ends a text. Costs a second for 200,000 tokens.
 ///
 /// # Errors
 /// If the pipeline has no tokenizer, or one of a kind that is not supported, or no token that ends a text.

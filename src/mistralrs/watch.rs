@@ -1,4 +1,4 @@
-//! What the caller of a request sees of its processor, which the engine owns.
+//! The caller's view of a request, whose processor the engine owns.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -30,44 +30,45 @@ struct Seen {
 }
 
 impl RequestWatch {
-    /// What went wrong, if anything: the text was ended then, and is a beginning of a text of the grammar, no more.
+    /// The error that ended the text early, if any. The text is then only a prefix of a text of the grammar.
     #[must_use]
     pub fn error(&self) -> Option<RequestError> {
         self.seen().error.clone()
     }
 
-    /// What the request cost so far, as far as its processor can tell: tokens, masks and their time, and with speculation
-    /// passes, drafted and accepted tokens and the time of drafting.
+    /// Costs of the request so far, as far as its processor can measure: tokens, masks and their time, and
+    /// with speculation passes, drafted and accepted tokens and the time of drafting.
     #[must_use]
     pub fn stats(&self) -> DecodeStats {
         self.seen().stats
     }
 
-    /// Ends the text at the next token, for when nobody waits for it any more.
+    /// Ends the text at the next token, for callers that no longer wait for it.
     pub fn cancel(&self) {
         self.inner.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Was it cancelled?
+    /// True after [`cancel`](Self::cancel).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.inner.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Was the text ended since the model can hold no more? Only engines with speculation end texts by this.
+    /// True if the text was ended because the model's context is full. Only engines with speculation end
+    /// texts so.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.seen().full
     }
 
-    /// The tokens that the processor has drawn, end of text apart; none where the draws are the engine's.
+    /// Tokens that the processor has drawn, without end of text; none where the engine draws.
     #[must_use]
     pub fn tokens(&self) -> Vec<TokenId> {
         self.seen().tokens.clone()
     }
 
-    /// Has the processor drawn end of text? Only where it draws itself. An error, a cancellation and a full context end the
-    /// text as well, but are not drawn.
+    /// True if the processor, where it draws itself, has drawn end of text. An error, a cancellation and a
+    /// full context end the text as well, but are not drawn.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.seen().ended
@@ -84,7 +85,7 @@ impl RequestWatch {
         }
     }
 
-    /// Forgets the tokens after the first `kept`, and the end. Returns whether there were any.
+    /// Forgets the tokens after the first `kept`, and the end; returns true if there were any.
     pub(super) fn take_back(&self, kept: usize) -> bool {
         let mut seen = self.seen();
         let there = seen.ended || seen.tokens.len() > kept;
@@ -94,7 +95,7 @@ impl RequestWatch {
         there
     }
 
-    /// Notes that the model can hold no more.
+    /// Notes that the model's context is full.
     pub(super) fn fill(&self) {
         self.seen().full = true;
     }
@@ -105,12 +106,12 @@ impl RequestWatch {
         self.seen().error.get_or_insert(error);
     }
 
-    /// Is the text to be ended?
+    /// True if the text is to be ended.
     pub(super) fn is_over(&self) -> bool {
         self.is_cancelled() || self.seen().error.is_some()
     }
 
-    /// Counts.
+    /// Updates the costs.
     pub(super) fn count(&self, count: impl FnOnce(&mut DecodeStats)) {
         count(&mut self.seen().stats);
     }

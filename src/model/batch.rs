@@ -1,6 +1,6 @@
-//! The trait of a model that runs several sequences in one pass, and a plain way to be one.
+//! The trait of a model that runs several sequences in one pass, and a plain implementation of it.
 //!
-//! Invariant: what a sequence gets does not depend on the others that share its passes.
+//! Invariant: the logits of a sequence do not depend on the others that share its passes.
 
 use std::ops::Range;
 
@@ -13,37 +13,37 @@ use crate::ids::TokenId;
 /// The tokens of one sequence in a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchInput<'a> {
-    /// Which sequence: a number below [`BatchModel::sequences`].
+    /// Number of the sequence, below [`BatchModel::sequences`].
     pub sequence: usize,
-    /// At least one.
+    /// New tokens of the sequence, at least one.
     pub tokens: &'a [TokenId],
-    /// Which rows of logits are wanted.
+    /// Rows of logits that are wanted.
     pub rows: Rows<'a>,
 }
 
 /// A causal language model with caches of several sequences, each as [`Model`] has one.
 pub trait BatchModel: Send {
-    /// What can go wrong.
+    /// Errors of passes and truncations.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Number of sequences there is room for.
+    /// Number of sequences that have a cache.
     fn sequences(&self) -> usize;
 
-    /// Tokens of a sequence held in its cache; 0 if there is no such sequence.
+    /// Tokens that the cache of a sequence holds; 0 if there is no such sequence.
     fn position(&self, sequence: usize) -> usize;
 
-    /// Most tokens the cache of one sequence can hold.
+    /// Most tokens that the cache of one sequence can hold.
     fn context(&self) -> usize;
 
     /// Length of a row of logits.
     fn vocabulary_size(&self) -> usize;
 
-    /// Appends tokens to several sequences, any number to each, in one pass; returns for each input its rows, bit
-    /// for bit those of a pass of its own.
+    /// Appends tokens to several sequences, any number to each, in one pass. Returns the rows of each input,
+    /// bit for bit those of a pass of its own.
     ///
     /// # Errors
-    /// If there is no such sequence, or one is named twice, or as [`Model::forward`] for any of them; all caches
-    /// are then as before.
+    /// If there is no such sequence, or one is named twice, or as [`Model::forward`] for any of them; all
+    /// caches are then as before.
     fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error>;
 
     /// Forgets all tokens of a sequence from `position` on, in constant time.
@@ -112,37 +112,38 @@ impl<B: BatchModel + ?Sized> BatchModel for &mut B {
     }
 }
 
-/// What can go wrong in [`OneByOne`].
+/// Errors of [`OneByOne`] and of [`InTurns`](super::InTurns).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OneByOneError<E: std::error::Error + 'static> {
-    /// A sequence number that is too high.
+    /// The number of a sequence is too high.
     #[error("there is no sequence {0}")]
     NoSuchSequence(usize),
-    /// A sequence with two inputs in one pass.
+    /// A sequence has two inputs in one pass.
     #[error("sequence {0} is in one pass twice")]
     Twice(usize),
-    /// A truncation past the end of a sequence.
+    /// A truncation goes past the end of a sequence.
     #[error("cannot truncate sequence {sequence} to position {position}, past its end")]
     PastEnd {
-        /// Which sequence.
+        /// Number of the sequence.
         sequence: usize,
-        /// Where to.
+        /// Position asked for.
         position: usize,
     },
-    /// One of the models failed.
+    /// A model failed.
     #[error(transparent)]
     Model(E),
 }
 
-/// Several models of the same weights, run one after the other: a [`BatchModel`] that saves nothing.
+/// Several models of the same weights, run one after the other: a [`BatchModel`] that saves nothing, for
+/// tests.
 #[derive(Debug, Clone)]
 pub struct OneByOne<M> {
     models: Vec<M>,
 }
 
 impl<M: Model> OneByOne<M> {
-    /// A sequence for each of `models`.
+    /// Makes a sequence of each of `models`.
     #[must_use]
     pub fn new(models: Vec<M>) -> Self {
         Self { models }
@@ -152,7 +153,7 @@ impl<M: Model> OneByOne<M> {
         self.models.get_mut(sequence).ok_or(OneByOneError::NoSuchSequence(sequence))
     }
 
-    /// Runs one input after the other, as far as they succeed.
+    /// Runs one input after the other, up to the first that fails.
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, OneByOneError<M::Error>> {
         let run = |input: &BatchInput<'_>| {
             let model = self.model(input.sequence)?;
@@ -202,7 +203,7 @@ impl<M: Model> BatchModel for OneByOne<M> {
     }
 }
 
-/// A sequence that has two of the inputs.
+/// The first sequence that has two of the inputs.
 pub(super) fn named_twice(inputs: &[BatchInput<'_>]) -> Option<usize> {
     let mut sequences: Vec<usize> = inputs.iter().map(|input| input.sequence).collect();
     sequences.sort_unstable();

@@ -1,7 +1,7 @@
-//! Models on the Hugging Face hub: what to fetch, and where it lies afterwards.
+//! Models on the Hugging Face hub: which files to fetch, and where they lie afterwards.
 //!
-//! Fetching and the layout of the cache are the `hf-hub` crate's business. Invariant: a model that lies in
-//! the cache whole is used without asking the network. Knows nothing of what is in the files.
+//! The `hf-hub` crate does the fetching and knows the layout of the cache. Invariant: a model that is
+//! complete in the cache is used without asking the network. This file knows nothing of what is in the files.
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +24,7 @@ const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-/// Fetched if they are there.
+/// Files that are fetched where the hub has them.
 const OPTIONAL: [&str; 2] = ["generation_config.json", "tokenizer_config.json"];
 
 /// A model on the hub, written `OWNER/NAME`, `OWNER/NAME@REVISION` or, for a GGUF file,
@@ -45,22 +45,22 @@ pub struct HubModel {
     file: Option<String>,
 }
 
-/// Where models are fetched from and kept.
+/// Address of the hub, and place of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HubOptions {
-    /// The cache, as all programs of the hub share it. An absolute path.
+    /// Absolute path of the cache, which all programs of the hub share.
     pub cache: PathBuf,
-    /// Where the hub is.
+    /// Address of the hub.
     pub endpoint: String,
     /// Use only what is in the cache.
     pub offline: bool,
 }
 
 impl HubOptions {
-    /// As the hub's own programs have it: the cache from `HF_HUB_CACHE`, or else `hub` in `HF_HOME`, or else
-    /// `huggingface/hub` in `XDG_CACHE_HOME` or in `.cache` at home; the place from `HF_ENDPOINT`;
-    /// `HF_HUB_OFFLINE` for offline.
+    /// Options by the environment, as the hub's own programs read it: the cache from `HF_HUB_CACHE`, or else
+    /// `hub` in `HF_HOME`, or else `huggingface/hub` in `XDG_CACHE_HOME` or in `.cache` at home; the address
+    /// from `HF_ENDPOINT`; offline by `HF_HUB_OFFLINE`.
     #[must_use]
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -88,13 +88,13 @@ impl Default for HubOptions {
     }
 }
 
-/// How far a file has come.
+/// Progress of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HubProgress {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
-    /// Bytes there, those of earlier attempts included.
+    /// Bytes fetched, those of earlier attempts included.
     pub done: u64,
     /// Bytes of the whole file.
     pub total: u64,
@@ -104,15 +104,15 @@ pub struct HubProgress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HubErrorKind {
-    /// Not a way to write a model on the hub.
+    /// The text does not name a model on the hub.
     InvalidId,
     /// The model is not in the cache, and the hub cannot be asked or does not answer.
     Unreachable,
     /// The hub has no such model or revision, or does not show it to everyone.
     NoSuchModel,
-    /// The model lacks a file: its name.
+    /// The model lacks the file of this name.
     MissingFile(String),
-    /// A file could not be fetched or kept: its name.
+    /// The file of this name could not be fetched or kept.
     Failed(String),
 }
 
@@ -126,13 +126,13 @@ pub struct HubError {
 }
 
 impl HubError {
-    /// What is wrong.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> &HubErrorKind {
         &self.kind
     }
 
-    /// What can be done about it.
+    /// A way to mend it.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -193,7 +193,7 @@ impl fmt::Display for HubModel {
     }
 }
 
-/// Can this be a part of an id or a path? So none leads out of the cache.
+/// True for a part of an id or a path. It cannot lead out of the cache.
 fn is_name(name: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && !name.starts_with('.') && name.len() <= 200 && name.chars().all(fine)
@@ -230,8 +230,7 @@ fn parts(file: &str) -> Vec<String> {
 }
 
 impl HubModel {
-    /// Where the model lies in the cache, if all of it does: a folder, or a GGUF file. Does not ask the
-    /// network.
+    /// The model's folder or GGUF file, if all of it is in the cache. Does not ask the network.
     #[must_use]
     pub fn cached(&self, options: &HubOptions) -> Option<PathBuf> {
         let cache = self.cache(options);
@@ -252,8 +251,8 @@ impl HubModel {
         whole.then(|| config.parent().map(Path::to_owned))?
     }
 
-    /// Where the model lies in the cache, after fetching what is missing; `progress` is told now and then
-    /// how far a file has come. A file that was fetched in part is gone on with.
+    /// Fetches what is missing and returns the model's place in the cache; `progress` is called now and then.
+    /// Fetching a file goes on where an earlier attempt stopped.
     ///
     /// # Errors
     /// If the hub cannot be reached, does not have the model or a file of it, or a file cannot be kept.
@@ -268,7 +267,7 @@ impl HubModel {
         if options.offline {
             return Err(self.unreachable(options, "HF_HUB_OFFLINE is set"));
         }
-        // The crate panics on answers that no hub gives.
+        // The crate `hf-hub` panics on answers that the real hub never gives.
         catch_unwind(AssertUnwindSafe(|| self.ask(options, progress))).unwrap_or_else(|_| {
             Err(HubError::new(
                 HubErrorKind::Unreachable,
@@ -342,12 +341,13 @@ impl HubModel {
         Cache::new(options.cache.clone()).repo(self.repo())
     }
 
-    /// The error for a hub that cannot be asked: says which files to put where.
+    /// The error for a hub that cannot be asked. It says which files to put where.
     fn unreachable(&self, options: &HubOptions, why: &str) -> HubError {
         let files = match &self.file {
             Some(file) => format!("get {} and name it with --model", parts(file).join(" and ")),
             None => format!(
-                "put {CONFIG}, {TOKENIZER} and {SINGLE} (or {INDEX} and its shards) of {} in a folder and name it with --model",
+                "put {CONFIG}, {TOKENIZER} and {SINGLE} (or {INDEX} and its shards) of {} in a folder and \
+                 name it with --model",
                 self.id
             ),
         };
@@ -371,7 +371,7 @@ impl HubModel {
         error
     }
 
-    /// The error for what went wrong while asking about the model, or for one of its files.
+    /// The error of a request about the model (`name` is `None`) or one of its files.
     fn failure(&self, options: &HubOptions, name: Option<&str>, error: ApiError) -> HubError {
         let text = error.to_string();
         // The crate does not export the type that holds the status.
@@ -398,7 +398,7 @@ impl HubModel {
     }
 }
 
-/// Passes on what the crate tells.
+/// Passes the progress that `hf-hub` reports on to the caller.
 struct Watch<'a> {
     told: HubProgress,
     progress: &'a mut dyn FnMut(&HubProgress),

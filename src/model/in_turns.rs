@@ -1,6 +1,6 @@
 //! One model with one cache, as a batch: its sequences take turns in the cache.
 //!
-//! Invariant: what a sequence gets is what it gets from a model of its own, as rows do not depend on how
+//! Invariant: the logits of a sequence are those of a model of its own, since rows do not depend on how
 //! tokens are split into passes.
 
 use std::num::NonZeroUsize;
@@ -11,24 +11,24 @@ use super::{
 };
 use crate::ids::TokenId;
 
-/// A [`BatchModel`] of any [`Model`]. What the cache lost to another sequence is fed again, so that passes
-/// are as long as texts: for models that have no batches of their own.
+/// A [`BatchModel`] of any [`Model`], for models that have no batches of their own. A turn feeds again what
+/// the cache lost to another sequence, so passes are as long as texts.
 #[derive(Debug)]
 pub struct InTurns<'a, M> {
     model: &'a mut M,
-    /// The tokens of each.
+    /// Tokens of each sequence.
     sequences: Vec<Vec<TokenId>>,
-    /// What the cache holds.
+    /// Tokens that the cache holds.
     held: Vec<TokenId>,
 }
 
 impl<'a, M: Model> InTurns<'a, M> {
-    /// So many empty sequences. What the model's cache holds does not matter, and is lost.
+    /// Makes a batch of `sequences` empty sequences. What the model's cache held before is lost.
     pub fn new(model: &'a mut M, sequences: NonZeroUsize) -> Self {
         Self { model, sequences: vec![Vec::new(); sequences.get()], held: Vec::new() }
     }
 
-    /// One input, after what its sequence has.
+    /// Runs one input, after feeding what the cache lacks of its sequence.
     fn run(&mut self, input: &BatchInput<'_>) -> Result<Logits, OneByOneError<M::Error>> {
         let Some(before) = self.sequences.get(input.sequence) else {
             return Err(OneByOneError::NoSuchSequence(input.sequence));
@@ -38,7 +38,7 @@ impl<'a, M: Model> InTurns<'a, M> {
         self.held.truncate(common);
         self.model.truncate(common).map_err(OneByOneError::Model)?;
         if common < before.len() {
-            // Apart from the new ones, of which alone rows are wanted.
+            // The old tokens are a pass of their own, since rows are wanted of the new ones alone.
             self.model.forward(&before[common..], super::Rows::Last).map_err(OneByOneError::Model)?;
             self.held.clone_from(before);
         }
@@ -101,7 +101,7 @@ mod tests {
         ids.iter().copied().map(TokenId::new).collect()
     }
 
-    /// The same calls as of models of their own, errors and what follows them included.
+    /// Random calls give the same rows and errors as a model for each sequence.
     #[test]
     fn sequences_do_not_see_each_other() {
         let model = ScriptedModel::new(30, 6, 7);

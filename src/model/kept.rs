@@ -1,17 +1,17 @@
-//! The trait of rows of logits that are still where the model computed them.
+//! The trait of rows of logits that stay on the device that computed them.
 
 use crate::{ids::TokenId, vocab::TokenSet};
 
-/// Rows of logits on a device, perhaps still in the making. Each question waits for them.
+/// Rows of logits on a device, perhaps still being computed. Each question waits for them.
 pub trait KeptRows: Send {
-    /// What can go wrong.
+    /// Errors of the device.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Number of rows.
     fn rows(&self) -> usize;
 
-    /// The token of the largest logit among the `allowed` tokens of row `index`, of equals the one with the
-    /// lowest id. `None` if there is none to draw: no token is allowed, all allowed ones are at minus infinity,
+    /// The token of the largest logit among the `allowed` tokens of row `index`; of equals, the one with the
+    /// lowest id. `None` if no token can be drawn: none is allowed, all allowed ones are at minus infinity,
     /// or any logit is NaN or plus infinity. Entries past the allowed set's size (padding) do not count.
     ///
     /// # Errors
@@ -24,8 +24,8 @@ pub trait KeptRows: Send {
     /// If there is no such row, or the device fails.
     fn row(&self, index: usize) -> Result<Vec<f32>, Self::Error>;
 
-    /// A copy of row `index` of which the logits of the `allowed` tokens count: the others are as they are, or
-    /// minus infinity if no logit is NaN or plus infinity. Where few tokens are allowed, few numbers need be
+    /// Copies row `index` for a draw from the `allowed` tokens. Other logits are as they are, or minus
+    /// infinity if no logit is NaN or plus infinity; so where few tokens are allowed, few numbers need be
     /// copied. Default: the whole [row](Self::row).
     ///
     /// # Errors
@@ -35,7 +35,7 @@ pub trait KeptRows: Send {
         self.row(index)
     }
 
-    /// Waits until the rows are done. Default: they are.
+    /// Waits until the rows are computed. Default: they already are.
     ///
     /// # Errors
     /// If the device fails.

@@ -8,21 +8,22 @@ use std::{num::NonZeroUsize, ops::Range, sync::Arc};
 use super::{batch::BatchModel, kept::KeptRows};
 use crate::{ids::TokenId, vocab::TokenSet};
 
-/// Which rows of logits a forward pass returns, and what counts of them.
+/// Rows of logits that a forward pass returns, and the tokens whose logits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rows<'a> {
-    /// That of the last token only.
+    /// The row of the last token.
     Last,
-    /// One for every token given.
+    /// A row for every token given.
     All,
-    /// Those of the last tokens, one for each of the sets (at most as many as there are tokens): of each row the logits
-    /// of its set's tokens. What the others are is not said, but they are below plus infinity. A model need not compute
-    /// them: where few tokens may follow that is most of its output product, which in small models is most of the pass.
+    /// Rows of the last tokens, one for each of the sets (at most as many as there are tokens). Of each row
+    /// the logits of its set's tokens count; the others are unspecified, but below plus infinity. A model
+    /// need not compute them: where few tokens may follow, that saves most of the output product, which in
+    /// small models is most of the pass.
     Among(&'a [TokenSet]),
 }
 
 impl<'a> Rows<'a> {
-    /// How many rows that is, of a pass over so many tokens.
+    /// Number of rows for a pass over `tokens` tokens.
     #[must_use]
     pub fn count(self, tokens: usize) -> usize {
         match self {
@@ -32,7 +33,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The sets, if not all of each row counts.
+    /// The sets of [`Among`](Self::Among); `None` if all of each row counts.
     #[must_use]
     pub fn sets(self) -> Option<&'a [TokenSet]> {
         match self {
@@ -46,13 +47,13 @@ impl<'a> Rows<'a> {
 #[derive(Debug, Clone)]
 pub struct Logits {
     values: Arc<Vec<f32>>,
-    /// Those of these rows, if others share the numbers.
+    /// The rows that these are of, where several share the numbers.
     range: Range<usize>,
     width: usize,
 }
 
 impl Logits {
-    /// Rows of `width` values each, one after the other. A last row that is not whole cannot be reached.
+    /// Wraps rows of `width` values each, one after the other. An incomplete last row is out of reach.
     #[must_use]
     pub fn new(values: Vec<f32>, width: usize) -> Self {
         debug_assert!(width > 0 && values.len().is_multiple_of(width), "rows are whole");
@@ -78,13 +79,13 @@ impl Logits {
         self.values()?.get(start..start.checked_add(self.width)?)
     }
 
-    /// The row that says what follows the last token given.
+    /// The last row: what follows the last token given.
     #[must_use]
     pub fn last(&self) -> Option<&[f32]> {
         self.row(self.rows().checked_sub(1)?)
     }
 
-    /// `count` rows from the one at `first` on, fewer if there are no more. Copies nothing.
+    /// Returns `count` rows from `first` on, fewer if there are no more. Copies nothing.
     #[must_use]
     pub fn part(&self, first: usize, count: usize) -> Self {
         let place = |row: usize| self.range.start.saturating_add(row.saturating_mul(self.width));
@@ -93,7 +94,7 @@ impl Logits {
         Self { values: Arc::clone(&self.values), range: start..end, width: self.width }
     }
 
-    /// The numbers, if nobody shares them: to be used again.
+    /// The numbers, for reuse of their memory; `None` if other rows share them.
     #[must_use]
     pub fn into_values(self) -> Option<Vec<f32>> {
         Arc::into_inner(self.values)
@@ -111,15 +112,15 @@ impl PartialEq for Logits {
     }
 }
 
-/// Rows that a model has left where it computes them.
+/// Rows that a model has left on the device that computed them.
 pub type Kept<E> = Box<dyn KeptRows<Error = E>>;
 
-/// A model's caches of several sequences.
+/// A borrowed batch model: the caches of several sequences.
 pub type Batch<'a, E> = &'a mut dyn BatchModel<Error = E>;
 
 /// A causal language model with a cache of the tokens it has seen.
 pub trait Model: Send {
-    /// What can go wrong.
+    /// Errors of passes and truncations.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Tokens held in the cache; the next token given is at this position.
@@ -132,8 +133,8 @@ pub trait Model: Send {
     fn vocabulary_size(&self) -> usize;
 
     /// Appends `tokens` (at least one) to the cache and returns rows of logits: row `i` is about the token
-    /// that follows `tokens[i]` (for [`Rows::Last`]: the only row, about what follows the last one; for
-    /// [`Rows::Among`]: the last rows).
+    /// that follows `tokens[i]`. [`Rows::Last`] gives one row, about what follows the last token, and
+    /// [`Rows::Among`] the last rows.
     ///
     /// One pass over n tokens and n passes over one give the same rows up to rounding.
     ///
@@ -142,12 +143,13 @@ pub trait Model: Send {
     /// pass fails; the cache is then as before.
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, Self::Error>;
 
-    /// Begins the pass that [`forward`](Self::forward) makes, and leaves its rows where they are computed, perhaps
-    /// before they are done: what is done until they are asked about costs the device no time. `None`, and no pass is
-    /// made, for a model without such a place, as by default.
+    /// Begins the pass that [`forward`](Self::forward) would make, and leaves its rows where they are
+    /// computed, perhaps before they are done. Work until the rows are asked about overlaps with the device.
+    /// `None`, the default, if the model cannot: no pass is made then.
     ///
     /// # Errors
-    /// Those of [`forward`](Self::forward). What fails later is told by the rows; the cache holds the tokens then.
+    /// Those of [`forward`](Self::forward). Later failures are errors of the rows; the cache holds the tokens
+    /// then.
     fn begin(
         &mut self,
         tokens: &[TokenId],
@@ -157,16 +159,15 @@ pub trait Model: Send {
         Ok(None)
     }
 
-    /// Forgets all tokens from `position` on, in constant time: what comes next is as if they had never
-    /// been given.
+    /// Forgets all tokens from `position` on, in constant time, as if they had never been given.
     ///
     /// # Errors
     /// If `position` is past the end of the cache.
     fn truncate(&mut self, position: usize) -> Result<(), Self::Error>;
 
-    /// The same model as a batch of `sequences`, each with a cache of its own; they share passes. The cache
-    /// of the model itself is that of the first. `None`, the default, if the model can have only one cache;
-    /// then [`InTurns`](super::InTurns) makes a batch of it.
+    /// Makes a batch of `sequences` of the same model, each with a cache of its own; they share passes. The
+    /// first sequence has the cache of the model itself. `None`, the default, if the model can have only one
+    /// cache; [`InTurns`](super::InTurns) then makes a batch of it.
     ///
     /// # Errors
     /// If the caches cannot be made.

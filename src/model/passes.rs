@@ -1,23 +1,22 @@
-//! What passes over several new tokens cost, relative to a pass over one: t(n)/t(1), which says how much a
+//! Measures the cost of a pass over n new tokens relative to a pass over one: t(n)/t(1), which bounds what a
 //! draft can gain.
 //!
-//! Invariant: passes of all lengths go on from the same context, and whoever measures lets them take turns,
-//! so that all see the same machine.
+//! Invariant: passes of all lengths start from the same context. Callers interleave the lengths, so that all
+//! see the same load of the machine.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{Model, Rows};
 use crate::{clock::Instant, ids::TokenId};
 
-/// Times of passes, by how many new tokens they are over.
+/// Times of passes, by their number of new tokens.
 #[derive(Debug, Clone, Default)]
 pub struct PassTimes {
     all: BTreeMap<usize, Vec<Duration>>,
 }
 
 impl PassTimes {
-    /// Makes a pass over `new` tokens, with these rows of logits, and notes its time. The model holds what it
-    /// held before.
+    /// Times a pass over `new` tokens with these rows of logits. The model holds the same tokens afterwards.
     ///
     /// # Errors
     /// If the pass fails.
@@ -31,7 +30,7 @@ impl PassTimes {
         Ok(())
     }
 
-    /// The median time of passes over `n` new tokens in seconds; not a number if there was none.
+    /// The median time in seconds of passes over `n` new tokens; NaN if there was none.
     #[must_use]
     pub fn median(&self, n: usize) -> f64 {
         let mut all = self.of(n).to_vec();
@@ -39,7 +38,7 @@ impl PassTimes {
         all.get(all.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
     }
 
-    /// The least time of passes over `n` new tokens in seconds; not a number if there was none.
+    /// The least time in seconds of passes over `n` new tokens; NaN if there was none.
     #[must_use]
     pub fn least(&self, n: usize) -> f64 {
         self.of(n).iter().min().map_or(f64::NAN, Duration::as_secs_f64)
@@ -50,7 +49,7 @@ impl PassTimes {
     }
 }
 
-/// Tokens to make passes over: any will do, but the first ones are often special.
+/// Tokens for measuring passes: any will do, but the first ids are often special.
 #[must_use]
 pub fn any_tokens(count: usize, vocabulary_size: usize) -> Vec<TokenId> {
     let token = |index: usize| TokenId::from_index(index.wrapping_mul(7919) % vocabulary_size.max(1));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::model::{Logits, Model, Rows};
 use crate::ids::TokenId;
 
-/// Something wrong on purpose.
+/// A fault that a test asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
@@ -24,10 +24,10 @@ pub enum Fault {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptedError {
-    /// A pass over no tokens.
+    /// The pass is over no tokens.
     #[error("no tokens were given")]
     NoTokens,
-    /// More tokens than fit.
+    /// The tokens do not fit.
     #[error("{tokens} tokens at position {position} do not fit in a context of {context} tokens")]
     TooLong {
         /// Tokens in the cache.
@@ -37,13 +37,13 @@ pub enum ScriptedError {
         /// Tokens that fit.
         context: usize,
     },
-    /// An id past the end of the vocabulary.
+    /// An id is past the end of the vocabulary.
     #[error("token {0} is not in the vocabulary")]
     UnknownToken(TokenId),
-    /// Truncation past the end of the cache.
+    /// A truncation goes past the end of the cache.
     #[error("cannot truncate to position {0}, past the end")]
     PastEnd(usize),
-    /// [`Fault::Pass`].
+    /// The script asked for [`Fault::Pass`].
     #[error("this pass fails by script")]
     Scripted,
 }
@@ -82,13 +82,13 @@ impl ScriptedModel {
         self
     }
 
-    /// As [`favour`](Self::favour), for a run of tokens from `position` on.
+    /// Favours a run of tokens, from `position` on; see [`favour`](Self::favour).
     #[must_use]
     pub fn script(self, position: usize, tokens: impl IntoIterator<Item = TokenId>) -> Self {
         tokens.into_iter().zip(position..).fold(self, |model, (token, at)| model.favour(at, token))
     }
 
-    /// Goes wrong in the row about `position` of the whole sequence.
+    /// Puts `fault` into the row about `position` of the whole sequence.
     #[must_use]
     pub fn fault(mut self, position: usize, fault: Fault) -> Self {
         self.faults.insert(position, fault);
@@ -186,7 +186,7 @@ impl Model for ScriptedModel {
             if let Some(set) = rows.sets().and_then(|sets| sets.get(index - first)) {
                 let start = values.len() - self.vocabulary_size;
                 for (token, value) in (0..).zip(&mut values[start..]) {
-                    // Whoever looks at what does not count is found out. Faults stay.
+                    // Large logits of tokens that do not count expose callers that look at them. Faults stay.
                     if !set.contains(TokenId::new(token)) && value.is_finite() {
                         *value = 1e30;
                     }

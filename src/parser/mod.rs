@@ -16,6 +16,7 @@ mod origin;
 mod parser;
 mod remaining;
 mod sets;
+mod tail;
 mod view;
 
 pub(crate) use parser::Parser;

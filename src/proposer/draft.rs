@@ -113,6 +113,14 @@ impl Drafter {
         Self { proposer, length, planner: DraftPlanner::default() }
     }
 
+    /// Takes guessing and learning to cost nothing, also where it is told what they take: how drafts were
+    /// without that is measured by experiments.
+    #[cfg(feature = "experiments")]
+    pub(crate) fn without_effort(mut self) -> Self {
+        self.planner.ignore_effort();
+        self
+    }
+
     /// Sets the expected cost of passes until measurements replace it, for instance from an earlier run with
     /// the same model.
     #[must_use]

@@ -178,10 +178,14 @@ impl<'a> Site<'a> {
         self.constraint.as_ref().map(Constraint::fork)
     }
 
-    /// Advances by a token of the draft, if it may follow and does not end the text. Returns whether it did;
-    /// `false` also if a budget of the constraint is used up.
+    /// Advances by a token of the draft, if it may follow and the text ends neither before nor with it.
+    /// Returns whether it did; `false` also if a budget of the constraint is used up.
     pub fn push(&mut self, token: TokenId) -> bool {
         if let Some(constraint) = &mut self.constraint {
+            // At the place itself the decoder has looked.
+            if self.tokens.len() > self.start && constraint.end().is_some() {
+                return false;
+            }
             if constraint.advance(token).is_err() {
                 return false;
             }

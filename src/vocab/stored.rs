@@ -12,7 +12,7 @@ use super::{
 use crate::{
     ids::TokenId,
     limits::{VOCABULARY_BYTES, VOCABULARY_IDS},
-    store::{Reader, StoreError, Writer},
+    store::{Key, Kind, Reader, StoreError, Writer, open, seal},
 };
 
 /// Serialises all that [`decode`] needs: the same bytes exactly for equal vocabularies. One pass, a few
@@ -76,6 +76,40 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vocabulary, StoreError> 
     check(&content).map_err(wrong)?;
     let read = encoded.len() - reader.rest().len();
     Ok(Vocabulary::of(content, trie, fingerprint(&encoded[..read])))
+}
+
+impl Vocabulary {
+    /// Serialises it for a file or another process, sealed with a checksum. One pass, a few milliseconds and
+    /// 2 MB for 131,000 tokens.
+    ///
+    /// ```
+    /// use domino::{TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
+    /// let read = Vocabulary::from_bytes(&vocabulary.to_bytes())?;
+    /// assert_eq!(read.fingerprint(), vocabulary.fingerprint());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        seal(Kind::Vocabulary, &handed_over(), &self.encode())
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) made. About 6 ms for 131,000 tokens.
+    ///
+    /// # Errors
+    /// If it is something else, damaged, or was made by another version.
+    pub fn from_bytes(file: &[u8]) -> Result<Self, StoreError> {
+        let mut reader = Reader::new(open(file, Kind::Vocabulary, &handed_over())?);
+        let vocabulary = decode(&mut reader)?;
+        reader.finish()?;
+        Ok(vocabulary)
+    }
+}
+
+/// Returns the key of all vocabularies that are handed over: which one it is stands in the file.
+fn handed_over() -> Key {
+    Key::of(&[b"vocabulary"])
 }
 
 /// Access for tests that show the reader payloads that nobody wrote.

@@ -170,6 +170,27 @@ impl TokenSet {
         }
     }
 
+    /// Writes the set as a bit for each id into `row`, token `t` as bit `t % 32` of `row[t / 32]`: the masks
+    /// that samplers in Python take. Clears what lies past the set; leaves out tokens past the end of `row`.
+    pub fn write_bits32(&self, row: &mut [i32]) {
+        match &self.held {
+            Held::Listed(tokens) => {
+                row.fill(0);
+                for index in tokens.iter().copied().map(TokenId::index) {
+                    row.get_mut(index / 32).into_iter().for_each(|half| *half |= 1 << (index % 32));
+                }
+            }
+            Held::Bits(words) => {
+                row.get_mut(2 * words.len()..).unwrap_or_default().fill(0);
+                let (pairs, last) = row.as_chunks_mut::<2>();
+                if let ([last], Some(&word)) = (last, words.get(pairs.len())) {
+                    *last = halves(word)[0];
+                }
+                pairs.iter_mut().zip(words).for_each(|(pair, &word)| *pair = halves(word));
+            }
+        }
+    }
+
     /// Returns the tokens in the form in which they are stored.
     pub(crate) fn contents(&self) -> Contents<'_> {
         match &self.held {
@@ -306,6 +327,12 @@ fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = TokenId> {
     })
 }
 
+/// Splits a word into its lower and its upper half.
+fn halves(word: u64) -> [i32; 2] {
+    let [low @ .., a, b, c, d] = word.to_le_bytes();
+    [low, [a, b, c, d]].map(i32::from_le_bytes)
+}
+
 /// Sets the bit of a token; tokens past the end are left out.
 fn set_bit(words: &mut [u64], token: TokenId) {
     let index = token.index();
@@ -392,6 +419,14 @@ mod tests {
                 prop_assert_eq!(set.is_subset(&another), expected.is_subset(&other));
                 prop_assert_eq!(another.is_subset(set), other.is_subset(&expected));
                 let shared: BTreeSet<u32> = &expected & &other;
+                let mut row = vec![-1; 75 + size % 2];
+                set.write_bits32(&mut row);
+                let mut short = [-1; 9];
+                set.write_bits32(&mut short);
+                prop_assert_eq!(&short[..], &row[..9]);
+                let is_set = |index: &usize| row[index / 32] >> (index % 32) & 1 == 1;
+                let ids: Vec<usize> = set.iter().map(TokenId::index).collect();
+                prop_assert_eq!((0..2_400).filter(is_set).collect::<Vec<_>>(), ids);
                 prop_assert_eq!(set.common(&another).collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(another.common(set).collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(bits.common(set).count(), expected.len());

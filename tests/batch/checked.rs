@@ -55,13 +55,13 @@ fn check_reads_what_generate_wrote() {
     };
     assert_eq!(checked(&[]), 5);
     assert_eq!(checked(&["--prefix"]), 5);
-    // Held against another grammar they are refused, so it does look.
+    // Held against another grammar they are refused, which shows that the texts are looked at.
     let run = domino(&["check", "--batch", "-r", "x"], written.stdout.as_bytes());
     assert_eq!(parsed(&run.stdout).iter().filter(|answer| answer["accepted"] == false).count(), 4);
     assert!(run.stderr.contains("[done; 0 in the language, 4 not, 1 without an answer]"), "{}", run.stderr);
 }
 
-/// Every key that `generate` writes is known to `check`, with all that adds keys.
+/// Keys that `generate` writes, with all flags that add keys, are known to `check`.
 #[test]
 fn no_key_that_generate_writes_is_unknown() {
     let folder = tempfile::tempdir().unwrap();

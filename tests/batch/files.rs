@@ -1,4 +1,4 @@
-//! `--out FILE`: what is there stays and is not made again, and nothing is written where it could do harm.
+//! `--out FILE`: answers in the file stay and are not made again, and no other file is overwritten.
 
 use std::{fs, path::Path};
 
@@ -20,7 +20,7 @@ fn lines(rows: &[Value]) -> String {
     rows.iter().map(|row| format!("{row}\n")).collect()
 }
 
-/// The text or the error of each answer.
+/// The text or the error of each answer in a file.
 fn told(file: &Path) -> Vec<(String, Value)> {
     let of = |(id, answer): (String, Value)| (id, json!([answer["text"], answer["error"]]));
     by_id(&fs::read_to_string(file).unwrap()).into_iter().map(of).collect()
@@ -49,7 +49,7 @@ fn what_is_there_is_not_made_again() {
     let whole = told(&out);
     let content = fs::read_to_string(&out).unwrap();
     assert_eq!(content.lines().count(), 6);
-    // Again: nothing is made, and it is still told that a row failed.
+    // A second run makes nothing, and still reports that a row failed.
     let run = write(&rows, &out, folder.path(), &[]);
     assert_eq!(run.code, Some(1));
     assert!(
@@ -99,7 +99,7 @@ fn two_rows_with_one_id_are_told() {
             run.stderr
         );
         assert!(!out.exists(), "nothing was begun");
-        // From a pipe they are found on the way: the later row is told, and the others are made.
+        // Faults in a pipe are found on the way: the later row is reported, and the others are made.
         let [out, model] = [&out, folder.path()].map(|path| path.to_str().unwrap());
         let usual = ["generate", "-m", model, "-r", "[a-z]{6}", "--batch", "-"];
         let run = domino(&[&usual[..], &["--out", out]].concat(), lines(&all).as_bytes());

@@ -1,4 +1,4 @@
-//! Keys of rows: what is not known is refused with what may be meant, and what is carried along is copied.
+//! Keys of rows: unknown ones are refused with a suggestion, and `meta` and kept columns are copied.
 
 use serde_json::json;
 
@@ -56,7 +56,7 @@ fn wrong_values_are_told_with_their_key() {
     }
 }
 
-/// As they were written, whatever they are.
+/// `meta` and kept columns are copied as they were written, whatever they are.
 #[test]
 fn meta_and_kept_columns_are_copied() {
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn meta_and_kept_columns_are_copied() {
     assert!(answers[0]["error"].as_str().unwrap().contains("`expected` is a column that check writes"));
 }
 
-/// Keys of other commands are passed over, so that one file serves all.
+/// Keys of other commands are ignored, so that one file serves all.
 #[test]
 fn one_file_serves_all_commands() {
     let folder = tempfile::tempdir().unwrap();

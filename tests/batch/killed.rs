@@ -1,5 +1,5 @@
-//! Runs that are ended in the midst: by Ctrl-C, or at once. A run that goes on writes what one undisturbed
-//! would have written.
+//! Runs that are interrupted by Ctrl-C or killed. A run that goes on writes the answers of one undisturbed
+//! run.
 #![cfg(unix)]
 
 use std::{
@@ -19,16 +19,16 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// Texts of enough tokens that there is a midst.
+/// Tokens of a text, enough to interrupt it.
 const TOKENS: &str = "120";
-/// Rows of a batch.
+/// Number of rows of a batch.
 const ROWS: usize = 14;
 
 fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// `domino generate` on these rows into this file.
+/// The command `domino generate` on these rows into this file.
 fn writer(rows: &Path, out: &Path, model: &Path) -> Command {
     let mut command = program();
     command.args([
@@ -46,15 +46,15 @@ fn writer(rows: &Path, out: &Path, model: &Path) -> Command {
     command
 }
 
-/// The texts of a file. A last line that is not whole is passed over.
+/// The texts of a file. An incomplete last line is ignored.
 fn texts(out: &Path) -> BTreeMap<String, Value> {
     let content = fs::read_to_string(out).unwrap_or_default();
     let whole = content.rfind('\n').map_or("", |end| &content[..=end]);
     by_id(whole).into_iter().map(|(id, answer)| (id, answer["text"].clone())).collect()
 }
 
-/// Runs it and ends it by a signal once the file has `some` lines, and one of this run. Its exit code, and
-/// what it said.
+/// Runs a command, and ends it by a signal once the file has `some` lines and one of this run. Returns its
+/// exit code and its messages.
 fn ended(mut command: Command, out: &Path, some: usize, by: &str) -> (Option<i32>, String) {
     let (before, some) = (Instant::now(), some.max(texts(out).len() + 1));
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -91,7 +91,7 @@ fn a_run_that_was_ended_goes_on_to_the_same_texts() {
             let there = texts(&out);
             assert!((some..expected.len()).contains(&there.len()), "{by}: {} of {some}", there.len());
             assert!(there.iter().all(|(id, text)| expected[id] == *text), "{by} after {some}: {there:?}");
-            // Of Ctrl-C it is told what was dropped, and that it can go on.
+            // After Ctrl-C the program says what was dropped, and that it can go on.
             assert_eq!(said.contains("the same command goes on"), by == "-INT", "{said}");
             if by == "-INT" {
                 assert!(fs::read_to_string(&out).unwrap().ends_with('\n'));
@@ -103,8 +103,8 @@ fn a_run_that_was_ended_goes_on_to_the_same_texts() {
     }
 }
 
-/// Without a file, texts that have begun are told as far as they are, completed where that was asked, and of
-/// the others there is nothing.
+/// Without a file, Ctrl-C reports texts that have begun as far as they are, completed if that was asked, and
+/// nothing of the others.
 #[test]
 fn interrupted_on_standard_output() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Thousands of rows take no more memory than some.
+//! Memory of a batch: thousands of rows take no more than some.
 #![cfg(target_os = "linux")]
 
 use std::{fmt::Write, fs, path::Path, process::Stdio, time::Duration};
@@ -9,10 +9,10 @@ use crate::{cli::program, cli_generate::write_model};
 
 /// Bytes that each row carries along; they are copied, so that the answers have them too.
 const CARRIED: usize = 20_000;
-/// Rows are held against so many grammars, more than are kept.
+/// Number of grammars that rows are held against, more than are kept.
 const GRAMMARS: usize = 150;
 
-/// The most memory that a batch of so many rows takes, in bytes, and the answers.
+/// Runs a batch of `rows` rows; returns its peak of memory in bytes, and the answers.
 fn peak(rows: usize, folder: &Path) -> (usize, String) {
     let (file, out) = (folder.join("rows.jsonl"), folder.join(format!("out{rows}.jsonl")));
     let mut lines = String::new();

@@ -47,7 +47,7 @@ fn answers(run: &Run) -> BTreeMap<String, Value> {
     by_id(&run.stdout)
 }
 
-/// Runs `domino check --batch` on these rows; what it says of each, in order.
+/// Runs `domino check --batch` on these rows; also returns its answers in order.
 fn check(arguments: &[&str], rows: &[Value]) -> (Run, Vec<Value>) {
     let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
     let run = domino(&[&["check", "--batch"], arguments].concat(), lines.as_bytes());

@@ -1,4 +1,4 @@
-//! Requests of a batch: each is answered as if it were alone, and what is wrong with one is its answer.
+//! Requests of a batch: each is answered as if it were alone, and an error of one is its answer.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ fn facts(answer: &Value) -> Vec<Value> {
     names.map(|name| answer[name].clone()).to_vec()
 }
 
-/// Requests, and the flags that say the same.
+/// Requests, and equivalent flags.
 fn requests() -> Vec<(Value, Vec<&'static str>)> {
     vec![
         (json!({"prompt": "One: "}), vec!["-p", "One: "]),

@@ -1,4 +1,4 @@
-//! Schemas in rows: as objects or texts, read as flags and further keys say.
+//! Schemas in rows, as objects or texts; flags and further keys change how they are read.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// A key and its value, which are also a flag, a schema, and a text that is in the language only with it.
+/// A key with its value, which is also a flag, a schema, and a text that is in the language only with it.
 fn cases() -> Vec<(&'static str, Value, Value, &'static str)> {
     let object =
         json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});
@@ -22,7 +22,7 @@ fn cases() -> Vec<(&'static str, Value, Value, &'static str)> {
     ]
 }
 
-/// Flags that say the opposite of a case.
+/// Flags that contradict the cases.
 const STRICT: [&str; 12] = [
     "--order",
     "schema",

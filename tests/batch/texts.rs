@@ -8,7 +8,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// Text number i of a row has the seed of the row and i more.
+/// Seeds of several texts: text number i has the seed of the row plus i.
 #[test]
 fn samples_of_a_row_have_seeds_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn values_are_parsed_where_a_text_is_json() {
         (json!({"regex": "7"}), None),
         (json!({"regex": "true"}), None),
         (json!({"regex": r"\[1"}), None),
-        // Cut, it is no value yet.
+        // A text that was cut is no value yet.
         (json!({"schema": {"const": "a long text"}, "max_tokens": 2}), None),
         (
             json!({"schema": {"const": "a long text"}, "max_tokens": 2, "finish": true}),

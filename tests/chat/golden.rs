@@ -1,11 +1,11 @@
-//! Goldens of transformers' `apply_chat_template`: tests/fixtures/chat/make.py made them.
+//! Goldens of transformers' `apply_chat_template`, made by tests/fixtures/chat/make.py.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use domino::chat::{ChatError, ChatErrorKind, ChatTemplate, Conversation};
 use serde_json::Value;
 
-/// Cases that a file of goldens surely has.
+/// Least number of cases in a file of goldens.
 const FEW: usize = 150;
 
 fn fixtures() -> &'static Path {
@@ -17,7 +17,7 @@ fn golden() -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The template of the fixtures that is called so.
+/// The template of the fixtures with this name.
 pub(super) fn template(name: &str) -> String {
     fs::read_to_string(fixtures().join("templates").join(format!("{name}.jinja"))).unwrap()
 }
@@ -53,7 +53,7 @@ fn texts_are_those_of_transformers() {
         if ours.as_deref().ok() != theirs {
             wrong.push(format!("{}: {ours:?}\n    {theirs:?}", case["name"]));
         }
-        // What the template itself refuses is told in its own words.
+        // A refusal by the template itself is reported in its own words.
         if let (Err(error), Some(said)) = (&ours, case.get("error").and_then(Value::as_str))
             && error.kind() == ChatErrorKind::Refused
         {
@@ -83,7 +83,7 @@ fn families_are_told_by_their_marks() {
     assert_eq!(ChatTemplate::parse("{{ messages[0].content }}").unwrap().family(), None);
 }
 
-/// Templates are told from one another by their texts: a renderer that ignores its template would fail.
+/// Goldens of different templates differ, so a renderer that ignores its template would fail.
 #[test]
 fn goldens_differ() {
     let golden = golden();

@@ -1,10 +1,10 @@
-//! Templates of strangers: each ends in an error of the right kind, with its line, soon.
+//! Hostile templates end soon in an error of the right kind, with its line.
 
 use domino::chat::{ChatErrorKind, ChatTemplate, Conversation};
 
 use ChatErrorKind::{Failed, Limit, Refused, Syntax};
 
-/// Renders a template for a short question, and says how it ends: by a kind of error, or `None`.
+/// Renders a template for a short question; returns the kind of its error, or `None` without one.
 fn end(template: &str) -> Option<ChatErrorKind> {
     let conversation = Conversation::of_prompt(Some("Be brief."), "Who are you?");
     let rendered = ChatTemplate::parse(template).and_then(|template| template.render(&conversation));

@@ -1,4 +1,4 @@
-//! Chat templates as models have them: in folders, in GGUF files; and the tokens of what they write.
+//! Chat templates of models, in folders and in GGUF files, and the tokens of their prompts.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use domino::{
 
 use super::golden::template;
 
-/// The shipped model.
+/// The folder of the shipped model.
 pub(super) fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small")
 }
@@ -84,8 +84,7 @@ fn files_have_templates_too() {
     assert_eq!(read(None).unwrap_err().kind(), ChatErrorKind::Io);
 }
 
-/// A begin-of-text token comes once, whether the template writes it, the tokenizer adds it, both or one of
-/// two others do.
+/// The begin-of-text token comes once, whether the template writes it, the tokenizer adds it, or both do.
 #[test]
 fn what_begins_a_text_comes_once() {
     let tokenizer = Tokenizer::from_tokenizer_file(shipped()).unwrap();
@@ -105,7 +104,7 @@ fn what_begins_a_text_comes_once() {
     assert_eq!(tokenizer.encode_written("{\"a\"").unwrap(), tokenizer.encode("{\"a\"", false).unwrap());
 }
 
-/// The template puts nothing around a prompt but the begin-of-text token.
+/// The shipped model's template puts nothing around a prompt but the begin-of-text token.
 #[test]
 fn the_shipped_model_is_no_instruct_model() {
     let template = ChatTemplate::of_model(shipped(), false).unwrap().unwrap();

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::model::shipped;
 use crate::cli::{Run, domino, last_line};
 
-/// The shipped model with this template.
+/// A folder with the shipped model and this template.
 fn model(template: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json"] {

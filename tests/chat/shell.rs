@@ -18,7 +18,7 @@ fn a_model_is_told_of() {
     }
     let run = domino(&["model", "-m", model, "--json"], b"");
     let told = last_line(&run);
-    // What the configuration says, and what follows from it.
+    // Facts of the configuration, and numbers that follow from it.
     let config = fs::read_to_string(shipped().join("config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&config).unwrap();
     for (ours, theirs) in [

@@ -2,10 +2,11 @@
 
     python3 tests/clients/equal.py PROGRAM [--requests 300] [--clients 8] [--tokens 64] [FLAGS OF serve..]
 
-Half of the requests are greedy, half drawn by a seed, of the paper's five grammars. One server answers them one after the
-other; the other, with drafts, from several clients at once, as streams and whole texts by turns. Fails if a text differs.
-Rows of a pass over several tokens can differ in their last bits from those of a pass over one, so a draw between two tokens
-that are as good as equally likely could fall otherwise; it was not seen yet. Needs Python 3.9, nothing else.
+Half of the requests are greedy, half drawn by a seed, of the paper's five grammars. One server answers them
+one after the other; the other, with drafts, from several clients at once, as streams and whole texts by
+turns. Fails if a text differs. Rows of a pass over several tokens can differ in their last bits from those of
+a pass over one, so a draw between two tokens that are as good as equally likely could fall otherwise; it was
+not seen yet. Needs Python 3.9, nothing else.
 """
 
 import argparse

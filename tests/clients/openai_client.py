@@ -17,7 +17,7 @@ PERSON = [{"role": "user", "content": "A JSON file describing a person: "}]
 
 
 def in_language(text, flags, whole):
-    """Is the text in the language, or the beginning of one that is? By the program."""
+    """True, by the program, for a text of the language or a prefix of one."""
     command = [os.environ["DOMINO"], "check", *flags, *([] if whole else ["--prefix"]), "-"]
     done = subprocess.run(command, input=text.encode(), capture_output=True)
     assert done.returncode == 0, (text, done.stdout, done.stderr)
@@ -69,7 +69,7 @@ PET = {
 
 
 def in_schema(text, schema, flags=()):
-    """Is the text an instance of the schema?"""
+    """True for an instance of the schema."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(schema, file)
         file.flush()

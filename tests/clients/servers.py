@@ -1,4 +1,4 @@
-"""What the scripts beside this one have in common: a server of their own, and many clients at once."""
+"""The common part of the scripts beside this one: a server of their own, and many clients at once."""
 
 import json
 import queue

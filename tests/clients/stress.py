@@ -1,10 +1,12 @@
-"""Many requests at once from clients that often go away: nothing hangs, memory stays, every text is in its language.
+"""Many requests at once from clients that often go away: nothing hangs, memory stays, every text is in its
+language.
 
     python tests/clients/stress.py PROGRAM [--requests 1000] [--clients 16] [--tokens 96] [FLAGS OF serve..]
 
-Starts the server, sends it new grammars until its cache of grammars is full, then the requests (a third of them are left
-before their end), and has `domino check` judge every text that came whole. Prints the server's memory as it goes, and fails
-if it grows by more than a tenth over the last half. Needs Python 3.9 and Linux, nothing else.
+Starts the server, sends it new grammars until its cache of grammars is full, then the requests (a third of
+them are left before their end), and has `domino check` judge every text that came whole. Prints the server's
+memory as it goes, and fails if it grows by more than a tenth over the last half. Needs Python 3.9 and Linux,
+nothing else.
 """
 
 import argparse
@@ -125,7 +127,7 @@ def one(address, number, most, results):
 
 
 def judge(program, texts):
-    """What `domino check` refuses. Texts that were cut must be beginnings."""
+    """Texts that `domino check` refuses. Texts that were cut must be prefixes."""
     shipped = json.loads(subprocess.run([program, "grammars", "--json"], capture_output=True, check=True).stdout)
     sources = {
         row["name"]: subprocess.run([program, "grammars", row["name"]], capture_output=True, check=True, text=True).stdout

@@ -27,7 +27,7 @@ fn batch(places: usize) -> Batch {
     BatchDecoder::new(OneByOne::new(vec![model(6); places]), vocabulary()).unwrap()
 }
 
-/// A sequence to be.
+/// Settings of a sequence to be run.
 #[derive(Debug, Clone)]
 struct Request {
     prompt: Vec<TokenId>,
@@ -36,7 +36,7 @@ struct Request {
     drafts: bool,
 }
 
-/// Says what was said, and sometimes what cannot be.
+/// A drafter that repeats earlier text, and sometimes guesses impossible tokens.
 fn drafter(prompt: &[TokenId]) -> Drafter {
     let unknown = prompt.len().is_multiple_of(3).then(|| Box::new(Unknown) as Box<dyn Propose>);
     let lookup: Box<dyn Propose> = Box::new(Lookup::default());
@@ -74,7 +74,7 @@ impl Request {
     }
 }
 
-/// Runs all sequences to their ends; what became of each, after its tokens came one by one.
+/// Runs all sequences to their ends, and adds their generations; tokens must come one by one.
 fn drain(batch: &mut Batch, ended: &mut BTreeMap<SequenceId, Generation>) {
     let mut tokens: BTreeMap<SequenceId, Vec<TokenId>> = BTreeMap::new();
     while !batch.is_empty() {
@@ -92,7 +92,7 @@ fn drain(batch: &mut Batch, ended: &mut BTreeMap<SequenceId, Generation>) {
     }
 }
 
-/// All but what depends on time.
+/// Compares all results that do not depend on time.
 fn same(one: &Generation, other: &Generation) {
     assert_eq!((&one.tokens, &one.text, one.finish), (&other.tokens, &other.text, other.finish));
     assert_eq!((&one.logprobs, &one.completion), (&other.logprobs, &other.completion));
@@ -101,8 +101,8 @@ fn same(one: &Generation, other: &Generation) {
         [stats.prompt_tokens, stats.tokens, stats.draws, stats.interventions, stats.masks]
     };
     assert_eq!(counts(one), counts(other));
-    // A pass gives one token beside those accepted, or none where the last accepted ends the text: by a stop string, or
-    // because nothing can follow, so that no end is drawn.
+    // A pass gives one token beside those accepted, or none where the last accepted ends the text: by a stop
+    // string, or because nothing can follow, so that no end is drawn.
     let given = |generation: &Generation| generation.stats.passes + generation.stats.accepted;
     let unused = usize::from(
         one.stats.accepted > 0 && one.finish != Finish::Length && one.stats.draws == one.stats.tokens,
@@ -139,7 +139,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever shares its passes, however many places there are, and whenever it joins.
+    /// Independence of what shares passes, of the number of places, and of the time of joining.
     #[test]
     fn each_is_what_it_is_alone(requests in requests(), later in requests(), places in 1..5_usize, steps in 0..9) {
         let mut batch = batch(places);
@@ -188,8 +188,12 @@ fn passes_are_shared_and_places_are_taken_again() {
 
 #[test]
 fn what_goes_wrong_in_one_ends_that_one_only() {
-    let good =
-        || Request { prompt: prompt(), constraint: Some(shipped("json")), options: options(), drafts: false };
+    let good = || Request {
+        prompt: prompt(),
+        constraint: Some(shipped("paper/json")),
+        options: options(),
+        drafts: false,
+    };
     let mut batch = batch(3);
     let first = good().add(&mut batch);
     let add = |batch: &mut Batch, prompt: &[TokenId]| batch.add(prompt, None, &options()).unwrap();
@@ -231,12 +235,8 @@ fn a_model_that_breaks_ends_who_it_breaks_for() {
     for fault in [Fault::Pass, Fault::NotANumber] {
         let models = vec![model(6), model(6).fault(6, fault)];
         let mut batch = BatchDecoder::new(OneByOne::new(models), vocabulary()).unwrap();
-        let request = Request {
-            prompt: prompt(),
-            constraint: Some(shipped("json")),
-            options: options(),
-            drafts: false,
-        };
+        let constraint = Some(shipped("paper/json"));
+        let request = Request { prompt: prompt(), constraint, options: options(), drafts: false };
         let (well, ill) = (request.add(&mut batch), request.add(&mut batch));
         let mut seen = Vec::new();
         while !batch.is_empty() {
@@ -261,8 +261,8 @@ fn a_model_that_breaks_ends_who_it_breaks_for() {
 #[test]
 fn sequences_can_be_cancelled() {
     let mut batch = batch(1);
-    let request =
-        Request { prompt: prompt(), constraint: Some(shipped("json")), options: options(), drafts: false };
+    let constraint = Some(shipped("paper/json"));
+    let request = Request { prompt: prompt(), constraint, options: options(), drafts: false };
     let (running, waiting) = (request.add(&mut batch), request.add(&mut batch));
     batch.step();
     batch.step();
@@ -282,7 +282,7 @@ fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was(
     let sentence = compile("root ::= [a-z]{30} \"!\"");
     let mut request =
         Request { prompt: prompt(), constraint: Some(sentence.clone()), options: options(), drafts: false };
-    // Where a limit would have the text completed, cancelling does not.
+    // Cancelling does not complete the text, as reaching a limit would.
     for close in [false, true] {
         request.options.close = close;
         let mut batch = batch(2);
@@ -313,7 +313,7 @@ fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was(
             assert_eq!((generation.finish, generation.tokens.as_slice()), (Finish::Length, tokens));
             assert_eq!((generation.text, generation.completion), (vocabulary().concat(tokens), None));
         }
-        // Who is left takes a free place and is not concerned.
+        // The remaining request takes a free place and is not affected.
         let mut ended = BTreeMap::new();
         drain(&mut batch, &mut ended);
         assert_eq!(ended.len(), 1);
@@ -339,13 +339,13 @@ fn what_does_not_belong_together_is_refused() {
     assert!(matches!(error.kind(), BuildErrorKind::VocabularyTooLarge { model: 100, .. }));
     let other = vocabulary().with_end_of_text([TokenId::new(256)]).unwrap();
     let mut batch = BatchDecoder::new(OneByOne::new(vec![model(0)]), other).unwrap();
-    let error = batch.add(&prompt(), Some(shipped("json")), &options()).unwrap_err();
+    let error = batch.add(&prompt(), Some(shipped("paper/json")), &options()).unwrap_err();
     assert_eq!(*error.kind(), BuildErrorKind::OtherVocabulary);
     let error = BatchDecoder::new(OneByOne::<ScriptedModel>::new(Vec::new()), vocabulary()).unwrap_err();
     assert_eq!(*error.kind(), BuildErrorKind::NoSequences);
 }
 
-/// All that happens while these run with drafts, in order, but for times; passes are shared by so many threads.
+/// Events of a batch with drafts, in order and without times; passes are shared by `threads` threads.
 fn happenings(requests: &[Request], places: usize, threads: usize) -> Vec<String> {
     let told = |event: BatchEvent| match event {
         BatchEvent::Token { sequence, step } => format!("{sequence:?} {step:?}"),
@@ -376,7 +376,7 @@ proptest! {
     }
 }
 
-/// Notes who asked.
+/// A proposer that records which sequence asked.
 #[derive(Debug, Default)]
 struct Register {
     asked: Vec<TokenId>,
@@ -411,7 +411,7 @@ fn who_shares_a_proposer_asks_it_in_turn() {
                 let proposer = BestOf::new(vec![Box::new(Arc::clone(&register))]);
                 let drafter = Drafter::new(Box::new(proposer), DraftLength::up_to(3, 0.0).unwrap());
                 assert!(drafter.is_shared());
-                let json = Some(shipped("json"));
+                let json = Some(shipped("paper/json"));
                 batch.add_with_drafter(&prompt, json, &options(), drafter).unwrap();
             }
             drain(&mut batch, &mut BTreeMap::new());
@@ -426,7 +426,7 @@ fn who_shares_a_proposer_asks_it_in_turn() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Where clocks decide how long drafts are, who shares them, and how many threads there are.
+    /// Independence of drafts whose length depends on clocks, of sharing, and of the number of threads.
     #[test]
     fn drafts_as_long_as_pays_change_nothing(requests in requests(), places in 1..6_usize, threads in 1..5_usize) {
         let mut batch = batch(places);
@@ -454,7 +454,7 @@ proptest! {
     }
 }
 
-/// Notes whether it is a thread of a pool that asks.
+/// A proposer that records whether a pool's thread asks.
 #[derive(Debug, Clone, Default)]
 struct Askers(Arc<Mutex<Vec<bool>>>);
 
@@ -474,10 +474,10 @@ fn who_shares_no_proposer_is_asked_by_the_threads_of_passes() {
             let own: Box<dyn Propose> = Box::new(askers.clone());
             let proposer = if shared { Box::new(Arc::new(Mutex::new(own))) } else { own };
             let drafter = Drafter::new(proposer, DraftLength::up_to(1, 0.0).unwrap());
-            batch.add_with_drafter(&prompt(), Some(shipped("json")), &options(), drafter).unwrap();
+            batch.add_with_drafter(&prompt(), Some(shipped("paper/json")), &options(), drafter).unwrap();
         }
         drain(&mut batch, &mut BTreeMap::new());
-        // Where there is but one thread, whoever makes the step asks.
+        // A pool of one thread gives no task to others, so the stepping thread asks.
         let pooled = cfg!(feature = "threads") && !shared && rayon::current_num_threads() > 1;
         let askers = askers.0.lock().unwrap();
         assert!(!askers.is_empty() && askers.iter().all(|asker| *asker == pooled), "{shared}: {askers:?}");

@@ -42,7 +42,7 @@ fn rows() -> impl Strategy<Value = (Vec<f32>, TokenSet)> {
     })
 }
 
-/// Every plain way to draw.
+/// A strategy for temperature alone, without cuts.
 fn plain() -> impl Strategy<Value = Sampling> {
     prop_oneof![Just(Sampling::greedy()), (0.05..5.0_f64).prop_map(at), Just(at(1e-6)), Just(at(1e6))]
 }
@@ -75,7 +75,8 @@ proptest! {
         (row, mask) in rows(), seed: u64, k in 1_usize..20, p in 0.01..1.0_f64, min in 0.0..1.0_f64
     ) {
         let sampler = |sampling| Sampler::new(sampling, seed);
-        let mut order: Vec<TokenId> = mask.iter().filter(|token| row[token.index()] > f32::NEG_INFINITY).collect();
+        let mut order: Vec<TokenId> =
+            mask.iter().filter(|token| row[token.index()] > f32::NEG_INFINITY).collect();
         prop_assume!(!order.is_empty());
         order.sort_by(|a, b| row[b.index()].partial_cmp(&row[a.index()]).unwrap().then(a.cmp(b)));
         let rank = |token: TokenId| order.iter().position(|&other| other == token);
@@ -102,8 +103,8 @@ proptest! {
         }
     }
 
-    /// The draw is among exactly the tokens that a plain reading of the cuts leaves: top-k first, top-p of
-    /// what that leaves, with the token that reaches it, then min-p.
+    /// Cuts leave exactly the tokens of a plain implementation: top-k first, top-p of what that leaves, with
+    /// the token that reaches it, then min-p.
     #[test]
     fn cuts_keep_what_a_sort_keeps(
         row in proptest::collection::vec(prop_oneof![3 => -2.0..2.0_f32, 1 => Just(0.5_f32)], 1..40),
@@ -128,7 +129,7 @@ proptest! {
         }
     }
 
-    /// Cuts that cut nothing change nothing.
+    /// Cuts with bounds that exclude nothing change nothing.
     #[test]
     fn loose_cuts_are_no_cuts((row, mask) in rows(), temperature in 0.1..3.0_f64, seed: u64) {
         let plain = Sampler::new(at(temperature), seed).draw(&row, &mask, 5);
@@ -139,7 +140,7 @@ proptest! {
     }
 }
 
-/// The tokens that cuts leave at temperature 1.5; `None` where rounding could decide.
+/// Tokens that cuts leave at temperature 1.5, by sorting; `None` where rounding could decide.
 fn kept_by_sorting(row: &[f32], k: Option<usize>, p: Option<f64>, min: f64) -> Option<Vec<usize>> {
     let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
     let mut order: Vec<usize> = (0..row.len()).collect();

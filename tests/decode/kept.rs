@@ -1,5 +1,4 @@
-//! Decoding with a model whose rows stay where they are computed: what is written is what it writes with rows that
-//! come back.
+//! Decoding with a model whose rows stay on its device gives the same texts as with rows that come back.
 #![cfg(feature = "candle")]
 
 use std::sync::{Arc, Mutex};
@@ -20,7 +19,7 @@ use super::{
     run::{compile, compiled, model, prompt, samplings, shipped, vocabulary},
 };
 
-/// A model as tensors that counts its passes and may keep its rows to itself.
+/// A tensor model that counts its passes, and may keep its rows to itself.
 struct Probe {
     model: TensorModel,
     keeps: bool,
@@ -72,12 +71,12 @@ impl Model for Probe {
     }
 }
 
-/// What is written with these options, and how many passes were begun and how many waited for.
+/// Writes a text with these options; also returns the passes that were begun and those that were waited for.
 fn write(keeps: bool, grammar: Option<&str>, options: &DecodeOptions) -> (Generation, usize, usize) {
     draft(keeps, grammar, options, None)
 }
 
-/// The same with drafts.
+/// Writes a text with drafts.
 fn draft(
     keeps: bool,
     grammar: Option<&str>,
@@ -146,7 +145,7 @@ fn drafts_are_verified_where_rows_stay() {
     assert!(accepted > 100 && drafted > accepted, "{accepted} of {drafted}");
 }
 
-/// A prior learns from the model's probabilities, of which what counts comes back.
+/// Priors learn the same from the model's probabilities where rows stay on the device.
 #[test]
 fn priors_learn_the_same_where_rows_stay() {
     let text = std::fs::read_to_string(format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR")));
@@ -195,7 +194,7 @@ fn rows_come_back_where_their_numbers_are_needed() {
     }
 }
 
-/// A scripted model whose rows turn out to be lost when they are asked for.
+/// A scripted model whose rows are lost when they are asked for.
 struct Losing(ScriptedModel);
 
 /// Rows that a device has lost.

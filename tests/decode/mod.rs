@@ -7,4 +7,4 @@ mod kept;
 mod numbering;
 mod options;
 mod replay;
-mod run;
+pub(crate) mod run;

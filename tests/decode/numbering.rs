@@ -1,4 +1,4 @@
-//! One numbering of draws: a loop of one's own, the decoder and a batch write the same text by the same seed.
+//! Numbering of draws: a loop of one's own, the decoder and a batch write the same text by the same seed.
 //!
 //! The loop is that of `examples/own_loop.rs`, which `docs/library.md` shows.
 
@@ -23,7 +23,7 @@ mod own_loop;
 /// Most tokens of a text.
 const MOST: usize = 24;
 
-/// Guesses tokens that mostly are not what comes.
+/// A proposer of tokens that are mostly wrong.
 #[derive(Debug)]
 struct Wrong;
 
@@ -35,7 +35,7 @@ impl Propose for Wrong {
     }
 }
 
-/// Ways to draft, with none first.
+/// Drafters of every kind, with none first.
 fn drafters() -> Vec<Option<Drafter>> {
     let length = DraftLength::up_to(3, 0.0).unwrap();
     let drafter = |proposer: Box<dyn Propose>| Some(Drafter::new(proposer, length));
@@ -57,7 +57,7 @@ fn options(sampling: Sampling, seed: u64) -> DecodeOptions {
     options
 }
 
-/// Writes a text by the page's loop.
+/// Writes a text by the loop of the page.
 fn own(
     compiled: &CompiledGrammar,
     sampling: Sampling,
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// What the tests above would miss if draws were numbered from the text on: another text.
+/// Draws numbered from the text on, without the prompt, write another text: the tests above would notice.
 #[test]
 fn numbers_that_leave_out_the_prompt_write_another_text() {
     let (free, sampling, prompt) = (compiled("root ::= .*"), super::draw::at(1.0), prompt());

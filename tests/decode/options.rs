@@ -39,8 +39,8 @@ fn penalties() -> impl Strategy<Value = Penalties> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// With penalties too, a run is the same whenever masks are made, and each of its tokens is the draw from its
-    /// penalised row by itself: what judging a draft row by row will do.
+    /// With penalties, too, a run is the same whenever masks are made, and each of its tokens is the draw
+    /// from its penalised row by itself. Verification of drafts relies on this.
     #[test]
     fn penalised_rows_can_be_judged_one_by_one(
         penalties in penalties(), sampling in 0..samplings().len(), grammar in 0..3_usize, seed: u64
@@ -99,7 +99,7 @@ fn a_stop_string_ends_the_text_wherever_tokens_end() {
         (&["b\":"][..], "xa", 3),
         (&["b\": y"], "xa", 4),
         (&["nothing", "z"], "xab\": y", 5),
-        // Of two that end at the same byte, the longer; otherwise the one that ends first.
+        // The stop string that ends first counts; of two that end at the same byte, the longer.
         (&["\":", "b\":"], "xa", 3),
         (&["ab\": yz", "\": "], "xab", 3),
         (&["xab"], "", 2),
@@ -126,7 +126,7 @@ fn text_is_shown_only_when_no_stop_string_can_take_it_back() {
     }
     assert_eq!(shown, ["", "", "", "", "", "aab", "aab", "aab", "aab"].map(str::to_owned));
     assert_eq!(steps.finish(), Some(Finish::StopString));
-    // What was held back is shown when the text ends otherwise.
+    // Held-back text is shown when the text ends otherwise.
     let mut cut = stopping(&["aabaac"]);
     cut.max_new_tokens = 5;
     let script = model(0).script(3, bytes("aabaabaac"));
@@ -217,7 +217,7 @@ fn cut_texts_are_completed_when_asked() {
         assert!(closed.complete);
         assert_eq!([cut.text, closed.completion.unwrap().bytes].concat(), closed.text);
     }
-    // What is complete, or free, is left alone.
+    // Complete texts, and free ones, stay as they are.
     let mut options = stopping(&[]);
     (options.close, options.max_new_tokens) = (true, 9);
     let whole = generate(model(0).script(3, bytes("[abc,xyz]")), Some(&constraint), &options);

@@ -1,4 +1,4 @@
-//! Texts that are there already: replayed, and cut into tokens anew.
+//! Given texts: replayed by the decoder, and split into tokens anew.
 
 use domino::{
     TokenId,
@@ -13,7 +13,7 @@ use super::{
     run::{bytes, compile, model, prompt, samplings, shipped, vocabulary},
 };
 
-/// Guesses a token of this text, whatever was drawn.
+/// A proposer that recites this text, whatever was drawn.
 #[derive(Debug)]
 pub(super) struct Recites(pub(super) Vec<TokenId>);
 
@@ -51,8 +51,8 @@ fn a_replay_sees_what_the_run_saw() {
             for (index, (found, &token)) in found.iter().zip(&tokens).enumerate() {
                 if let Some(logprobs) = generation.logprobs.get(index) {
                     assert_eq!(&found.logprobs, logprobs);
-                    // With cuts the masked draw may be another token than an allowed choice of the model's
-                    // own.
+                    // Cuts may make the masked draw another token, although the model's own choice is
+                    // allowed.
                     assert_eq!(found.own != token, intervened[index], "{name} {sampling:?} {index}");
                 }
                 let mask = constraint.mask().unwrap();
@@ -125,7 +125,7 @@ fn drafts_can_be_watched() {
     assert_eq!(seen, expected.map(|(position, draft)| (position, draft.to_vec())));
 }
 
-/// The likeliest token that the rest begins with, found by asking every token, each time from the beginning.
+/// Tokens of a text by brute force: at each place the likeliest token that the rest begins with.
 fn slow(seed: u64, text: &[u8]) -> Vec<TokenId> {
     let vocabulary = vocabulary();
     let (mut tokens, mut rest) = (Vec::new(), text);

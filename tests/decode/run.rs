@@ -15,8 +15,8 @@ const END: u32 = 256;
 const BEGIN: u32 = 257;
 const OTHER_END: u32 = 258;
 
-/// All bytes, two special tokens that end a text and one that does not, and some longer tokens.
-pub(super) fn vocabulary() -> Vocabulary {
+/// A vocabulary of all bytes, two special tokens that end a text, one that does not, and some longer tokens.
+pub(crate) fn vocabulary() -> Vocabulary {
     let mut builder = (0..=255_u8)
         .fold(Vocabulary::builder(), |builder, byte| builder.token(TokenId::new(byte.into()), [byte]))
         .end_of_text(TokenId::new(END))
@@ -30,35 +30,35 @@ pub(super) fn vocabulary() -> Vocabulary {
     builder.build().unwrap()
 }
 
-/// As long as the vocabulary and padded, with a context of 160.
-pub(super) fn model(seed: u64) -> ScriptedModel {
+/// A scripted model whose rows are the vocabulary with padding, and whose context is 160.
+pub(crate) fn model(seed: u64) -> ScriptedModel {
     ScriptedModel::new(vocabulary().size() + 17, 160, seed)
 }
 
-pub(super) fn compile(grammar: &str) -> Constraint {
+pub(crate) fn compile(grammar: &str) -> Constraint {
     compiled(grammar).constraint()
 }
 
-pub(super) fn compiled(grammar: &str) -> CompiledGrammar {
+pub(crate) fn compiled(grammar: &str) -> CompiledGrammar {
     let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
     Compiler::new(vocabulary()).compile(&grammar).unwrap()
 }
 
-pub(super) fn shipped(name: &str) -> Constraint {
+pub(crate) fn shipped(name: &str) -> Constraint {
     let path = format!("{}/grammars/{name}.gbnf", env!("CARGO_MANIFEST_DIR"));
     compile(&std::fs::read_to_string(path).unwrap())
 }
 
-pub(super) fn prompt() -> Vec<TokenId> {
+pub(crate) fn prompt() -> Vec<TokenId> {
     [BEGIN, 97, 98].map(TokenId::new).to_vec()
 }
 
-pub(super) fn bytes(text: &str) -> impl Iterator<Item = TokenId> {
+pub(crate) fn bytes(text: &str) -> impl Iterator<Item = TokenId> {
     text.bytes().map(|byte| TokenId::new(byte.into()))
 }
 
-/// Every way to draw, and whether its tokens may depend on when masks are made (never).
-pub(super) fn samplings() -> Vec<Sampling> {
+/// Ways of sampling, each of which must give the same tokens whenever masks are made.
+pub(crate) fn samplings() -> Vec<Sampling> {
     vec![
         Sampling::greedy(),
         at(1.0),
@@ -89,13 +89,13 @@ fn generate(
     builder.build().unwrap().generate(&prompt()).unwrap()
 }
 
-/// What every run must fulfil.
+/// Checks the properties of every run.
 fn check(generation: &Generation, constraint: &Constraint) {
     let mut constraint = constraint.clone();
     for &token in &generation.tokens {
         constraint.advance(token).unwrap();
     }
-    if generation.finish == Finish::Stop {
+    if matches!(generation.finish, Finish::Stop | Finish::OnlySpace) {
         assert!(constraint.is_complete());
     } else {
         assert_eq!(generation.tokens.len(), 60);
@@ -209,8 +209,9 @@ fn a_favoured_text_is_written_without_intervention() {
         let generation = generate(model, Some(&constraint), Sampling::greedy(), 0, masking);
         check(&generation, &constraint);
         assert_eq!(generation.tokens, tokens);
-        assert_eq!((generation.finish, generation.stats.interventions), (Finish::Stop, 0));
-        assert_eq!(generation.stats.draws, tokens.len() + 1);
+        assert_eq!((generation.finish, generation.stats.interventions), (Finish::OnlySpace, 0));
+        // Behind the last brace nothing but white space can follow: the model is not asked.
+        assert_eq!(generation.stats.draws, tokens.len());
     }
 }
 
@@ -298,7 +299,7 @@ fn a_broken_model_is_an_error_that_says_where() {
             .unwrap();
         let mut steps = decoder.steps(&prompt());
         let error = steps.by_ref().find_map(Result::err).unwrap();
-        // What came before it stands, and there is nothing after it.
+        // Earlier tokens stand, and nothing follows.
         assert_eq!((steps.tokens().len(), steps.finish()), (3, None));
         assert!(steps.next().is_none());
         error.kind().clone()

@@ -26,7 +26,7 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
 
 const END: TokenId = TokenId::new(256);
 
-/// All bytes, some short strings, end of text.
+/// A vocabulary of all bytes, some short strings, and end of text.
 fn vocabulary() -> Vocabulary {
     let mut builder = Vocabulary::builder().end_of_text(END);
     for byte in 0..=255_u8 {
@@ -38,7 +38,7 @@ fn vocabulary() -> Vocabulary {
     builder.build().unwrap()
 }
 
-/// Builds grammars in few words; spans and budgets do not matter here.
+/// A builder of grammars in few words; spans and budgets do not matter here.
 struct Build(GrammarBuilder);
 
 impl Build {
@@ -81,7 +81,7 @@ impl Build {
     }
 }
 
-/// The limit that compiling reached, or the constraint.
+/// Compiles a grammar; the error is the limit that was reached.
 fn compile_with(grammar: &Grammar, limits: Limits) -> Result<Constraint, LimitExceeded> {
     match Compiler::new(vocabulary()).limits(limits).compile(grammar) {
         Ok(compiled) => Ok(compiled.constraint()),
@@ -96,7 +96,7 @@ fn compile(grammar: &Grammar) -> Result<Constraint, LimitExceeded> {
     compile_with(grammar, Limits::default())
 }
 
-/// The answer, or the limit that was reached.
+/// Turns an error into the limit that was reached.
 fn or_limit<T>(answer: Result<T, StepError>) -> Result<T, LimitExceeded> {
     answer.map_err(|error| match error.kind() {
         StepErrorKind::Limit(limit) => limit.clone(),
@@ -118,7 +118,7 @@ fn go_on<T>(mut step: impl FnMut() -> Result<T, StepError>) -> Result<T, LimitEx
     }
 }
 
-/// Compiles and reads `text` byte by byte with a mask now and then. Anything but answers or a limit fails.
+/// Compiles a grammar and reads `text` byte by byte with some masks; only answers or limits may come.
 fn drive(grammar: &Grammar, text: &[u8]) -> Result<(), LimitExceeded> {
     let mut constraint = compile(grammar)?;
     for (at, &byte) in text.iter().enumerate() {
@@ -132,13 +132,13 @@ fn drive(grammar: &Grammar, text: &[u8]) -> Result<(), LimitExceeded> {
     go_on(|| constraint.mask().cloned()).map(|_| ())
 }
 
-/// Compiles and reads `text` byte by byte, without masks.
+/// Compiles a grammar and reads `text` byte by byte, without masks.
 fn read(grammar: &Grammar, text: &[u8]) -> Result<(), LimitExceeded> {
     let mut constraint = compile(grammar).expect("it compiles");
     text.iter().try_for_each(|&byte| go_on(|| constraint.advance(TokenId::new(u32::from(byte)))))
 }
 
-/// All went well, or took more work than a step may.
+/// Checks that all went well, or took more work than a step may.
 #[track_caller]
 fn well_or_too_much_work(outcome: Result<(), LimitExceeded>) {
     if let Err(limit) = outcome {
@@ -170,7 +170,7 @@ fn every_way_to_split_a_list() {
     });
 }
 
-/// What may follow 200 letters.
+/// Ids of the tokens that may follow 200 letters.
 fn after_letters(grammar: &Grammar) -> Vec<u32> {
     let mut constraint = compile(grammar).unwrap();
     for _ in 0..200 {
@@ -433,7 +433,7 @@ fn brackets() -> Grammar {
     build.finish(body)
 }
 
-/// The words of the limit that is reached on the way through `((1.5))((7`.
+/// Name of the limit that is reached on the way through `((1.5))((7`.
 fn reached(limits: Limits) -> Option<LimitExceeded> {
     let mut constraint = match compile_with(&brackets(), limits) {
         Ok(constraint) => constraint,
@@ -480,13 +480,13 @@ fn every_budget_can_be_used_up() {
             }
         }
     }
-    // What is only for speed.
+    // Budgets that are only for speed cause no error.
     let mut limits = Limits::default();
     (limits.tree_bytes, limits.mask_bytes, limits.fold_states) = (0, 0, 0);
     assert_eq!(reached(limits), None);
 }
 
-/// What one session has used up is not missing in the next.
+/// Budgets are per session: one that used its own up takes nothing from the next.
 #[test]
 fn budgets_are_for_a_session() {
     let mut limits = Limits::default();
@@ -504,7 +504,7 @@ fn budgets_are_for_a_session() {
             constraint.mask().unwrap_or_else(|error| panic!("{session}: {error}"));
         }
     }
-    // And one that needs more than there is ends in the error, as often as it is tried.
+    // A session that needs more than its budget ends in the error, as often as it is tried.
     let mut constraint = compiled.constraint();
     let mut read = 0;
     let limit = loop {
@@ -517,7 +517,7 @@ fn budgets_are_for_a_session() {
     assert!(matches!(limit.kind(), StepErrorKind::Limit(_)));
     assert!(read >= 100, "{read}");
     assert!(constraint.advance_bytes(b"((").is_err());
-    // Whoever moves to new memory takes along what fits of the way back.
+    // A move to new memory keeps as much of the history as fits.
     let far = constraint.rollback(read).unwrap_err();
     let StepErrorKind::HistoryForgotten(known) = *far.kind() else { panic!("{far}") };
     assert!(known > 0, "{far}");

@@ -1,5 +1,5 @@
-//! GGUF files that are damaged, incomplete or made to mislead: each ends in an error that says which key or
-//! tensor, and what is wrong with it.
+//! Damaged, incomplete or misleading GGUF files: each ends in an error that names the key or tensor and its
+//! fault.
 #![cfg(feature = "candle")]
 
 use std::{fs, path::Path};
@@ -12,7 +12,7 @@ use domino::{
 
 use crate::gguf::gguf_fixture;
 
-/// What loading a file of these bytes ends in.
+/// Loads a file of these bytes, and returns the error.
 fn refusal(bytes: &[u8]) -> ModelError {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
@@ -26,7 +26,7 @@ fn whole() -> Vec<u8> {
     fs::read(gguf_fixture("llama_q4_0")).unwrap()
 }
 
-/// Where the bytes after a name (with its length) begin.
+/// Offset of the bytes after a name (with its length).
 fn after(bytes: &[u8], name: &str) -> usize {
     let mut with_length = u64::try_from(name.len()).unwrap().to_le_bytes().to_vec();
     with_length.extend(name.as_bytes());
@@ -34,7 +34,7 @@ fn after(bytes: &[u8], name: &str) -> usize {
     at.unwrap_or_else(|| panic!("no {name}")) + with_length.len()
 }
 
-/// The file with another value of a key whose value is a `u32`.
+/// The file with another value of a key of type `u32`.
 fn with_value(key: &str, value: u32) -> Vec<u8> {
     let mut bytes = whole();
     let at = after(&bytes, key);
@@ -43,7 +43,7 @@ fn with_value(key: &str, value: u32) -> Vec<u8> {
     bytes
 }
 
-/// The file with other bytes of the same length in place of some.
+/// The file with some bytes replaced by others of the same length.
 fn replaced(old: &str, new: &str) -> Vec<u8> {
     let mut bytes = whole();
     let end = after(&bytes, old);
@@ -151,7 +151,7 @@ fn what_is_not_supported_is_refused_by_name() {
 
     for (number, name) in [(10_u32, "Q2_K"), (16, "IQ2_XXS"), (999, "999")] {
         let mut bytes = whole();
-        // After the name: two dimensions and their sizes.
+        // The name is followed by the number of dimensions, two, and their sizes.
         let at = after(&bytes, "blk.0.ffn_up.weight") + 4 + 16;
         assert_eq!(bytes[at..at + 4], [2, 0, 0, 0]);
         bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());

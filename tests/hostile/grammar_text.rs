@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<Grammar, GrammarError> {
     Grammar::parse(Syntax::Gbnf, text, &Limits::default())
 }
 
-/// The error of a text; its message is short.
+/// Parses a text, and returns its error; the message must be short.
 fn mistake(text: &str) -> GrammarError {
     let error = read(text).expect_err("a mistake");
     assert!(error.to_string().len() < 10_000, "{} bytes of message", error.to_string().len());

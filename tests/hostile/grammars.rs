@@ -1,11 +1,11 @@
-//! Grammars made to cost much, each with a text that goes deep into it. For the tests of `engine` and for the
-//! benchmark that holds all of them against the bounds.
+//! Grammars made to be costly, each with a text that goes deep into it: for the tests of `engine` and for the
+//! benchmark that holds them all against the bounds.
 
 use std::fmt::Write as _;
 
 use domino::Syntax;
 
-/// A grammar and a text that follows it, or does for a while.
+/// A grammar and a text that follows it, at least for a while.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) syntax: Syntax,
@@ -13,7 +13,7 @@ pub(crate) struct Case {
     pub(crate) text: Vec<u8>,
 }
 
-/// Repeatable bits for texts that never come back to where they were.
+/// Repeatable random bits, for texts that never return to an earlier state.
 pub(crate) fn bits(count: usize) -> impl Iterator<Item = bool> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     (0..count).map(move |_| {
@@ -118,7 +118,7 @@ fn ambiguous() -> Vec<Case> {
     ]
 }
 
-/// Large grammars.
+/// Large grammars, by number of rules, alternatives or characters.
 fn large() -> Vec<Case> {
     let gbnf = |name, grammar: String, text: Vec<u8>| Case { name, syntax: Syntax::Gbnf, grammar, text };
     let words =
@@ -287,7 +287,8 @@ fn regular() -> Vec<Case> {
         spaced("spaces in any number", "root ::= (\" \"{1,3} x?)* \"b\"\nx ::= \" \" | \"(\" root \")\""),
         spaced(
             "spaces of many kinds",
-            "root ::= (a | b | c | d)* (\"(\" root \")\")?\na ::= \" \"+ \"a\"?\nb ::= \" \"{2,}\nc ::= [ ]{3} c?\nd ::= \" \" d \"d\"?",
+            "root ::= (a | b | c | d)* (\"(\" root \")\")?\na ::= \" \"+ \"a\"?\nb ::= \" \"{2,}\n\
+             c ::= [ ]{3} c?\nd ::= \" \" d \"d\"?",
         ),
     ];
     let mut nested = String::new();
@@ -299,7 +300,7 @@ fn regular() -> Vec<Case> {
     cases
 }
 
-/// All of them.
+/// All cases.
 pub(crate) fn cases() -> Vec<Case> {
     let all = [ambiguous(), large(), deep_and_counted(), regular()];
     all.into_iter().flatten().collect()

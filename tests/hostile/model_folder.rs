@@ -1,5 +1,5 @@
-//! Model folders that are damaged, incomplete or made to mislead: each ends in an error that says which
-//! file or tensor, and what is wrong with it.
+//! Damaged, incomplete or misleading model folders: each ends in an error that names the file or tensor and
+//! its fault.
 #![cfg(feature = "candle")]
 
 use std::{fs, num::NonZeroUsize, path::Path};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::model::fixture;
 
-/// A copy of a fixture to spoil.
+/// A copy of a fixture, to be damaged.
 fn copy(name: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(fixture(name)).unwrap() {
@@ -197,7 +197,7 @@ fn a_model_larger_than_what_is_free_is_refused_before_it_is_read() {
     assert!(error.to_string().contains("MB"), "{error}");
 }
 
-/// Makes the model's MLP so wide that its weights are terabytes, in a file that is as long but holds nothing.
+/// Makes the model's MLP so wide that its weights are terabytes, in a sparse file of that length.
 fn inflate(folder: &Path) {
     const WIDE: u64 = 1 << 31;
     configure(folder, |config| config["intermediate_size"] = json!(WIDE));

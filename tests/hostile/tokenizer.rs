@@ -8,7 +8,7 @@ use domino::{
 const BYTE_LEVEL: &str = include_str!("../fixtures/byte_level.json");
 const SENTENCEPIECE: &str = include_str!("../fixtures/sentencepiece.json");
 
-/// A byte-level tokenizer of these added tokens and this model.
+/// A byte-level tokenizer with these added tokens and this model.
 fn file(added: &str, model: &str) -> String {
     let decoder = r#"{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}"#;
     format!(r#"{{"added_tokens":{added},"decoder":{decoder},"model":{model}}}"#)

@@ -1,6 +1,6 @@
-//! A reader of the part of Graphviz's language that graphs are written in.
+//! A reader of that part of Graphviz's DOT language in which graphs are written.
 
-/// What a graph has.
+/// The nodes and edges of a graph.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<(String, String)>,
@@ -47,7 +47,7 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// Reads a whole text; panics where it is not of the language, or where an edge leads to a node that was not made.
+/// Reads a whole text; panics if it is not of the language, or if an edge leads to a node that was not made.
 pub(super) fn read(text: &str) -> Graph {
     let words = words(text);
     let [Word::Id(kind), Word::Id(_), Word::Sign("{"), body @ .., Word::Sign("}")] = &words[..] else {
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str) -> Graph {
     graph
 }
 
-/// `[name=value, ...];` or `;`: the label, and what follows.
+/// Reads `[name=value, ...];` or `;`; returns the label and the remaining words.
 fn attributes(words: &[Word]) -> (Option<String>, &[Word]) {
     let mut words = words;
     let mut label = None;

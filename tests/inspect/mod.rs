@@ -1,4 +1,4 @@
-//! Views of every stage: what they say is true of the grammar, whatever the numbering.
+//! Views of every stage are true of the grammar, whatever the numbering.
 
 #[cfg(feature = "cli")]
 mod dot;

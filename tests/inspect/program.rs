@@ -9,7 +9,7 @@ use crate::cli::{Run, domino, last_line};
 
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
 
-/// Everything that quoting can go wrong on.
+/// A grammar of all characters that need quoting somewhere.
 const NASTY: &str = r#"root ::= "(" root ")" | [\x00-\x1F"\\]+ "\"" | "\\" [^\n]* "\\n" | "a\"b\\" | "\n}{" root ";" | "é" root "->" "#;
 
 /// Runs `domino inspect` on a grammar given as text.
@@ -35,9 +35,9 @@ fn json(grammar: &str, arguments: &[&str]) -> Value {
 
 #[test]
 fn the_summary_has_sizes_and_times() {
-    let text = good(domino(&["inspect", "-g", "json"], b"")).stdout;
+    let text = good(domino(&["inspect", "-g", "paper/json"], b"")).stdout;
     assert!(text.contains("7  rules") && text.contains("ms compiling"), "{text}");
-    let answer = last_line(&good(domino(&["inspect", "-g", "json", "--json"], b"")));
+    let answer = last_line(&good(domino(&["inspect", "-g", "paper/json", "--json"], b"")));
     assert_eq!(answer["sizes"]["rules"], 7);
     assert!(answer["times"]["compiling_ms"].as_f64().unwrap() > 0.0);
 }
@@ -195,7 +195,7 @@ fn masks_tell_what_they_are_made_of() {
     let grammar = "root ::= word \"=\" [0-9]+\nword ::= [a-z]+\n";
     let answer = json(grammar, &["masks", "--text", "ab=1"]);
     let rows = answer["rows"].as_array().unwrap();
-    // Before each byte, and at the end.
+    // One row before each byte, and one at the end.
     assert_eq!((answer["masks"].as_u64(), rows.len()), (Some(5), 5));
     let slowest: Vec<f64> = rows.iter().map(|row| row["ms"].as_f64().unwrap()).collect();
     assert!(slowest.is_sorted_by(|a, b| a >= b), "{slowest:?}");

@@ -22,7 +22,8 @@ fn sets(constraint: &Constraint) -> Vec<SetView> {
 #[test]
 fn sets_agree_with_threads() {
     let constraint = after(
-        r#"root ::= list "." | "(" root ")"   list ::= list "," item | item   item ::= [a-z]+ | "<" root ">""#,
+        r#"root ::= list "." | "(" root ")"   list ::= list "," item | item
+            item ::= [a-z]+ | "<" root ">""#,
         "(ab",
     );
     let (sizes, threads) = (constraint.state_sizes(), constraint.threads());
@@ -98,7 +99,7 @@ fn a_text_that_has_ended_has_no_sets_of_its_own() {
     assert!(sets(&constraint).iter().all(|set| set.threads == 0 && !set.boundary));
 }
 
-/// Sizes come to rest on grammars that the parser's sets keep flat.
+/// Sizes become steady on grammars whose parser sets stay small.
 #[test]
 fn steady_state_is_visible() {
     let mut constraint = compiled(r#"root ::= x ("," x)*   x ::= "(" root ")" | [a-z]+"#).constraint();

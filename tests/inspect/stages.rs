@@ -8,7 +8,7 @@ use domino::{
 
 use super::inspect;
 
-/// A bit of everything: each rule has another fate.
+/// A grammar with a rule for each way that lowering can take.
 const ALL: &str = r#"root ::= deep list deep | deep
 list ::= word sep list | word
 word ::= [a-z]+

@@ -32,14 +32,14 @@ fn start(inspection: &Inspection, byte: u8) -> TreeView {
 #[test]
 fn trees_hold_what_tokens_spell() {
     let inspection = compiled(LIST, &Limits::default()).inspect();
-    // Of `[ab]+`: a, b, ab stay; "a)" and "a)," cross into one and two more terminals.
+    // The tree of `[ab]+`: a, b, ab stay; "a)" and "a)," cross into one and two more terminals.
     let word = start(&inspection, b'a');
     assert_eq!((word.nodes, word.depth, word.tokens, word.open), (3, 3, 5, 0));
     let nodes = inspection.tree(word.terminal, 0, 100).unwrap();
     assert_eq!(nodes.iter().map(|node| node.tokens).collect::<Vec<_>>(), [3, 1, 1]);
     assert_eq!(nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), [None, Some(0), Some(1)]);
     assert_eq!(nodes[2].examples, [TokenId::new(6)]);
-    // Of `)`: "),(a),(" is seven terminals.
+    // The tree of `)`: "),(a),(" is seven terminals.
     assert_eq!(start(&inspection, b')').depth, 7);
     assert_eq!(inspection.trees().len(), inspection.sizes().scanner_states);
     assert!(inspection.memory().iter().any(|part| part.part.contains("trees") && part.bytes > 0));

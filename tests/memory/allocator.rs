@@ -1,4 +1,4 @@
-//! An allocator that counts.
+//! An allocator that counts allocated bytes.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -53,12 +53,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes that are handed out.
+/// Bytes that are allocated now.
 pub(crate) fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// What `work` gives, and how many bytes more than before were handed out at the most meanwhile.
+/// Runs `work`; also returns the peak of allocated bytes meanwhile, less those before.
 pub(crate) fn peak_over<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = live();
     PEAK.store(before, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What is counted against what the allocator hands out. A program of its own, since it counts all that is
-//! allocated: its tests take turns.
+//! Memory counts of the library against what the allocator hands out. A program of its own, since it counts
+//! all that is allocated; its tests take turns.
 
 mod allocator;
 mod schemas;
@@ -23,7 +23,7 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// That of the shipped model, with all that is worked out late for JSON.
+/// The shipped model's vocabulary, with all lazy tables for JSON made.
 fn vocabulary() -> Vocabulary {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(model).expect("the tokenizer of the shipped model");
@@ -35,14 +35,14 @@ fn vocabulary() -> Vocabulary {
     vocabulary
 }
 
-/// Limits without work of other threads.
+/// Limits without work on other threads.
 fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.ahead = 0;
     limits
 }
 
-/// Makes masks along a text as far as it is of the grammar.
+/// Makes masks along a text, as far as it is of the grammar.
 fn walk(compiled: &CompiledGrammar, text: &str) {
     let mut constraint = compiled.constraint();
     for piece in text.as_bytes().chunks(3).take(60) {
@@ -53,7 +53,7 @@ fn walk(compiled: &CompiledGrammar, text: &str) {
     }
 }
 
-/// What is handed out once other threads are done with what they were given.
+/// Allocated bytes once other threads are done with their tasks.
 fn settled() -> usize {
     let mut last = live();
     loop {
@@ -66,12 +66,13 @@ fn settled() -> usize {
     }
 }
 
-/// What all that is kept is counted as.
+/// Memory of all that is kept, by the library's count.
 fn counted(compiler: &Compiler, grammars: &[CompiledGrammar]) -> usize {
     compiler.memory().total() + grammars.iter().map(|grammar| grammar.memory().own()).sum::<usize>()
 }
 
-/// Compiles all, writes their texts, and holds the count to what is handed out. Returns the grammars' memory.
+/// Compiles the grammars, writes their texts, and holds the count against the allocator. Returns each
+/// grammar's memory.
 fn held(cases: &[Case]) -> Vec<Memory> {
     let compiler = Compiler::new(vocabulary()).limits(limits());
     let mut grammars = Vec::with_capacity(cases.len());

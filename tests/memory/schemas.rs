@@ -1,4 +1,4 @@
-//! Schemas of the world, and grammars whose automata are large.
+//! Schemas of MaskBench, and grammars whose automata are large.
 
 use std::{env, fs, path::Path};
 
@@ -12,7 +12,7 @@ pub(crate) struct Case {
     pub(crate) instances: Vec<String>,
 }
 
-/// So many schemas of MaskBench, spread over all, with an instance each; `None` where they are not there.
+/// Up to `most` schemas of MaskBench, spread over all, with an instance each; `None` if the data is missing.
 pub(crate) fn mask_bench(most: usize) -> Option<Vec<Case>> {
     let named = env::var_os("DOMINO_SHARED");
     let root =
@@ -35,14 +35,14 @@ pub(crate) fn mask_bench(most: usize) -> Option<Vec<Case>> {
     Some(text.lines().step_by(step).take(most).map(case).collect())
 }
 
-/// Patterns of a few thousand states each, unlike those of any other number; 450 are 26 KB of text.
+/// Patterns of a few thousand states each, different for each `number`; 450 of them are 26 KB of text.
 pub(crate) fn counted_patterns(number: usize, count: usize) -> String {
     let pattern = |at: usize| json!({ "type": "string", "pattern": format!("[ab]x.{{8}}{number}q{at}$") });
     let properties: Map<String, Value> = (0..count).map(|at| (format!("p{at}"), pattern(at))).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false }).to_string()
 }
 
-/// Grammars that are large for their text, each in another way.
+/// Grammars that are large for the length of their text, each in another way.
 pub(crate) fn hostile() -> Vec<Case> {
     let schema = |schema: Value, instance: &str| Case {
         syntax: Syntax::JsonSchema,

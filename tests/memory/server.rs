@@ -1,4 +1,4 @@
-//! Many hostile schemas one after the other, kept as a server keeps them.
+//! Many hostile schemas one after the other, cached as a server caches them.
 
 use domino::{CompiledGrammar, Compiler, Limits, Memory, Syntax};
 
@@ -11,14 +11,14 @@ use crate::{
 const GRAMMARS: usize = 16 << 20;
 const GRAMMAR: usize = 64 << 20;
 
-/// What there may be besides, in bytes.
+/// Bytes that may be allocated besides.
 const BESIDES: usize = 200 << 20;
 
-/// The grammars of a server, the last one used last.
+/// The cached grammars of a server, least recently used first.
 struct Kept(Vec<CompiledGrammar>);
 
 impl Kept {
-    /// Drops what there is no room for, as the server does.
+    /// Evicts grammars that there is no room for, as the server does.
     fn trim(&mut self, compiler: &Compiler) {
         let most = GRAMMARS.saturating_sub(compiler.memory().shared);
         let sum = |kept: &[CompiledGrammar]| {
@@ -31,7 +31,7 @@ impl Kept {
     }
 }
 
-/// Serves the schemas; gives how many of them were taken.
+/// Serves the schemas; returns how many of them were compiled.
 fn serve(compiler: &Compiler, schemas: impl Iterator<Item = String>) -> usize {
     let (mut kept, mut taken) = (Kept(Vec::new()), 0);
     for schema in schemas {
@@ -48,7 +48,8 @@ fn serve(compiler: &Compiler, schemas: impl Iterator<Item = String>) -> usize {
     taken
 }
 
-/// Half of the schemas take more than a grammar may, the others less; they have no automaton in common.
+/// Memory stays in the budget, though half of the schemas need more than a grammar may and none share an
+/// automaton.
 #[test]
 fn a_hundred_hostile_schemas_keep_to_the_budget() {
     let _alone = alone();

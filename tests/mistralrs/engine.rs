@@ -1,4 +1,4 @@
-//! mistral.rs' engine with the shipped model, and what the tests of the plugin ask of it.
+//! mistral.rs' engine with the shipped model, for the tests of the plugin.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,13 +33,13 @@ pub(super) fn model() -> PathBuf {
     repository().join("models/domino-small")
 }
 
-/// What the engines run in: more than one thread, as programs do.
+/// The runtime of the engines, with several threads as in programs.
 pub(super) static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime")
 });
 
-/// Held by tests that compare texts of a stock engine, which mixes up requests of equal length that run at once, and by
-/// those that use the shared speculative engine, one of which waits for it to fall idle.
+/// A lock for tests that compare texts of a stock engine, which mixes up requests of equal length that run at
+/// once, and for those that use the shared speculative engine, one of which waits for it to be idle.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -66,7 +66,7 @@ pub(super) fn load(loader: &dyn Loader) -> anyhow::Result<SharedPipeline> {
     )
 }
 
-/// An engine, and the tokens of its model.
+/// An engine, and the vocabulary of its model.
 pub(super) struct Engine {
     pub(super) runner: Arc<MistralRs>,
     pub(super) tokenizer: Tokenizer,
@@ -74,7 +74,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// The engine as it is.
+    /// An engine without speculation.
     pub(super) fn stock(prefix_cache: bool) -> Self {
         let pipeline = load(&*loader()).expect("the shipped model");
         Self::of(pipeline, prefix_cache)
@@ -111,7 +111,7 @@ impl Engine {
         self.tokenizer.encode(prompt, true).expect("tokens").into_iter().map(TokenId::raw).collect()
     }
 
-    /// A request to go on from a prompt, and where its answers come.
+    /// A request to go on from a prompt, and the receiver of its answers.
     pub(super) fn request(
         &self,
         prompt: &str,
@@ -140,7 +140,7 @@ pub(super) struct Answer {
     pub(super) finish: String,
 }
 
-/// What the engine makes of a request; whatever happens, it must not hang.
+/// Receives the choices of an answer; fails if the engine hangs.
 pub(super) async fn answers(mut receiver: Receiver<Response>) -> Vec<Answer> {
     let mut streamed = Answer { text: String::new(), finish: String::new() };
     loop {
@@ -169,8 +169,8 @@ pub(super) async fn answers(mut receiver: Receiver<Response>) -> Vec<Answer> {
     }
 }
 
-/// Is the text in the language (`Some(true)`), or can it become one that is (`Some(false)`)? The engine takes white space
-/// off the beginning of a text.
+/// True for a text in the language, false for a proper prefix of one, `None` for others. The engine strips
+/// white space from the beginning of a text.
 pub(super) fn complete(grammar: &CompiledGrammar, text: &str) -> Option<bool> {
     ["", " ", "\n", "  "].iter().find_map(|lost| {
         let mut constraint = grammar.constraint();

@@ -51,8 +51,8 @@ fn its_methods_write_rows_beside_ours() {
         let free = row["k"].is_null();
         assert!(free || (row["well_formed"] == true && row["complete"] == true), "{row}");
     }
-    // Where the masks are the same, so are the draws; the numbers they are drawn from only nearly. Those of
-    // llguidance leave out tokens that our masks allow.
+    // Equal masks give equal draws, though the probabilities are only nearly equal. Masks of llguidance lack
+    // tokens that ours allow.
     for (ours, theirs) in
         [("unconstrained", "mistralrs"), ("masks", "mistralrs-masks"), ("masks", "mistralrs-drafts")]
     {

@@ -1,4 +1,4 @@
-//! Masks in an engine that is as it comes.
+//! Masks in a stock engine.
 
 use std::{sync::Arc, sync::LazyLock};
 
@@ -18,7 +18,7 @@ fn greedy(max_len: usize) -> SamplingParams {
     SamplingParams { temperature: Some(0.0), max_len: Some(max_len), ..SamplingParams::neutral() }
 }
 
-/// Sends a request under a processor, and gives what comes.
+/// Sends a request with a processor; returns the receiver of its answers.
 fn start(
     prompt: &str,
     params: SamplingParams,
@@ -87,7 +87,7 @@ fn a_text_that_cannot_go_on_ends() {
     }
 }
 
-/// The first context lacks what the cache holds, all but the last tokens of the prompt.
+/// A prompt in the prefix cache, of which the first context has only the last tokens, changes nothing.
 #[test]
 fn a_cached_prompt_changes_nothing() {
     let _alone = alone();
@@ -124,7 +124,7 @@ fn stop_strings_and_lengths_are_the_engine_s() {
     assert_eq!(answer.finish, "length");
 }
 
-/// What goes wrong ends the request and stays to be asked for; the engine and the requests beside it go on.
+/// An error ends its request and can be read afterwards; the engine and other requests go on.
 #[test]
 fn an_error_ends_the_text_and_stays() {
     let _alone = alone();
@@ -135,7 +135,7 @@ fn an_error_ends_the_text_and_stays() {
     let digit = ENGINE.tokenizer.encode("7", false).expect("a token").pop().expect("a token");
     let meddler = move |logits: &Tensor, _: &[u32]| {
         let mut row = vec![f32::NEG_INFINITY; logits.elem_count()];
-        // Once: after the error the end is all there is, which this does not change.
+        // It meddles once: after the error only the end is left, which this does not change.
         if logits.to_vec1::<f32>()?.iter().filter(|logit| **logit > f32::NEG_INFINITY).count() > 1 {
             row[digit.index()] = 1.0;
             return Tensor::new(row, logits.device());
@@ -163,7 +163,7 @@ fn a_cancelled_request_ends() {
     assert_eq!(watch.error(), None);
 }
 
-/// Draws by seed and position are the same again, whatever else the engine has drawn.
+/// Draws by seed and position repeat, whatever else the engine has drawn.
 #[test]
 fn own_draws_depend_on_the_seed_only() {
     let _alone = alone();

@@ -1,6 +1,6 @@
-//! Speculation in mistral.rs: the texts are those of the same engine without drafts, and those of the stock engine.
+//! Speculation in mistral.rs: texts are those of the same engine without drafts and of the stock engine.
 //!
-//! `DOMINO_MISTRALRS=300 cargo test --release --features mistralrs,oracle mistralrs::speculation` looks longer.
+//! A longer run: `DOMINO_MISTRALRS=300 cargo test --release --features mistralrs,oracle speculation`.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -48,7 +48,7 @@ fn sampling(number: usize, max_len: usize) -> SamplingParams {
     }
 }
 
-/// The same as domino has it.
+/// The domino sampling that equals upstream's.
 fn own(params: &SamplingParams) -> Sampling {
     let temperature = params.temperature.expect("a temperature");
     if temperature == 0.0 {
@@ -67,7 +67,7 @@ fn own(params: &SamplingParams) -> Sampling {
     sampling
 }
 
-/// A grammar, what guesses its texts, and its name.
+/// A grammar, guesses for its texts, and its name.
 struct Kind {
     name: &'static str,
     grammar: CompiledGrammar,
@@ -106,7 +106,7 @@ async fn run(prompt: &str, params: SamplingParams, what: SpeculativeRequest) -> 
     (watch, answer)
 }
 
-/// The stock engine under the draws of `processor`, which are numbered from the prompt on as in the decoder.
+/// An answer of the stock engine with draws by `processor`, numbered from the prompt on as in the decoder.
 async fn stock(prompt: &str, params: SamplingParams, processor: GrammarLogitsProcessor) -> Answer {
     let watch = processor.watch();
     let plain = SamplingParams { temperature: Some(0.0), top_k: Some(1), top_p: None, min_p: None, ..params };
@@ -118,8 +118,8 @@ async fn stock(prompt: &str, params: SamplingParams, processor: GrammarLogitsPro
     answer
 }
 
-/// Rows of a pass over several tokens can differ in their last bits from those of passes over one, so a draw between two
-/// tokens that are as good as equally likely can fall otherwise: on this model in less than one text of a hundred.
+/// Checks that draws rarely differ. Rows of a pass over several tokens can differ in their last bits from
+/// those of passes over one, so a draw between nearly equal tokens can: in one text of a hundred at most.
 fn few(flips: usize, cases: usize) -> bool {
     flips <= 1 + cases / 100
 }
@@ -162,8 +162,8 @@ fn texts_are_the_same_with_and_without() {
         }
     });
     println!(
-        "{cases} cases: {} differ with drafts, {} from the stock engine; {accepted} of {drafted} accepted, {tokens} \
-         tokens in {passes} passes",
+        "{cases} cases: {} differ with drafts, {} from the stock engine; {accepted} of {drafted} accepted, \
+         {tokens} tokens in {passes} passes",
         flips.len(),
         stock_flips.len()
     );
@@ -196,7 +196,7 @@ fn eight_at_once_are_as_one_by_one() {
     assert_eq!(at_once, one_by_one);
 }
 
-/// Upstream ends a text within an accepted draft, but goes on through the rest of it; drafts end before.
+/// Limits hold within drafts. Upstream would take all of an accepted draft after a text has ended.
 #[test]
 fn lengths_and_stop_strings_hold_within_drafts() {
     let _alone = alone();
@@ -210,8 +210,7 @@ fn lengths_and_stop_strings_hold_within_drafts() {
             let what = SpeculativeRequest::new(grammar.constraint()).guesses(&guesses);
             let (watch, mut receiver) = attach(PROMPTS[0], params, what, stream).await;
             let mut received = Answer { text: String::new(), finish: String::new() };
-            // All that comes. Upstream goes on once more with a text that ends in its prompt's step, as it does in a stock
-            // engine.
+            // Every answer is read. Upstream steps a text that ended in its first step once more, also stock.
             while let Some(response) = receiver.recv().await {
                 let (text, finish) = match response {
                     Response::CompletionDone(done) => {
@@ -316,7 +315,7 @@ fn streams_that_nobody_reads_end() {
     assert_eq!(RUNTIME.block_on(idle()), None);
 }
 
-/// The turn ends soon after the answer.
+/// Waits for the turn to end, soon after the answer; returns the silence.
 async fn idle() -> Option<Duration> {
     let speculation = &SPECULATIVE.1;
     for _ in 0..200 {
@@ -405,7 +404,7 @@ fn what_cannot_be_loaded_is_told() {
     assert!(matches!(told(paged.err().expect("no pages")), LoadError::Unsupported(_)));
 }
 
-/// An engine hangs in a processor that does not return: that is noticed, and it goes on when the processor does.
+/// A processor that does not return makes the engine hang, which is noticed and ends with the processor.
 #[test]
 fn an_engine_that_hangs_is_noticed() {
     const SILENCE: Duration = Duration::from_millis(300);
@@ -437,7 +436,7 @@ fn an_engine_that_hangs_is_noticed() {
     });
 }
 
-/// The prefix cache keeps the target's cache only. Where it is on against the advice, the request says so.
+/// The prefix cache keeps the target's cache alone. If it is on against the advice, an error says so.
 #[test]
 fn a_prefix_cache_is_noticed() {
     let loader = GrammarSpeculativeLoader::with_gamma(loader(), 4);

@@ -1,6 +1,6 @@
 //! Random grammars of the kinds that people write: markup, markdown, nested quotes, lists in lists, comments,
-//! templates, shell words. Each has recursion, repeats of overlapping terminals next to each other, and
-//! bounded repeats at once.
+//! templates, shell words. Each has recursion, neighbouring repeats of overlapping terminals, and bounded
+//! repeats.
 
 #[path = "others.rs"]
 mod others;
@@ -51,17 +51,17 @@ pub(crate) const KINDS: [Kind; 8] = [
     ("prose", prose),
 ];
 
-/// The first number of the kinds of `others`.
+/// First number of the kinds in `others`.
 pub(crate) const OTHERS: u64 = 1_000_000;
 
-/// The grammar of a number, in GBNF, and its kind.
+/// The grammar of a number, in GBNF, and the name of its kind.
 pub(crate) fn grammar(number: u64) -> (&'static str, String) {
     let kinds: &[Kind] = if number < OTHERS { &KINDS } else { &others::KINDS };
     let (kind, make) = kinds[usize::try_from(number % kinds.len() as u64).unwrap_or(0)];
     (kind, make(&mut Dice::new(number)))
 }
 
-/// How often a part may come: any number, some, or counted.
+/// Repetition of a part: any number, some, or counted.
 fn times(dice: &mut Dice) -> String {
     match dice.below(6) {
         0 | 1 => "*".to_owned(),

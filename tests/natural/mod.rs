@@ -1,4 +1,4 @@
-//! Grammars that people write never meet a budget.
+//! Grammars of the kinds that people write never exhaust a budget.
 
 mod grammars;
 
@@ -6,21 +6,20 @@ use domino::{Compiler, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
 
 use grammars::{Dice, OTHERS, grammar};
 
-/// Grammars that are tried of either set of kinds, all kinds in turn; `cargo measure natural` tries any
+/// Number of grammars tried of either set of kinds, all kinds in turn; `cargo measure natural` tries any
 /// number on all vocabularies.
 const GRAMMARS: u64 = 48;
 const STEPS: usize = 12;
 
-/// Grammars that met a budget or took long masks before equal items of higher counts were dropped, and the
-/// most ambiguous ones of the other kinds.
+/// Grammars that exhausted a budget or took long masks before equal items of higher counts were dropped, and
+/// the most ambiguous ones of the other kinds.
 const TROUBLE: [u64; 12] =
     [1225, 921, 1185, 1550, 1665, 2160, 2603, 2689, 2843, OTHERS + 9, OTHERS + 13, OTHERS + 592];
 
-/// Units of work of a mask for each node of the trie that `TROUBLE` may take; the default is 40 times as
-/// many.
+/// Units of work of a mask, per node of the trie, that `TROUBLE` may take; the default is 40 times as many.
 const UNITS: usize = 6;
 
-/// Goes along random tokens of a grammar, and returns how many.
+/// Walks along random tokens of a grammar; returns their number.
 fn walk(compiler: &Compiler, number: u64) -> usize {
     let (kind, text) = grammar(number);
     let parsed = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())

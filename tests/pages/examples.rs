@@ -1,14 +1,14 @@
-//! The programs in `examples`: short, built with the features that they need, and on a page as they are.
+//! The programs in `examples`: each is short, is built with the features that it needs, and is on a page.
 
 use std::{collections::BTreeSet, fs};
 
 use crate::docs::{blocks, read, root};
 
-/// Lines of a program.
+/// Most lines of a program.
 const LINES: usize = 80;
-/// Columns of a line, in characters.
+/// Most characters of a line.
 const WIDTH: usize = 110;
-/// The page that lists them.
+/// The page that lists the programs.
 const PAGE: &str = "docs/library.md";
 
 /// The names of the programs.

@@ -2,7 +2,7 @@
 
 use crate::docs::read;
 
-/// The rows of the first table behind a heading, by their cells; the line under the head is left out.
+/// Rows of the first table after a heading, by their cells, without the row of the head.
 fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
     let (_, section) = page.split_once(heading).unwrap_or_else(|| panic!("no {heading}"));
     let lines = section.lines().skip_while(|line| !line.starts_with('|'));
@@ -11,7 +11,7 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The numbers in a text, as they are written, without commas between thousands.
+/// Numbers in a text, as they are written, but without commas between thousands.
 fn numbers(text: &str) -> Vec<String> {
     let digits = |c: char| c.is_ascii_digit();
     let chars: Vec<char> = text.chars().collect();
@@ -29,7 +29,7 @@ fn numbers(text: &str) -> Vec<String> {
     kept.split_whitespace().map(|number| number.replace(',', "")).collect()
 }
 
-/// Is `short` the number `exact`, rounded to the decimals that it has?
+/// True if `short` is the number `exact`, rounded to its own decimals.
 fn rounds(exact: &str, short: &str) -> bool {
     let decimals = |number: &str| number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     // Versions such as 1.9.1 are no numbers.
@@ -48,8 +48,8 @@ fn numbers_are_read_and_rounded() {
     assert!(!rounds("6.23", "6.3") && !rounds("6.2", "6.23") && !rounds("0.5", "1.5"));
 }
 
-/// Wrong masks of each engine and all that it was asked for, summed over rows such as `0, 10, 0 of 1043`. An
-/// engine that has no number of its own was asked for the most.
+/// Wrong masks and all masks of each engine, summed over rows such as `0, 10, 0 of 1043`. An engine without a
+/// total of its own has the largest.
 fn wrong_masks(rows: &[Vec<String>]) -> Vec<[u64; 2]> {
     let mut sums = vec![[0; 2]; 3];
     for row in rows {
@@ -91,7 +91,7 @@ fn the_table_has_the_figures_of_the_page_on_cost() {
     }
 }
 
-/// A text and a picture, so that a reader sees what comes out.
+/// The README shows a text and a picture of it, so that a reader sees an output.
 #[test]
 fn a_text_and_its_picture_are_shown() {
     let readme = read("README.md");

@@ -1,4 +1,4 @@
-//! Links between pages: a walk from the README reaches every page, and every link on the way leads somewhere.
+//! Links between pages: a walk from the README reaches every page, and every link on the way has a target.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,21 +7,21 @@ use std::{
 
 use crate::docs::{pages, prose, read, root};
 
-/// A link as it is written: the line, the place that it leads to, or the label of one.
+/// A link as it is written: its line, and its target or the label of one.
 #[derive(Debug, PartialEq, Eq)]
 struct Link {
     line: usize,
     target: String,
 }
 
-/// A page in Markdown, as far as links go.
+/// The links and anchors of a page in Markdown.
 #[derive(Debug, Default)]
 struct Page {
     links: Vec<Link>,
-    /// Labels that are used, and those that are defined.
+    /// Uses of labels, and their definitions.
     labels: Vec<Link>,
     defined: BTreeSet<String>,
-    /// The names of headings in addresses.
+    /// Anchors of headings.
     anchors: BTreeSet<String>,
 }
 
@@ -54,13 +54,13 @@ impl Page {
     }
 }
 
-/// `[label]: target`, at the beginning of a line.
+/// Parses `[label]: target` at the beginning of a line.
 fn definition(line: &str) -> Option<(&str, &str)> {
     let (label, target) = line.strip_prefix('[')?.split_once("]: ")?;
     Some((label, target.trim()))
 }
 
-/// A line without what stands in backticks, where brackets are no links.
+/// A line without code in backticks, where brackets are no links.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
@@ -87,7 +87,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
 }
 
 /// Depth-first search along links, from the page `start`; `text` reads a page that `exists`. Returns the
-/// pages that were reached, and what is wrong with their links.
+/// pages that were reached, and the faults of their links.
 fn walk(
     start: &Path,
     exists: &dyn Fn(&Path) -> bool,
@@ -124,8 +124,8 @@ fn walk(
     (known.into_keys().collect(), wrong)
 }
 
-/// The file of the repository and the heading that a link of `page` leads to; no file if that is outside of
-/// the repository. `None` for a link to the web.
+/// File and heading that a link of `page` leads to, without a file if that is outside of the repository.
+/// `None` for a link to the web.
 fn local<'t>(page: &Path, target: &'t str) -> Option<(Option<PathBuf>, &'t str)> {
     if target.starts_with("https://") {
         return None;
@@ -149,7 +149,7 @@ fn anchors_are_those_of_headings() {
     assert_eq!(anchor("### Über `a_b`, c-d"), "über-a_b-c-d");
 }
 
-/// Each way to be dead is found, and each way to be alive is not taken for one.
+/// Dead links of every kind are found, and live ones are not taken for dead.
 #[test]
 fn dead_links_are_found() {
     let readme = "# Top\n[a](docs/a.md#one)\n[b](docs/a.md#one-1), [gone](docs/gone.md)\n[x][LABEL]\n\n\
@@ -192,7 +192,7 @@ fn the_readme_leads_to_every_page_and_no_link_is_dead() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every page of the manual is one link away.
+/// The README links to every page of the manual.
 #[test]
 fn the_readme_leads_everywhere() {
     let readme = Page::parse(&read("README.md"));

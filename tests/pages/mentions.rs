@@ -1,4 +1,4 @@
-//! Pages that are named elsewhere: in code, messages, scripts and definitions.
+//! Mentions of pages in code, messages, scripts and definitions.
 
 use std::{
     fs,
@@ -21,10 +21,10 @@ const PLACES: [&str; 11] = [
     "Cargo.toml",
     "deny.toml",
 ];
-/// Endings of texts.
+/// Endings of text files.
 const TEXTS: [&str; 8] = ["rs", "toml", "cpp", "py", "sh", "md", "lalrpop", ""];
 
-/// The texts in a place, by their paths from the root.
+/// Collects the texts in a place, by their paths from the root.
 fn texts(place: &Path, into: &mut Vec<PathBuf>) {
     let path = root().join(place);
     if path.is_dir() {
@@ -37,7 +37,7 @@ fn texts(place: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The pages that a text names as `docs/NAME.md`, with their lines.
+/// Pages that a text names as `docs/NAME.md`, with their lines.
 fn named(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {

@@ -1,4 +1,4 @@
-//! Commands on pages: what each needs is on one page, which every page with commands leads to.
+//! Requirements of commands are on one page, which every page with commands links to.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
 /// The page with the table of commands, and the section that it is in.
 const TABLE: (&str, &str) = ("docs/grammars.md", "grammars.md#commands");
 
-/// The commands that the program has.
+/// Subcommands of the program.
 fn verbs() -> Vec<String> {
     let help = domino(&["--help"], b"").stdout;
     let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");

@@ -43,7 +43,7 @@ fn list(others: bool) -> impl Strategy<Value = Node> {
     })
 }
 
-/// Grammars with such a list.
+/// Grammars with a list of parts in any order.
 fn rules(others: bool) -> impl Strategy<Value = Rules> {
     (list(others), node(2), vec(node(2), 0..3), any::<bool>()).prop_map(|(list, beside, more, alone)| {
         let start = Node::Sequence(vec![Node::Rule(1), beside]);
@@ -53,7 +53,7 @@ fn rules(others: bool) -> impl Strategy<Value = Rules> {
     })
 }
 
-/// All lists of these parts, one after the other, up to as many parts as there are names.
+/// All permutations of these parts, of up to as many parts as there are names.
 fn permutations(list: &Parts) -> Node {
     let mut ways = Vec::new();
     let mut open: Vec<Vec<usize>> = vec![Vec::new()];

@@ -1,6 +1,5 @@
-//! A leaf means the same whether it is given by a regular expression or by an automaton of its language: to
-//! the oracle, and to the engine, though it folds expressions into larger terminals and leaves automata
-//! alone.
+//! A leaf means the same as a regular expression and as an automaton of its language, to the oracle and to
+//! the engine, although the engine folds expressions into larger terminals and leaves automata alone.
 
 use domino::{
     Lookahead,

@@ -1,5 +1,5 @@
-//! Promise 6, bounded: with budgets of any size, every call ends in its answer or in the error of a
-//! budget; an error moves nothing; and budgets that are only for speed never end in an error.
+//! Promise 6, bounded: with budgets of any size, every call ends in its answer or in the error of a budget;
+//! an error leaves the session where it was; and budgets that are only for speed never end in an error.
 //!
 //! Grammars and texts made to hurt are in `tests/hostile`.
 
@@ -8,12 +8,12 @@ use proptest::prelude::*;
 
 use super::generate::{Case, World, case, config};
 
-/// Budgets that end in errors or are for speed, each with its chance to be tiny.
+/// Budgets of all kinds, each of which may be tiny.
 fn tiny_limits() -> impl Strategy<Value = Limits> {
     let size = || prop_oneof![3 => Just(None), 1 => (0..60_usize).prop_map(Some)];
     prop::array::uniform8(size()).prop_map(|sizes| {
         let mut limits = Limits::default();
-        // With what a tiny one is counted in.
+        // Budgets, each with the unit of its tiny values.
         let all = [
             (&mut limits.dfa_states, 1),
             (&mut limits.nfa_bytes, 1),
@@ -43,7 +43,7 @@ fn fast_or_slow() -> impl Strategy<Value = Limits> {
     })
 }
 
-/// The answer of a call, or `None` if a budget was used up.
+/// The answer of a call, or `None` if a budget was exhausted.
 fn within<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     match answer {
         Ok(answer) => Some(answer),
@@ -54,7 +54,7 @@ fn within<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     }
 }
 
-/// Walks along the oracle's masks, back one step where a budget is used up.
+/// Walks along the oracle's masks, back one step where a budget is exhausted.
 fn walk(case: &Case, world: &World, mut constraint: Constraint) {
     let mut steps: Vec<Vec<u8>> = Vec::new();
     for &choice in &case.choices {
@@ -106,7 +106,8 @@ proptest! {
         if world.compile(Lookahead::Unbounded).is_none() {
             return Ok(());
         }
-        let compiled = Compiler::new(world.vocabulary.clone()).limits(limits).compile(&world.grammar).unwrap();
+        let compiled =
+            Compiler::new(world.vocabulary.clone()).limits(limits).compile(&world.grammar).unwrap();
         let (mut constraint, mut text) = (compiled.constraint(), Vec::new());
         for &choice in &case.choices {
             let mask = world.oracle.mask(&text, &world.vocabulary);

@@ -1,5 +1,5 @@
-//! Captures against two slow ways: a backtracking matcher, which says which parse comes first, and the
-//! oracle, which says of each capture whether it is a part of any parse.
+//! Captures against two slow references: a backtracking matcher, which finds the first parse, and the oracle,
+//! which decides of each capture whether it is a part of any parse.
 
 use std::collections::BTreeSet;
 
@@ -14,29 +14,29 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::generate::{ALPHABET, Rules, config, rules, text};
 
-/// Calls of a matcher after which it is no help.
+/// Calls of a matcher after which it gives up.
 const MOST_CALLS: usize = 100_000;
 
-/// What a matcher matches.
+/// The grammar's parts, as the matcher sees them.
 #[derive(Clone, Copy)]
 enum Part<'g> {
     Expr(ExprId),
     Hir(&'g Hir),
 }
 
-/// A rule and the bytes it matched, from when it began on.
+/// A rule and the range of bytes that it matched; the end is missing while it is open.
 type Match = (RuleId, usize, Option<usize>);
 
-/// A backtracking matcher: alternatives in their order, repeats as long as they can.
+/// A backtracking matcher: alternatives in their order, repeats greedily.
 struct Matcher<'g> {
     grammar: &'g Grammar,
     text: &'g [u8],
-    /// In the order in which they began.
+    /// Matches of rules, in the order in which they began.
     matched: Vec<Match>,
     calls: usize,
 }
 
-/// What comes after a part, from a place on.
+/// The continuation of a match: matches the rest from a place on.
 type Rest<'r, 'g> = &'r mut dyn FnMut(&mut Matcher<'g>, usize) -> bool;
 
 impl<'g> Matcher<'g> {
@@ -132,7 +132,7 @@ impl<'g> Matcher<'g> {
         }
     }
 
-    /// An empty part counts only where one is missing; or where there may be but one.
+    /// Matches a repeat. An empty part counts only where one is missing, or where there may be one at most.
     fn repeat(
         &mut self,
         part: Part<'g>,
@@ -163,14 +163,14 @@ impl<'g> Matcher<'g> {
     }
 }
 
-/// The first way to match the whole text: the rules in it. `Err` if the matcher gives up.
+/// The matches of rules in the first parse of the whole text; `Err` if the matcher gives up.
 fn first_way(grammar: &Grammar, text: &[u8]) -> Result<Option<Vec<Match>>, ()> {
     let mut matcher = Matcher { grammar, text, matched: Vec::new(), calls: 0 };
     let found = matcher.rule(grammar.root(), 0, &mut |_, end| end == text.len());
     if matcher.calls > MOST_CALLS { Err(()) } else { Ok(found.then_some(matcher.matched)) }
 }
 
-/// Can a rule stand for itself with nothing beside?
+/// True if a rule can derive itself alone.
 fn has_cycle(grammar: &Grammar) -> bool {
     let count = grammar.exprs().len();
     let (mut empty, mut alone) = (vec![false; count], vec![BTreeSet::<RuleId>::new(); count]);
@@ -215,10 +215,10 @@ fn has_cycle(grammar: &Grammar) -> bool {
     }
 }
 
-/// Stands for a rule in the text around it. No random text has it.
+/// A byte in place of a rule's text. No random text has it.
 const MARK: &[u8] = b"\x01";
 
-/// The grammar with another start rule, and with a mark as one more way for `marked`.
+/// The grammar with another start rule, and with the mark as one more alternative of `marked`.
 fn changed(grammar: &Grammar, root: RuleId, marked: Option<RuleId>) -> Oracle {
     let at = Span::default();
     let mut builder = GrammarBuilder::new(&Limits::default());
@@ -248,14 +248,14 @@ fn changed(grammar: &Grammar, root: RuleId, marked: Option<RuleId>) -> Oracle {
     Oracle::new(&builder.finish(grammar.rule_name(root)).unwrap()).unwrap()
 }
 
-/// Is there a parse in which the rule matches these bytes?
+/// True if the rule matches these bytes in some parse.
 fn is_part(grammar: &Grammar, text: &[u8], rule: RuleId, span: std::ops::Range<usize>) -> bool {
     let around = [&text[..span.start], MARK, &text[span.end..]].concat();
     changed(grammar, rule, None).accepts(&text[span])
         && changed(grammar, grammar.root(), Some(rule)).accepts(&around)
 }
 
-/// A text of the language if the choices lead to one.
+/// Walks to a text of the language; `None` if the choices do not lead to one.
 fn walked(oracle: &Oracle, choices: &[u16]) -> Option<Vec<u8>> {
     let bytes: BTreeSet<u8> = String::from_iter(ALPHABET).into_bytes().into_iter().collect();
     let mut session = oracle.session();
@@ -285,7 +285,8 @@ fn walked(oracle: &Oracle, choices: &[u16]) -> Option<Vec<u8>> {
     session.is_complete().then_some(text)
 }
 
-/// Holds the captures of all rules of a text against both ways. Says whether the order of ways was looked at.
+/// Holds the captures of all rules of a text against both references; returns true if the first parse was
+/// compared.
 fn check(rules: &Rules, text: &[u8]) -> Result<bool, TestCaseError> {
     let grammar = rules.build();
     let oracle = Oracle::new(&grammar).unwrap();
@@ -305,7 +306,7 @@ fn check(rules: &Rules, text: &[u8]) -> Result<bool, TestCaseError> {
     for &(rule, start, end) in distinct.iter().take(12) {
         prop_assert!(is_part(&grammar, text, rule, start..end.unwrap()), "{rule} {start}..{end:?}");
     }
-    // What is said early stays so.
+    // Captures reported early do not change later.
     for end in 0..=text.len() {
         let early = captures.so_far(&text[..end]).unwrap();
         let mut later = found.iter();
@@ -344,7 +345,7 @@ proptest! {
     }
 }
 
-/// Says how much there is to the random cases.
+/// Statistics of the random cases: enough of them must be telling.
 #[test]
 fn cases_of_captures_are_worth_their_time() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};

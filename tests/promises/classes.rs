@@ -1,4 +1,4 @@
-//! Tokens of the model in expressions, against partial derivatives (Antimirov, 1996) by bytes and by tokens.
+//! Token classes in expressions, against partial derivatives (Antimirov, 1996) by bytes and by tokens.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +76,7 @@ impl Part {
         }
     }
 
-    /// What is left after one byte, or after one token that is read as a member of a class.
+    /// Partial derivatives by one byte, or by one token that is read as a member of a class.
     fn after(&self, takes: &dyn Fn(&Part) -> bool) -> BTreeSet<Part> {
         match self {
             Self::Byte(_) | Self::Token { .. } => {
@@ -103,7 +103,7 @@ impl Part {
     }
 }
 
-/// What may be left of an expression.
+/// A set of partial derivatives.
 type Left = BTreeSet<Part>;
 
 fn after(left: &Left, takes: &dyn Fn(&Part) -> bool) -> Left {
@@ -114,18 +114,18 @@ fn after_byte(left: &Left, byte: u8) -> Left {
     after(left, &|part| *part == Part::Byte(byte))
 }
 
-/// After a token read as one.
+/// Derivatives by a token that is read as a member of a class.
 fn after_class(left: &Left, token: &str) -> Left {
     after(left, &|part| matches!(part, Part::Token { line_feeds } if *line_feeds || !token.contains('\n')))
 }
 
-/// After a token read in any way.
+/// Derivatives by a token that is read in any way.
 fn after_token(left: &Left, token: &str) -> Left {
     let by_bytes = token.bytes().fold(left.clone(), |left, byte| after_byte(&left, byte));
     by_bytes.into_iter().chain(after_class(left, token)).collect()
 }
 
-/// After each beginning of a text, which is cut in any way.
+/// Derivatives by each prefix of a text, which is cut into tokens in any way.
 fn along(left: &Left, text: &str) -> Vec<Left> {
     let mut reached = vec![Left::new(); text.len() + 1];
     reached[0] = left.clone();
@@ -160,7 +160,7 @@ fn agrees(constraint: &mut Constraint, left: &Left) {
 proptest! {
     #![proptest_config(config(300))]
 
-    /// In regular expressions and in GBNF, by tokens and by texts.
+    /// Token classes in regular expressions and in GBNF are exact, by tokens and by texts.
     #[test]
     fn classes_of_tokens_are_exact(
         part in part(),
@@ -224,7 +224,7 @@ fn tokens_are_counted() {
     }
 }
 
-/// Counts inside of the group, as arXiv 2407.08103 prints one.
+/// Counts inside of the group are allowed, as arXiv 2407.08103 prints one.
 #[test]
 fn counts_may_stand_in_the_group() {
     let masks = |regex: &str| {

@@ -1,5 +1,4 @@
-//! The shortest completion: nothing shorter completes the text, by the oracle, and of equally short texts none has
-//! fewer tokens.
+//! Shortest completions: by the oracle, no shorter text completes, and none of equal length has fewer tokens.
 
 use domino::{
     Budget, Compiler, Grammar, Limits, Lookahead, StepErrorKind, Syntax, Vocabulary, oracle::Session,
@@ -9,10 +8,10 @@ use proptest::prelude::*;
 use super::generate::{ALPHABET, Case, World, case, config};
 use crate::decider::byte_vocabulary;
 
-/// Texts looked at by brute force for one completion.
+/// Most texts tried by brute force for one completion.
 const MOST_TEXTS: usize = 1_000;
 
-/// The bytes that tell apart what random grammars can tell apart.
+/// Bytes that represent all those that random grammars can tell apart.
 fn alphabet() -> Vec<u8> {
     let mut bytes = String::from_iter(ALPHABET).into_bytes();
     bytes.extend(*b"\0d\x80");
@@ -21,15 +20,15 @@ fn alphabet() -> Vec<u8> {
     bytes
 }
 
-/// What brute force says of the text of `session`.
+/// Result of brute force for the text of `session`.
 enum Brute {
     /// All shortest completions.
     Shortest(Vec<Vec<u8>>),
-    /// There is none of fewer bytes; longer ones are too many to try.
+    /// A lower bound of their length: longer texts are too many to try.
     AtLeast(usize),
 }
 
-/// Tries all texts of the alphabet, short ones first.
+/// Tries all texts over the alphabet, short ones first.
 fn brute_force(session: &mut Session<'_>) -> Brute {
     let mut level: Vec<Vec<u8>> = vec![Vec::new()];
     let mut tried = 0;
@@ -60,7 +59,7 @@ fn brute_force(session: &mut Session<'_>) -> Brute {
     unreachable!("lengths do not end")
 }
 
-/// Fewest bytes of `text` that are in no token, and fewest tokens and such bytes then.
+/// Fewest bytes of `text` that are in no token, and the fewest tokens and such bytes for that.
 fn pieces(vocabulary: &Vocabulary, text: &[u8]) -> (usize, usize) {
     let mut best = vec![(usize::MAX, usize::MAX); text.len() + 1];
     best[0] = (0, 0);
@@ -85,7 +84,7 @@ pub(super) fn compare(world: &World, constraint: &mut domino::Constraint, text: 
     let completion = match constraint.shortest_completion() {
         Ok(completion) => completion,
         Err(error) => {
-            // Only where there are very many ways to look at.
+            // Only a search with very many paths may exhaust its budget.
             assert!(matches!(brute, Brute::AtLeast(_)), "{error}");
             let StepErrorKind::Limit(limit) = error.kind() else { panic!("{error}") };
             assert_eq!(limit.budget(), Budget::CompletionVisits);
@@ -203,7 +202,7 @@ fn long_completions_are_found_or_refused() {
     assert_eq!(constraint.advance_bytes(b"x").unwrap(), 1);
 }
 
-/// A text with too many readings for its budget: one shortest completion is found without all readings.
+/// A text with too many readings for its budget: one shortest completion is found without trying all.
 #[test]
 fn one_of_very_many_shortest_ways_is_found() {
     let text = "root ::= [^x]? root (\"\u{e9}\" | tail) | \"c\"\ntail ::= [c-\u{e9}] [^x] | \"aa\"\n";

@@ -1,4 +1,4 @@
-//! Masks made ahead are those made when asked for; making them keeps to its budgets, and comes to the same each time.
+//! Masks made ahead equal those made on demand; making them keeps to its budgets, and is deterministic.
 
 use domino::{
     CompiledGrammar, Compiler, Exploration, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -14,7 +14,7 @@ fn explored(world: &World, lookahead: Lookahead, limits: &Limits) -> Option<(Com
     Some((compiled, exploration))
 }
 
-/// Two sessions, so that the second finds what the first has left.
+/// Walks two sessions, the second of which finds the caches of the first.
 fn walk(case: &Case, world: &World, compiled: &CompiledGrammar, exact: impl Fn(&[u8]) -> domino::TokenSet) {
     for _ in 0..2 {
         let (mut constraint, mut text) = (compiled.constraint(), Vec::new());
@@ -29,7 +29,7 @@ fn walk(case: &Case, world: &World, compiled: &CompiledGrammar, exact: impl Fn(&
     }
 }
 
-/// Room for all work and memory, for none, and for some.
+/// Budgets for all work and memory, for none, and for some.
 fn some_limits() -> impl Strategy<Value = Limits> {
     let work = prop_oneof![Just(1_000_000_usize), Just(0), 1..3_000_usize];
     let masks = prop_oneof![2 => Just(1_000_000_usize), 1 => 0..5_000_usize];
@@ -49,7 +49,7 @@ proptest! {
         let world = case.build();
         let Some((compiled, _)) = explored(&world, Lookahead::Unbounded, &limits) else { return Ok(()) };
         walk(&case, &world, &compiled, |text| world.oracle.mask(text, &world.vocabulary));
-        // Again, in a machine that has met texts.
+        // The second exploration is of a machine that has met texts.
         compiled.explore();
         walk(&case, &world, &compiled, |text| world.oracle.mask(text, &world.vocabulary));
     }
@@ -91,7 +91,8 @@ proptest! {
         // Tables of terminals are made ahead as well, on another core.
         let kept = |of: &CompiledGrammar| (of.memory().own(), states_and_masks(of));
         prop_assert_eq!((first, kept(&one)), (second, kept(&other)));
-        // A state is 20 units at least. Beside the masks there is a number for each state, less than the state takes.
+        // A state is 20 units at least. Beside the masks there is a number for each state, less than the
+        // state takes.
         prop_assert!(first.states <= limits.exploration / 20);
         prop_assert!(one.memory().masks <= limits.mask_bytes / 2 + one.memory().states);
         if limits.mask_bytes == 0 || limits.exploration == 0 {
@@ -106,7 +107,7 @@ fn compiled(grammar: &str, limits: Limits) -> CompiledGrammar {
     Compiler::new(vocabulary).limits(limits).compile(&grammar).unwrap()
 }
 
-/// The memory that texts can change.
+/// Sizes of the caches that texts change.
 fn states_and_masks(compiled: &CompiledGrammar) -> (usize, usize, usize) {
     let memory = compiled.memory();
     (memory.parser_sets, memory.states, memory.masks)

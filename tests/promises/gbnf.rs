@@ -1,5 +1,4 @@
-//! Random grammars as text: printed as GBNF, as XGrammar's EBNF and as Lark, and read again, they are the
-//! same language.
+//! Random grammars printed as GBNF, XGrammar's EBNF and Lark and read again have the same language.
 
 use domino::{
     Grammar, Limits, Lookahead, Syntax,
@@ -15,12 +14,12 @@ use super::generate::{World, case, config};
 /// A rule that derives nothing.
 const NEVER: &str = "never";
 
-/// The grammar as GBNF; `None` if it has what GBNF has not: bytes that are no characters.
+/// Prints a grammar as GBNF; `None` if it has bytes that are no characters, which GBNF cannot say.
 pub(super) fn print(grammar: &Grammar) -> Option<String> {
     Printer { grammar, lark: false }.print()
 }
 
-/// What is printed where notations differ. GBNF and XGrammar's EBNF agree in all of it.
+/// A printer with the parts where notations differ. GBNF and XGrammar's EBNF agree in all of them.
 struct Printer<'g> {
     grammar: &'g Grammar,
     lark: bool,
@@ -92,7 +91,7 @@ impl Printer<'_> {
     }
 }
 
-/// A character as it may stand in a literal and in a class; most as an escape.
+/// Prints a character for a literal or a class; most as an escape.
 fn character(c: char) -> String {
     if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\U{:08X}", u32::from(c)) }
 }
@@ -145,7 +144,7 @@ proptest! {
         }
     }
 
-    /// The notations agree on every text along a walk, and on those beside it.
+    /// Notations agree on every text along a walk, and on texts beside it.
     #[test]
     fn notations_agree(case in case(10)) {
         let world = case.build();
@@ -172,7 +171,7 @@ proptest! {
     }
 }
 
-/// Most grammars can be printed: the property is not one of nothing.
+/// Most random grammars can be printed, so the property above is not vacuous.
 #[test]
 fn most_grammars_can_be_printed() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};

@@ -15,7 +15,7 @@ use domino::{
 use proptest::{collection::vec, prelude::*, test_runner::FileFailurePersistence};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// The characters texts are made of, common ones first and more than once.
+/// Characters of texts, common ones first and more than once.
 pub(super) const ALPHABET: [char; 12] = ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'é', 'è', '漢', '😀'];
 
 /// The special token that ends no text.
@@ -40,9 +40,9 @@ const REGEXES: [&str; 12] = [
 /// A part of a rule.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// Exactly these bytes, not always whole characters.
+    /// A string of bytes, which may cut characters.
     Literal(Vec<u8>),
-    /// The special token of the vocabulary; not among the [`rules`], see [`super::specials`].
+    /// The special token of the vocabulary; not in [`rules`], see [`super::specials`].
     Special,
     /// One character in (or, if the flag is set, not in) the ranges.
     Class(Vec<(char, char)>, bool),
@@ -50,15 +50,15 @@ pub(super) enum Node {
     Regex(&'static str),
     /// The rule of this number modulo the number of rules.
     Rule(u8),
-    /// The rule that this is a part of.
+    /// The rule that contains this node.
     This,
-    /// One after the other.
+    /// A sequence of nodes.
     Sequence(Vec<Node>),
-    /// One of them.
+    /// A choice of nodes.
     Alternatives(Vec<Node>),
-    /// `min` to `max` times.
+    /// `min` to `max` repetitions.
     Repeat(Box<Node>, u32, Option<u32>),
-    /// Parts in any order; not among the [`rules`], see [`super::any_order`].
+    /// Parts in any order; not in [`rules`], see [`super::any_order`].
     AnyOrder(Box<Parts>),
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Parts {
     pub(super) max: Option<u64>,
 }
 
-/// A grammar to be; rule 0 is the start.
+/// The rules of a grammar; rule 0 is the start.
 #[derive(Clone)]
 pub(super) struct Rules(pub Vec<Node>);
 
@@ -190,7 +190,7 @@ fn rule_name(number: usize) -> String {
 }
 
 impl Rules {
-    /// The grammar.
+    /// Builds the grammar.
     pub(super) fn build(&self) -> Grammar {
         let mut builder = GrammarBuilder::new(&Limits::default());
         for (number, node) in self.0.iter().enumerate() {
@@ -298,7 +298,7 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     vec(rule(), 2..=6).prop_map(Rules)
 }
 
-/// A random grammar of counted repeats inside each other, whose parts can be counted in many ways.
+/// A random grammar of nested counted repeats, which can be counted in many ways.
 fn counted_rules() -> impl Strategy<Value = Rules> {
     let literal = |text: &str| Node::Literal(text.into());
     let around = move |mark: &str, rule| Node::Sequence(vec![literal(mark), Node::Rule(rule), literal(mark)]);
@@ -322,19 +322,19 @@ fn counted_rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-/// A vocabulary to be.
+/// The words of a vocabulary.
 #[derive(Clone)]
 pub(super) struct Words {
     tokens: Vec<Vec<u8>>,
-    /// Are the bytes of the alphabet tokens too?
+    /// True if the bytes of the alphabet are tokens too.
     bytes: bool,
     ends: usize,
-    /// Do special ids come before all others?
+    /// True if special ids come before all others.
     specials_first: bool,
 }
 
 impl Words {
-    /// The vocabulary, with `more` tokens.
+    /// Builds the vocabulary, with `more` tokens.
     fn build(&self, more: &[Vec<u8>]) -> Vocabulary {
         let mut texts = [&self.tokens[..], more].concat();
         if self.bytes {
@@ -391,13 +391,13 @@ fn words() -> impl Strategy<Value = Words> {
 /// A grammar, a vocabulary, and choices that guide a walk.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// The grammar.
+    /// The rules of the grammar.
     pub(super) rules: Rules,
-    /// The vocabulary, but for tokens cut from texts of the grammar.
+    /// Words of the vocabulary, without tokens cut from texts of the grammar.
     words: Words,
     /// Texts of the grammar from which tokens are cut.
     texts: Vec<Vec<u8>>,
-    /// What to do at each step of a walk.
+    /// Choices of a walk, one a step.
     pub(super) choices: Vec<u16>,
 }
 
@@ -406,12 +406,12 @@ pub(super) fn case(steps: usize) -> impl Strategy<Value = Case> {
     case_of(rules(), steps)
 }
 
-/// The same of counted repeats inside each other.
+/// A random case of nested counted repeats.
 pub(super) fn counted_case(steps: usize) -> impl Strategy<Value = Case> {
     case_of(counted_rules(), steps)
 }
 
-/// A random case of such grammars.
+/// A random case with grammars of `rules`.
 pub(super) fn case_of(rules: impl Strategy<Value = Rules>, steps: usize) -> impl Strategy<Value = Case> {
     let texts = vec(vec(any::<u8>(), 1..10), 0..4);
     (rules, words(), texts, vec(any::<u16>(), 1..=steps)).prop_map(|(rules, words, texts, choices)| Case {
@@ -422,7 +422,7 @@ pub(super) fn case_of(rules: impl Strategy<Value = Rules>, steps: usize) -> impl
     })
 }
 
-/// What a [`Case`] is built into.
+/// Grammar, oracle and vocabulary of a [`Case`].
 pub(super) struct World {
     pub(super) grammar: Grammar,
     pub(super) oracle: Oracle,
@@ -461,17 +461,16 @@ impl World {
         self.compile_with(self.compiler().lookahead(lookahead))
     }
 
-    /// A compiler for this world's vocabulary, with budgets that are never in the way: what is asked is
-    /// whether answers are right, also those that are long in coming; promise 6 is about budgets.
+    /// A compiler for this world's vocabulary, with much work for a step: only promise 6 is about budgets.
     pub(super) fn compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.step_work *= 100;
-        // But for completions, of which some random grammars have millions: minutes of search.
+        // Some random grammars have millions of completions, which would take minutes of search.
         limits.completion_visits /= 4;
         Compiler::new(self.vocabulary.clone()).limits(limits)
     }
 
-    /// As [`compile`](Self::compile), by a compiler for this world's vocabulary.
+    /// Compiles the grammar by a given compiler, as [`compile`](Self::compile) does.
     pub(super) fn compile_with(&self, compiler: Compiler) -> Option<CompiledGrammar> {
         match compiler.compile(&self.grammar) {
             Ok(compiled) => {
@@ -486,7 +485,7 @@ impl World {
         }
     }
 
-    /// Is `token` an end-of-text token?
+    /// True for an end-of-text token.
     pub(super) fn ends(&self, token: TokenId) -> bool {
         self.vocabulary.end_of_text().contains(&token)
     }
@@ -512,7 +511,7 @@ pub(super) fn config(cases: u32) -> ProptestConfig {
     config
 }
 
-/// A property of nothing holds: says how much there is to the random cases.
+/// Statistics of the random cases: a property of trivial cases would hold vacuously.
 #[test]
 fn cases_are_worth_their_time() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
@@ -541,7 +540,8 @@ fn cases_are_worth_their_time() {
         }
     }
     eprintln!(
-        "of {CASES} cases {sentences} have sentences, {long} go five steps, {ended} end; of {steps} steps {telling} are telling"
+        "of {CASES} cases {sentences} have sentences, {long} go five steps, {ended} end; \
+         of {steps} steps {telling} are telling"
     );
     assert!(sentences > CASES * 7 / 10 && sentences < CASES, "{sentences} have sentences");
     assert!(long > CASES / 3, "{long} go five steps");

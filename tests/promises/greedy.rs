@@ -1,4 +1,5 @@
-//! Greedy lexing against a lexer that does as its definition says, on terminals that are lists of words.
+//! Greedy lexing (longest match) against a lexer written by its definition, on terminals that are lists of
+//! words.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,12 +11,12 @@ use proptest::prelude::*;
 
 use super::generate::config;
 
-/// Bytes of a text, and of a completion: no shortest one has more than three for each of four terminals and of what
-/// stands between them.
+/// Most bytes of a text and of a completion: no shortest one has more than three for each of four terminals
+/// and of what stands between them.
 const LONGEST: usize = 8;
 const LONGEST_COMPLETION: usize = 24;
 
-/// A terminal: these words, or any number of one byte.
+/// A terminal: one of these words, or a run of one byte.
 #[derive(Debug, Clone)]
 enum Terminal {
     Words(Vec<String>),
@@ -54,7 +55,7 @@ fn terminal() -> impl Strategy<Value = Terminal> {
     prop_oneof![3 => listed, 1 => repeated]
 }
 
-/// Terminals, sequences of them that are texts, and what may stand behind each.
+/// Terminals, sequences of them that are texts, and what is ignored behind each.
 #[derive(Debug, Clone)]
 struct Case {
     terminals: Vec<Terminal>,
@@ -102,10 +103,10 @@ impl Case {
     }
 }
 
-/// Where a lexer may be: sequence, terminal of it, and whether it is in what is ignored before that one.
+/// A state of a lexer: sequence, terminal of it, and whether it is in what is ignored before that one.
 type Place = (usize, usize, bool);
 
-/// A lexer that takes a byte into the lexeme that it is in as long as any can go on.
+/// A longest-match lexer: takes a byte into the current lexeme as long as any can go on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Lexer {
     places: Vec<Place>,
@@ -124,7 +125,7 @@ impl Lexer {
         }
     }
 
-    /// Sequences whose next terminal is the one of this number, after the lexeme that is begun.
+    /// Sequences whose current terminal ends with the current lexeme, with the number of the next one.
     fn ended(&self, case: &Case) -> Vec<(usize, usize)> {
         let whole = self.places.iter().filter(|place| Self::terminal(case, place).has(&self.begun));
         whole.map(|&(sequence, at, ignoring)| (sequence, if ignoring { at } else { at + 1 })).collect()
@@ -134,7 +135,7 @@ impl Lexer {
         self.ended(case).iter().any(|&(sequence, at)| at == case.sequences[sequence].len())
     }
 
-    /// After one more byte, and whether that begins a lexeme; `None` if it cannot follow.
+    /// The lexer after one more byte, and whether that begins a lexeme; `None` if it cannot follow.
     fn after(&self, case: &Case, byte: u8) -> Option<(Self, bool)> {
         let goes = |places: &[Place], begun: &[u8]| {
             places.iter().any(|place| Self::terminal(case, place).has_beginning(begun))
@@ -153,7 +154,7 @@ impl Lexer {
         goes(&places, &[byte]).then_some((Self { places, begun: vec![byte] }, true))
     }
 
-    /// After a token that begins at most `most` lexemes past the one with its first byte.
+    /// The lexer after a token that begins at most `most` lexemes past the one with its first byte.
     fn after_token(&self, case: &Case, token: &[u8], most: usize) -> Option<Self> {
         let (mut lexer, mut begun) = (self.clone(), 0);
         for (at, &byte) in token.iter().enumerate() {
@@ -164,7 +165,7 @@ impl Lexer {
         (begun <= most).then_some(lexer)
     }
 
-    /// How many bytes at least are missing to a complete text.
+    /// Fewest bytes to a complete text.
     fn missing(&self, case: &Case) -> Option<usize> {
         let mut open = VecDeque::from([(self.clone(), 0)]);
         let mut seen = HashSet::from([self.clone()]);
@@ -240,7 +241,7 @@ proptest! {
     }
 }
 
-/// The difference that `docs/lark.md` shows.
+/// Examples of `docs/lark.md` of texts that greedy lexing refuses.
 #[test]
 fn what_greedy_lexing_refuses() {
     let lark = "start: \"return\" NAME | NAME NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";

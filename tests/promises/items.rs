@@ -1,4 +1,4 @@
-//! Items of arrays that must differ: masks against all texts of small schemas, each judged by itself.
+//! Arrays with distinct items: masks against all texts of small schemas, each judged by itself.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::generate::config;
 
 /// Most texts of a schema that are written out.
 const TEXTS: usize = 60_000;
-/// Tokens beside single bytes: many span items.
+/// Tokens beside single bytes; many span items.
 const WORDS: [&str; 55] = [
     "\\u00",
     "61",
@@ -76,7 +76,7 @@ const WORDS: [&str; 55] = [
 #[derive(Debug, Clone)]
 enum Set {
     Few(Vec<Value>),
-    /// `^[ab]{0,n}$`
+    /// Strings that match `^[ab]{0,n}$`.
     Strings(usize),
     Integers(i64, i64),
     Array {
@@ -86,7 +86,7 @@ enum Set {
         max: usize,
         unique: bool,
     },
-    /// Closed; with its member or without.
+    /// Closed objects, with their member or without.
     Object(Box<Set>, bool),
     Either(Box<Set>, Box<Set>),
 }
@@ -114,7 +114,7 @@ impl Set {
         }
     }
 
-    /// All of its values, or `None` if they are too many.
+    /// All values of the set; `None` if they are too many.
     fn values(&self) -> Option<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         match self {
@@ -189,7 +189,7 @@ fn set() -> impl Strategy<Value = Set> {
     })
 }
 
-/// An array whose items differ, or one of them or another.
+/// An array with distinct items, or alternatives of which one has them.
 fn array() -> impl Strategy<Value = Set> {
     let unique = (set(), prop::option::weighted(0.2, set()), select(vec![0_usize, 0, 1, 2]), 1..4_usize);
     let unique = unique.prop_map(|(item, first, min, more)| Set::Array {
@@ -215,7 +215,7 @@ fn options() -> SchemaOptions {
     SchemaOptions::default().with_white_space(WhiteSpace::Compact).with_escapes(Escapes::Minimal)
 }
 
-/// The mask after `text`, where these are all texts.
+/// The mask after `text` in a language of these texts alone.
 fn judged(texts: &BTreeSet<String>, text: &[u8], vocabulary: &Vocabulary) -> TokenSet {
     let mut mask = TokenSet::empty(vocabulary.size());
     let text = std::str::from_utf8(text).unwrap();
@@ -237,7 +237,7 @@ fn shown(mask: &TokenSet, vocabulary: &Vocabulary) -> Vec<String> {
     mask.iter().map(name).collect()
 }
 
-/// Everything that says what may follow agrees.
+/// Checks that mask, single tokens and bytes agree.
 fn compare(
     constraint: &mut Constraint,
     (texts, text): (&BTreeSet<String>, &[u8]),
@@ -257,7 +257,7 @@ fn compare(
         let mut other = constraint.clone();
         assert_eq!(other.allows(token).unwrap(), wanted.contains(token), "{context} after {here}: {word:?}");
         assert_eq!(other.advance(token).is_ok(), wanted.contains(token), "{context} after {here}: {word:?}");
-        // As many bytes as can follow, and no more.
+        // `advance_bytes` takes as many bytes as can follow, and no more.
         let word = std::str::from_utf8(word).unwrap();
         let follows = |end: &usize| {
             let longer = here.clone() + &word[..*end];
@@ -273,7 +273,7 @@ fn compare(
     mask
 }
 
-/// Goes through texts by random tokens, and back. Returns how many masks were compared; `None` if the schema
+/// Walks through texts by random tokens, and back. Returns the number of masks compared; `None` if the schema
 /// is refused or too large.
 fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
     let texts = set.values()?;
@@ -317,7 +317,7 @@ fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
     Some(compared)
 }
 
-/// Values that may be spelled in many ways.
+/// Values with many spellings.
 fn spelled() -> impl Strategy<Value = Set> {
     let values = [
         json!(0),
@@ -355,7 +355,7 @@ fn spelled() -> impl Strategy<Value = Set> {
     (item, 0..2_usize, 1..3_usize).prop_map(move |(item, min, more)| array(item, min, more))
 }
 
-/// Goes through a text by random tokens, its values spelled in any way: masks are those of all values listed.
+/// Walks through a text by random tokens, values spelled in any way: masks are those of all listed values.
 fn walk_spelled(set: &Set, choices: &[u16]) {
     let Some(values) = set.values().filter(|values| (1..300).contains(&values.len())) else { return };
     let values: Vec<Value> = values.iter().map(|value| serde_json::from_str(value).unwrap()).collect();
@@ -399,7 +399,7 @@ proptest! {
     }
 }
 
-/// A schema of items each of which goes on in endlessly many ways, whatever it has.
+/// A schema of items that all have endlessly many values.
 fn endless() -> impl Strategy<Value = Value> {
     let few = select(vec![
         json!({ "enum": [1, 11] }),
@@ -425,7 +425,7 @@ fn endless() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The items that have ended in a text that begins an array, and what is behind the last of them.
+/// The complete items in a prefix of an array, and the text behind the last of them.
 fn items_of(text: &str) -> (Vec<Value>, &str) {
     let (mut items, mut rest) = (Vec::new(), text.strip_prefix('[').unwrap_or_default());
     loop {
@@ -437,7 +437,7 @@ fn items_of(text: &str) -> (Vec<Value>, &str) {
     }
 }
 
-/// Can the items of a text that begins an array still differ?
+/// True if a prefix of an array can still be completed with distinct items.
 fn may_differ(text: &str) -> bool {
     let (items, rest) = items_of(text);
     let words = [("true", json!(true)), ("false", json!(false))];
@@ -446,8 +446,8 @@ fn may_differ(text: &str) -> bool {
     differ && begun.all(|(_, value)| !items.contains(value))
 }
 
-/// Goes through a text by random tokens: the masks are those of arrays of the same items, without what
-/// repeats one.
+/// Walks through a text by random tokens: masks are those of arrays of the same items, without tokens that
+/// complete a repeated item.
 fn walk_endless(item: &Value, choices: &[u16]) {
     let vocabulary = vocabulary();
     let [mut constraint, mut any] = [true, false].map(|unique| {
@@ -471,7 +471,7 @@ fn walk_endless(item: &Value, choices: &[u16]) {
         let is_whole =
             |token: &TokenId| std::str::from_utf8(vocabulary.bytes(*token).unwrap_or(b"\xff")).is_ok();
         let tokens: Vec<TokenId> = mask.iter().filter(is_whole).collect();
-        // What closes, opens and goes on, and what is in the schema: rather than strings that are new.
+        // The walk prefers tokens that close, open and go on, and those of the schema, to new strings.
         let likely = |token: &TokenId| {
             let bytes = vocabulary.bytes(*token).unwrap_or_default();
             token.raw() > 256 || b"{}[],:\"k1at".contains(&bytes[0])
@@ -499,7 +499,7 @@ proptest! {
     }
 }
 
-/// Keys that objects with at most two of them have, more than are written out in the grammar.
+/// Keys for objects with at most two members, more than are written out in the grammar.
 fn pairs() -> (Value, Vec<String>) {
     let letters = 'a'..='p';
     let keys = letters.clone().flat_map(|one| letters.clone().map(move |other| format!("{one}{other}")));
@@ -515,7 +515,7 @@ fn session(schema: &Value) -> Constraint {
     Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint()
 }
 
-/// Follows a text; what says what may follow agrees before each of the bytes `..` of it.
+/// Follows a text; mask and completion agree before and after each of its `last` last bytes.
 fn follow(constraint: &mut Constraint, text: &str, last: usize) -> Vec<String> {
     let most = constraint.advance_bytes(&text.as_bytes()[..text.len() - last]).unwrap();
     assert_eq!(most, text.len() - last, "{text}");
@@ -540,7 +540,7 @@ fn follow(constraint: &mut Constraint, text: &str, last: usize) -> Vec<String> {
     shown_last
 }
 
-/// An array that no second item may be in has an end.
+/// An array that has no value left for a second item must end.
 #[test]
 fn a_place_without_values_is_an_end() {
     let item = json!({ "type": "array", "prefixItems": [{ "enum": [1, 11] }, false] });
@@ -549,7 +549,7 @@ fn a_place_without_values_is_an_end() {
     assert_eq!(shown, ["]"]);
 }
 
-/// What a comma leads to depends on the item before it, of which its token may hold a part.
+/// A comma is allowed by the item before it, of which its token may hold a part.
 #[test]
 fn a_place_has_no_value_behind_some_items() {
     let strings = json!({ "type": "string", "pattern": "^[ab]{0,5}$" });
@@ -561,14 +561,14 @@ fn a_place_has_no_value_behind_some_items() {
     assert!(!shown.contains(&"a\",".to_owned()), "{shown:?}");
 }
 
-/// Behind the last of finitely many keys no comma may come.
+/// Finitely many keys: after the last no comma may come.
 #[test]
 fn keys_run_out_before_the_comma() {
     let (object, keys) = pairs();
     let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
     let text = format!("{{{}", members.join(","));
     assert_eq!(follow(&mut session(&object), &text, 2), ["}"]);
-    // And where more members must be there than there are keys, nothing may.
+    // If more members are required than there are keys, no object is possible.
     let mut more = object.clone();
     more["minProperties"] = json!(257);
     let compiled = options()
@@ -579,7 +579,7 @@ fn keys_run_out_before_the_comma() {
     assert!(follow(&mut session(&object), &fewer, 2).contains(&",".to_owned()));
 }
 
-/// A key that has not come in its object, but with which the object would be one that has come.
+/// A new key is refused if it makes the object equal to an earlier item.
 #[test]
 fn keys_and_items_run_out_together() {
     let (mut object, keys) = pairs();

@@ -1,5 +1,5 @@
 //! Promise 3, k-monotone: more lookahead allows more, from `k = 0` up to the exact mask, and a large `k`
-//! allows all that is exact.
+//! allows the exact mask.
 
 use domino::{Constraint, Lookahead, TokenSet};
 use proptest::prelude::*;

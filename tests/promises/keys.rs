@@ -1,5 +1,4 @@
-//! Keys that a schema does not list come once: masks against the oracle, which reads the whole text each
-//! time.
+//! Unlisted keys of objects are unique: masks against the oracle, which reads the whole text each time.
 
 use domino::{
     Compiler, Constraint, Grammar, Limits, TokenId, TokenSet, Vocabulary,
@@ -17,7 +16,7 @@ const SCHEMAS: [&str; 13] = [
     r#"{"type": "object", "properties": {"b": {"type": "object"}}, "maxProperties": 3}"#,
     r#"{"type": "object", "patternProperties": {"^a*$": {"enum": [1, "a"]}}, "additionalProperties": false}"#,
     r#"{"type": "object", "propertyNames": {"enum": ["a", "b", "ab"]}, "minProperties": 2}"#,
-    // From here on keys may run out.
+    // The sets of keys below may run out.
     r#"{"type": "object", "propertyNames": {"pattern": "^(a|é|ab|ba|b{2,})$"}}"#,
     r#"{"type": "object", "propertyNames": {"pattern": "^([abé]|bb+a)$"}, "properties": {"a": true}}"#,
     r#"{"type": "object", "propertyNames": {"maxLength": 2, "pattern": "^a*(b\")?$"}}"#,
@@ -63,7 +62,7 @@ const WORDS: [&str; 28] = [
     "{},\"a",
 ];
 
-/// Which tokens a random walk prefers, since they lead further: all words, and these bytes.
+/// Tokens that a random walk prefers, since they lead further: all words, and these bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Likes {
     pub(super) bytes: &'static [u8],
@@ -71,8 +70,8 @@ pub(super) struct Likes {
     pub(super) one_in: u16,
 }
 
-/// Goes through texts by random tokens, then back by rollback, and compares each mask with the oracle's.
-/// Returns how many masks there were.
+/// Walks through texts by random tokens, then back by rollback, and compares each mask with the oracle's.
+/// Returns the number of masks.
 pub(super) fn walk(grammar: &Grammar, words: &[&str], likes: Likes, choices: &[u16]) -> usize {
     let (oracle, vocabulary) = (Oracle::new(grammar).unwrap(), vocabulary(words));
     let compiled = Compiler::new(vocabulary.clone()).compile(grammar).unwrap();
@@ -83,7 +82,7 @@ pub(super) fn walk(grammar: &Grammar, words: &[&str], likes: Likes, choices: &[u
     walks.into_iter().sum()
 }
 
-/// The same along one text.
+/// Walks along one text.
 fn walk_text(
     oracle: &Oracle,
     mut constraint: Constraint,
@@ -106,7 +105,7 @@ fn walk_text(
         let Some(bytes) = vocabulary.bytes(token).filter(|_| !constraint.is_ended()) else { break };
         text.extend_from_slice(bytes);
     }
-    // What was known of keys goes back with the text.
+    // Rollback restores what was known of keys.
     for mask in masks.iter().rev() {
         constraint.rollback(1).unwrap();
         assert_eq!(constraint.mask().unwrap(), mask);
@@ -114,7 +113,7 @@ fn walk_text(
     masks.len()
 }
 
-/// All bytes, then these words, then the end of the text.
+/// A vocabulary of all bytes, then these words, then the end of the text.
 fn vocabulary(words: &[&str]) -> Vocabulary {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
     let words = words.iter().map(|word| word.as_bytes().to_vec());
@@ -127,8 +126,8 @@ fn vocabulary(words: &[&str]) -> Vocabulary {
     builder.end_of_text(TokenId::new(count + 1)).build().unwrap()
 }
 
-/// The oracle knows which keys have come, and not that none may be left. Can the key that the text is in
-/// become one that has not come? Tries all of a few characters more.
+/// True if the key that the text is in can become a new one. The oracle knows which keys have come, but not
+/// whether one is left, so all continuations of a few characters are tried.
 fn can_go_on(session: &mut Session<'_>, left: u32) -> bool {
     let alphabet = "ab\"é\\u0612".bytes();
     for byte in alphabet {
@@ -149,7 +148,7 @@ fn can_go_on(session: &mut Session<'_>, left: u32) -> bool {
     false
 }
 
-/// Is the mask the oracle's, without the tokens after which no key is left?
+/// Compares the mask with the oracle's, without tokens after which no key is left.
 fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary, text: &[u8]) -> TokenSet {
     let expected = oracle.mask(text, vocabulary);
     let mask = constraint.mask().unwrap().clone();
@@ -169,7 +168,7 @@ fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary
             "{token} after {}",
             shown()
         );
-        // What a token's bytes can follow by is no matter of how many come at once.
+        // The bytes of a refused token go as far one by one as at once.
         let Some(bytes) = vocabulary.bytes(token).filter(|_| !mask.contains(token)) else { continue };
         let mut one_by_one = constraint.clone();
         let singly =
@@ -185,7 +184,7 @@ fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary
     mask
 }
 
-/// Two keys begin alike, so a byte that goes on in one that has come leads to no new one.
+/// Two keys share a prefix, so a byte may go on in known keys and lead to no new one.
 #[test]
 fn a_key_that_goes_on_in_known_ones_is_not_new() {
     let schema = r#"{"type": "object", "propertyNames": {"pattern": "^a[bc]$"}}"#;
@@ -201,7 +200,7 @@ fn a_key_that_goes_on_in_known_ones_is_not_new() {
     }
 }
 
-/// Keys go back with the text also where the session remembers few steps, and no further than it does.
+/// Rollback restores keys as far as the history goes, also where it is short.
 #[test]
 fn keys_go_back_as_far_as_the_history() {
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Compact);

@@ -6,7 +6,7 @@ use domino::{
     ids::ExprId,
 };
 
-/// The grammar with what `leaf` says in the place of each leaf, which it gets with its number.
+/// Replaces each leaf of a grammar by the result of `leaf`, which is called with the leaf's number.
 pub(super) fn with_leaves(grammar: &Grammar, leaf: impl Fn(usize, &Pattern) -> Pattern) -> Grammar {
     let mut builder = GrammarBuilder::new(&Limits::default());
     for rule in grammar.rules() {

@@ -1,6 +1,6 @@
-//! What a finite lookahead means: a token is in the mask for `k` if and only if the least number of terminals
-//! that it begins past the first one it touches, over all ways to read it, is at most `k`. Which parts of a
-//! grammar are terminals changes nothing where `k` is unbounded.
+//! Meaning of a finite lookahead: a token is in the mask for `k` if and only if it begins at most `k`
+//! terminals past the first one it touches, in the reading with the fewest. With unbounded `k`, the choice of
+//! terminals changes nothing.
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, TokenSet,
@@ -41,7 +41,7 @@ fn walk(case: &Case, terminals: Terminals) {
             masks.iter_mut().zip(0..).filter(|(_, k)| further <= *k).for_each(|(mask, _)| mask.insert(token));
         }
         for ((constraint, mask), k) in constraints.iter_mut().zip(&masks).zip(0..) {
-            // On a clone that has no mask to look at.
+            // A clone without a mask answers `allows` by itself.
             let mut asked = constraint.clone();
             for token in (0..exact.size() + 2).map(|token| TokenId::from_index(token).unwrap()) {
                 let allows = asked.allows(token).unwrap();
@@ -122,11 +122,11 @@ fn least(grammar: &Grammar, terminals: Terminals, text: &str, token: &str) -> Op
     })
 }
 
-/// Counts as the paper has them (3.4), in its listing 7 and in a small grammar, and what is left of them
-/// where regular parts are folded.
+/// Counts of the paper (3.4), in its listing 7 and in a small grammar, and the counts that are left where
+/// regular parts are folded.
 #[test]
 fn counts_of_the_paper() {
-    let rpg = crate::corpus::grammar("rpg");
+    let rpg = crate::corpus::grammar("paper/rpg");
     let inside = r#"{"id":1,"description":"A nimble fighter","name"#;
     for (token, written, folded) in [
         // Inside the literal, at its end, and into the next two.
@@ -141,7 +141,7 @@ fn counts_of_the_paper() {
         assert_eq!(least(&rpg, Terminals::Written, inside, token), written, "{token}");
         assert_eq!(least(&rpg, Terminals::Folded, inside, token), folded, "{token}");
     }
-    // Where a terminal is over, the next one is the first that a token touches.
+    // After a terminal that is over, the next one is the first that a token touches.
     let text = r#"root ::= "(" name ")" root?   name ::= [a-z]+"#;
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
     for (text, token, k) in [

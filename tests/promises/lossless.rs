@@ -1,5 +1,5 @@
-//! Promise 4, lossless speculation: whatever a proposer says, a speculative run has the tokens, the end and the errors of
-//! the plain run; and asking before masking changes nothing either.
+//! Promise 4, lossless speculation: whatever a proposer guesses, a speculative run has the tokens, the end
+//! and the errors of the plain run; opportunistic masking changes nothing either.
 
 use domino::{
     Constraint, Lookahead, TokenId,
@@ -19,7 +19,7 @@ use super::{
 const PROMPT: [TokenId; 2] = [TokenId::new(0), TokenId::new(1)];
 const CONTEXT: usize = 40;
 
-/// What a run comes to.
+/// Results of a run that must not depend on drafts.
 #[derive(Debug, Clone, PartialEq)]
 struct Outcome {
     tokens: Vec<TokenId>,
@@ -29,14 +29,14 @@ struct Outcome {
     interventions: usize,
 }
 
-/// Says anything: the truth, other tokens, ones that are not allowed or do not exist, with any acceptance.
+/// A proposer of anything: the truth, other tokens, forbidden or missing ones, with any acceptance.
 #[derive(Debug)]
 struct Liar {
     truth: Vec<TokenId>,
     size: u32,
     choices: Vec<u16>,
     next: usize,
-    /// Is every third guess the truth at least?
+    /// True if every third guess is the truth.
     honest: bool,
 }
 
@@ -110,7 +110,7 @@ fn run(
     (outcome, stats)
 }
 
-/// All ways to draw.
+/// Ways of sampling.
 fn samplings() -> impl Strategy<Value = Sampling> {
     let drawn =
         (prop::sample::select(vec![0.3, 1.0, 1.7]), 0..4_u8, 1..5_usize).prop_map(|(heat, cut, k)| {
@@ -162,7 +162,7 @@ fn second() -> impl Strategy<Value = Option<Second>> {
 }
 
 impl Second {
-    /// What proposes.
+    /// Builds the proposer.
     fn with(self, liar: Liar, world: &World, seed: u64) -> Box<dyn Propose> {
         let model = model(world, if self.itself { seed } else { seed.wrapping_add(1) });
         let draft = DraftModel::new(model, &world.vocabulary, &world.vocabulary).unwrap();
@@ -192,7 +192,8 @@ fn check(
         other.masking = masking;
         let (mut got, mut expected) = (run(&world, constraint, &other, None).0, plain.clone());
         if [masking, options.masking].contains(&Masking::Ahead) && constraint.is_some() {
-            // It does not count them, and of a row without hope and a mask without tokens it sees the mask first.
+            // It does not count them, and of a row without hope and a mask without tokens it sees the mask
+            // first.
             (got.interventions, expected.interventions) = (0, 0);
             if got.error.is_some() && expected.error.is_some() {
                 got.error.clone_from(&expected.error);
@@ -238,7 +239,7 @@ proptest! {
 proptest! {
     #![proptest_config(config(200))]
 
-    /// Drafts cross special tokens, such as those around a call of a tool, only as far as these are verified.
+    /// Drafts stop before special tokens, such as those around a call of a tool, until these are verified.
     #[test]
     fn drafts_across_special_tokens_do_not_change_the_text(
         case in case(24),
@@ -251,7 +252,7 @@ proptest! {
     }
 }
 
-/// Says the truth.
+/// A proposer of the truth.
 #[derive(Debug)]
 struct Oracle(Vec<TokenId>);
 
@@ -262,7 +263,7 @@ impl Propose for Oracle {
     }
 }
 
-/// The test above would pass if nothing were ever drafted.
+/// The truth is accepted, so the test above is not one of empty drafts.
 #[test]
 fn the_truth_is_accepted() {
     let vocabulary = domino::Vocabulary::builder()
@@ -287,7 +288,7 @@ fn the_truth_is_accepted() {
     let length = DraftLength::up_to(4, 0.5).unwrap();
     let found = decode(Some(Drafter::new(Box::new(Oracle(plain.tokens.clone())), length)));
     assert_eq!(found.tokens, plain.tokens);
-    // The prompt's pass gives one token, and four more give four and the one after, but for the last, after which nothing
-    // can follow.
+    // The prompt's pass gives one token, and four more give four and the one after, but for the last, after
+    // which nothing can follow.
     assert_eq!((found.stats.passes, found.stats.drafted, found.stats.accepted), (5, 16, 16));
 }

@@ -1,5 +1,5 @@
 //! Strings with a pattern and a bound on their length mean the same whether characters are counted beside the
-//! pattern's automaton or by its states: to the oracle, and to the engine.
+//! pattern's automaton or by its states, to the oracle and to the engine.
 
 use domino::{
     Compiler, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -19,7 +19,7 @@ fn schema(pattern: &str, more: &str) -> Option<Grammar> {
     Grammar::parse(Syntax::JsonSchema, &schema, &Limits::default()).ok()
 }
 
-/// Of a grammar of such strings the one in which they are counted.
+/// The variant of a grammar of such strings in which their characters are counted.
 fn measured(grammar: &Grammar, min: u32, max: u32) -> Option<Grammar> {
     let made = |leaf: &Pattern| match leaf.kind() {
         PatternKind::Automaton(automaton) => Pattern::measured(automaton, min, max),
@@ -52,11 +52,12 @@ proptest! {
         let max = min + more;
         let by_states = schema(pattern, &format!(r#", "minLength": {min}, "maxLength": {max}"#));
         let beside = measured(&schema(pattern, "").unwrap(), min, max);
-        // Without such a string there is the empty array, and no string to count.
+        // If no string is possible, there is only the empty array, and nothing to count.
         let (Some(by_states), Some(beside)) = (by_states, beside) else { return Ok(()) };
         let ids = tokens.iter().zip(257..);
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
-        let builder = ids.fold(builder, |builder, (token, id)| builder.token(TokenId::new(id), token.as_str()));
+        let builder =
+            ids.fold(builder, |builder, (token, id)| builder.token(TokenId::new(id), token.as_str()));
         let vocabulary = builder.build().unwrap();
         let lookahead = lookahead.map_or(Lookahead::Unbounded, Lookahead::Terminals);
         let compile = |grammar: &Grammar| {
@@ -86,7 +87,7 @@ proptest! {
             same.advance(token).unwrap();
             text.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());
         }
-        // What it is filed under does not depend on what was met before.
+        // Keys of contexts do not depend on history, so those of a fresh session are equal.
         let mut fresh = compile(&beside).constraint();
         prop_assert_eq!(fresh.advance_bytes(&text).unwrap(), text.len());
         prop_assert_eq!(fresh.context(), session.context());

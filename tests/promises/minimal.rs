@@ -1,14 +1,14 @@
-//! Promise 2, minimally invasive: with unbounded lookahead the mask is the oracle's, bit for bit, and
-//! every other question has the answer that follows from it.
+//! Promise 2, minimally invasive: with unbounded lookahead the mask is the oracle's, bit for bit, and all
+//! other questions have consistent answers.
 
 use domino::{Compiler, Constraint, Lookahead, StepErrorKind, TokenId, TokenSet, oracle::Oracle};
 use proptest::prelude::*;
 
 use super::generate::{Case, Node, Rules, World, case, config, counted_case};
 
-/// Asks the constraint all it can be asked after `text` and compares with the oracle's `mask`.
+/// Asks the constraint all questions after `text`, and compares the answers with the oracle's `mask`.
 fn compare(world: &World, constraint: &mut Constraint, text: &[u8], mask: &TokenSet) {
-    // On clones, so that no answer can lean on an earlier one.
+    // Each question goes to a clone, so that no answer relies on an earlier one.
     for number in 0..mask.size() {
         let token = TokenId::from_index(number).unwrap();
         assert_eq!(constraint.clone().allows(token).unwrap(), mask.contains(token), "allows({token})");
@@ -20,7 +20,7 @@ fn compare(world: &World, constraint: &mut Constraint, text: &[u8], mask: &Token
     assert!(!constraint.is_ended());
     let next = (0..=255).filter(|&byte| world.oracle.viable(&[text, &[byte]].concat())).collect::<Vec<u8>>();
     assert_eq!(constraint.clone().next_bytes().unwrap(), next, "next_bytes");
-    // And once more on the constraint itself, all after another.
+    // The same questions go to the constraint itself, one after another.
     for token in mask.iter() {
         assert!(constraint.allows(token).unwrap(), "allows({token}) again");
     }
@@ -45,7 +45,7 @@ pub(super) fn walk(case: &Case) {
         }
         text.extend_from_slice(world.vocabulary.bytes(token).unwrap());
     }
-    // What the way here left in caches changes nothing.
+    // Caches that earlier steps filled change nothing.
     let mask = world.oracle.mask(&text, &world.vocabulary);
     let mut cold = world.compile(Lookahead::Unbounded).unwrap().constraint();
     for at in 0..text.len() {
@@ -68,13 +68,13 @@ fn ended(constraint: &mut Constraint) {
     }
 }
 
-/// How far `advance_bytes` goes, by the oracle.
+/// Number of bytes that `advance_bytes` takes, by the oracle.
 fn bytes_that_follow(world: &World, text: &[u8], bytes: &[u8]) -> usize {
     (1..=bytes.len()).take_while(|&end| world.oracle.viable(&[text, &bytes[..end]].concat())).count()
 }
 
-/// Repetitions with counts beyond those of [`rules`](super::generate::rules), perhaps one inside another.
-/// Large ones have no other, so that there is one way to count. And how long a text to try.
+/// Repetitions with larger counts than those of [`rules`](super::generate::rules), perhaps nested, and the
+/// length of a text to try. Large ones are not nested, so that there is one way to count.
 fn large_counts() -> impl Strategy<Value = (Rules, usize)> {
     let text = |text: &str| Node::Literal(text.into());
     let repeat = |node, (min, more): (u32, Option<u32>)| {

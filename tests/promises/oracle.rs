@@ -1,10 +1,10 @@
-//! The oracle itself against the meaning of grammars: the least sets of strings that satisfy their
-//! equations, cut off at a length.
+//! The oracle itself against the meaning of grammars, the least fixed point of their equations over strings,
+//! cut off at a length.
 //!
-//! For every expression: does it derive anything, which short strings does it derive, and which short
-//! strings are beginnings of what it derives? All three are computed by going round until nothing
-//! changes, so left recursion, cycles and empty strings need no thought. The cut is exact: a short
-//! sentence has only short parts, and a short beginning is whole short parts and then one short beginning.
+//! For every expression three things are computed by fixed-point iteration: whether it derives anything,
+//! which short strings it derives, and which short strings are prefixes of what it derives. So left
+//! recursion, cycles and empty strings need no special cases. The cut is exact: a short sentence has only
+//! short parts, and a short prefix is whole short parts and then one short prefix.
 
 use std::collections::BTreeSet;
 
@@ -18,19 +18,19 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::generate::{config, rules};
 
-/// Strings up to this many bytes are compared.
+/// Most bytes of the strings compared.
 const LENGTH: usize = 4;
 
 type Strings = BTreeSet<Vec<u8>>;
 
-/// What is known of an expression's language.
+/// Facts about an expression's language.
 #[derive(Clone, Default, PartialEq)]
 struct Meaning {
-    /// It is not empty.
+    /// True if the language is not empty.
     some: bool,
-    /// Its short strings.
+    /// Short strings of the language.
     whole: Strings,
-    /// Short strings that are the beginning of one, or one.
+    /// Short prefixes of strings of the language.
     begun: Strings,
 }
 
@@ -81,7 +81,7 @@ impl Meaning {
     }
 }
 
-/// Bytes that texts are explored over. Classes are cut down to characters of these bytes.
+/// Bytes of the texts tried. Classes are restricted to characters of these bytes.
 fn bytes() -> Vec<u8> {
     let bytes: BTreeSet<u8> = "abcdéè漢".bytes().collect();
     bytes.into_iter().collect()
@@ -96,7 +96,7 @@ fn characters() -> Vec<char> {
             .iter()
             .flat_map(|start| bytes().into_iter().map(|b| [&start[..], &[b]].concat()))
             .collect();
-        // What is a whole character, or not the beginning of one, does not grow.
+        // Whole characters, and bytes that begin none, are not extended.
         strings.retain(|string| match std::str::from_utf8(string) {
             Ok(text) => {
                 all.extend(text.chars());
@@ -147,7 +147,7 @@ fn hir_meaning(hir: &Hir, characters: &[char]) -> Meaning {
     }
 }
 
-/// Adds beginnings made of our bytes of characters that end in other bytes.
+/// Adds prefixes over our bytes of characters that end in other bytes.
 fn begin_other_characters(meaning: &mut Meaning, class: &regex_syntax::hir::ClassUnicode) {
     let ours = bytes();
     for range in class.ranges() {
@@ -196,7 +196,7 @@ fn meaning(grammar: &Grammar) -> Meaning {
     }
 }
 
-/// All short strings over [`bytes`] that are viable, and those that are sentences, as the oracle says.
+/// All short strings over [`bytes`] that are viable, and those that are sentences, by the oracle.
 fn explore(oracle: &Oracle) -> (Strings, Strings) {
     let (mut viable, mut sentences) = (Strings::new(), Strings::new());
     if !oracle.has_sentence() {

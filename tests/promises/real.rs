@@ -1,7 +1,7 @@
-//! Real vocabularies: the oracle, and the engine against masks that were computed by other means.
+//! Real vocabularies: the oracle, and the engine against masks that other programs computed.
 //!
-//! `shared/peers` has texts of five grammars, token by token, and the exact mask of every step as a
-//! number of tokens and a hash (`FORMAT.md` there).
+//! `shared/peers` has texts of five grammars, token by token, and the exact mask of every step as a number of
+//! tokens and a hash (`FORMAT.md` there).
 
 use std::{fs, path::Path};
 
@@ -29,7 +29,7 @@ pub(crate) struct Step {
 struct Trace {
     text: String,
     tokens: Vec<TokenId>,
-    /// The mask before each token and the one at the end.
+    /// Masks before each token, and the one at the end.
     steps: Vec<Step>,
 }
 
@@ -71,7 +71,7 @@ fn traces(peers: &Path, grammar: &str, vocabulary: &str) -> Vec<Trace> {
         .collect()
 }
 
-/// What `FORMAT.md` says of a mask: its bytes without special tokens.
+/// Encodes a mask by `FORMAT.md`: its bytes without special tokens.
 pub(crate) fn step(mask: &TokenSet, vocabulary: &Vocabulary) -> Step {
     let mut mask = mask.clone();
     let mut eos = false;
@@ -151,7 +151,7 @@ fn engine_makes_the_expected_masks_of_the_printed_grammars() {
     engine_makes_the_expected_masks(|grammar| format!("{grammar}_listing.gbnf"));
 }
 
-/// The engine's mask at several places in texts of every shipped grammar, token for token the oracle's.
+/// Masks at several places in texts of every shipped grammar are the oracle's, token for token.
 #[test]
 fn masks_of_shipped_grammars_are_exact() {
     // The shipped model's vocabulary is the one of Mistral v1, so nothing needs to be there for this.

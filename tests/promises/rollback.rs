@@ -1,5 +1,5 @@
-//! Promise 5, rollback exact: after any steps forth and back, the constraint is one that came straight
-//! here, and clones go their own ways.
+//! Promise 5, exact rollback: after any steps forth and back, the constraint equals one that came straight
+//! here, and clones are independent.
 
 use domino::{CompiledGrammar, Compiler, Constraint, Limits, StepErrorKind, TokenId};
 use proptest::prelude::*;
@@ -13,12 +13,12 @@ enum Step {
     Bytes(Vec<u8>),
 }
 
-/// A constraint beside what it should be: one that took the steps and none back.
+/// A constraint, and the same one without its steps back.
 #[derive(Clone)]
 struct Traveller {
     constraint: Constraint,
     steps: Vec<Step>,
-    /// Steps that can be undone, at most `window`.
+    /// Number of steps that can be undone, at most `window`.
     kept: usize,
     window: usize,
 }
@@ -84,7 +84,7 @@ impl Traveller {
         assert_eq!(self.constraint.steps(), self.steps.len());
     }
 
-    /// Steps that cannot be taken leave no trace in the history.
+    /// Tries steps that cannot be taken, which leave no trace in the history.
     fn stumble(&mut self, world: &World, choice: u16) {
         let token = TokenId::from_index(usize::from(choice) % world.vocabulary.size()).unwrap();
         if !self.constraint.allows(token).unwrap() {

@@ -47,13 +47,13 @@ const WORDS: [&str; 30] = [
     "\"\"",
 ];
 
-/// A set of strings, finite but for loops.
+/// A set of strings, finite except for loops.
 #[derive(Debug, Clone)]
 struct Strings {
     few: Vec<&'static str>,
-    /// A beginning, and the letters that may follow it, any number of them.
+    /// Prefixes of endless strings, each with the letters of which any number may follow it.
     endless: Vec<(&'static str, &'static str)>,
-    /// The greatest length of the endless ones, which no text here comes near.
+    /// Greatest length of the endless strings, which no text here comes near.
     most: Option<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Strings {
         }
     }
 
-    /// Is there one that begins so and is none of these?
+    /// True if a string with this prefix is not among those that have come.
     fn are_left(&self, begun: &str, come: &[&str]) -> bool {
         let goes_on = |(from, letters): &(&str, &str)| match begun.strip_prefix(from) {
             Some(more) => more.chars().all(|letter| letters.contains(letter)),
@@ -93,8 +93,8 @@ fn strings() -> impl Strategy<Value = Strings> {
     (few, endless, most).prop_map(|(few, endless, most)| Strings { few, endless, most })
 }
 
-/// Can this beginning of an array of such strings, or of an object with such keys, be completed without
-/// repeats?
+/// True if this prefix of an array of such strings, or of an object with such keys, can be completed without
+/// repeats.
 fn may_differ(strings: &Strings, text: &str, has_null: bool) -> bool {
     let mut parts = text.split('"');
     let (mut come, mut nulls, mut between) = (Vec::new(), 0, parts.next().unwrap_or_default());
@@ -120,8 +120,8 @@ fn vocabulary() -> Vocabulary {
     words.fold(builder, |builder, (id, word)| builder.token(id, word)).build().unwrap()
 }
 
-/// Goes through a text by random tokens: the masks are those of texts that may repeat, without what leads to
-/// where nothing is left. Returns how many tokens that took away.
+/// Walks through a text by random tokens: masks are those of texts that may repeat, without tokens after
+/// which nothing is left. Returns the number of tokens that this took away.
 fn walk(strings: &Strings, is_object: bool, has_null: bool, choices: &[u16]) -> usize {
     let vocabulary = vocabulary();
     let schema = |unique: bool| match (is_object, has_null) {

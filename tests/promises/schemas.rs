@@ -1,4 +1,4 @@
-//! Masks of random JSON Schemas against the oracle, in both orders and both ways to escape.
+//! Masks of random JSON Schemas against the oracle, in both orders and both ways of escaping.
 
 use domino::{
     Limits,
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{self, Likes};
 
-/// Schemas whose masks are compared, and how many tokens far each.
+/// Number of schemas whose masks are compared, and steps of a walk through each.
 const SCHEMAS: usize = 300;
 const STEPS: usize = 10;
 
@@ -95,7 +95,7 @@ fn keyword(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
     prop_oneof![4 => objects, 3 => arrays, 2 => combined]
 }
 
-/// Up to four groups of keywords, mostly of one type, so that they meet.
+/// A strategy for schemas of up to four groups of keywords, mostly of one type, so that they interact.
 fn schema() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(3, 16, 3, |inner| {
         let kind = select(vec![json!(["object"]), json!(["array"]), json!(["object", "array"])]);
@@ -106,7 +106,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Goes through a text of the schema by random tokens and back, and compares each mask.
+/// Walks through a text of the schema by random tokens and back, and compares each mask.
 fn walk(options: &SchemaOptions, schema: &str, choices: &[u16]) -> Result<usize, SchemaErrorKind> {
     let limits = Limits::default();
     let grammar = options.parse(schema, &limits).map_err(|error| error.kind().clone())?.grammar;
@@ -153,7 +153,7 @@ fn masks_of_random_schemas_are_the_oracles() {
                 left.push(kind);
             }
         }
-        // Else schemas that have no texts would be most of what is drawn.
+        // Schemas without texts must not be most of the cases.
         assert!(left.len() < SCHEMAS, "{left:?}");
     }
     println!("{masks} masks of {walked} schemas; {} left out", left.len());

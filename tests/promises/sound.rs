@@ -1,5 +1,5 @@
-//! Promise 1, sound: whatever is generated, at any lookahead, is the beginning of a sentence, and a
-//! sentence when it ends by end of text. And what the mask refuses is refused by all other calls.
+//! Promise 1, sound: at any lookahead, each generated text is a prefix of a sentence, and a sentence when it
+//! ends by end of text. Tokens outside of the mask are refused by all other calls.
 
 use domino::{Lookahead, StepErrorKind, TokenId};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn walk(case: &Case, lookahead: Lookahead) {
             }
         }
         let refused = TokenId::from_index(usize::from(choice) % (mask.size() + 3)).unwrap();
-        // What only a larger lookahead allows can be advanced all the same.
+        // Tokens that only a larger lookahead allows can be advanced by all the same.
         if !mask.contains(refused) && !world.oracle.mask(&text, &world.vocabulary).contains(refused) {
             let error = constraint.advance(refused).unwrap_err();
             assert_eq!(error.kind(), &StepErrorKind::Refused(refused));

@@ -87,7 +87,7 @@ fn vocabulary() -> Vocabulary {
     builder.end_of_text(TokenId::new(256)).build().unwrap()
 }
 
-/// Free text, and perhaps a call after it.
+/// Free text, optionally with a call after it.
 const TAGS: &str = r#"{"type": "structural_tag", "format": {"type": "sequence", "elements": [
     {"type": "any_text"},
     {"type": "optional", "content": {"type": "tag", "begin": {"type": "token", "token": "<|call|>"},
@@ -108,7 +108,7 @@ fn a_special_token_stands_for_itself() {
     let token = |raw: u32| TokenId::new(raw);
     let mask = constraint.mask().unwrap().clone();
     assert!(mask.contains(CALL) && mask.contains(token(257)) && !mask.contains(DONE));
-    // What no text has is no text's beginning.
+    // The byte 0xFF is in no text, so it begins none.
     assert!(!mask.contains(token(0xFF)));
     // Its name is text.
     for raw in [257, 258, 259] {
@@ -165,7 +165,7 @@ fn what_the_vocabulary_lacks_is_said() {
     assert_eq!(error(&bytes).kind(), &CompileErrorKind::SpecialsAmongBytes);
 }
 
-/// Lark has them too, as llguidance writes them.
+/// Special tokens in Lark, in llguidance's notation.
 #[test]
 fn lark_names_special_tokens() {
     let text = "start: <|call|> /[a-z]+/ <|done|>?\n";

@@ -1,5 +1,5 @@
-//! The parts of a text mean the same whether their states are in a table or made as texts come to them, and
-//! what looking for them in the text says: to the oracle, and to the engine.
+//! Substrings of a text mean the same with states in a table (suffix automaton), with states made on demand,
+//! and by searching: to the oracle and to the engine.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use super::{
     leaves::with_leaves,
 };
 
-/// The automaton of a text's parts by what it means: states are sets of places.
+/// The automaton of a text's substrings by definition: states are sets of positions.
 fn automaton(text: &str) -> Automaton {
     let start: BTreeSet<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
     let (mut order, mut states) = (vec![start], Vec::new());
@@ -46,7 +46,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(ALPHABET.to_vec()), 1..20).prop_map(String::from_iter)
 }
 
-/// Bytes of the shortest completion; `None` where there are too many ways to look at.
+/// Bytes of the shortest completion; `None` if its search exhausts the budget.
 fn bytes_to_the_end(session: &mut Constraint) -> Option<usize> {
     match session.shortest_completion() {
         Ok(completion) => Some(completion.bytes.len()),
@@ -108,7 +108,7 @@ proptest! {
             beside.advance(token).unwrap();
             text.extend_from_slice(one.vocabulary.bytes(token).unwrap_or_default());
         }
-        // What it is filed under does not depend on what was met before.
+        // Keys of contexts do not depend on history, so those of a fresh session are equal.
         let Some(fresh) = one.compile(lookahead) else { unreachable!("it compiled before") };
         let mut fresh = fresh.constraint();
         prop_assert_eq!(fresh.advance_bytes(&text).unwrap(), text.len());

@@ -1,5 +1,5 @@
 //! Tokens by number and by text in GBNF and Lark, against partial derivatives (Antimirov, 1996) by bytes and
-//! by tokens; errors about a vocabulary that has not the token; texts without a vocabulary.
+//! by tokens; errors about tokens that a vocabulary lacks; texts without a vocabulary.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use super::generate::config;
 const TEXTS: [&str; 7] = ["a", "b", "ab", "<t>", "ba", "t>", "<"];
 /// Special tokens, from number 7 on.
 const SPECIALS: [&str; 3] = ["<s>", "<u>", "<|x|>"];
-/// After a number that is not used.
+/// Id of end of text, after an unused one.
 const END: u32 = 11;
 
 /// An expression over bytes and tokens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Byte(u8),
-    /// The token of this text, or all but it.
+    /// The token of this text, or all others.
     Named(&'static str, bool),
-    /// Those of these numbers, or all but them.
+    /// The tokens of these numbers, or all others.
     Numbers(BTreeSet<u32>, bool),
     Then(Vec<Part>),
     Either(Vec<Part>),
@@ -96,7 +96,7 @@ impl Part {
         }
     }
 
-    /// What is left after one byte, or after one token that is read as a token.
+    /// Partial derivatives by one byte, or by one token that is read as a token.
     fn after(&self, takes: &dyn Fn(&Part) -> bool) -> BTreeSet<Part> {
         match self {
             Self::Byte(_) | Self::Named(..) | Self::Numbers(..) => {
@@ -122,7 +122,7 @@ impl Part {
         }
     }
 
-    /// Does this leaf take the token?
+    /// True if this leaf takes the token.
     fn takes(&self, token: u32) -> bool {
         let name = name(token);
         match self {
@@ -139,14 +139,14 @@ fn name(token: u32) -> &'static str {
     if at < TEXTS.len() { TEXTS[at] } else { SPECIALS[at - TEXTS.len()] }
 }
 
-/// What may be left of an expression.
+/// A set of partial derivatives.
 type Left = BTreeSet<Part>;
 
 fn after(left: &Left, takes: &dyn Fn(&Part) -> bool) -> Left {
     left.iter().flat_map(|part| part.after(takes)).collect()
 }
 
-/// After a token read in any way.
+/// Derivatives by a token that is read in any way.
 fn after_token(left: &Left, token: u32) -> Left {
     let mut found = after(left, &|part| part.takes(token));
     if let Some(text) = TEXTS.get(token as usize) {
@@ -167,7 +167,7 @@ fn vocabulary() -> Vocabulary {
     builder.build().unwrap()
 }
 
-/// All numbers that are used, but for the end.
+/// All ids in use, without the end.
 fn tokens() -> std::ops::Range<u32> {
     0..10
 }
@@ -246,7 +246,7 @@ fn allowed(constraint: &mut Constraint) -> Vec<u32> {
     constraint.mask().unwrap().iter().map(TokenId::raw).collect()
 }
 
-/// Names stand between marks, and the marks of two neighbours are not those of a third.
+/// Names stand between marks; marks of neighbouring names do not enclose a third.
 #[test]
 fn a_completion_reads_each_name_once() {
     let text = "root ::= <s> <t> <s>";
@@ -358,7 +358,7 @@ fn texts_without_a_vocabulary() {
     }
 }
 
-/// The name of a token that is picked by its number is read in texts, and its bytes are.
+/// The name of a token given by its number is read in texts, and so are its bytes.
 #[test]
 fn texts_hold_what_was_picked() {
     for (text, read, want) in [

@@ -1,5 +1,5 @@
-//! Lazy trees, trees grown ahead and trees from a file make the same masks, and growing twice makes the same bytes. What
-//! is damaged or was made for something else is refused, and does no harm.
+//! Lazy trees, trees grown ahead and trees from a file make the same masks, and growing twice makes the same
+//! bytes. Damaged trees and trees of another grammar are refused, without harm.
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::generate::{Case, World, case, config};
 
-/// The grammar with trees that come about in every way there is.
+/// Compiles the grammar with trees from every source.
 fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<Vec<CompiledGrammar>> {
     let mut limits = Limits::default();
     limits.tree_bytes = tree_bytes;
@@ -28,7 +28,8 @@ fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<V
     let cached = || compiler.clone().cache(CacheFolder::new(folder.path()));
     let first = compile(&cached());
     first.grow_trees();
-    // Where there is room for all of them; where there is not, the order in which states are grown tells which there are.
+    // Trees are equal if there is room for all of them. Otherwise the order in which states are grown decides
+    // which are made.
     let all = tree_bytes == Limits::default().tree_bytes;
     if all {
         assert!(first.artefact() == artefact, "growing twice is not the same");
@@ -85,9 +86,14 @@ proptest! {
         walk(&case, lookahead, tree_bytes);
     }
 
-    /// Any bit flipped, any cut: refused, and masks are as without it.
+    /// A file with any bit flipped or cut anywhere is refused, and masks are as without it.
     #[test]
-    fn damage_is_noticed(case in case(1), at in any::<prop::sample::Index>(), bit in 0..8_u32, cut in any::<bool>()) {
+    fn damage_is_noticed(
+        case in case(1),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u32,
+        cut in any::<bool>(),
+    ) {
         let world = case.build();
         let Some(grown) = world.compile(Lookahead::Unbounded) else { return Ok(()) };
         let mut artefact = grown.artefact();
@@ -100,7 +106,7 @@ proptest! {
         prop_assert_eq!(other.constraint().mask().unwrap().clone(), exact);
     }
 
-    /// Trees of one grammar are not taken for another's, unless the two are the same once they are lowered.
+    /// Trees of one grammar are refused for another, unless both are equal after lowering.
     #[test]
     fn foreign_trees_are_refused(one in case(1), two in case(1)) {
         let (one, two) = (one.build(), two.build());
@@ -116,7 +122,7 @@ proptest! {
     }
 }
 
-/// The same cache folder for two vocabularies with the same strings under other ids: neither gets the other's
+/// One cache folder for two vocabularies with the same strings under other ids: neither gets the other's
 /// trees, nor trees made of the other's tables.
 #[test]
 fn trees_and_tables_of_another_vocabulary_are_not_taken() {

@@ -1,18 +1,18 @@
-//! Masks by a walk over the trie are those by trees, and a step in pieces comes to what it comes to at once.
+//! Masks by a walk over the trie equal those by trees, and a step in pieces equals one at once.
 
 use domino::{Compiler, Constraint, Limits, Patience, StepError, TokenSet};
 use proptest::prelude::*;
 
 use super::generate::{Case, World, case, config};
 
-/// Budgets that are never in the way, but for pieces of so much work.
+/// Budgets that are never exhausted, with pieces of `piece` units of work.
 fn limits(piece: usize) -> Limits {
     let mut limits = Limits::default();
     (limits.step_work, limits.step_units, limits.text_units) = (piece, usize::MAX, usize::MAX);
     limits
 }
 
-/// Calls a step until it is done. Returns in how many pieces.
+/// Calls a step until it is done; also returns the number of pieces.
 fn pieces<T>(mut step: impl FnMut() -> Result<T, StepError>) -> (T, usize) {
     for count in 1..1_000_000 {
         match step() {
@@ -23,7 +23,7 @@ fn pieces<T>(mut step: impl FnMut() -> Result<T, StepError>) -> (T, usize) {
     panic!("a step that never ends");
 }
 
-/// Goes along the case's choices and holds each mask against the oracle's.
+/// Walks along the case's choices and holds each mask against the oracle's.
 fn walk(
     case: &Case,
     world: &World,
@@ -54,7 +54,7 @@ proptest! {
         walk(&case, &world, compiled.constraint(), |constraint| constraint.mask().unwrap().clone());
     }
 
-    /// Pieces so small that a mask takes many. What a piece has done is kept, or this would never end.
+    /// A mask made in many small pieces. The work of each piece is kept, or this would never end.
     #[test]
     fn a_step_in_pieces_is_the_same(case in case(6), piece in 2_000..6_000_usize, trees in any::<bool>()) {
         let world = case.build();

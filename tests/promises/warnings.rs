@@ -1,4 +1,4 @@
-//! Warnings about random grammars are true: their texts can follow, and cost what is said.
+//! Warnings about random grammars are true: their texts can follow, and cost as claimed.
 
 use std::iter;
 
@@ -10,7 +10,7 @@ use domino::{
     inspect::{StateSizes, Warning},
 };
 
-/// What the states cost along 64 repetitions; `None` where one of them is out of budget, as a bad grammar may be.
+/// Sizes of states along 64 repetitions; `None` if one of them exhausts a budget, as a bad grammar may.
 fn costs(world: &World, warning: &Warning) -> Option<Vec<StateSizes>> {
     let mut limits = Limits::default();
     limits.step_work = 50_000;
@@ -49,7 +49,10 @@ proptest! {
                 prop_assert!(work(48, 64) > work(16, 32) || threads, "{:?}: {}", case.rules, warning);
             } else {
                 let most = costs.iter().map(|sizes| sizes.threads).max();
-                prop_assert!(most >= Some(2) && most >= Some(warning.threads), "{:?}: {}", case.rules, warning);
+                prop_assert!(
+                    most >= Some(2) && most >= Some(warning.threads),
+                    "{:?}: {}", case.rules, warning
+                );
             }
         }
     }

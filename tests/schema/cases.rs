@@ -1,4 +1,4 @@
-//! What users see: order, spelling, white space, options, errors.
+//! User-visible choices of JSON Schema: order, spelling, white space, options, errors.
 
 use domino::grammar::json_schema::{
     Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
@@ -73,7 +73,7 @@ fn characters_may_be_escaped() {
     let plain = r#"{"é/": "\"/"}"#;
     let escaped = r#"{"\u00E9\/": "\u0022\/"}"#;
     check(&generating().with_escapes(Escapes::All), schema, &[plain, escaped], &[r#"{"e/": "\"/"}"#]);
-    // What is written has as few escapes as JSON allows.
+    // Generated texts have as few escapes as JSON allows.
     for minimal in [generating(), generating().with_escapes(Escapes::Minimal)] {
         check(&minimal, schema, &[plain], &[escaped, r#"{"\u00e9/": "\"/"}"#, r#"{"é/": "\u0022/"}"#]);
     }
@@ -99,7 +99,7 @@ fn options_change_the_meaning() {
     check(&generating().with_max_depth(Some(2)), tree, &["[[]]"], &["[[[]]]"]);
 }
 
-/// Where objects are closed unless they say otherwise.
+/// The option `closed` closes objects unless they say otherwise.
 fn closed_objects() {
     let closed = generating().with_closed(true);
     let nested = r#"{"type": "object", "properties": {"a": {"type": "object", "properties": {}}}}"#;
@@ -120,7 +120,7 @@ fn closed_objects() {
     check(&closed, r#"{"type": "object", "required": ["a"]}"#, &[r#"{"a":1,"x":1}"#], &["{}"]);
     let unique = r#"{"type": "array", "uniqueItems": true, "items": {"type": "object", "properties": {}}}"#;
     check(&closed, unique, &["[]", "[{}]"], &["[{},{}]"]);
-    // Elsewhere they are open.
+    // The objects of this option are open.
     check(&generating(), r#"{"type": "object", "properties": {}}"#, &["{}", r#"{"x":1}"#], &[]);
 }
 
@@ -179,7 +179,7 @@ fn errors_say_where() {
     }
 }
 
-/// A member that must be there and cannot is named, with the keyword that forbids it.
+/// The error for a required member that cannot be present names it, and the keyword that forbids it.
 #[test]
 fn members_that_must_be_there_and_cannot_are_named() {
     let closed = r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false}"#;
@@ -342,7 +342,7 @@ fn lists_of_items_lead_to_their_new_keyword() {
     assert!(error.hint().is_some_and(|hint| hint.contains("`prefixItems`")), "{error}");
 }
 
-/// As Heroku's schemas have it: an `id` in each definition, and pointers from the root of the document.
+/// Pointers start at the root of the document although each definition has an `id`, as in Heroku's schemas.
 #[test]
 fn pointers_may_start_at_the_root_of_the_document() {
     let schema = r##"{

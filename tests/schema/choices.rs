@@ -1,4 +1,4 @@
-//! Many choices between objects at once, as schemas in use have them: tagged alternatives, chains of `if`,
+//! Many alternatives of objects at once, as in published schemas: tagged alternatives, chains of `if`,
 //! members that depend on a tag, lists that contain several things.
 
 use domino::Limits;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Schema, checking};
 
-/// Is the instance valid? By the letter, for the keywords that the schemas here have.
+/// Validates an instance by the letter, for the keywords of the schemas here.
 fn is_valid(schema: &Value, instance: &Value) -> bool {
     let all = |keyword: &str, holds: &dyn Fn(&Value) -> bool| match &schema[keyword] {
         Value::Null => true,
@@ -31,7 +31,7 @@ fn is_valid(schema: &Value, instance: &Value) -> bool {
         && all("if", &|condition| branch(if is_valid(condition, instance) { "then" } else { "else" }))
 }
 
-/// Something said of one of three members.
+/// A condition on one of three members.
 fn simple() -> impl Strategy<Value = Value> {
     let member = prop::sample::select(vec!["a", "b", "c"]);
     let tags = prop::sample::subsequence(vec!["x", "y", "z"], 1..=2);
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Accepts and refuses what it should by the letter.
+/// Compares decisions with validation by the letter.
 fn check(schema: &Value, instances: &[Value]) {
     let engine = Schema::new(&checking(), &schema.to_string()).unwrap_or_else(|error| panic!("{error}"));
     for instance in instances {
@@ -128,10 +128,13 @@ fn a_chain_of_conditions() {
     );
 }
 
-/// Tags that need not be there, but for one alternative that breaks no other.
+/// Alternatives told apart by a tag that need not be present.
 #[test]
 fn alternatives_with_tags_that_may_be_missing() {
-    let kinds = |at: usize| json!({ "properties": { "type": { "enum": [format!("t{at}")] }, "size": { "enum": [1] } } });
+    let kinds = |at: usize| {
+        let tag = format!("t{at}");
+        json!({ "properties": { "type": { "enum": [tag] }, "size": { "enum": [1] } } })
+    };
     let inner: Vec<Value> = (0..40).map(kinds).collect();
     let other = json!({ "properties": { "type": { "not": { "enum": ["t0", "t1", "t2"] } } } });
     let base = json!({ "required": ["type"], "properties": { "type": { "not": { "enum": ["t9"] } } } });

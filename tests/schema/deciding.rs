@@ -5,7 +5,7 @@ use domino::{
     grammar::json_schema::{Escapes, Numbers, Order, SchemaError, SchemaOptions, WhiteSpace},
 };
 
-/// How texts that others wrote are judged.
+/// Options for texts that others wrote.
 pub(crate) fn checking() -> SchemaOptions {
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
     options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
@@ -26,12 +26,12 @@ impl Schema {
         Ok(Self(compiler.compile(&grammar).expect("a grammar that has texts")))
     }
 
-    /// Is the text that of a valid instance?
+    /// True for the text of a valid instance.
     pub(crate) fn accepts(&self, text: &str) -> bool {
         self.accepts_bytes(text.as_bytes())
     }
 
-    /// Is the text, which may be no UTF-8, that of a valid instance?
+    /// True for the text of a valid instance; the bytes may be no UTF-8.
     pub(crate) fn accepts_bytes(&self, text: &[u8]) -> bool {
         let mut state = self.0.constraint();
         state.advance_bytes(text).expect("within budget") == text.len() && state.is_complete()

@@ -1,4 +1,4 @@
-//! Every keyword in every draft, from a table: what is valid, what is not, and what is refused by name.
+//! Every keyword in every draft, from a table of valid instances, invalid ones, and refused schemas.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Schema, checking};
 
-/// What `$schema` says, in the order of [`Draft::NAMED`].
+/// Values of `$schema`, in the order of [`Draft::NAMED`].
 const ADDRESSES: [&str; 5] = [
     "http://json-schema.org/draft-04/schema#",
     "http://json-schema.org/draft-06/schema#",
@@ -19,7 +19,7 @@ const ADDRESSES: [&str; 5] = [
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Table {
-    /// Keywords and the first and the last draft that has them.
+    /// Keywords, with the first and the last draft that has them.
     pub(super) keywords: BTreeMap<String, (String, String)>,
     pub(super) rows: Vec<Row>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Table {
 #[derive(Debug, Deserialize)]
 pub(super) struct Row {
     pub(super) keyword: String,
-    /// The first and the last draft that it holds in; absent: in all.
+    /// The first and the last draft that the row holds in; all drafts if absent.
     #[serde(default)]
     drafts: Option<(String, String)>,
     pub(super) schema: Value,
@@ -45,7 +45,7 @@ pub(super) fn table() -> Table {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The place of a draft in [`Draft::NAMED`].
+/// Index of a draft in [`Draft::NAMED`].
 pub(super) fn place(name: &str) -> usize {
     Draft::NAMED.iter().position(|(known, _)| *known == name).unwrap_or_else(|| panic!("draft {name}"))
 }
@@ -59,7 +59,7 @@ impl Row {
         self.drafts.as_ref().is_none_or(|drafts| has(drafts, draft))
     }
 
-    /// What is wrong under these options.
+    /// Descriptions of wrong results under these options.
     fn mistakes(&self, options: &SchemaOptions, schema: &Value) -> Vec<String> {
         let ours = match (Schema::new(options, &schema.to_string()), &self.refused) {
             (Err(error), Some(keyword)) => {
@@ -104,7 +104,8 @@ fn keywords_mean_what_their_drafts_say() {
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
 
-/// In each draft each keyword has rows that can fail: where the draft has it, instances of both kinds.
+/// The table has rows that can fail for each keyword in each draft: where the draft has it, valid and invalid
+/// instances.
 #[test]
 fn the_table_has_every_keyword_in_every_draft() {
     let table = table();
@@ -115,7 +116,7 @@ fn the_table_has_every_keyword_in_every_draft() {
             let told = if has(drafts, draft) {
                 rows.any(|row| !row.valid.is_empty() && !row.invalid.is_empty())
             } else {
-                // What another draft forbids is free here, or the schema is refused.
+                // A value that another draft forbids is allowed here, or the schema is refused.
                 rows.any(|row| !row.valid.is_empty() || row.refused.is_some())
             };
             missing.extend((!told).then(|| format!("{keyword} in {name}")));

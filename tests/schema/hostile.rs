@@ -1,13 +1,13 @@
-//! Schemas that are meant to hurt: an answer in bounded time, never a panic.
+//! Hostile schemas: an answer in bounded time, never a panic.
 
 use std::time::{Duration, Instant};
 
 use domino::{Limits, grammar::json_schema::SchemaOptions};
 
-/// Nobody waits longer for an answer, even in a build that is not optimised.
+/// Longest time of an answer, also in a build that is not optimised.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Reads a schema; whatever comes of it must come soon.
+/// Reads a schema; its answer, whatever it is, must come within [`PATIENCE`].
 fn answer(name: &str, schema: &str) {
     for lenient in [false, true] {
         let start = Instant::now();
@@ -17,7 +17,7 @@ fn answer(name: &str, schema: &str) {
     }
 }
 
-/// `open`, `inner` in the middle, `close`, nested so often.
+/// Nests `open`, `inner` and `close` `levels` times.
 fn tower(open: &str, inner: &str, close: &str, levels: usize) -> String {
     open.repeat(levels) + inner + &close.repeat(levels)
 }

@@ -1,5 +1,5 @@
-//! What JSON is: the texts of JSONTestSuite under the schema that allows every value. Nesting has no bound,
-//! here as in the engine: `max_depth` is not set.
+//! Texts of JSONTestSuite under the schema that allows every value. Nesting has no bound here, as in the
+//! engine: `max_depth` is not set.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::{Schema, checking};
 
-/// The suite's texts by their names, each byte as the character of that number. Names say what parsers must
-/// do: `y` accept, `n` refuse, `i` either.
+/// The suite's texts by their names, each byte as the character of that number. Names begin with the verdict
+/// of parsers: `y` accept, `n` refuse, `i` either.
 #[derive(Debug, Deserialize)]
 struct Suite {
     texts: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ fn texts_are_json_or_not() {
     assert!(counts[&("y".to_owned(), true)] >= 95 && counts[&("n".to_owned(), false)] >= 188, "{counts:?}");
 }
 
-/// Parsers that keep the last of two members differ from what is promised here.
+/// Duplicate keys are refused unless allowed; many parsers keep the last of them.
 #[test]
 fn keys_that_come_twice_are_refused_unless_allowed() {
     let strict = Schema::new(&checking(), "{}").unwrap();

@@ -1,4 +1,4 @@
-//! Numbers as schemas say them, written plainly: random schemas against a slow reading of them.
+//! Numbers of schemas, written plainly: random schemas against validation keyword by keyword.
 
 use domino::grammar::json_schema::{Draft, Numbers, SchemaErrorKind, SchemaOptions};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Schema, checking};
 
-/// Thousandths: numbers of the schemas, and of the texts.
+/// Denominator of the numbers in schemas and texts.
 const UNIT: i64 = 1_000;
 
 /// A number in thousandths as JSON.
@@ -52,7 +52,7 @@ fn thousandths(value: &Value) -> i64 {
     (value.as_f64().unwrap() * 1_000.0).round() as i64
 }
 
-/// Is a number valid? Keyword by keyword.
+/// Validates a number, keyword by keyword.
 fn is_valid(schema: &Value, number: i64) -> bool {
     let is = |kind: &Value| kind == "number" || kind == "integer" && number % UNIT == 0;
     schema.as_object().unwrap().iter().all(|(keyword, value)| match keyword.as_str() {
@@ -71,12 +71,12 @@ fn is_valid(schema: &Value, number: i64) -> bool {
     })
 }
 
-/// The numbers that tell schemas apart: all that they name, what is between, and some past them.
+/// Numbers that tell schemas apart: all that they name, numbers between, and some past them.
 fn grid() -> impl Iterator<Item = i64> {
     (-600..=600).map(|place| place * 25)
 }
 
-/// Spellings of a number: the shortest, plain ones with an exponent or with zeros, and needless ones.
+/// Spellings of a number: the shortest, plain ones with an exponent or zeros, and needless ones.
 fn spellings(number: i64) -> (String, Vec<String>, Vec<String>) {
     let plain =
         if number % UNIT == 0 { (number / UNIT).to_string() } else { (number as f64 / 1_000.0).to_string() };
@@ -143,7 +143,7 @@ proptest! {
         }
     }
 
-    /// A list has each of its numbers once, wherever it stands.
+    /// Listed numbers have one text each, wherever they stand.
     #[test]
     fn listed_numbers_have_one_text(list in prop::collection::vec(quarter(), 1..6), deep in any::<bool>()) {
         let list: Vec<i64> = list.into_iter().collect();

@@ -1,5 +1,5 @@
-//! What the report says of keywords is true: an enforced one can refuse a text, a remark changes nothing, and
-//! what is refused is named.
+//! Reports of keywords are true: an enforced keyword can refuse a text, a remark changes nothing, and a
+//! refused keyword is named.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn report(options: &SchemaOptions, schema: &Value) -> SchemaReport {
     options.report(&schema.to_string(), &Limits::default()).unwrap()
 }
 
-/// Pairs of pointer and status.
+/// Pointers and statuses of a report.
 fn told(options: &SchemaOptions, schema: &Value) -> Vec<(String, KeywordStatus)> {
     report(options, schema).keywords.into_iter().map(|one| (one.pointer, one.status)).collect()
 }
@@ -56,9 +56,8 @@ fn verdicts(options: &SchemaOptions, schema: &Value, values: &[Value]) -> Option
     Some(values.iter().map(|value| schema.accepts(&value.to_string())).collect())
 }
 
-/// Over the table of all keywords in all drafts: whatever is reported as a remark can be taken away without a
-/// verdict changed, and each keyword that restricts values is reported as enforced where taking it away
-/// changes one, in each draft that has it.
+/// The table of all keywords in all drafts: a keyword reported as a remark can be removed without changing a
+/// verdict, and each keyword that restricts values is reported as enforced where removing it changes one.
 #[test]
 fn enforced_keywords_can_refuse_and_remarks_change_nothing() {
     let (table, mut witnesses, mut remarks) = (table(), BTreeSet::new(), 0);
@@ -101,7 +100,7 @@ fn enforced_keywords_can_refuse_and_remarks_change_nothing() {
     assert!(remarks > 100, "{remarks}");
 }
 
-/// The keywords of a page's table are all known, and what the tables of drafts lack is seen to work here.
+/// Keywords of the page's table are all known; those that the tables of drafts lack are tested here.
 #[test]
 fn keywords_of_the_page_are_known() {
     let page = include_str!("../../docs/json-schema.md");
@@ -131,7 +130,7 @@ fn keywords_of_the_page_are_known() {
     }
 }
 
-/// Keywords that say nothing where they stand, each beside one that does.
+/// Keywords without effect where they stand, each beside one that gives it effect.
 #[test]
 fn keywords_say_nothing_without_those_that_they_belong_to() {
     let values = [&probes()[..], &[json!([1, 2, 3]), json!({"a": 1, "b": 2}), json!("2020-01-01")]].concat();
@@ -207,7 +206,7 @@ fn all_that_is_refused_is_named() {
     assert!(told(&lenient, &inexact).contains(&(pattern, KeywordStatus::Relaxed)));
     assert!(super::report::report(&lenient, &inexact).error.is_none());
     assert!(SchemaOptions::default().report("{", &Limits::default()).is_err());
-    // What is lost with another keyword is not called enforced.
+    // A keyword that is ignored along with another one is not called enforced.
     for (schema, pointer, text) in [
         (
             json!({"patternProperties": {look_behind: {}}, "additionalProperties": false}),
@@ -243,7 +242,7 @@ fn reports_and_grammars_agree() {
     }
 }
 
-/// Where references lead is read, whatever the keyword on the way is called.
+/// Targets of references are read, whatever the keywords on the way are called.
 #[test]
 fn definitions_are_found_wherever_they_are() {
     let schema = json!({
@@ -268,7 +267,7 @@ fn definitions_are_found_wherever_they_are() {
     );
 }
 
-/// The messages of the warnings of a schema.
+/// Warnings of a schema, with their messages.
 fn warned(schema: &Value) -> Vec<(GrammarWarningKind, String, String)> {
     let schema = checking().parse(&schema.to_string(), &Limits::default()).unwrap();
     let warnings = schema.grammar.warnings().iter();
@@ -336,7 +335,8 @@ fn remarks_are_not_warned_of() {
         "deprecated": true,
         "x-go-type": "T", "X-Order": 1, "example": 1, "discriminator": {"propertyName": "a"}, "xml": {},
         "externalDocs": {"url": "u"}, "markdownDescription": "m", "enumDescriptions": [], "_comment": "c",
-        "meta:license": [], "@type": "T", "//": "c", "name": "n", "version": "1", "self": {"format": "f"}, "links": [],
+        "meta:license": [], "@type": "T", "//": "c", "name": "n", "version": "1", "self": {"format": "f"},
+        "links": [],
         "javaType": "T",
         "properties": {"minItem": {"default": 1, "enum": [{"minItem": 2}]}, "name": {"const": {"typo": 1}}},
         "definitions": {"typo": {"title": "t"}}

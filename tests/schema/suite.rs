@@ -8,7 +8,7 @@ use super::{
 };
 use crate::shared_data::shared;
 
-/// Decides cases and shows what is not right.
+/// Decides cases and prints those that are not right.
 fn counted(decider: &Decider, cases: &[Case]) -> Counts {
     let (counts, _) = suites::run(decider, cases, |case, outcome, _, _| {
         if *outcome != Outcome::Right {
@@ -41,7 +41,7 @@ fn official_7() {
     assert!(counts.right * 100 >= counts.cases * 97, "{counts:?}");
 }
 
-/// Each tenth schema.
+/// Counts of every tenth schema of MaskBench.
 fn maskbench(order: Order) -> Option<Counts> {
     let file = shared("data/jsonschema/maskbench_sample.jsonl")?;
     let cases: Vec<Case> = suites::maskbench(&file).into_iter().step_by(10).collect();
@@ -51,8 +51,9 @@ fn maskbench(order: Order) -> Option<Counts> {
     Some(counts)
 }
 
-/// Valid instances that stand in another order count as refused, and only those: the next test has none.
-/// Schemas with `uniqueItems` were refused when the second bound was set, so they are not among its cases.
+/// MaskBench in the schema's order: valid instances in another order count as refused, and only those: the
+/// next test has none. Schemas with `uniqueItems` were refused when the second bound was set, so they are not
+/// among its cases.
 #[test]
 fn maskbench_in_order() {
     let Some(counts) = maskbench(Order::Schema) else { return };

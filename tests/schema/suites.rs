@@ -1,6 +1,6 @@
 //! Suites of schemas with instances, decided by the engine byte by byte.
 //!
-//! Used by the program `schema_suites` of `experiments/schema`, which prints the counts, and by the tests, which fail when they drop.
+//! The program `schema_suites` of `experiments/schema` prints the counts; the tests here fail when they drop.
 
 use std::{
     collections::BTreeMap,
@@ -16,24 +16,24 @@ use domino::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A schema with texts that are instances of it or not.
+/// A schema with valid and invalid texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     /// The group it is counted in.
     pub(crate) group: String,
-    /// What to call it.
+    /// The name that failures are listed by.
     pub(crate) name: String,
     pub(crate) schema: String,
     pub(crate) tests: Vec<(String, bool)>,
 }
 
-/// What became of a case.
+/// Result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Right,
     /// Numbers of the tests decided wrongly: valid ones refused, invalid ones accepted.
     Wrong(Vec<usize>, Vec<usize>),
-    /// Keyword and message.
+    /// The schema was refused: keyword and message.
     Refused(String, String),
 }
 
@@ -61,7 +61,7 @@ impl Counts {
     }
 }
 
-/// Decides cases, each with a grammar of its own.
+/// A decider of cases, each with a grammar of its own.
 #[derive(Debug)]
 pub(crate) struct Decider {
     compiler: Compiler,
@@ -75,13 +75,13 @@ impl Decider {
         Self { compiler: Compiler::new(bytes.expect("a vocabulary of bytes")), options }
     }
 
-    /// What becomes of a case, and how long reading the schema and all the rest took.
+    /// Decides a case; also returns the time of reading the schema and that of all the rest.
     pub(crate) fn decide(&self, case: &Case) -> (Outcome, Duration, Duration) {
         let start = Instant::now();
         let limits = Limits::default();
         let grammar = match self.options.parse(&case.schema, &limits) {
             Ok(schema) => schema.grammar,
-            // Without a valid value, refusing the schema is refusing all texts.
+            // If no value is valid, refusing the schema equals refusing all texts.
             Err(error) if *error.kind() == SchemaErrorKind::NoInstance => {
                 let valid = case.tests.iter().enumerate().filter(|(_, (_, valid))| *valid);
                 let valid: Vec<usize> = valid.map(|(index, _)| index).collect();
@@ -154,7 +154,7 @@ fn tests(tests: &[Test]) -> Vec<(String, bool)> {
     tests.iter().map(|test| (test.data.to_string(), test.valid)).collect()
 }
 
-/// The official suite; `optional` says which half.
+/// Cases of the official suite, of the required or of the `optional` half.
 pub(crate) fn official(file: &Path, draft: &str, optional: bool) -> Vec<Case> {
     rows::<OfficialRow>(file)
         .into_iter()
@@ -168,7 +168,7 @@ pub(crate) fn official(file: &Path, draft: &str, optional: bool) -> Vec<Case> {
         .collect()
 }
 
-/// The documents that the official suite refers to: address and text.
+/// Documents that the official suite refers to: address and text.
 pub(crate) fn remotes(file: &Path) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Row {

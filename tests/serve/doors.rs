@@ -1,4 +1,5 @@
-//! What is closed: addresses, fields, pages of other sites, bodies and heads that are too large or never end.
+//! Closed doors: addresses, fields, pages of other sites, and bodies and heads that are too large or never
+//! end.
 
 use std::{
     io::{Read, Write},
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, JSON, Server, completion};
 
-/// What is answered to `text`, which is sent as it is.
+/// Sends `text` as it is; returns the answer.
 fn raw(server: &Server, text: &str) -> Answer {
     let mut stream = connect(server);
     stream.write_all(text.as_bytes()).unwrap();
@@ -33,7 +34,8 @@ fn refusal(answer: &Answer) -> (u16, String) {
     (answer.status, answer.error()["code"].as_str().unwrap().to_owned())
 }
 
-/// Each of them took requests once, `unload` the one that ended the service for good.
+/// Addresses of the engine are closed, except the list of models. Each took requests once, and `unload` ended
+/// the service.
 #[test]
 fn of_the_engines_addresses_only_the_list_of_models_is_left() {
     let server = Server::start(&[]);
@@ -82,7 +84,8 @@ fn harmless_fields_are_taken_and_others_refused() {
     let plain = chat(&json!({})).json()["choices"][0]["message"]["content"].clone();
     let harmless = json!({
         "user": "u", "metadata": { "a": "b" }, "store": true, "service_tier": "auto",
-        "parallel_tool_calls": true, "stream_options": null, "safety_identifier": "s", "prompt_cache_key": "k", "verbosity": "low",
+        "parallel_tool_calls": true, "stream_options": null, "safety_identifier": "s", "prompt_cache_key": "k",
+        "verbosity": "low",
         "modalities": ["text"], "web_search_options": null,
     });
     let answer = chat(&harmless);
@@ -150,7 +153,7 @@ fn pages_of_other_sites_are_refused_on_loopback() {
     {
         let answer = get(&format!("Host: {host}\r\n"));
         assert_eq!(refusal(&answer), (403, "forbidden_host".to_owned()), "{host}");
-        // Before all else: also where no key is asked for, and where nothing is.
+        // The check of the host comes first, also for paths without a key and for unknown ones.
         for path in ["/health", "/", "/nothing"] {
             assert_eq!(
                 server.send("GET", path, &format!("Host: {host}\r\n"), "").status,
@@ -190,8 +193,7 @@ fn pages_of_other_sites_are_refused_on_loopback() {
     }
 }
 
-/// Sends `drop` now and then, or nothing if it is empty, until the server has had enough, and reads what it
-/// says.
+/// Sends `drop` now and then, or nothing if it is empty, until the server closes; returns its answer.
 fn dripped(server: &Server, begin: &str, drop: &str) -> String {
     let mut stream = connect(server);
     stream.write_all(begin.as_bytes()).unwrap();
@@ -239,7 +241,7 @@ fn bodies_without_a_length_are_bounded() {
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let answer = raw(&server, &format!("{head}{}{}0\r\n\r\n", chunk(one), chunk(other)));
     assert_eq!(answer.status, 200, "{}", answer.body);
-    // Without an end: the answer comes as soon as there is a byte too many.
+    // The body has no end: the answer comes as soon as there is a byte too many.
     let large = format!("{head}{}", chunk(&" ".repeat(1024)).repeat(8) + &chunk(" "));
     assert_eq!(refusal(&raw(&server, &large)), (413, "body_too_large".to_owned()));
 }

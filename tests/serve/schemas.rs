@@ -23,7 +23,7 @@ fn format(schema: &Value, strict: Value) -> Value {
     json!({ "response_format": { "type": "json_schema", "json_schema": asked }, "max_tokens": 120 })
 }
 
-/// A body that asks for it by `grammar`, with these fields more.
+/// A body that asks for an instance of `schema` by `grammar`, with `more` fields.
 fn grammar(schema: &Value, more: &Value) -> Value {
     let mut grammar = json!({ "type": "json_schema", "value": schema });
     grammar.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -49,7 +49,7 @@ fn texts_are_instances_of_their_schema() {
             body["seed"] = seed.into();
             let text = server.texts(&body).remove(0);
             assert_eq!(check(&flags, &text, true).code, Some(0), "{body}: {text}");
-            // In the order of the schema.
+            // Members come in the order of the schema.
             let instance: Value = serde_json::from_str(&text).unwrap();
             assert!(instance.as_object().unwrap().keys().eq(["name", "age"]), "{text}");
             body["stream"] = true.into();

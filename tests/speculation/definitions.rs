@@ -1,4 +1,5 @@
-//! Definitions and records of experiments: those of the repository can be read, and what a user is told.
+//! Definitions and records of experiments: those of the repository can be read, and messages about them are
+//! true.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
 }
 
-/// The definitions for real models are such, whole and quick, and no method of the repository's definitions
-/// warms up on what is measured.
+/// Definitions for real models are whole and quick, and no method of the repository's definitions warms up on
+/// what is measured.
 #[test]
 fn definitions_measure_nothing_that_was_seen() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -37,7 +38,7 @@ fn definitions_measure_nothing_that_was_seen() {
     }
 }
 
-/// Records that were made before warm-ups had prompts of their own say so where their tables stand.
+/// Records that were made before warm-ups had prompts of their own say so beside their tables.
 #[test]
 fn records_carry_their_correction() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/records");
@@ -68,8 +69,8 @@ fn records_carry_their_correction() {
     assert!(corrected >= 8, "{corrected}");
 }
 
-/// A run that goes on is one with one beginning, its page is named at the end, and its tables have neither
-/// absolute paths nor dashes for what there is not.
+/// Resumed runs have one beginning, their page is named at the end, and their tables have neither absolute
+/// paths nor dashes for missing data.
 #[cfg(feature = "cli")]
 #[test]
 fn records_that_go_on_are_one_run() {
@@ -96,7 +97,7 @@ fn records_that_go_on_are_one_run() {
     };
     let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
     run();
-    // As if it had been begun another day, and stopped.
+    // The header now says that the run began another day, and stopped.
     let header = read("header.json");
     let begun =
         serde_json::from_str::<serde_json::Value>(&header).unwrap()["begun"].as_str().unwrap().to_owned();

@@ -1,5 +1,4 @@
-//! Drafts of a second model: lossless, right where it is the same model, and never astray after what was
-//! refused.
+//! Drafts of a second model: lossless, right if it is the same model, and correct after refused tokens.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,8 +26,8 @@ fn drafting<M: Model + 'static>(model: M) -> DraftModel<M> {
     DraftModel::new(model, &vocabulary(), &vocabulary()).unwrap()
 }
 
-/// A text of the model with seed [`SEED`], with drafts of four tokens if there is a draft model, and how it
-/// guessed.
+/// Decodes a text with seed [`SEED`], with drafts of four tokens if there is a draft model, and returns how
+/// it guessed.
 fn decode(
     options: &DecodeOptions,
     constrained: bool,
@@ -55,8 +54,8 @@ fn options(sampling: Sampling, seed: u64) -> DecodeOptions {
     options
 }
 
-/// Whatever the temperature, the cuts and the penalties: equal distributions and equal noise give equal
-/// tokens.
+/// The model as its own draft model is right whatever the temperature, the cuts and the penalties: equal
+/// distributions and equal noise give equal tokens.
 #[test]
 fn the_model_itself_is_always_right() {
     let heats = [0.0, 0.3, 0.8, 1.0, 1.7, 5.0].map(|heat| Sampling::with_temperature(heat).unwrap());
@@ -79,7 +78,7 @@ fn the_model_itself_is_always_right() {
     }
 }
 
-/// The mask of the draft model changes no text, and makes drafts longer.
+/// The draft model's mask changes no text, and makes drafts longer.
 #[test]
 fn the_mask_is_about_acceptance_only() {
     let (mut with, mut without) = (DraftTally::default(), DraftTally::default());
@@ -103,8 +102,7 @@ fn the_mask_is_about_acceptance_only() {
     assert!(drafted[1] * 4 < drafted[0] * 3, "{drafted:?}");
 }
 
-/// Another model's guesses are wrong now and then, and what it thinks of them comes to be how often they are
-/// right.
+/// Acceptance of another model's guesses is learnt from how often they are right.
 #[test]
 fn what_a_guess_is_thought_of_is_learnt() {
     let all = {
@@ -135,15 +133,15 @@ fn what_a_guess_is_thought_of_is_learnt() {
     assert!((guess(2000, 5) - 0.2).abs() < 0.03);
 }
 
-/// A guess is about the text before it and nothing else: as that of a draft model which has read nothing
-/// before.
+/// Checks that a guess depends on the text before it alone: it is that of a draft model which has read
+/// nothing else.
 fn check_rollback(steps: &[(usize, Vec<u32>)], constrained: bool) {
     let draw = |row: &[f32], _: &[TokenId], allowed: Option<&TokenSet>| {
         let best = |one: &(f32, u32), other: &(f32, u32)| one.0.total_cmp(&other.0);
         let allowed = |id: u32| allowed.is_none_or(|allowed| allowed.contains(TokenId::new(id)));
         let row = row.iter().copied().zip(0..28).filter(|&(_, id)| allowed(id));
         let (logit, id) = row.max_by(best)?;
-        // Whoever has read something else has other logits, nearly always.
+        // A model that has read another text nearly always has other logits.
         Some(Drawn { token: TokenId::new(id), margin: f64::from(logit.abs()) })
     };
     let grammar = compiled(LISTS);
@@ -197,7 +195,7 @@ fn what_it_cannot_say_is_not_guessed() {
     }
 }
 
-/// Counts what it is asked, and guesses nothing.
+/// A draft model that counts the tokens it reads.
 #[derive(Debug)]
 struct Counts(ScriptedModel, Arc<Mutex<usize>>);
 
@@ -226,8 +224,8 @@ impl Model for Counts {
     }
 }
 
-/// It reads each token of the text once, and of its drafts what was refused besides; a single token that may
-/// follow is known without a pass.
+/// A draft model reads each token of the text once, and tokens of drafts that were refused; a single allowed
+/// token is known without a pass.
 #[test]
 fn nothing_is_read_twice() {
     let read = Arc::new(Mutex::new(0));
@@ -254,7 +252,7 @@ fn nothing_is_read_twice() {
     assert_eq!(*read.lock().unwrap(), 0);
 }
 
-/// Each text of a batch with a draft model of its own, joint with other proposers, has the tokens it has
+/// Texts of a batch, each with a draft model of its own beside other proposers, have the tokens they have
 /// alone.
 #[test]
 fn texts_of_a_batch_are_those_alone() {

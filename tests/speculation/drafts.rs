@@ -1,4 +1,4 @@
-//! How long drafts are, and what proposers find.
+//! Lengths of drafts, and guesses of proposers.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use super::{LISTS, compiled, learnt};
 const BYTE_LEVEL: &str = include_str!("../fixtures/byte_level.json");
 const NO_NOISE: domino::proposer::Noise<'static> = &|_, _| 0.0;
 
-/// Always the same guess.
+/// A proposer of one guess.
 #[derive(Debug)]
 struct Always(Guess);
 
@@ -30,7 +30,7 @@ fn always(token: u32, acceptance: f64) -> Box<dyn Propose> {
     Box::new(Always(Guess { token: TokenId::new(token), acceptance }))
 }
 
-/// Always the same guess, and how often it was asked for.
+/// A proposer of one guess that counts how often it is asked.
 #[derive(Debug)]
 struct Asked {
     guess: Guess,
@@ -53,7 +53,7 @@ impl Propose for Asked {
     }
 }
 
-/// A proposer of guesses with this acceptance, as others see it, and the drafter that asks it.
+/// A proposer of guesses with this acceptance, behind a counter, and a drafter that asks it.
 fn asked(acceptance: f64, may_miss: bool) -> (Arc<Mutex<Asked>>, Drafter) {
     let guess = Guess { token: TokenId::new(1), acceptance };
     let asked = Arc::new(Mutex::new(Asked { guess, times: 0, may_miss }));
@@ -61,7 +61,7 @@ fn asked(acceptance: f64, may_miss: bool) -> (Arc<Mutex<Asked>>, Drafter) {
     (asked, drafter)
 }
 
-/// Lengths of the drafts of so many passes, of which every token is accepted, where a guess takes so long.
+/// Lengths of drafts over `passes` passes in which every token is accepted and a guess takes `guess` seconds.
 fn lengths(drafter: &mut Drafter, passes: usize, guess: Option<f64>) -> Vec<usize> {
     let mut tokens = vec![TokenId::new(1)];
     let pass = |_| {
@@ -77,7 +77,7 @@ fn lengths(drafter: &mut Drafter, passes: usize, guess: Option<f64>) -> Vec<usiz
     (0..passes).map(pass).collect()
 }
 
-/// A curve on which a pass over n tokens costs 1 + slope (n - 1).
+/// A cost curve on which a pass over n tokens costs 1 + slope (n - 1).
 fn curve(slope: f64) -> PassCost {
     let mut curve = PassCost::default();
     for tokens in 1..=65_u32 {
@@ -121,23 +121,22 @@ fn promises_that_are_not_kept_end_drafts() {
         drafter.verified(&draft, 0, seconds);
     }
     assert!(lengths[0] > 8, "{lengths:?}");
-    // Seldom it tries again.
+    // It tries again, but seldom.
     let late = &lengths[100..];
     assert!(late.iter().filter(|&&length| length > 0).count() * 50 < late.len(), "{lengths:?}");
 }
 
 #[test]
 fn what_does_not_pay_is_hardly_asked() {
-    // Also where it takes no time that a clock can tell.
+    // A clock may measure no time at all for a guess.
     for guess in [0.05, 0.0] {
-        // Of a guess that is right once in five times half a pass is the price: no draft, and the guess is
-        // for nothing.
+        // A guess that is right once in five times may cost half a pass: there is no draft.
         let (proposer, mut drafter) = asked(0.2, true);
         let found = lengths(&mut drafter, 2000, Some(guess));
         assert!(found.iter().all(|length| *length == 0));
         let times = proposer.lock().unwrap().times;
         assert!((20..80).contains(&times), "asked {times} times");
-        // It is asked again when it is found to be worth it, and then always.
+        // The proposer is asked again once it is found to be worth it, and then always.
         proposer.lock().unwrap().guess.acceptance = 0.9;
         let found = lengths(&mut drafter, 200, Some(guess));
         let first = found.iter().position(|length| *length > 0).unwrap();
@@ -147,7 +146,7 @@ fn what_does_not_pay_is_hardly_asked() {
 
 #[test]
 fn drafts_that_gain_less_than_guesses_take_are_not_made() {
-    // What is gained is a part of a pass, what the guess takes is more.
+    // The gain is a part of a pass, and the guess takes longer.
     let (proposer, mut drafter) = asked(0.6, true);
     let long = lengths(&mut drafter, 1000, Some(0.3));
     assert!(long.iter().filter(|length| **length > 0).count() < 50, "{long:?}");
@@ -176,7 +175,7 @@ fn learning_costs_too_and_rests_where_it_may() {
 
 #[test]
 fn where_nothing_is_told_of_guesses_they_never_rest() {
-    // What cannot be a time tells nothing.
+    // Times that are impossible are ignored.
     for guess in [None, Some(f64::NAN), Some(f64::INFINITY), Some(-1.0)] {
         let (proposer, mut drafter) = asked(0.2, true);
         lengths(&mut drafter, 500, guess);
@@ -186,7 +185,7 @@ fn where_nothing_is_told_of_guesses_they_never_rest() {
 
 #[test]
 fn guesses_end_where_no_draft_can_gain_any_more() {
-    // The second token of two is worth less than it costs, whatever follows: it is not even asked for a third.
+    // The second token of two is worth less than it costs, so a third guess is not asked for.
     let (proposer, mut drafter) = asked(0.6, true);
     assert_eq!(lengths(&mut drafter, 1, None), [1]);
     assert_eq!(proposer.lock().unwrap().times, 2);
@@ -252,12 +251,12 @@ fn the_surest_is_heard() {
     };
     assert_eq!(best(&[]), None);
     assert_eq!(best(&[0.4, 0.7, 0.7]), Some(2));
-    // An earlier one is trusted more.
+    // An earlier proposer is trusted more.
     assert_eq!(best(&[0.4, 0.55, 0.7, 0.75]), Some(3));
     assert_eq!(best(&[0.98, 0.1, 1.0]), Some(1));
 }
 
-/// A guess that took very long is tried again after a while, and counts no more if the next one is quick.
+/// Rest after a guess that took very long: it is tried again, and is forgotten if the next one is quick.
 #[test]
 fn dear_guesses_are_tried_again() {
     let (asked, mut drafter) = asked(0.95, true);
@@ -278,7 +277,7 @@ fn dear_guesses_are_tried_again() {
     assert!(passes(1e-9, 10) >= 30);
 }
 
-/// The dear one is heard unless another is clearly surer, and not asked where one is sure.
+/// An expensive proposer is heard unless another is clearly surer, and not asked where one is sure.
 #[test]
 fn the_dear_one_is_asked_last_and_trusted_most() {
     let mut tokens = Vec::new();
@@ -324,8 +323,8 @@ fn sites_leave_no_trace() {
     assert_eq!(constraint.steps(), 0);
 }
 
-/// With the model's own probabilities known, a coupled guess is the draw nearly always; one that only takes the likeliest
-/// is not.
+/// Coupled guesses (Gumbel-max with the model's own probabilities) are nearly always the draw; a guess of the
+/// likeliest token is not.
 #[test]
 fn coupling() {
     let grammar = compiled(r#"root ::= [a-h]"#);
@@ -406,7 +405,7 @@ fn a_text_is_learnt_until_it_ends() {
     assert_eq!(guess(&mut proposer, &mut tokens), Some(open));
     assert_eq!(proposer.prior(), &prior);
     assert_eq!(guess(&mut proposer.another(), &mut tokens), None);
-    // The next text begins the same way; what is learnt from it replaces what was.
+    // The next text begins the same way; its lesson replaces the old one.
     let twice = TokenId::new(26);
     proposer.observe(
         &mut Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE),
@@ -434,9 +433,9 @@ fn a_text_is_the_same_after_tokens_that_were_not_seen() {
         [1, 2].map(|first| guess(&mut proposer, first))
     };
     assert_eq!(observe(&[1], open)[0], Some(open));
-    // Goes on as it was, two tokens later: what came before is still known.
+    // The text goes on, two tokens later: its beginning is still known.
     assert_eq!(observe(&[1, 19, 5, 2], twice), [Some(open), Some(twice)]);
-    // As long, but another text: nothing of the first one is known.
+    // Another text of the same length: nothing of the first one is known.
     assert_ne!(observe(&[3, 19, 5, 2, 26, 2], twice)[0], Some(open));
 }
 
@@ -461,7 +460,7 @@ fn who_is_far_ahead_is_surer() {
     }
 }
 
-/// What was thought before counts for eight guesses; later the last 256 count.
+/// Acceptance is the accepted share: the prior belief counts as eight guesses, and the last 256 count.
 #[test]
 fn acceptance_is_the_part_that_was_right() {
     let tokenizer = Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap();

@@ -1,4 +1,4 @@
-//! Proposers, priors and drafts; and that the shipped model writes the same text with them.
+//! Proposers, priors and drafts; the shipped model writes the same text with them.
 
 #[cfg(feature = "experiments")]
 mod definitions;
@@ -6,6 +6,7 @@ mod draft_model;
 mod drafts;
 mod priors;
 #[cfg(feature = "candle")]
+mod several;
 mod shipped;
 
 use domino::{
@@ -16,7 +17,7 @@ use domino::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Letters, digits, punctuation and some pairs.
+/// A vocabulary of letters, digits, punctuation and some pairs.
 fn vocabulary() -> Vocabulary {
     let single = b"abcdefgh0123456789[],. ".iter().map(|&byte| vec![byte]);
     let tokens = single.chain([b"ab".to_vec(), b", ".to_vec(), b"[[".to_vec(), b"12".to_vec()]);

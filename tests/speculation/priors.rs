@@ -1,4 +1,4 @@
-//! Priors in files: whole, damaged, and for something else.
+//! Files of priors: whole, damaged, and of something else.
 
 use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, Vocabulary,
@@ -29,7 +29,8 @@ fn what_is_saved_is_loaded() {
     assert_eq!(loaded.summary().label, "lists");
 }
 
-/// The same texts in another process, or after others, are filed under the same contexts.
+/// Contexts do not depend on history: another process, or earlier texts, files the same texts under the same
+/// keys.
 #[test]
 fn what_is_learnt_does_not_depend_on_what_was_met_before() {
     let (one, other) = (compiled(LISTS), compiled(LISTS));
@@ -106,7 +107,7 @@ fn files_that_are_no_prior() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever its checksum hides, a file is refused or is a prior that can be used.
+    /// A damaged file with a right checksum is refused, or is a prior that can be used.
     #[test]
     fn changed_payloads_are_refused_or_used(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -128,8 +129,8 @@ proptest! {
     }
 }
 
-/// A prior says what it was learnt at. Other terminals are another grammar to it, another lookahead is not;
-/// and nothing is said of the defaults, so that files from before are read as what they are.
+/// Compatibility of priors: other terminals are another grammar to it, another lookahead is not. Defaults are
+/// not written, so that older files are read as what they are.
 #[test]
 fn a_prior_says_what_it_was_learnt_at() {
     // One terminal where it is folded.

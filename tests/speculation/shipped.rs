@@ -1,5 +1,5 @@
-//! The shipped model with and without drafts. Its rows have the same bits in whichever pass, so there are no ties to
-//! explain: the tokens are the same, all of them.
+//! The shipped model with and without drafts. Its rows have the same bits in every pass, so there are no
+//! ties: all tokens are the same.
 //!
 //! `DOMINO_SPECULATION=300 cargo test --release speculation::shipped` looks longer.
 
@@ -88,7 +88,7 @@ fn texts_are_the_same() {
     assert!(drafted > cases && accepted > cases, "{drafted} drafted, {accepted} accepted");
 }
 
-/// Without a prior, what the grammar leaves no choice about but that of its spelling is drafted.
+/// Templates are drafted without a prior: text that the grammar forces, whatever its split into tokens.
 #[test]
 fn templates_of_schemas_are_drafted() {
     const SCHEMA: &str = r#"{
@@ -106,7 +106,7 @@ fn templates_of_schemas_are_drafted() {
     let model = CandleModel::load(&folder, &LoadOptions::default()).unwrap();
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build().unwrap();
     let prompt = tokenizer.encode(PROMPTS[0], true).unwrap();
-    // Of `--escapes all`, where hardly a byte is forced, and of a grammar in which nearly all bytes are.
+    // Two extremes: `--escapes all` forces hardly a byte, compact white space nearly all of them.
     for options in [SchemaOptions::default(), SchemaOptions::default().with_white_space(WhiteSpace::Compact)]
     {
         let schema = options.parse(SCHEMA, &Limits::default()).unwrap();
@@ -137,7 +137,7 @@ fn templates_of_schemas_are_drafted() {
     }
 }
 
-/// The decoder with the shipped model, and a drafter that has learnt what was shipped for a grammar.
+/// A decoder of the shipped model, with a drafter by the prior shipped for a grammar.
 fn with_shipped_prior(name: &str, length: DraftLength) -> Decoder<CandleModel> {
     let folder = repository().join("models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
@@ -158,15 +158,16 @@ fn with_shipped_prior(name: &str, length: DraftLength) -> Decoder<CandleModel> {
     decoder
 }
 
-/// They are for this model, these grammars and these contexts; who changes one of these makes the priors again.
+/// Shipped priors fit this model, these grammars and these contexts. Whoever changes one of these must make
+/// the priors again.
 #[test]
 fn shipped_priors_fit() {
     let folder = repository().join("models/domino-small");
     let tokenizer = Tokenizer::from_tokenizer_file(&folder).unwrap();
-    for (name, prompt) in [("json", 0), ("gsm8k", 1), ("xml_person", 2), ("rpg", 0), ("c", 3)]
-        .map(|(name, n)| (name, PROMPTS[n]))
-    {
-        let mut decoder = with_shipped_prior(name, DraftLength::up_to(4, 0.5).unwrap());
+    let names = [("json", 0), ("gsm8k", 1), ("xml_person", 2), ("rpg", 0), ("c", 3)];
+    let all = names.map(|(name, prompt)| ["", "paper/"].map(|of| (format!("{of}{name}"), PROMPTS[prompt])));
+    for (name, prompt) in all.into_iter().flatten() {
+        let mut decoder = with_shipped_prior(&name, DraftLength::up_to(4, 0.5).unwrap());
         let (mut tokens, mut passes) = (0, 0);
         for seed in 0..3 {
             decoder.options_mut().seed = seed;
@@ -177,7 +178,7 @@ fn shipped_priors_fit() {
     }
 }
 
-/// What is thought of the pace decides how long drafts are.
+/// The measured pace, which decides the length of drafts, is that of the run.
 #[test]
 fn the_pace_is_that_of_the_run() {
     let tokenizer = Tokenizer::from_tokenizer_file(repository().join("models/domino-small")).unwrap();
@@ -190,7 +191,7 @@ fn the_pace_is_that_of_the_run() {
     assert!(pace > real / 4.0 && pace < real * 4.0, "{pace} {real}, {} passes", stats.passes);
 }
 
-/// What makes the first test exact: a row does not depend on what else is in its pass.
+/// Rows do not depend on what else is in their pass, which makes the first test exact.
 #[test]
 fn rows_do_not_depend_on_the_pass() {
     let folder = repository().join("models/domino-small");

@@ -178,7 +178,7 @@ impl Crate {
             return Some(Target::Item(module.clone()));
         }
         if let Some(path) = scope.names.get(name) {
-            // What comes from another crate is had from here.
+            // Names of another crate are reached from this import.
             return self.resolve(module, path, links).or_else(|| Some(Target::Item(module.clone())));
         }
         for glob in &scope.globs {

@@ -49,7 +49,7 @@ fn saturations(code: &str) -> Vec<usize> {
                 continue;
             }
             let inside = &code[open + 1..closing(code, open)];
-            // Of two arguments the second is for what fits.
+            // The second of two arguments is for numbers that fit.
             let argument = if maps { inside.split(',').next().unwrap_or_default() } else { inside };
             let argument: String = argument.chars().filter(|c| !c.is_whitespace()).collect();
             let none = words(&argument, "NONE").next().is_some();

@@ -140,7 +140,7 @@ fn owner(head: &str) -> String {
     let plain = plain.split(" where ").next().unwrap_or_default();
     let named = plain.rsplit_once(" for ").map_or(plain, |(_, named)| named);
     let named = named.split(':').filter(|part| !part.trim().is_empty()).collect::<Vec<_>>();
-    // Of `A: B` the trait, of `a::B` the type.
+    // The trait of `A: B`, the type of `a::B`.
     let name = if plain.contains("::") { named.last() } else { named.first() };
     let name = name.copied().unwrap_or_default().trim().trim_start_matches(['&', '[', '(']);
     name[..word_end(name.as_bytes(), 0)].to_owned()

@@ -9,9 +9,9 @@ use std::{
 use super::lexer::{Lexed, closing, lex};
 
 /// Folders with Rust files that are ours.
-const RUST: [&str; 6] = ["src", "tests", "benches", "examples", "fuzz", "experiments"];
+const RUST: [&str; 7] = ["src", "tests", "benches", "examples", "fuzz", "experiments", "python"];
 /// Folders with Markdown, and those of the root.
-const MARKDOWN: [&str; 5] = ["docs", "experiments", "fuzz", "models", "benches"];
+const MARKDOWN: [&str; 6] = ["docs", "experiments", "fuzz", "models", "benches", "python"];
 
 /// A file.
 pub(super) struct Source {
@@ -117,7 +117,7 @@ pub(super) fn test_items(code: &str) -> Vec<std::ops::Range<usize>> {
         if super::lexer::words(attribute, "test").next().is_none() || attribute.contains("not(test)") {
             continue;
         }
-        // Over further attributes to the end of the item: a `;`, or the brace that closes its first.
+        // Skips further attributes to the end of the item: a `;`, or the brace that closes its first.
         loop {
             let rest = &code[end..];
             let skipped = end + (rest.len() - rest.trim_start().len());

@@ -1,4 +1,4 @@
-//! `check` says in the schema's words what is wrong with a text, beside the character that cannot follow.
+//! Explanations by `check`, in the schema's words, beside the character that cannot follow.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ const SCHEMA: &str = r##"{
     "$defs": {"city": {"type": "string", "minLength": 1}}
 }"##;
 
-/// Members with what is said of them, their values, and the keyword that says it.
+/// Members with their conditions, their values, and the keyword that is broken.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("age", "`130` is over the maximum 120", "130", "#/properties/age/maximum"),
     ("age", "`-1` is under the minimum 0", "-1", "#/properties/age/minimum"),
@@ -126,7 +126,7 @@ fn faults_are_told_to_people_and_in_batches() {
     assert!(by_name.contains("at /city (#/$defs/city/minLength)"), "{by_name}");
     let twice = told("{\"name\": \"ab\", \"name\": \"ab\", \"city\": \"x\"}", &[]);
     assert!(twice.contains("the key `name` comes twice"), "{twice}");
-    // What is fine by the schema is not called wrong: here the order, and then white space.
+    // Texts that the schema allows are not called wrong: here the order differs, and then white space.
     let text = "{\"city\": \"x\", \"name\": \"ab\"}";
     assert!(told(text, &["--order", "schema"]).contains("cannot follow"));
     assert!(!told(text, &["--order", "schema"]).contains("by the schema"));

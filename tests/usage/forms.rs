@@ -125,7 +125,7 @@ fn quiet_leaves_errors_alone() {
     refused(folder, &["-q", "check", "-g", "nosuch.gbnf", "t"], &["error: ", "hint: "]);
 }
 
-/// After a text there is a line about drafts where somebody asked for some, and one thing is not many.
+/// Costs after a text: a line about drafts only where drafts were asked for, and singular for one.
 #[test]
 fn what_a_text_cost_is_told_as_it_is() {
     let folder = folder();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::domino;
 
-/// Lines that `-h` may have.
+/// Most lines of `-h`.
 const MOST_LINES: usize = 60;
-/// Flags that `-h` shows beside those of all commands.
+/// Most flags that `-h` shows beside those of all commands.
 const MOST_FLAGS: usize = 10;
 /// Flags of all commands.
 const COMMON: [&str; 4] = ["--json", "--quiet", "--help", "--version"];
 
-/// The commands that the program lists, and the program itself as "".
+/// Subcommands that the program lists, and the program itself as "".
 fn commands() -> Vec<String> {
     let help = domino(&["-h"], b"").stdout;
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -32,7 +32,7 @@ fn help(command: &str, flag: &str) -> String {
     run.stdout
 }
 
-/// The long names of flags by the headings that they stand under.
+/// Long names of flags, by their headings.
 fn sections(help: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut heading = String::new();
@@ -67,7 +67,7 @@ fn short_help_has_the_flags_that_most_runs_need() {
         for flag in &flags {
             assert!(all.contains(flag), "{command}: {flag} is in -h alone");
         }
-        // Where something is left out, it is said where that is told.
+        // Short help that leaves flags out says where all of them are.
         let pointer = ["domino", &command, "--help"].into_iter().filter(|word| !word.is_empty());
         let pointer = pointer.collect::<Vec<_>>().join(" ");
         let said = short.contains(&format!("All flags, in sections: {pointer}\n"));
@@ -87,7 +87,7 @@ fn short_help_has_the_flags_that_most_runs_need() {
     }
 }
 
-/// The page lists the flags for schemas; under their heading stand these, and no others.
+/// Flags for schemas are those on the page: under their heading stand these, and no others.
 #[test]
 fn sections_end_where_they_end() {
     let page = include_str!("../../docs/json-schema.md");

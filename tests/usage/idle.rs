@@ -1,4 +1,4 @@
-//! Flags that would do nothing in a run are refused, or warned of where the run is as it was meant.
+//! Flags without effect are refused, or warned of if the run is otherwise as intended.
 
 use super::{folder, refused, run};
 

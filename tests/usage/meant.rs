@@ -1,4 +1,4 @@
-//! "Did you mean": names that are not there, and files that are something else.
+//! Suggestions ("did you mean") for missing names, and for files of another kind.
 
 use super::{folder, refused};
 use crate::cli::{domino, domino_in};

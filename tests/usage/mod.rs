@@ -1,4 +1,4 @@
-//! Uses of the program: its help, flags in place of others, and what it says to mistakes.
+//! Uses of the program: its help, flags in place of others, and its answers to mistakes.
 
 mod explained;
 mod forms;
@@ -22,12 +22,12 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// The program in a folder, without input.
+/// Runs the program in a folder, without input.
 fn run(folder: &Path, arguments: &[&str]) -> Run {
     domino_in(folder, arguments, b"")
 }
 
-/// Holds that the program refuses its arguments, and that its error and its hint have these words.
+/// Checks that the program refuses its arguments, and that its error and its hint have these words.
 fn refused(folder: &Path, arguments: &[&str], words: &[&str]) {
     let run = run(folder, arguments);
     assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);

@@ -1,8 +1,9 @@
 """XGrammar as an engine of the comparison.
 
-Timed are `fill_next_token_bitmask` and `accept_token` of the object below the Python class, which spares the class's own
-call. What is left of Python is measured as `overhead`: a call through the same binding, with the same arguments,
-of a function that does nothing. A compiler without cache and with one thread makes the grammar from its text.
+Timed are `fill_next_token_bitmask` and `accept_token` of the object below the Python class, which spares the
+class's own call. What is left of Python is measured as `overhead`: a call through the same binding, with the
+same arguments, of a function that does nothing. A compiler without cache and with one thread makes the
+grammar from its text.
 """
 import importlib.metadata
 import json

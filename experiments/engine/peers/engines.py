@@ -16,7 +16,7 @@ class Engine:
 
 
 def all_engines(args, cell):
-    """Those that can run on a cell (see `Cell`); what is missing is said once."""
+    """Engines that can run on a cell (see `Cell`); missing ones are reported once."""
     own, shared = HERE / "grammars", cell.peers / "grammars"
     tidy, printed = shared / f"{cell.grammar}.gbnf", shared / f"{cell.grammar}_listing.gbnf"
     engines = [Engine(TREES[trees], domino(args, cell, tidy, trees)) for trees in TREES]

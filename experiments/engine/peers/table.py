@@ -26,7 +26,7 @@ def is_ours(cell):
 
 
 def numbers(cell, texts=None):
-    """Of a cell, or of some of its texts, without what an empty call costs."""
+    """Times of a cell, or of some of its texts, without the cost of an empty call."""
     empty = cell["extra"]["empty_call_ns"]
     rows = [row for row in cell["traces"] if texts is None or row["text"] in texts]
     net = lambda times, call: [max(time - empty[call], 0) / 1e3 for time in times]

@@ -1,8 +1,8 @@
-"""What all engines of the comparison share: the files they read, and the walk along a text.
+"""The common part of all engines of the comparison: the files they read, and the walk along a text.
 
-An engine is a program that is called `PROGRAM VOCAB GRAMMAR TRACES PASSES FRESH SECONDS` and writes one JSON object a
-line: first `{"kind": "setup", ...}`, then its walks. See `walk` and `measure` for what they are; the programs in other
-languages do the same.
+An engine is a program that is called `PROGRAM VOCAB GRAMMAR TRACES PASSES FRESH SECONDS` and writes one JSON
+object a line: first `{"kind": "setup", ...}`, then its walks. See `walk` and `measure` for what they are; the
+programs in other languages do the same.
 """
 import gc
 import json
@@ -13,7 +13,7 @@ NS = time.perf_counter_ns
 
 
 def token_bytes(tokenizer):
-    """What each id of a `tokenizer.json` spells; None for special tokens and ids without a token."""
+    """Bytes of each id of a `tokenizer.json`; None for special tokens and ids without a token."""
     model, added = tokenizer["model"], tokenizer.get("added_tokens", [])
     size = 1 + max([*model["vocab"].values(), *(token["id"] for token in added)])
     spelt = [None] * size

@@ -1,6 +1,8 @@
-//! Mutation testing of the engine: mutants drawn by a fixed seed, all built at once, each run against the tests.
+//! Mutation testing of the engine: mutants drawn by a fixed seed, all built at once, each run against the
+//! tests.
 //!
-//! A mutant that no test notices survives; each survivor is to be killed by a test, or explained. See `RECORD.md`.
+//! A mutant that no test notices survives; each survivor is to be killed by a test, or explained. See
+//! `RECORD.md`.
 
 mod points;
 mod reach;
@@ -22,12 +24,13 @@ use reach::Batch;
 use serde_json::{Value, json};
 use trial::{Build, Fate, Programs, Trial};
 
-/// Draws mutants of the engine, builds them all at once in a copy of the repository, and runs the tests with each.
+/// Draws mutants of the engine, builds them all at once in a copy of the repository, and runs the tests with
+/// each.
 ///
 /// Results are appended to a file as they come; a run that was stopped goes on where it was.
 #[derive(Parser)]
 struct Arguments {
-    /// How many mutants are drawn of all.
+    /// Number of mutants to draw.
     #[arg(long, default_value_t = 300)]
     count: usize,
     /// Seed of the draw.
@@ -39,16 +42,16 @@ struct Arguments {
     /// The repository.
     #[arg(long, default_value = ".")]
     root: PathBuf,
-    /// Where the changed copy and the results are kept.
+    /// Folder for the changed copy and the results.
     #[arg(long)]
     out: PathBuf,
-    /// Try again what survived in an earlier run, against the tests of today.
+    /// Try again the survivors of an earlier run, against the tests of today.
     #[arg(long)]
     again: bool,
     /// Only say which mutants are drawn.
     #[arg(long)]
     list: bool,
-    /// In place of a draw, the mutants that this file names, one a line as `--list` prints them.
+    /// A file that names the mutants, one a line as `--list` prints them, in place of a draw.
     #[arg(long, value_name = "FILE")]
     named: Option<PathBuf>,
 }
@@ -110,7 +113,7 @@ fn draw(arguments: &Arguments, sources: &BTreeMap<String, String>) -> Result<Vec
     Ok(all)
 }
 
-/// Copies what the tests need. Folders that are large and no part of it are left out.
+/// Copies all that the tests need. Large folders that they do not need are left out.
 fn copy_tree(root: &Path, copy: &Path) -> Result<()> {
     let of_tree = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();
@@ -128,7 +131,7 @@ fn copy_tree(root: &Path, copy: &Path) -> Result<()> {
     Ok(())
 }
 
-/// So that cargo builds again only what changed.
+/// Writes a file only if it differs, so that cargo builds again only what changed.
 fn write_if_other(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::read(path).ok().as_deref() != Some(bytes) {
         fs::write(path, bytes).with_context(|| path.display().to_string())?;
@@ -170,8 +173,8 @@ fn build_all<'a>(
     }
 }
 
-/// Runs the tests that reach it with each mutant: the first batch of all of them, then the second, so that
-/// what is killed soon is known soon.
+/// Runs the tests that reach it with each mutant: the first batch of all mutants, then the second, so that
+/// the easily killed are known soon.
 fn try_all(
     arguments: &Arguments,
     chosen: &[(usize, &Point)],

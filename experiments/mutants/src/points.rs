@@ -1,4 +1,4 @@
-//! The places of a file that can be mutated, and what would stand there.
+//! Places of a file that can be mutated, with their replacements.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use syn::{Attribute, BinOp, Expr, ReturnType, Type, UnOp};
 /// A change of one place.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// File, line, column and what is changed: the same for the same sources.
+    /// File, line, column and change: the same for the same sources.
     pub(crate) name: String,
     pub(crate) change: Change,
 }
 
-/// What is changed. Ranges are bytes of the file.
+/// A change of the source. Ranges are bytes of the file.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// Another operator between two operands.
     Operator { whole: Range<usize>, left: Range<usize>, new: &'static str, right: Range<usize> },
     /// No operator before an operand.
     Unary { whole: Range<usize>, operand: Range<usize> },
-    /// A function that returns at once, from its first byte within the braces.
+    /// A statement at a function's first byte within the braces that makes it return at once.
     Body { at: usize, statement: String },
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn points_of(path: &str, text: &str) -> syn::Result<Vec<Point>> {
 
 struct Finder<'a> {
     path: &'a str,
-    /// Names of the type and the functions around.
+    /// Names of the surrounding type and functions.
     within: Vec<String>,
     points: Vec<Point>,
 }
@@ -147,7 +147,7 @@ fn has_let(expr: &Expr) -> bool {
     }
 }
 
-/// What may stand in an operator's place: what a slip would write.
+/// Replacements of an operator, such as slips would write.
 fn operators_for(old: &BinOp) -> &'static [&'static str] {
     match old {
         BinOp::Eq(_) => &["!="],

@@ -1,4 +1,4 @@
-//! Which tests reach which mutants, so that a mutant is run only against tests that can notice it.
+//! Relation of tests and mutants: which tests reach a mutant, so that it is run only against these.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::trial::{Fate, Programs, Trial};
 
-/// A test, what it takes, and the mutants whose places it reaches.
+/// A test, its time, and the mutants whose places it reaches.
 #[derive(Clone, Debug)]
 pub(crate) struct Test {
     pub(crate) program: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Test {
     reaches: BTreeSet<usize>,
 }
 
-/// Tests of one program that are run in one process, quickest first.
+/// Tests of one program that run in one process, quickest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Batch {
     pub(crate) program: PathBuf,
@@ -53,7 +53,7 @@ pub(crate) fn record(programs: &Programs, root: &Path, file: &Path) -> Result<Ve
     Ok(tests)
 }
 
-/// More than any test takes.
+/// A time limit above that of any test.
 const NO_MUTANT: Duration = Duration::from_secs(600);
 
 /// Names of a program's tests.
@@ -65,8 +65,8 @@ fn names(program: &Path) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// The tests that reach `mutant`, of all in order of their times, in batches whose times double: most mutants
-/// end in the first, and few processes are started for those that do not.
+/// The tests that reach `mutant`, in order of their times, in batches whose times double. Most mutants end in
+/// the first, and few processes are started for the others.
 pub(crate) fn batches(tests: &[Test], mutant: usize) -> Vec<Batch> {
     let mut done: Vec<Batch> = Vec::new();
     let mut now: Vec<Batch> = Vec::new();

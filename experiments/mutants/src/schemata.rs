@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::points::{Change, Point};
 
-/// What asks whether a mutant is on, in the changed sources.
+/// Path of the function in the changed sources that asks whether a mutant is on.
 pub(crate) const ASK: &str = "crate::mutants::on";
 
 /// Environment variable with the number of the mutant that is on.
@@ -14,8 +14,8 @@ pub(crate) const SWITCH: &str = "DOMINO_MUTANT";
 /// Environment variable with a file: no mutant is on, and the numbers of those that are asked for go there.
 pub(crate) const REACHED: &str = "DOMINO_MUTANTS_REACHED";
 
-/// The module behind [`ASK`], for mutants with numbers below `count`. Quick, since it is asked in inner
-/// loops; a place is recorded at once, since a process may end in any way.
+/// Source of the module behind [`ASK`], for mutants with numbers below `count`. It is quick, since it is
+/// asked in inner loops, and records a place at once, since a process may end in any way.
 pub(crate) fn module(count: usize) -> String {
     MODULE.replace("COUNT", &count.to_string()).replace("SWITCH", SWITCH).replace("TRACE", REACHED)
 }
@@ -71,7 +71,7 @@ fn range_of(point: &Point) -> Range<usize> {
     }
 }
 
-/// A part of the text, with those of the sorted points that lie in it.
+/// Renders a part of the text, with the sorted points that lie in it.
 fn render(text: &str, part: Range<usize>, points: &[(usize, &Point)]) -> String {
     let mut out = String::new();
     let mut done = part.start;
@@ -131,8 +131,8 @@ fn render(text: &str, part: Range<usize>, points: &[(usize, &Point)]) -> String 
     out
 }
 
-/// The number of the mutant that a place of a changed text belongs to: the last that is asked for before it,
-/// else the first.
+/// Number of the mutant that a place of a changed text belongs to: the last that is asked for before it, else
+/// the first.
 pub(crate) fn mutant_at(changed: &str, byte: usize) -> Option<usize> {
     let byte = (0..=byte.min(changed.len())).rev().find(|&at| changed.is_char_boundary(at))?;
     // The error may stand in the question's own line, before the number ends.
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::points::points_of;
 
-    /// A text with every mutant in it is Rust again, and without the questions' answers it is the text.
+    /// A text with every mutant in it is valid Rust, and without the inserted questions it is the original.
     #[test]
     fn all_points_at_once() {
         let text = "fn f(a: u32, b: u32) -> bool {\n    !(a + 1 < b * 2) && a == b\n}\n";
@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn tests_and_constants_are_left_alone() {
-        let text = "const A: u32 = 1 + 1; const fn f() -> u32 { 1 + 1 } #[cfg(test)] mod tests { fn f() -> u32 { 1 + 1 } }";
+        let text = "const A: u32 = 1 + 1; const fn f() -> u32 { 1 + 1 } \
+                    #[cfg(test)] mod tests { fn f() -> u32 { 1 + 1 } }";
         assert!(points_of("f.rs", text).unwrap().is_empty());
     }
 }

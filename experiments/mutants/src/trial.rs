@@ -19,13 +19,13 @@ pub(crate) struct Programs {
     pub(crate) integration: PathBuf,
 }
 
-/// Of a build: the programs, or the places (file, byte) that do not compile.
+/// Result of a build: the programs, or the places (file, byte) that do not compile.
 pub(crate) enum Build {
     Done(Programs),
     Errors(BTreeSet<(String, usize)>),
 }
 
-/// Builds the tests of the package in `root`, better optimised than by default: they are run very often.
+/// Builds the tests of the package in `root`, better optimised than by default, since they run very often.
 pub(crate) fn build(root: &Path) -> Result<Build> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["test", "--no-run", "--locked", "--features", "oracle", "--lib"]);
@@ -58,12 +58,12 @@ pub(crate) fn build(root: &Path) -> Result<Build> {
     Ok(Build::Errors(errors))
 }
 
-/// What became of a mutant.
+/// Fate of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The test that fails, or that the program ended without saying which.
+    /// A test failed: its name, or a note that the program ended without naming one.
     Killed(String),
-    /// The tests did not end in time.
+    /// The tests exceeded their time.
     TimedOut,
     Survived,
 }
@@ -72,9 +72,9 @@ pub(crate) enum Fate {
 pub(crate) struct Trial<'a> {
     pub(crate) program: &'a Path,
     pub(crate) root: &'a Path,
-    /// Whole names.
+    /// Full names of the tests.
     pub(crate) tests: &'a [String],
-    /// Processor time after which they count as endless.
+    /// Processor time after which the tests count as endless.
     pub(crate) most: Duration,
 }
 
@@ -107,7 +107,7 @@ impl Trial<'_> {
                 }
             }
         });
-        // For what waits and does not work.
+        // A limit by the clock, for tests that wait without work.
         let most = self.most * 10 + Duration::from_secs(60);
         let fate = loop {
             match lines.recv_timeout(most.saturating_sub(started.elapsed())) {
@@ -136,6 +136,6 @@ impl Trial<'_> {
     }
 }
 
-/// What ends a process whose processor time is up: by default, and where it does not listen.
+/// Signal that ends a process whose processor time is up, by default and where it does not listen.
 const SIGXCPU: i32 = 24;
 const SIGKILL: i32 = 9;

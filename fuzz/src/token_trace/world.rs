@@ -1,4 +1,4 @@
-//! A grammar, a vocabulary and budgets out of bytes.
+//! A grammar, a vocabulary and budgets, made from bytes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +12,8 @@ use domino::{
 
 use super::super::{bytes::Bytes, walk};
 
-/// Grammars that have gone wrong before, here or in other engines: ambiguity, nullable parts, recursion on both sides,
-/// terminals that overlap or reach past each other.
+/// Grammars that went wrong before, here or in other engines: ambiguity, nullable parts, recursion on both
+/// sides, terminals that overlap or contain each other.
 const GRAMMARS: [&str; 20] = [
     r#"root ::= root root root | root root | "a""#,
     r#"root ::= "a"* "b"* ("a" | "b")*"#,
@@ -42,9 +42,9 @@ const TEXTS: [&str; 16] =
 /// Patterns of generated grammars.
 const PATTERNS: [&str; 10] =
     ["[ab]+", "[^a]", "[ab]*b", "(?:ab)*", "a|ab|b", "(?s).", "é|[^(]{2}", "[(),]+", "a?b?", "[^ab]*a"];
-/// What tokens are made of.
+/// Bytes that tokens are made of.
 const ALPHABET: [u8; 12] = [b'a', b'b', b'(', b')', b',', b' ', b'"', b'1', 0xC3, 0xA9, b'{', 0xFF];
-/// Expressions of a generated grammar.
+/// Most expressions of a generated grammar.
 const EXPRESSIONS: usize = 40;
 /// Names of the rules of a generated grammar.
 const RULES: [&str; 3] = ["root", "x", "y"];
@@ -71,28 +71,28 @@ impl Language {
     }
 }
 
-/// Where subterminal trees come from.
+/// Source of the subterminal trees.
 enum Trees {
     Lazy,
     Eager,
     Read,
 }
 
-/// What a trace happens in.
+/// Grammar, vocabulary and budgets of a trace.
 pub(super) struct World {
     pub(super) language: Arc<Language>,
     pub(super) vocabulary: Vocabulary,
     pub(super) lookahead: Lookahead,
-    /// May budgets be used up?
+    /// True if budgets may be exhausted.
     pub(super) is_tight: bool,
-    /// Steps that can be rolled back.
+    /// Number of steps that can be rolled back.
     pub(super) history: usize,
     trees: Trees,
     limits: Limits,
 }
 
 impl World {
-    /// A world, unless the bytes name none.
+    /// Makes a world; `None` if the bytes name none.
     pub(super) fn new(bytes: &mut Bytes<'_>) -> Option<Self> {
         let language = match Language::listed(bytes.below(GRAMMARS.len() * 2)) {
             Some(language) => language,
@@ -124,7 +124,8 @@ impl World {
         self.roomy_compiler().limits(self.limits.clone())
     }
 
-    /// The compiler with default budgets. It folds the same rules: how far a bounded lookahead reaches depends on that.
+    /// The compiler with default budgets. It folds the same rules, since the reach of a bounded lookahead
+    /// depends on that.
     pub(super) fn roomy_compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.fold_states = self.limits.fold_states;
@@ -132,7 +133,7 @@ impl World {
     }
 }
 
-/// Budgets that only cost time, and in some worlds budgets that are soon used up.
+/// Makes budgets that only cost time, and in some worlds budgets that are soon exhausted.
 fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool, Trees) {
     let mut limits = Limits::default();
     let choice = bytes.byte();
@@ -154,7 +155,7 @@ fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool, Trees) {
     (limits, is_tight, trees)
 }
 
-/// The fixed tokens and some more of a few bytes of the alphabet.
+/// Makes a vocabulary: the fixed tokens, and some more of a few bytes of the alphabet.
 fn vocabulary(bytes: &mut Bytes<'_>) -> Vocabulary {
     let mut builder = Vocabulary::builder().end_of_text(walk::id(0)).special(walk::id(1), "<pad>");
     let mut next = 2;

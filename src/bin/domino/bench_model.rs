@@ -173,6 +173,9 @@ fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(R
 /// Describes the device, and the numbers or instructions in use if they are not the model's or the best.
 fn device(command: &BenchModel) -> String {
     match (command.card, command.load.instructions) {
+        (Some(place), _) if place.card.is_some() => {
+            format!("{place} in {}, {} kernels", place.precision, place.mode)
+        }
         (Some(place), _) => format!("{place} in {}", place.precision),
         (None, Some(instructions)) => format!("cpu with {instructions}"),
         (None, None) => "cpu".into(),

@@ -48,7 +48,7 @@ pub(crate) fn run(command: &Grammars) -> anyhow::Result<Exit> {
         writeln!(out, "{}", json!({ "grammars": list }))?;
     } else {
         for shipped in SHIPPED {
-            writeln!(out, "{:<12} {}", shipped.name, shipped.about())?;
+            writeln!(out, "{:<16} {}", shipped.name, shipped.about())?;
         }
     }
     Ok(Exit::Success)

@@ -25,6 +25,7 @@ use crate::{
         prompt_tokens,
     },
     failure::{BadInput, Exit},
+    generate::space::Trailing,
     input::Input,
     interrupt, model,
     notation::GrammarSource,
@@ -69,6 +70,10 @@ pub(crate) struct LowLearn {
     /// The first run's seed; each has one of its own.
     #[arg(long, short = 's', value_name = "N", default_value_t = 1_000_000)]
     seed: u64,
+    /// End a complete text of a run where nothing but white space can follow, or not, as `domino generate`
+    /// does.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop, conflicts_with = "text")]
+    trailing_space: Trailing,
     /// Learn from texts of the language instead, in these files.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "show"], num_args = 1..)]
     text: Vec<PathBuf>,
@@ -108,6 +113,7 @@ pub(crate) struct Lesson {
     max_tokens: usize,
     sampling: Sampling,
     seed: u64,
+    trailing: Trailing,
     texts: Vec<Input>,
     reach: Reach,
     out: PathBuf,
@@ -144,6 +150,7 @@ impl LowLearn {
             max_tokens: self.max_tokens,
             sampling,
             seed: self.seed,
+            trailing: self.trailing_space,
             texts: self.text.into_iter().map(Input::new).collect(),
             reach: self.reach.resolve(),
             out,
@@ -236,6 +243,7 @@ impl Lesson {
         let bar = progress::Steps::start("learning", self.runs);
         for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {
             decoder.options_mut().seed = seed;
+            decoder.options_mut().trailing_space = self.trailing.into();
             for step in decoder.steps(prompt) {
                 step?;
                 if interrupt::pressed() {

@@ -193,6 +193,7 @@ macro_rules! shipped {
 pub(crate) const SHIPPED: &[Shipped] = shipped![
     "json" "rfc8259" "gsm8k" "xml_person" "rpg" "c"
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
+    "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c"
 ];
 
 /// Refuses YAML, in which many schemas are kept, and which is no notation of grammars.

@@ -8,8 +8,8 @@ use domino::{
     model::{
         Kept, Logits, Model, Rows,
         candle::{
-            CandleModel, Format, KvFormat, LoadOptions, ModelError, Placement, Precision, RandomModel,
-            TensorModel,
+            CandleModel, CardMode, Format, KvFormat, LoadOptions, ModelDescription, ModelError, Placement,
+            Precision, RandomModel, TensorModel,
         },
     },
 };
@@ -28,6 +28,13 @@ pub(crate) struct LowDevice {
     /// and shows what a card would answer.
     #[arg(long, value_name = "P")]
     precision: Option<Precision>,
+    /// The kernels of passes over few tokens on a card.
+    ///
+    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. fast:
+    /// some per cent quicker with one token, and drafts may change a text. blocks: Candle's tensors;
+    /// quantised weights stay as they are stored, and drafts may change a text.
+    #[arg(long, value_name = "KERNELS")]
+    card: Option<CardMode>,
     /// Threads that share the work of a pass on the CPU.
     ///
     /// Default: what RAYON_NUM_THREADS says, or as many as there are cores.
@@ -69,6 +76,11 @@ impl LowDevice {
         if self.kv.is_some() && self.device.card.is_some() {
             return Err(BadInput::new("--kv: only on the CPU").hint("leave --device or --kv out"));
         }
+        if self.card.is_some() && self.device.card.is_none() {
+            return Err(
+                BadInput::new("--card: only with --device cuda").hint("leave --card out, or name a card")
+            );
+        }
         options.kv = self.kv.unwrap_or_default();
         Ok(options)
     }
@@ -80,7 +92,8 @@ impl LowDevice {
 
     pub(crate) fn resolve(self) -> Card {
         let tensors = self.is_of_tensors();
-        let Self { device, precision, .. } = self;
+        let Self { device, precision, card, .. } = self;
+        let device = device.with_mode(card.unwrap_or_default());
         tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
     }
 }
@@ -103,6 +116,18 @@ pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
     }
 }
 
+/// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the
+/// weights once more.
+fn tell_unpacking(path: &Path, place: Placement) {
+    let Ok(model) = ModelDescription::of_model(path) else { return };
+    if let Some(bytes) = place.unpacked(&model) {
+        let (paint, megabytes) = (Paint::for_stderr(), bytes.div_ceil(1_000_000));
+        let precision = place.precision;
+        note!("{} quantised weights become {precision}: {megabytes} MB on the card", paint.cyan("note:"));
+        note!("{} --card blocks keeps them as they are; drafts may change texts then", paint.cyan("hint:"));
+    }
+}
+
 /// A loaded model.
 #[derive(Debug)]
 pub(crate) enum Runner {
@@ -115,6 +140,7 @@ impl Runner {
         match card {
             None => CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))),
             Some(place) => {
+                tell_unpacking(path, place);
                 TensorModel::load(path, options, place).map(|model| Self::Tensors(Box::new(model)))
             }
         }

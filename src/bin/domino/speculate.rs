@@ -33,8 +33,9 @@ pub(crate) struct LowSpeculate {
     /// Guess tokens ahead and verify several in one pass of the model: auto, N tokens, or off.
     ///
     /// auto: drafts as long as pays, none where none does. N: drafts of up to N tokens. The text is the same,
-    /// the time is not. Default: auto; without a prior for the grammar and the model only text that the
-    /// grammar forces, but for white space and escapes, is guessed, and with --engine mistralrs nothing.
+    /// the time is not. Default: auto. Without a prior for the grammar and the model the first text is learnt
+    /// from as it is written, and with --batch the next ones by what all before them had (with --engine
+    /// mistralrs nothing is guessed then).
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
     /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
@@ -284,19 +285,13 @@ impl Speculation {
         let prior = self.prior(source, grammar, model)?;
         let length = match self.how {
             Some(Speculate::To { length, .. }) => length,
-            _ if self.compare || self.learning == Learning::Online || prior.is_some() || draft.is_some() => {
-                DraftLength::Auto
-            }
-            _ => {
-                let drafter = Drafter::of_forced_text(tokenizer.clone(), grammar.vocabulary().clone());
-                return Ok(Some((drafter, None)));
-            }
+            _ => DraftLength::Auto,
         };
         let forced = forced_text(prior.as_ref(), grammar, tokenizer);
-        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let learner = self.learner(prior);
+        let knows = prior.is_some() || self.learning == Learning::Online;
+        let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), self.learning);
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
-        let keeper = Some(Keeper { learner: Arc::clone(&learner), file });
+        let keeper = knows.then(|| Keeper { learner: Arc::clone(&learner), file });
         if self.proposer.is_paper() {
             return Ok(Some((Drafter::new(Box::new(learner), length), keeper)));
         }
@@ -309,8 +304,8 @@ impl Speculation {
     }
 
     /// Makes the proposer that guesses by counts.
-    fn learner(&self, prior: Prior) -> Learner {
-        let counts = CountProposer::new(prior, self.learning).counting(self.proposer.counting());
+    fn learner(&self, prior: Prior, learning: Learning) -> Learner {
+        let counts = CountProposer::new(prior, learning).counting(self.proposer.counting());
         Arc::new(Mutex::new(counts))
     }
 
@@ -325,18 +320,16 @@ impl Speculation {
     ) -> Option<Shared> {
         let length = match self.how {
             Some(Speculate::Off) => return None,
-            Some(Speculate::To { length, .. }) => Some(length),
-            None => None,
+            Some(Speculate::To { length, .. }) => length,
+            None => DraftLength::Auto,
         };
         let prior = source.and_then(|source| shipped_prior(source, grammar, model));
         let forced = forced_text(prior.as_ref(), grammar, tokenizer);
-        let online = self.learning == Learning::Online;
-        if length.is_none() && prior.is_none() {
-            return Some(Shared { learner: None, alone: false, online, forced, length: DraftLength::Auto });
-        }
-        let learner = Some(self.learner(prior.unwrap_or_else(|| Prior::new(grammar))));
-        let alone = self.proposer.is_paper();
-        Some(Shared { learner, alone, online, forced, length: length.unwrap_or_default() })
+        // Where nothing is known, texts of a grammar learn for one another.
+        let learning = if prior.is_none() { Learning::Online } else { self.learning };
+        let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), learning);
+        let (alone, online) = (self.proposer.is_paper(), learning == Learning::Online);
+        Some(Shared { learner, alone, online, forced, length })
     }
 
     /// Makes the settings for mistral.rs's engine, where drafts are of one length.
@@ -390,8 +383,7 @@ impl Speculation {
 
 /// The parts that the drafters of several texts have in common.
 pub(crate) struct Shared {
-    /// The learner of counts; `None` if only forced text is guessed.
-    learner: Option<Learner>,
+    learner: Learner,
     /// True if only counts guess.
     alone: bool,
     /// True if all texts learn from each other.
@@ -403,13 +395,10 @@ pub(crate) struct Shared {
 impl Shared {
     /// Makes the drafter of one text.
     pub(crate) fn drafter(&self) -> Drafter {
-        let Some(learner) = &self.learner else {
-            return Drafter::new(Box::new(self.forced.clone()), self.length);
-        };
         let counts: Box<dyn Propose> = if self.online {
-            Box::new(Arc::clone(learner))
+            Box::new(Arc::clone(&self.learner))
         } else {
-            Box::new(learner.lock().unwrap_or_else(PoisonError::into_inner).another())
+            Box::new(self.learner.lock().unwrap_or_else(PoisonError::into_inner).another())
         };
         if self.alone {
             return Drafter::new(counts, self.length);

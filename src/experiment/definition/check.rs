@@ -1,6 +1,6 @@
 //! Resolves a definition, and finds contradictions in it.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use super::{
     DEFAULT_MODEL, Definition,
@@ -9,13 +9,13 @@ use super::{
     raw::{RawDefinition, RawDraft, RawProgram, RawQuick},
     shipped::ShippedGrammars,
     source::Source,
-    tasks::{WarmUpSource, tasks},
+    tasks::{WarmUpSource, short_name, tasks},
 };
 use crate::{
     decode::{Sampling, StopStrings},
     experiment::{
         error::ExperimentError,
-        methods::{MethodName, Refinement},
+        methods::{MethodName, Refinement, Refinements},
         row::K,
     },
     proposer::DraftLength,
@@ -44,9 +44,7 @@ pub(super) fn resolve(
     if quick && raw.quick.is_none() {
         return Err(without_quick(source));
     }
-    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
-    let programs: Vec<Program> = raw.programs.into_iter().map(program).collect();
-    check_programs(source, &programs, &raw.methods)?;
+    let programs = programs(source, raw.programs, &raw.methods)?;
     let methods = methods(source, &raw.methods, &programs)?;
     let warm_ups = raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]);
     let learnt = warm_ups.iter().max().filter(|_| methods.iter().any(MethodName::warms_up));
@@ -66,6 +64,8 @@ pub(super) fn resolve(
         thresholds: raw.threshold.unwrap_or_else(|| vec![THRESHOLD]),
         temperatures: raw.temperatures.unwrap_or_else(|| vec![1.0]),
         seeds: raw.seeds.map_or_else(|| vec![0], |seeds| seeds.0),
+        chat: raw.chat,
+        system: raw.system,
         max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
         warm_ups,
         warm_up_prompts: apart.way(),
@@ -108,6 +108,18 @@ fn without_quick(source: Source<'_>) -> ExperimentError {
 
 fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {
     DraftSource { model, quantize, kv }
+}
+
+/// Reads the programs, and refuses those that cannot be methods.
+fn programs(
+    source: Source<'_>,
+    raw: BTreeMap<String, RawProgram>,
+    methods: &[String],
+) -> Result<Vec<Program>, ExperimentError> {
+    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
+    let programs: Vec<Program> = raw.into_iter().map(program).collect();
+    check_programs(source, &programs, methods)?;
+    Ok(programs)
 }
 
 /// Refuses programs that cannot be methods, or are none.
@@ -157,6 +169,7 @@ fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> R
         }
     }
     if let Some(names) = quick.grammars {
+        let names: Vec<String> = names.into_iter().map(short_name).collect();
         source.list("quick.grammars", &names, Clone::clone)?;
         for name in &names {
             if !definition.tasks.iter().any(|task| task.name == *name) {
@@ -242,6 +255,7 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
             .with_hint("give it some warm-ups, or leave it out"));
     }
     greedy_warm_ups(source, definition)?;
+    idle_parts(source, definition)?;
     if StopStrings::new(definition.stop.iter().map(String::as_str)).is_err() {
         return Err(
             source.wrong("`stop` has an empty text, which would end every text before its first token")
@@ -296,6 +310,29 @@ fn greedy_warm_ups(source: Source<'_>, definition: &Definition) -> Result<(), Ex
             .with_hint(
                 "give it more prompts, or warm_up_prompts = [\"..\"]; \"measured\" measures it, with a mark",
             )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a text of the system that no template takes, and a refinement that changes nothing.
+fn idle_parts(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+    if definition.system.is_some() && !definition.chat {
+        return Err(source
+            .wrong("`system` is for chat templates, and prompts are not put into one")
+            .with_hint("add chat = true, or leave `system` out"));
+    }
+    let idle = |method: &&MethodName| match method {
+        MethodName::Paper(refinements) => {
+            let lengths_pay = refinements.has(Refinement::Adaptive);
+            let but_lengths = *refinements == Refinements::but(Refinement::Adaptive);
+            refinements.has(Refinement::Effort) && !lengths_pay && !but_lengths
+        }
+        _ => false,
+    };
+    match definition.methods.iter().find(idle) {
+        Some(method) => Err(source
+            .wrong(format!("{method}: `effort` decides nothing where drafts have a fixed length"))
+            .with_hint("add `adaptive` to it, or leave `effort` out")),
         None => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: a [`Definition`] can be run: every number is in its range, no setting is without effect, and
 //! the files that it names were read.
 
+mod called;
 mod check;
 mod notation;
 mod one_or_more;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 pub(super) use self::notation::notation;
 use self::raw::RawDefinition;
 pub use self::{
+    called::Functions,
     parts::{DraftSource, Program, Task, Turns},
     prompt::{AnswerPlace, Prompt, WarmUpPrompts},
     shipped::{GrammarTexts, ShippedGrammars},
@@ -61,6 +63,10 @@ pub struct Definition {
     pub temperatures: Vec<f64>,
     /// Seeds.
     pub seeds: Vec<u64>,
+    /// Are prompts put into the model's chat template, as what a user says? Otherwise they stay as they are.
+    pub chat: bool,
+    /// Text that the system says there, before the user.
+    pub system: Option<String>,
     /// Most tokens of a text.
     pub max_tokens: usize,
     /// Numbers of texts that counts are learnt from before they are frozen.
@@ -209,6 +215,12 @@ impl Definition {
         if self.methods.iter().any(MethodName::warms_up) {
             value["warm_up_prompts"] = json!(self.warm_up_prompts);
         }
+        if self.chat {
+            value["chat"] = json!(true);
+        }
+        if let Some(system) = &self.system {
+            value["system"] = json!(system);
+        }
         if !self.stop.is_empty() {
             value["stop"] = json!(self.stop);
         }
@@ -251,6 +263,7 @@ impl Definition {
                 name: of(value, "name")?,
                 syntax: Syntax::Gbnf,
                 grammar: String::new(),
+                functions: None,
                 also: Vec::new(),
                 prompts: prompts.iter().map(|_| prompt()).collect(),
                 warm_up_prompts: Vec::new(),
@@ -275,6 +288,8 @@ impl Definition {
             thresholds: of(value, "threshold")?,
             temperatures: of(value, "temperatures")?,
             seeds: of(value, "seeds")?,
+            chat: of(value, "chat").unwrap_or_default(),
+            system: of(value, "system"),
             max_tokens: 0,
             warm_ups: of(value, "warm_ups").or_else(|| of(value, "warm_ups").map(|one| vec![one]))?,
             warm_up_prompts: of(value, "warm_up_prompts").unwrap_or_default(),

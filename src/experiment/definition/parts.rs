@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
+    called::Functions,
     notation::notation,
     prompt::{AnswerPlace, Prompt},
 };
@@ -54,6 +55,8 @@ pub struct Task {
     pub syntax: Syntax,
     /// The grammar.
     pub grammar: String,
+    /// The functions that it is made of, if it is one of calls. Chat templates show them to the model.
+    pub functions: Option<Functions>,
     /// The same grammar in other notations, for engines that do not read the first one.
     pub also: Vec<(Syntax, String)>,
     /// Prompts that texts go on from.
@@ -78,6 +81,7 @@ impl Task {
         let answer = match &self.answer {
             Some(AnswerPlace::Pointer(pointer)) => Some(pointer.as_str()),
             Some(AnswerPlace::LastNumber) => Some("last_number"),
+            Some(AnswerPlace::Call(_)) => Some("call"),
             None => None,
         };
         let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
@@ -87,6 +91,9 @@ impl Task {
         });
         if !self.warm_up_prompts.is_empty() {
             value["warm_up_prompts"] = json!(self.warm_up_prompts);
+        }
+        if let Some(functions) = &self.functions {
+            value["functions"] = json!([functions.spelling.to_string(), hash(&functions.list)]);
         }
         if !self.also.is_empty() {
             let also: Vec<Value> =

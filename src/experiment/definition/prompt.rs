@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::called::Functions;
+
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,6 +21,8 @@ pub enum AnswerPlace {
     Pointer(String),
     /// The last number in the text.
     LastNumber,
+    /// All of the text: a call of one of these functions.
+    Call(Functions),
 }
 
 /// Prompts that warm-ups continue.
@@ -58,6 +62,7 @@ impl Prompt {
                 })
             }
             AnswerPlace::LastNumber => last_number(text),
+            AnswerPlace::Call(functions) => return Some(functions.are_called(text, right)),
         };
         let number = |text: &str| text.trim().parse::<f64>().ok();
         Some(found.is_some_and(|found| match (number(&found), number(right)) {

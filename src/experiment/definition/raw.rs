@@ -41,6 +41,9 @@ pub(super) struct RawDefinition {
     pub(super) temperatures: Option<Vec<f64>>,
     pub(super) seeds: Option<RawSeeds>,
     pub(super) prompts: Option<RawPrompts>,
+    #[serde(default)]
+    pub(super) chat: bool,
+    pub(super) system: Option<String>,
     pub(super) max_tokens: Option<usize>,
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) warm_ups: Option<Vec<usize>>,
@@ -107,11 +110,13 @@ pub(super) struct RawDraft {
 }
 
 /// A grammar: the name of a shipped one, or a table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RawTask {
     pub(super) name: String,
     pub(super) file: Option<String>,
     pub(super) syntax: Option<RawSyntax>,
+    pub(super) tools: Option<String>,
+    pub(super) spelling: Option<String>,
     pub(super) also: Vec<String>,
     pub(super) prompts: Option<RawPrompts>,
     pub(super) warm_up_prompts: Option<RawWarmUps>,
@@ -294,6 +299,8 @@ struct TaskTable {
     name: String,
     file: Option<String>,
     syntax: Option<RawSyntax>,
+    tools: Option<String>,
+    spelling: Option<String>,
     #[serde(default, deserialize_with = "list_or_one")]
     also: Vec<String>,
     prompts: Option<RawPrompts>,
@@ -304,11 +311,11 @@ struct TaskTable {
 simple_or_table!(
     RawTask, "the name of a grammar that comes with the program, or a table with its name and file",
     text => |name| {
-        let (also, prompts, warm_up_prompts) = (Vec::new(), None, None);
-        RawTask { name, file: None, syntax: None, also, prompts, warm_up_prompts, answer: None }
+        RawTask { name, ..RawTask::default() }
     };
-    TaskTable => |TaskTable { name, file, syntax, also, prompts, warm_up_prompts, answer }| {
-        Ok(RawTask { name, file, syntax, also, prompts, warm_up_prompts, answer })
+    TaskTable => |table| {
+        let TaskTable { name, file, syntax, tools, spelling, also, prompts, warm_up_prompts, answer } = table;
+        Ok(RawTask { name, file, syntax, tools, spelling, also, prompts, warm_up_prompts, answer })
     }
 );
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{
+    called::Functions,
     notation::of_ending,
     parts::Task,
     prompt::{AnswerPlace, Prompt, WarmUpPrompts, set_apart},
@@ -75,6 +76,15 @@ fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Pr
     }
 }
 
+/// Shortens the name of a shipped grammar of the paper: prompts, rows and tables call `paper/json` just
+/// `json`.
+pub(super) fn short_name(name: String) -> String {
+    match name.strip_prefix("paper/") {
+        Some(short) => short.to_owned(),
+        None => name,
+    }
+}
+
 /// Builds a task of a definition: its grammar, prompts and answers.
 fn task(
     source: Source<'_>,
@@ -82,33 +92,11 @@ fn task(
     prompts: Option<&RawPrompts>,
     apart: WarmUpSource<'_>,
 ) -> Result<Task, ExperimentError> {
-    let RawTask { name, file, syntax, also, prompts: own, warm_up_prompts, answer } = raw;
-    let (syntax, grammar) = match (file, syntax) {
-        (Some(file), syntax) => {
-            let path = source.folder.join(&file);
-            let syntax = syntax.map_or_else(|| of_ending(&path), notation);
-            (syntax, text_of_grammar(syntax, &path)?)
-        }
-        (None, None) => {
-            let unknown = || source.wrong(format!("there is no grammar {name:?}"));
-            let text = source.shipped.text(&name);
-            let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, &name)))?;
-            (Syntax::Gbnf, text.to_owned())
-        }
-        (None, Some(_)) => {
-            return Err(source.wrong(format!("grammar {name:?} has a `syntax`, and no `file` that is in it")));
-        }
-    };
-    let answer = match answer.as_deref() {
-        None => None,
-        Some("last_number") => Some(AnswerPlace::LastNumber),
-        Some(pointer) if pointer.starts_with('/') => Some(AnswerPlace::Pointer(pointer.to_owned())),
-        Some(other) => {
-            return Err(source
-                .wrong(format!("`answer` of grammar {name:?} is {other:?}"))
-                .with_hint("use a JSON pointer such as \"/answer\", or \"last_number\""));
-        }
-    };
+    let (syntax, grammar, functions) = grammar_of(source, &raw)?;
+    let is_shipped = raw.file.is_none() && raw.tools.is_none();
+    let RawTask { name, also, prompts: own, warm_up_prompts, answer, .. } = raw;
+    let name = if is_shipped { short_name(name) } else { name };
+    let answer = answer_place(source, answer.as_deref(), functions.as_ref(), &name)?;
     let mut prompts = match own.as_ref().or(prompts) {
         Some(prompts) => prompts_of(source, prompts, &name)?,
         None => {
@@ -128,7 +116,69 @@ fn task(
     });
     let also = also.collect::<Result<_, _>>()?;
     let warm_up_prompts = apart.of(source, warm_up_prompts.as_ref(), &mut prompts, &name)?;
-    Ok(Task { name, syntax, grammar, also, prompts, warm_up_prompts, answer })
+    Ok(Task { name, syntax, grammar, functions, also, prompts, warm_up_prompts, answer })
+}
+
+/// A grammar with its notation: of a file, of a list of functions, or one that needs no file.
+fn grammar_of(
+    source: Source<'_>,
+    raw: &RawTask,
+) -> Result<(Syntax, String, Option<Functions>), ExperimentError> {
+    let RawTask { name, file, syntax, tools, spelling, .. } = raw;
+    if let Some(tools) = tools {
+        if file.is_some() || syntax.is_some() {
+            return Err(source
+                .wrong(format!("grammar {name:?} has `tools`, and a `file` or `syntax` beside"))
+                .with_hint("the grammar of calls is made of the functions: leave one of them out"));
+        }
+        let functions = Functions::read(source, &source.folder.join(tools), spelling.as_deref(), name)?;
+        return Ok((Syntax::StructuralTag, functions.tag(name)?, Some(functions)));
+    }
+    if spelling.is_some() {
+        return Err(source
+            .wrong(format!("grammar {name:?} has a `spelling` of calls, and no `tools`"))
+            .with_hint("leave it out, or name a file of functions: tools = \"FILE.json\""));
+    }
+    match (file, syntax) {
+        (Some(file), syntax) => {
+            let path = source.folder.join(file);
+            let syntax = syntax.map_or_else(|| of_ending(&path), notation);
+            Ok((syntax, text_of_grammar(syntax, &path)?, None))
+        }
+        (None, None) => {
+            let unknown = || source.wrong(format!("there is no grammar {name:?}"));
+            let text = source.shipped.text(name);
+            let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, name)))?;
+            Ok((Syntax::Gbnf, text.to_owned(), None))
+        }
+        (None, Some(_)) => {
+            Err(source.wrong(format!("grammar {name:?} has a `syntax`, and no `file` that is in it")))
+        }
+    }
+}
+
+/// Place of the answer in texts of a grammar, as the definition says it.
+fn answer_place(
+    source: Source<'_>,
+    said: Option<&str>,
+    functions: Option<&Functions>,
+    grammar: &str,
+) -> Result<Option<AnswerPlace>, ExperimentError> {
+    let wrong = |what: String, hint: &str| Err(source.wrong(what).with_hint(hint));
+    match (said, functions) {
+        (None, _) => Ok(None),
+        (Some("last_number"), _) => Ok(Some(AnswerPlace::LastNumber)),
+        (Some("call"), Some(functions)) => Ok(Some(AnswerPlace::Call(functions.clone()))),
+        (Some("call"), None) => wrong(
+            format!("`answer` of grammar {grammar:?} is \"call\", and it has no `tools`"),
+            "name a file of functions: tools = \"FILE.json\"",
+        ),
+        (Some(pointer), _) if pointer.starts_with('/') => Ok(Some(AnswerPlace::Pointer(pointer.to_owned()))),
+        (Some(other), _) => wrong(
+            format!("`answer` of grammar {grammar:?} is {other:?}"),
+            "use a JSON pointer such as \"/answer\", \"last_number\", or \"call\" with `tools`",
+        ),
+    }
 }
 
 /// Reads the text of a grammar from a file.

@@ -3,6 +3,8 @@
 use super::*;
 use crate::experiment::plan::Plan;
 
+mod chats;
+
 const WHOLE: &str = r#"
 name = "all"
 about = "Everything there is."
@@ -421,7 +423,7 @@ fn notations_of_the_end_to_end_table_are_the_same_languages() {
     let vocabulary = vocabulary.unwrap();
     for name in ["json", "gsm8k", "xml_person", "rpg", "c"] {
         let compiled = [
-            (Syntax::Gbnf, folder.join("grammars").join(name).with_extension("gbnf")),
+            (Syntax::Gbnf, folder.join("grammars/paper").join(name).with_extension("gbnf")),
             (Syntax::Lark, folder.join("experiments/end_to_end/lark").join(name).with_extension("lark")),
         ]
         .map(|(syntax, path)| {

@@ -60,6 +60,8 @@ impl Drafted {
             proposer = proposer.with_dear(second);
         }
         let drafter = Drafter::new(Box::new(proposer), length);
+        let heeds = refinements.has(Refinement::Effort);
+        let drafter = if heeds { drafter } else { drafter.without_effort() };
         Self { masking, drafter: Some(drafter) }
     }
 

@@ -207,19 +207,24 @@ impl Variant {
     }
 }
 
-/// Loads the prior that comes with the model in `folder` for a grammar.
+/// Loads the prior that comes with the model in `folder` for a grammar: that of its name, or of the paper's
+/// grammar of that name, which a definition may mean.
 pub(super) fn shipped_prior(
     folder: Option<&Path>,
     name: &str,
     grammar: &CompiledGrammar,
 ) -> Result<Option<Prior>, ExperimentError> {
-    let Some(path) =
-        folder.map(|folder| folder.join(name).with_extension("prior")).filter(|path| path.is_file())
-    else {
-        return Ok(None);
-    };
-    let bytes = std::fs::read(&path).map_err(ExperimentError::io("read", &path))?;
-    Prior::from_bytes(&bytes, grammar).map(Some).map_err(|source| ExperimentError::Prior { path, source })
+    let Some(folder) = folder else { return Ok(None) };
+    let paths = [folder.join("paper"), folder.to_path_buf()].map(|folder| folder.join(name));
+    let mut unfit = None;
+    for path in paths.map(|path| path.with_extension("prior")).into_iter().filter(|path| path.is_file()) {
+        let bytes = std::fs::read(&path).map_err(ExperimentError::io("read", &path))?;
+        match Prior::from_bytes(&bytes, grammar) {
+            Ok(prior) => return Ok(Some(prior)),
+            Err(source) => unfit = Some(ExperimentError::Prior { path, source }),
+        }
+    }
+    unfit.map_or(Ok(None), Err)
 }
 
 /// Runs a decoder that is set up, and times the first token.

@@ -99,6 +99,8 @@ pub enum Refinement {
     Forced,
     /// Drafts as long as pays, in place of `s`.
     Adaptive,
+    /// The time that guessing and learning take is weighed too, where drafts are as long as pays.
+    Effort,
     /// Masks are made before the pass, which computes no rows that do not count.
     Rows,
 }
@@ -109,7 +111,7 @@ pub struct Refinements(u16);
 
 impl Refinement {
     /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 10] = [
         (Self::Folded, "folded"),
         (Self::Ngrams, "ngrams"),
         (Self::Soft, "soft"),
@@ -118,6 +120,7 @@ impl Refinement {
         (Self::Lookup, "lookup"),
         (Self::Forced, "forced"),
         (Self::Adaptive, "adaptive"),
+        (Self::Effort, "effort"),
         (Self::Rows, "rows"),
     ];
 

@@ -180,6 +180,15 @@ impl Outputs {
         self.header.definition.get("about").and_then(|about| about.as_str()).unwrap_or_default()
     }
 
+    /// A sentence on the form of prompts, where that is not the raw one.
+    fn template(&self) -> Option<String> {
+        let definition = &self.header.definition;
+        definition.get("chat").filter(|chat| chat.as_bool() == Some(true))?;
+        let system = definition.get("system").and_then(|system| system.as_str());
+        let system = system.map_or_else(String::new, |system| format!("; the system says {system:?}"));
+        Some(format!("Prompts: as what a user says, in the model's chat template{system}."))
+    }
+
     /// Makes a sentence about intervals.
     fn intervals(&self) -> String {
         let (fewest, most) = self.prompts;
@@ -232,6 +241,7 @@ impl Outputs {
             paper::DIFFERS.to_owned(),
         ];
         lines.extend(self.warm_ups.clone());
+        lines.extend(self.template());
         if self.known_before > 0 {
             lines.push(format!(
                 "SEEN: {} texts at temperature 0 go on from prompts that their methods had warmed up with: \

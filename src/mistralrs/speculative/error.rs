@@ -1,14 +1,14 @@
-//! Why an engine with speculation cannot be had, or a request not be attached to it.
+//! Errors of loading an engine with speculation, and of attaching requests to it.
 
 use std::time::Duration;
 
 use crate::{decode::SamplingError, mistralrs::EngineVocabularyError};
 
-/// Why a model cannot be loaded for speculation.
+/// Reason why a model cannot be loaded for speculation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The model is not one of text, or does not say what its caches are like.
+    /// The model is not one of text, or does not describe its caches.
     #[error("this kind of model cannot be speculated with: {0}\nhint: load it without speculation")]
     Unsupported(&'static str),
     /// The engine's tokens cannot be used.
@@ -25,8 +25,8 @@ pub enum LoadError {
     NotSole,
     /// The test run did not end.
     #[error(
-        "the speculative pipeline of mistral.rs hangs: a test run of a few tokens had not ended after {0:?}\nhint: load \
-         the model without speculation; or allow more time if it is a very slow one"
+        "the speculative pipeline of mistral.rs hangs: a test run of a few tokens had not ended \
+         after {0:?}\nhint: load the model without speculation; or allow more time if it is a very slow one"
     )]
     Hangs(Duration),
     /// The test run ended, but not as it should.
@@ -34,7 +34,7 @@ pub enum LoadError {
     SelfTest(String),
 }
 
-/// Why a request cannot be attached to an engine with speculation.
+/// Reason why a request cannot be attached to an engine with speculation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -43,19 +43,20 @@ pub enum AttachError {
     NotLoaded,
     /// Several choices would share one processor.
     #[error(
-        "an engine with speculation makes one choice per request, not {0}\nhint: send as many requests with n = 1"
+        "an engine with speculation makes one choice per request, not {0}\nhint: send as many requests \
+         with n = 1"
     )]
     Choices(usize),
-    /// The request has a constraint of the engine's own.
+    /// The request has a constraint for the engine.
     #[error("the request has a constraint of mistral.rs' own\nhint: give the grammar to domino")]
     OtherConstraint,
     /// The request has processors already.
     #[error("the request has logits processors already")]
     OtherProcessors,
-    /// It wants log-probabilities, which mean nothing where the processor draws.
+    /// The request wants log-probabilities, which are meaningless where the processor draws.
     #[error("log-probabilities are not available on an engine with speculation")]
     Logprobs,
-    /// A number of its sampling is impossible.
+    /// A number of the request's sampling is impossible.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
 }

@@ -1,4 +1,4 @@
-//! What the plugin asks of proposers: the one file of it that knows their interfaces.
+//! Proposers of drafts for the plugin; its only file that knows their interfaces.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::{
     vocab::Tokenizer,
 };
 
-/// What guesses texts of one grammar. Its requests share what it learns from them; cloning shares it too.
+/// Proposers for texts of one grammar. Requests share what is learnt; clones share it too.
 #[derive(Debug, Clone)]
 pub struct Guesses {
     learner: Arc<Mutex<CountProposer>>,
@@ -22,17 +22,16 @@ pub struct Guesses {
     forced: Option<ForcedText>,
     /// The least acceptance of the tokens of a draft.
     threshold: f64,
-    /// For each length of drafts, which is one in most programs. How right the guesses are is learnt over
-    /// all texts.
+    /// Drafters by length of drafts; most programs use one length. Acceptance is learnt over all texts.
     drafters: Arc<Mutex<Vec<(DraftLength, SharedDrafter)>>>,
 }
 
 type SharedDrafter = Arc<Mutex<Drafter>>;
 
 impl Guesses {
-    /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are
-    /// forced (which the tokenizer splits into tokens), and by what came before in the same text. With an
-    /// empty prior text counts as forced too that could be [spelled otherwise](ForcedText::with_spellings).
+    /// Makes guesses for texts of `grammar` by three proposers: a prior, which may be [empty](Prior::new);
+    /// forced texts, which the tokenizer splits into tokens; and a lookup of earlier text. With an empty
+    /// prior, text that could be [spelled otherwise](ForcedText::with_spellings) counts as forced too.
     #[must_use]
     pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
         let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
@@ -41,8 +40,8 @@ impl Guesses {
         Self { learner, forced: Some(forced), threshold: 0.0, drafters: Arc::default() }
     }
 
-    /// Guesses by the paper's proposer (3.6) alone: by a prior for `grammar`, which may be
-    /// [empty](Prior::new), the token that came most often at such a place of the grammar.
+    /// Makes guesses by the paper's proposer (3.6) alone: the token that a prior for `grammar`, which may be
+    /// [empty](Prior::new), counted most often at such a place of the grammar.
     #[must_use]
     pub fn of_paper(prior: Prior, learning: Learning) -> Self {
         let counts = CountProposer::new(prior, learning).counting(Counting::paper());
@@ -56,27 +55,27 @@ impl Guesses {
         Self { learner, forced, threshold: 0.0, drafters: Arc::default() }
     }
 
-    /// The same guesses, of which only those are drafted that are accepted with at least this probability,
-    /// from 0 to 1, as far as it is known. For drafts [of a fixed
-    /// length](super::GrammarSpeculativeLoader::with_gamma): others weigh that themselves.
+    /// Drafts only tokens that are accepted with at least this probability, from 0 to 1, as far as it is
+    /// known. For drafts [of a fixed length](super::GrammarSpeculativeLoader::with_gamma): others weigh that
+    /// themselves.
     #[must_use]
     pub fn at_least(self, threshold: f64) -> Self {
         Self { threshold: threshold.clamp(0.0, 1.0), drafters: Arc::default(), ..self }
     }
 
-    /// What is known by now, to be saved as a prior.
+    /// The counts learnt so far, as a prior that can be saved.
     #[must_use]
     pub fn prior(&self) -> Prior {
         held(&self.learner).prior().clone()
     }
 
-    /// Memory of what is known, in bytes. Constant time.
+    /// Memory of the counts, in bytes. Constant time.
     #[must_use]
     pub fn memory(&self) -> usize {
         held(&self.learner).prior().memory()
     }
 
-    /// The guesser of one request, with what passes cost.
+    /// Makes the guesser of one request; `cost` has the times of passes.
     pub(super) fn guesser(&self, most: usize, length: DraftLength, cost: &SharedCost) -> Guesser {
         let length = length.at_least(self.threshold).unwrap_or(length);
         let mut drafters = held(&self.drafters);
@@ -103,7 +102,7 @@ impl Guesses {
     }
 }
 
-/// What passes of an engine cost, as its requests find out. Cloning shares it.
+/// Times of an engine's passes, measured by its requests. Cloning shares them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedCost(Arc<Mutex<Measured>>);
 
@@ -111,28 +110,27 @@ pub(super) struct SharedCost(Arc<Mutex<Measured>>);
 #[derive(Debug, Default)]
 struct Measured {
     cost: PassCost,
-    /// What drafts have to earn: some more.
+    /// Times that drafts must earn: those of `cost` plus a [margin](SharedCost::MARGIN).
     price: PassCost,
     passes: usize,
 }
 
 impl SharedCost {
-    /// Passes after which all is measured anew. What was measured while other work took the processors would
-    /// otherwise keep drafts from ever being made, and with that from being measured.
+    /// Passes after which all measurements start anew. Times measured while other work took the processors
+    /// would otherwise prevent drafts for ever, and so their own correction.
     const MEMORY: usize = 2_000;
-    /// By how much the price of a draft is above what its pass costs. How likely tokens are to be accepted
-    /// is estimated, and the longest draft that seems to pay is most often one for which it is estimated
-    /// too high.
+    /// Factor of the price of a drafted pass over its cost. Acceptance is an estimate, and the draft that
+    /// seems best is most often one whose acceptance is estimated too high (winner's curse).
     const MARGIN: f64 = 1.1;
 
     pub(super) fn read(&self) -> PassCost {
         held(&self.0).cost.clone()
     }
 
-    /// Notes that a pass of so many rows took so long, and says what such a pass takes.
+    /// Notes that a pass of `rows` rows took `seconds`, and returns the estimated time of such a pass.
     ///
-    /// Upstream computes every row whole, so there is one curve, by rows. The other one of [`PassCost`], of
-    /// what whole rows add, would only get what passes take beyond a straight line through the first one
+    /// Upstream computes every row whole, so there is one curve, by rows. The other curve of [`PassCost`], of
+    /// the cost of whole rows, would only get what passes take beyond a straight line through the first pass
     /// ever noted, which is a slow one.
     fn note(&self, rows: usize, seconds: f64) -> f64 {
         let pass = Pass { tokens: rows, whole: 0 };
@@ -157,18 +155,18 @@ pub(super) struct Guesser {
     cost: SharedCost,
 }
 
-/// How the tokens of a request are drawn: guesses are coupled to the draws.
+/// Draws of a request's tokens, which guesses are coupled to.
 #[derive(Debug, Clone)]
 pub(super) struct Draws {
     pub(super) sampler: Sampler,
-    /// Position of the text's first token, as draws count; of itself the prompt's number of tokens.
+    /// Position of the text's first token in the draws. Default: the number of tokens of the prompt.
     pub(super) first: Option<usize>,
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     pub(super) prompt: usize,
 }
 
 impl Draws {
-    /// As draws count, the position of the token at this index of the sequence.
+    /// Position in the draws of the token at this index of the sequence.
     pub(super) fn position(&self, index: usize) -> usize {
         self.first.unwrap_or(self.prompt) + index.saturating_sub(self.prompt)
     }
@@ -179,7 +177,7 @@ impl Draws {
 }
 
 impl Guesser {
-    /// A draft of up to `room` tokens after `sequence`, of which `keep` says how many tokens are kept.
+    /// Drafts up to `room` tokens after `sequence`. `keep` says how many tokens of a draft are kept.
     pub(super) fn draft(
         &mut self,
         constraint: &Constraint,
@@ -202,12 +200,12 @@ impl Guesser {
         &self.draft.tokens
     }
 
-    /// Does it want to see what comes?
+    /// True if a proposer learns from what comes.
     pub(super) fn learns(&self) -> bool {
         self.drafter.as_ref().is_some_and(|drafter| held(drafter).learns())
     }
 
-    /// Sees that `token` came after `sequence`, where `constraint` was.
+    /// Observes that `token` came after `sequence`, where `constraint` was.
     pub(super) fn observe(
         &mut self,
         constraint: &Constraint,
@@ -223,7 +221,8 @@ impl Guesser {
         }
     }
 
-    /// Accounts for the last draft, whose pass had so many rows. `seconds`: with all that belongs to it.
+    /// Accounts for the last draft, whose pass had `rows` rows. `seconds` includes all that belongs to the
+    /// pass.
     pub(super) fn verified(&mut self, accepted: usize, rows: usize, seconds: f64) {
         let draft = std::mem::take(&mut self.draft);
         if let Some(drafter) = &self.drafter {
@@ -233,7 +232,7 @@ impl Guesser {
     }
 }
 
-/// Whoever panicked with it can at worst have left bad guesses.
+/// Locks a mutex, poisoned or not: a thread that panicked can at worst have left bad guesses.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -243,8 +242,8 @@ mod tests {
     use super::*;
     use crate::{Compiler, Grammar, Limits, Syntax, decode::Sampling, vocab::Vocabulary};
 
-    /// Seconds of passes by rows: those of mistral.rs on two cores, whose products take twice as long over
-    /// two to eight rows as over one.
+    /// Seconds of a pass by rows, like mistral.rs on two cores: products take twice as long over two to eight
+    /// rows as over one.
     fn seconds(rows: usize) -> f64 {
         match rows {
             1 => 0.0126,
@@ -253,10 +252,11 @@ mod tests {
         }
     }
 
-    /// Guesses for texts of `[a-d]*`, and the grammar.
+    /// Guesses for texts of `[a-d]*`, and their grammar.
     fn guesses() -> (Guesses, CompiledGrammar) {
-        let json = r#"{"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3}, "unk_token": "a"},
-            "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null}"#;
+        let json = r#"{"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3},
+            "unk_token": "a"}, "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
+            "decoder": null}"#;
         let tokenizer = Tokenizer::from_tokenizer_json(json).unwrap();
         let names = ["a", "b", "c", "d"].into_iter().zip(0..).map(|(name, id)| (TokenId::new(id), name));
         let vocabulary = names.fold(Vocabulary::builder(), |builder, (id, name)| builder.token(id, name));
@@ -267,7 +267,7 @@ mod tests {
         (guesses, grammar)
     }
 
-    /// The seconds that each pass of a text takes, drafted as long as pays, and the tokens of its draft.
+    /// Time in seconds of each pass of a text, drafted as long as pays, and the tokens of its draft.
     fn passes(
         guesses: &Guesses,
         grammar: &CompiledGrammar,
@@ -296,7 +296,7 @@ mod tests {
         passes
     }
 
-    /// Tokens that are drawn evenly, but for those that are `a`: so many of 100 besides.
+    /// Random tokens: `percent` of 100 are `a`, the others uniform.
     fn noise(count: usize, percent: u64) -> Vec<TokenId> {
         let next = |&x: &u64| {
             Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
@@ -335,7 +335,7 @@ mod tests {
         let (mut one, other) = (guesses.guesser(15, DraftLength::Auto, &cost), cost.clone());
         let late = guesses.guesser(15, DraftLength::Auto, &cost);
         one.verified(0, 3, 0.5);
-        // Neither has to end first, nor does the other one take back what the first has found out.
+        // Both texts are alive until here: neither must end first, nor undo what the other has found out.
         drop(late);
         assert!((other.read().seconds(Pass::whole(3)) - 0.5).abs() < 1e-9);
     }

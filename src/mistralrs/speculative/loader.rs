@@ -22,15 +22,16 @@ use crate::{mistralrs, proposer::DraftLength};
 
 type SharedPipeline = Arc<Mutex<dyn Pipeline + Send + Sync>>;
 
-/// Most rows of a pass, unless said otherwise.
+/// Default of the most rows of a pass.
 const GAMMA: usize = 16;
 /// Most rows of a pass.
 const MOST: usize = 64;
-/// How long the test run may take, unless said otherwise.
+/// Default of the time that the test run may take.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
-/// Loads what another loader of text models loads (safetensors, GGUF, with quantisation in place), and makes mistral.rs
-/// verify several tokens in one pass: drafts come from domino, by place in the grammar.
+/// Loads what another loader of text models loads (safetensors, GGUF, with quantisation in place), and makes
+/// mistral.rs verify several tokens in one pass (speculative decoding). Drafts come from domino, by place in
+/// the grammar.
 ///
 /// ```no_run
 /// # async fn f(target: Box<dyn mistralrs_core::Loader>, request: &mut mistralrs_core::NormalRequest)
@@ -52,12 +53,13 @@ const TEST_LIMIT: Duration = Duration::from_secs(120);
 /// ```
 ///
 /// # Limits
-/// Models of text with an ordinary cache: no PagedAttention, no sliding window shorter than the context, no recurrent
-/// layers. The engine must be built without prefix cache, and every request [attached](Speculation::attach): the engine
-/// itself would draw the likeliest token always, and mix up the caches of requests that run at once. It serves one request at a
-/// time, in the order of their attachment. Each pass is over the tokens of its draft and one more, and drafts are as long as
-/// pays by what passes were seen to take; a text that cannot be guessed costs what it costs without, and the time of the
-/// stand-in for a draft model, which upstream asks once a pass at least.
+/// It serves models of text with an ordinary cache: no PagedAttention, no sliding window shorter than the
+/// context, no recurrent layers. The engine must be built without prefix cache, and every request
+/// [attached](Speculation::attach): by itself, the engine would always draw the likeliest token, and mix up
+/// the caches of requests that run at once. It serves one request at a time, in the order of their
+/// attachment. A pass is over the tokens of its draft and one more, and drafts are as long as pays by
+/// measured times of passes. A text that cannot be guessed costs as much as without speculation, plus the
+/// stand-in for a draft model, which upstream asks at least once a pass.
 ///
 /// Loading makes a test run of a few tokens: where upstream's pipeline would hang, that is an error.
 pub struct GrammarSpeculativeLoader {
@@ -68,14 +70,14 @@ pub struct GrammarSpeculativeLoader {
 }
 
 impl GrammarSpeculativeLoader {
-    /// A loader around that of the model, with passes of up to 16 tokens.
+    /// Wraps the loader of a model, with passes of up to 16 tokens.
     #[must_use]
     pub fn new(target: Box<dyn Loader>) -> Self {
         Self::build(target, GAMMA, DraftLength::Auto)
     }
 
-    /// With passes of up to `gamma` tokens, from 2 to 64: others are taken as the nearest of these. Drafts are as long as
-    /// there are guesses, whether it pays or not.
+    /// Wraps the loader of a model, with passes of up to `gamma` tokens, clamped to 2 to 64. Drafts are as
+    /// long as there are guesses, whether it pays or not.
     #[must_use]
     pub fn with_gamma(target: Box<dyn Loader>, gamma: usize) -> Self {
         let gamma = gamma.clamp(2, MOST);
@@ -87,19 +89,19 @@ impl GrammarSpeculativeLoader {
         Self { target, gamma, limit: TEST_LIMIT, speculation: Speculation::new(gamma, length) }
     }
 
-    /// How long the test run may take. Default: two minutes.
+    /// Limits the time of the test run. Default: two minutes.
     #[must_use]
     pub fn test_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// Where requests are attached, once a model is loaded.
+    /// The handle that requests are attached by, once a model is loaded.
     #[must_use]
     pub fn speculation(&self) -> Speculation {
         self.speculation.clone()
     }
 
-    /// The speculative pipeline around a loaded target.
+    /// Makes the speculative pipeline around a loaded target.
     fn around(&self, target: SharedPipeline, device: &Device) -> Result<SharedPipeline, LoadError> {
         let (model, own_tokenizer, shape, tokenizer) = {
             let target = target.try_lock().map_err(|_| LoadError::NotSole)?;
@@ -133,7 +135,8 @@ impl GrammarSpeculativeLoader {
         Ok(pipeline)
     }
 
-    /// What must be known of the target; refuses those that upstream's pipeline cannot roll back.
+    /// Reads the facts needed about the target; refuses models whose caches upstream's pipeline cannot roll
+    /// back.
     fn examine(
         &self,
         target: &dyn Pipeline,
@@ -158,7 +161,7 @@ impl GrammarSpeculativeLoader {
             return Err(LoadError::Unsupported("its keys and values are of different sizes"));
         }
         let tokenizer = target.tokenizer().ok_or(LoadError::Unsupported("it has no tokenizer"))?;
-        // Upstream panics where it reads back what it made of such a GGUF file's tokenizer.
+        // Upstream panics when it reads back its own copy of such a GGUF file's tokenizer.
         if matches!(tokenizer.get_model(), mistralrs_tokenizers::ModelWrapper::Unigram(_)) {
             return Err(LoadError::Unsupported(
                 "its tokenizer is of the Unigram kind, as in GGUF files of Llama models",
@@ -179,7 +182,7 @@ impl GrammarSpeculativeLoader {
     }
 }
 
-/// Refuses a cache in pages: the null draft has none.
+/// Refuses a paged cache, which the null draft does not have.
 fn refuse_pages(config: Option<&PagedAttentionConfig>) -> Result<(), LoadError> {
     match config {
         Some(_) => Err(LoadError::Unsupported("PagedAttention is asked for")),
@@ -187,7 +190,7 @@ fn refuse_pages(config: Option<&PagedAttentionConfig>) -> Result<(), LoadError> 
     }
 }
 
-// Errors are `anyhow`'s by upstream's trait.
+// Upstream's trait demands errors of `anyhow`.
 impl Loader for GrammarSpeculativeLoader {
     fn load_model_from_hf(
         &self,

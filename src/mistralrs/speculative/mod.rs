@@ -1,4 +1,5 @@
-//! Several tokens a pass in mistral.rs: drafts by place in the grammar, verified by upstream's speculative pipeline.
+//! Speculative decoding in mistral.rs: drafts by place in the grammar, verified by upstream's speculative
+//! pipeline, several tokens a pass.
 
 mod error;
 mod guesses;

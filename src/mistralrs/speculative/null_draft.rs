@@ -1,8 +1,8 @@
-//! A model that says nothing, with the target's tokens: upstream's speculative pipeline needs a draft model, and the real
-//! drafts come from the processor that stands in for its sampling.
+//! A null draft model with the target's tokens. Upstream's speculative pipeline needs a draft model, but the
+//! real drafts come from the processor that stands in for its sampling.
 //!
-//! One layer, all zero, with a hidden size of one; only its cache must have the shape of the target's first layer,
-//! since upstream allocates caches once for both.
+//! It has one layer, all zero, with a hidden size of one. Only its cache must have the shape of the target's
+//! first layer, since upstream allocates caches once for both.
 
 use std::{
     collections::HashMap,
@@ -23,10 +23,11 @@ use tokio::sync::Mutex;
 
 use super::error::LoadError;
 
-/// Numbers of its hidden state. With one, the product with the vocabulary, most of its pass, is a loop over the tokens.
+/// Size of its hidden state. With one, the product with the vocabulary, most of its pass, is a loop over the
+/// tokens.
 const HIDDEN: usize = 1;
 
-/// What it must have in common with the target.
+/// Sizes that it must have in common with the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) tokens: usize,
@@ -36,7 +37,7 @@ pub(super) struct Shape {
     pub(super) dtype: DType,
 }
 
-/// A loaded null draft for a target of this shape and tokenizer.
+/// Loads a null draft for a target of this shape and tokenizer.
 pub(super) fn load(
     shape: &Shape,
     tokenizer: &mistralrs_tokenizers::Tokenizer,
@@ -62,7 +63,7 @@ pub(super) fn load(
         .map_err(|error| LoadError::NullDraft(format!("{error:#}")))
 }
 
-/// A new folder among the temporary ones, which goes with this.
+/// A new temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -82,7 +83,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is small, and in a place that is cleared.
+        // A folder that cannot be removed is small, and in a place that is cleared.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -108,7 +109,7 @@ fn write(folder: &Path, shape: &Shape, tokenizer: &mistralrs_tokenizers::Tokeniz
         "tie_word_embeddings": true,
     });
     fs::write(folder.join("config.json"), config.to_string()).map_err(|error| failed(&error))?;
-    // It ends no text, but upstream wants to know how it would.
+    // The model ends no text, but upstream demands tokens that would.
     fs::write(folder.join("generation_config.json"), r#"{"eos_token_id": 0}"#)
         .and_then(|()| fs::write(folder.join("tokenizer_config.json"), "{}"))
         .map_err(|error| failed(&error))?;

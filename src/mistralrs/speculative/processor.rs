@@ -1,13 +1,12 @@
-//! The processor that drafts and draws: both halves of a speculative step, told apart by the contexts.
+//! The processor that drafts and draws: both halves of a speculative step, told apart by their contexts.
 //!
-//! Upstream asks for each step, first for each row what the draft model's next token is, with contexts that
-//! grow by what it was told; then, with the context of the step's beginning, what each row of the target
-//! draws, for as long as that is what was drafted. All answers are rows from which only one token can be
-//! drawn. When the last row of a step is drawn, the next step's draft is made, and that step gets as many
-//! rows as it needs.
+//! In each step upstream first asks, for each row, for the draft model's next token, with contexts that grow
+//! by the answers. Then it asks, with the context of the step's beginning, for the target's draw in each row,
+//! as long as the draws agree with the draft. All answers are rows from which only one token can be drawn.
+//! The draw of a step's last row also makes the next step's draft, and sets that step's number of rows.
 //!
-//! Invariant: a token is drawn from the row that a plain run would have, by seed and position; what is
-//! drafted changes how many tokens a step makes, never which.
+//! Invariant: a token is drawn by seed and position from the row that a plain run would have. Drafts change
+//! the number of tokens of a step, never the tokens.
 
 use std::{
     fmt,
@@ -27,36 +26,36 @@ use crate::{
     constraint::Constraint,
     decode::{DrawError, Sampler},
     ids::TokenId,
-    mistralrs::{error::RequestError, row, watch::RequestWatch},
+    mistralrs::{error::RequestError, processor::end_of_text, row, watch::RequestWatch},
     vocab::{TokenSet, Vocabulary},
 };
 
-/// What a request is to be.
+/// A request's settings.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// `None`: any text.
+    /// The constraint; `None` for any text.
     pub(super) constraint: Option<Constraint>,
     pub(super) guesser: Guesser,
     pub(super) sampler: Sampler,
-    /// Position of the text's first token; of itself the prompt's number of tokens.
+    /// Position of the text's first token. Default: the number of tokens of the prompt.
     pub(super) first: Option<usize>,
     /// Most tokens of the text.
     pub(super) most: usize,
     pub(super) stop: Stop,
 }
 
-/// What ends a text but its end.
+/// Stop tokens and stop strings, which end a text before its own end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop {
     pub(super) tokens: Vec<u32>,
     pub(super) strings: Vec<Vec<u8>>,
 }
 
-/// What all requests of an engine have in common.
+/// Facts that all requests of an engine share.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub(super) vocabulary: Vocabulary,
-    /// Most rows of a pass, one more than tokens of a draft.
+    /// Most rows of a pass, one more than the most tokens of a draft.
     pub(super) gamma: usize,
     /// Tokens that the model can hold.
     pub(super) context: usize,
@@ -68,7 +67,7 @@ pub(super) struct SpeculativeProcessor {
     state: Mutex<State>,
     watch: RequestWatch,
     widths: Widths<SpeculativePipeline>,
-    /// It goes to the next request when the engine drops this.
+    /// The right to be in the engine; the next request gets it when the engine drops this.
     turn: Turn,
 }
 
@@ -78,41 +77,41 @@ struct State {
     draws: Draws,
     most: usize,
     stop: Stop,
-    /// The prompt and the tokens, once there was a context.
+    /// The prompt and the tokens drawn; empty before the first context.
     sequence: Vec<TokenId>,
-    /// What the tokens spell, in which stop strings are searched.
+    /// Bytes of the tokens drawn, in which stop strings are searched.
     text: Vec<u8>,
-    /// Has the text ended? Upstream steps a text that ended with its prompt's step once more.
+    /// True if the text has ended. Upstream makes one more step after a text that ended in its first step.
     over: bool,
-    /// Does it have a stop string? Upstream notices at the next token, which is drawn as any other.
+    /// True if the text has a stop string. Upstream notices at the next token, which is drawn as any other.
     stopped: bool,
     step: Option<Step>,
     /// The draft of the next step.
     next: Vec<TokenId>,
-    /// When the last step's last row was drawn from.
+    /// Time of the draw of the last step's last row.
     last: Option<Instant>,
-    /// All tokens of a row.
+    /// The set of all tokens of a row.
     all: TokenSet,
 }
 
-/// A step of the engine.
+/// One speculative step of the engine.
 struct Step {
-    /// Length of its context.
+    /// Length of its context in tokens.
     base: usize,
     draft: Vec<TokenId>,
-    /// What is drafted after that: a token that cannot be drawn there.
+    /// Token that fills the rows after the draft: one that cannot be drawn there.
     junk: TokenId,
-    /// Tokens that upstream was told the draft model drew, which is how many rows the step has.
+    /// Tokens given to upstream as the draft model's, which is the number of rows of the step.
     told: usize,
-    /// Rows that were drawn from.
+    /// Rows drawn from so far.
     judged: usize,
     accepted: usize,
-    /// When the target's pass began.
+    /// Time when the target's pass began.
     pass: Instant,
 }
 
 impl Step {
-    /// What upstream was told that the row at `index` draws.
+    /// The token given to upstream as the draft of the row at `index`.
     fn guess(&self, index: usize) -> TokenId {
         self.draft.get(index).copied().unwrap_or(self.junk)
     }
@@ -162,7 +161,7 @@ impl SpeculativeProcessor {
         row::only(token, size)
     }
 
-    /// Begins a step, and gives the first token of its draft.
+    /// Begins a step; returns the first token of its draft.
     fn begin(&self, state: &mut State, context: &[u32]) -> mistralrs_candle::Result<TokenId> {
         if state.sequence.is_empty() {
             state.sequence = context.iter().copied().map(TokenId::new).collect();
@@ -179,7 +178,7 @@ impl SpeculativeProcessor {
         } else if !self.watch.is_over()
             && !context.iter().copied().map(TokenId::new).eq(state.sequence.iter().copied())
         {
-            // Of a text that was ended from outside, the end itself is no part of the sequence.
+            // If a text was ended from outside, its end token is no part of the sequence.
             self.watch.fail(RequestError::OutOfStep);
         }
         let draft = std::mem::take(&mut state.next);
@@ -201,12 +200,13 @@ impl SpeculativeProcessor {
         Ok(token)
     }
 
-    /// Accounts for the step whose last row was drawn from, and drafts for the next one.
+    /// Accounts for the step whose last row was drawn from, and makes the draft of the next one.
     fn prepare(&self, state: &mut State) {
         let Some(step) = &state.step else { return };
         let begun = Instant::now();
-        // From last row to last row it is all that a step costs: drafting, the stand-in's passes, sampling,
-        // and what the engine does between steps. The first step's pass is over the prompt.
+        // Step cost = time between the last rows of two consecutive steps: it includes drafting, the
+        // stand-in's passes, sampling, and the engine's work between steps. The first pass, over the prompt,
+        // does not count.
         if let Some(last) = state.last.replace(begun) {
             state.guesser.verified(step.accepted, step.told, begun.duration_since(last).as_secs_f64());
         }
@@ -226,7 +226,7 @@ impl SpeculativeProcessor {
                 self.watch.count(|stats| stats.model_time += elapsed);
             }
         }
-        // The next step must fit.
+        // The rows of the next step must fit.
         let full = state.sequence.len() + self.model.gamma > self.model.context;
         if full {
             self.watch.fill();
@@ -243,7 +243,7 @@ impl SpeculativeProcessor {
                     let accepted = step.draft.get(index) == Some(&token);
                     step.accepted += usize::from(accepted);
                     self.watch.count(|stats| stats.accepted += usize::from(accepted));
-                    // Upstream goes on as long as the draws are what it was told.
+                    // Upstream goes on with a step as long as draws agree with the draft.
                     is_last = step.judged == step.told || step.guess(index) != token;
                 }
                 if is_last {
@@ -258,7 +258,7 @@ impl SpeculativeProcessor {
         }
     }
 
-    /// Draws the next token and goes on by it.
+    /// Draws the next token and advances by it.
     fn draw(&self, state: &mut State, row: &[f32]) -> Result<TokenId, RequestError> {
         let position = state.draws.position(state.sequence.len());
         if state.all.size() != row.len() {
@@ -267,11 +267,14 @@ impl SpeculativeProcessor {
         let sampler = &state.draws.sampler;
         let begun = Instant::now();
         let mut masked = Duration::ZERO;
-        // The mask first: it is known by the place in the grammar as a rule, and a draw takes as long as it
-        // has tokens.
+        // The mask comes first: most masks are cached, and a draw takes as long as its set has tokens.
         let token = match &mut state.constraint {
             Some(constraint) => {
-                let allowed = constraint.mask()?;
+                let end = constraint.end().map(|_| end_of_text(&self.model.vocabulary));
+                let allowed = match &end {
+                    Some(end) => end,
+                    None => constraint.mask()?,
+                };
                 masked = begun.elapsed();
                 if allowed.is_empty() {
                     return Err(DrawError::NoneAllowed.into());
@@ -304,7 +307,7 @@ impl SpeculativeProcessor {
 }
 
 impl State {
-    /// Goes on by a token that spells `bytes`.
+    /// Appends a token that spells `bytes`.
     fn push(&mut self, token: TokenId, bytes: &[u8]) {
         let before = self.text.len();
         self.sequence.push(token);
@@ -313,14 +316,14 @@ impl State {
         self.stopped |= self.stop.is_in(&self.text, before);
     }
 
-    /// Tokens of the text.
+    /// Number of tokens of the text.
     fn taken(&self) -> usize {
         self.sequence.len() - self.draws.prompt
     }
 
-    /// The draft of the next step. It leaves room for the token after it, and ends before a token that would
-    /// end the text: upstream ends a text after such a token, but takes the rest of an accepted draft all the
-    /// same. (The first step has none, so a text that ends in it has one token.)
+    /// Makes the draft of the next step. It leaves room for the token after it, and ends before a token that
+    /// would end the text: after such a token, upstream ends the text but keeps the rest of an accepted
+    /// draft. The first step has no draft, so a text that ends there has one token.
     fn draft(&mut self) -> Vec<TokenId> {
         let Some(constraint) = self.constraint.as_ref().filter(|_| !self.over && !self.stopped) else {
             return Vec::new();
@@ -339,11 +342,11 @@ impl State {
         self.guesser.draft(constraint, &mut self.sequence, &self.draws, room, keep).to_vec()
     }
 
-    /// A token that cannot be drawn after the draft. Where all can be (there is none without a grammar), one
-    /// that hardly ever is: if it is, the step goes on behind it, rightly, but for a text that ends there.
+    /// A token that cannot be drawn after the draft. If there is none (as without a grammar), an unlikely
+    /// one: if it is drawn, the step goes on after it, which is right unless the text ends there.
     fn junk(&self, draft: &[TokenId], vocabulary: &Vocabulary) -> TokenId {
-        // But for the end, special tokens that no grammar asks for are never allowed, and the end only where
-        // the text is complete.
+        // Special tokens that the grammar does not ask for are never allowed, except end of text, which is
+        // where the text is complete.
         let asked = |token| self.constraint.as_ref().is_some_and(|constraint| constraint.asks_for(token));
         let mut specials = vocabulary.special_tokens().map(|(token, _)| token);
         if let Some(token) = specials.find(|&token| !vocabulary.is_end_of_text(token) && !asked(token)) {
@@ -359,13 +362,13 @@ impl State {
 }
 
 impl Stop {
-    /// The end of `text` in which a string can begin that goes on after it.
+    /// The suffix of `text` in which a stop string could begin that ends in later text.
     fn tail(&self, text: &[u8]) -> Vec<u8> {
         let longest = self.strings.iter().map(Vec::len).max().unwrap_or(0);
         text[text.len().saturating_sub(longest)..].to_vec()
     }
 
-    /// Does `text` have a stop string that ends after `from`?
+    /// True if `text` has a stop string that ends after byte `from`.
     fn is_in(&self, text: &[u8], from: usize) -> bool {
         self.strings.iter().any(|string| {
             let begin = (from + 1).saturating_sub(string.len()).min(text.len());

@@ -1,14 +1,14 @@
-//! Takes a request's sampling over from the engine, which under speculation always takes the likeliest token.
+//! Takes over a request's sampling from the engine, which under speculation always takes the likeliest token.
 
 use mistralrs_core::SamplingParams;
 
 use crate::decode::{Sampling, SamplingError};
 
-/// Temperatures below are greedy, as upstream has it.
+/// Temperature below which upstream samples greedily.
 const COLD: f64 = 1e-7;
 
-/// The sampling that the engine would do; by `params` it takes the likeliest token afterwards, of the one there is, and in
-/// the cheapest way. Penalties stay: the engine applies them before any processor.
+/// Returns the sampling that the engine would do, and changes `params` to take the likeliest token, in the
+/// cheapest way; the processor leaves only one. Penalties stay: the engine applies them before any processor.
 ///
 /// # Errors
 /// If a number is impossible; `params` is unchanged then.
@@ -21,7 +21,7 @@ pub(super) fn take(params: &mut SamplingParams) -> Result<Sampling, SamplingErro
     Ok(sampling)
 }
 
-/// What upstream's numbers mean: no temperature is 1, and cuts outside of their range cut nothing.
+/// Interprets upstream's numbers: no temperature is 1, and cuts outside of their range cut nothing.
 fn read(params: &SamplingParams) -> Result<Sampling, SamplingError> {
     let temperature = params.temperature.unwrap_or(1.0);
     if temperature < COLD || params.top_k == Some(1) {
@@ -40,8 +40,8 @@ fn read(params: &SamplingParams) -> Result<Sampling, SamplingError> {
     Ok(sampling)
 }
 
-/// Does the engine change logits by the tokens before them? It does not know the tokens of a draft, so that only rows
-/// without one are right.
+/// True if the engine changes logits by the tokens before them. It does not know the tokens of a draft, so
+/// only rows without a draft are right.
 pub(super) fn penalises(params: &SamplingParams) -> bool {
     let is = |penalty: Option<f32>, none: f32| penalty.is_some_and(|penalty| penalty != none);
     is(params.frequency_penalty, 0.0)

@@ -1,13 +1,13 @@
-//! A way around a deadlock of mistral.rs 0.8.0 and 0.8.1, so that its speculative pipeline runs at all.
+//! Workaround for a deadlock of mistral.rs 0.8.0 and 0.8.1, so that its speculative pipeline runs at all.
 //!
-//! `SpeculativePipeline::step` has statements that lock one `tokio::sync::Mutex` twice:
-//! `process_inputs(.., self.draft.get_metadata().sliding_window, .., self.draft.device_mapper())`, each by a guard that
-//! lives to the end of the statement, so that the second waits for the first for ever. Both guards only read.
+//! `SpeculativePipeline::step` has statements that lock one `tokio::sync::Mutex` twice: `process_inputs(..,
+//! self.draft.get_metadata().sliding_window, .., self.draft.device_mapper())`. Each guard lives to the end of
+//! the statement, so the second lock waits for the first for ever. Both guards only read.
 //!
-//! There is no way around it in safe code: the mutex is tokio's, the statement is upstream's, and its `Pipeline` cannot be
-//! implemented outside of it. To patch the crate (`[patch.crates-io]`) would put the burden on each program that uses this
-//! one. So the mutex is made to admit two guards at once. The version of mistral.rs is pinned in `Cargo.toml`; whether it
-//! works is tested when a model is loaded.
+//! Safe code cannot avoid it: the mutex is tokio's, the statement is upstream's, and its `Pipeline` cannot be
+//! implemented outside of it. Patching the crate (`[patch.crates-io]`) would burden each program that uses
+//! this one. So the mutex is made to admit two guards at once. The version of mistral.rs is pinned in
+//! `Cargo.toml`, and a test run at each loading of a model shows whether it works.
 
 use std::{
     ptr,
@@ -16,28 +16,28 @@ use std::{
 
 use tokio::sync::Mutex;
 
-/// A mutex that nothing else but the pipelines it was made for will lock.
+/// A mutex that is locked by nothing but the pipelines it was made for.
 #[derive(Debug)]
 pub(super) struct Sole<T: ?Sized>(Weak<Mutex<T>>);
 
-/// Another owner of a pipeline, which may lock it.
+/// Error: the pipeline has another owner, which may lock it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Owned;
 
 impl<T: ?Sized> Sole<T> {
-    /// Of a mutex with one owner, the caller, who gives it away.
+    /// Takes note of a mutex whose one owner, the caller, gives it away.
     pub(super) fn of(mutex: &Arc<Mutex<T>>) -> Self {
         Self(Arc::downgrade(mutex))
     }
 
-    /// Lets the mutex admit two guards at once. To be called once the caller has given its `Arc` away to so many
-    /// speculative pipelines, of which one at a time will run, and before any does.
+    /// Lets the mutex admit two guards at once. Must be called after the caller has given its `Arc` away to
+    /// `pipelines` speculative pipelines, of which one at a time will run, and before any does.
     ///
     /// # Errors
     /// If the mutex has other owners than these.
     pub(super) fn admit_two(self, pipelines: usize) -> Result<(), Owned> {
         let Some(mutex) = self.0.upgrade() else { return Err(Owned) };
-        // The pipelines' own and the one upgraded just now; of weak ones, this.
+        // Owners are the pipelines and the one upgraded just now; the only weak one is this.
         if Arc::strong_count(&mutex) != pipelines + 1 || Arc::weak_count(&mutex) != 1 {
             return Err(Owned);
         }
@@ -47,23 +47,25 @@ impl<T: ?Sized> Sole<T> {
     }
 }
 
-/// Gives back two permits for the one that the guard holds.
+/// Releases two permits for the one that the guard holds.
 #[expect(
     unsafe_code,
     reason = "the mutex of upstream's pipeline must admit the two guards that it takes in one statement"
 )]
 fn release_twice<T: ?Sized>(guard: tokio::sync::MutexGuard<'_, T>) {
-    // SAFETY: A guard is a reference to its mutex (and a span, in builds of tokio with `tokio_unstable` and its feature
-    // `tracing`, which only shared builds of the whole program could turn on; a span is then dropped once more than it was
-    // made, which its collector must bear). To copy it bitwise is sound; to drop the copy adds a permit to the mutex's
-    // semaphore, which counts and nothing more. What remains to be shown is that two guards at once do no harm. Then there
-    // would have to be a `&mut` to the pipeline beside another reference. Guards of this mutex are taken by its owners
-    // only, `SpeculativePipeline`s (`admit_two` has made sure, and no `Weak` is left that could be upgraded). One of them
-    // is behind the engine's mutex, and its methods run one after the other on the thread that holds that; the others
-    // (`Widths`) are moved in and out under that same mutex and not called while they are out. In mistralrs-core 0.8.1, to which the version is pinned, its methods hold two guards of one pipeline only in calls of
-    // `process_inputs` (`pipeline/speculative.rs`, four of them), where both guards are used for `get_metadata` and
-    // `device_mapper`, which take `&self`; what needs `&mut` (`forward_inputs`, `re_isq_model`) is a statement of its own
-    // with one guard.
+    // SAFETY: A guard is a reference to its mutex (and a span, in builds of tokio with `tokio_unstable` and
+    // its feature `tracing`, which only shared builds of the whole program could turn on; a span is then
+    // dropped once more than it was made, which its collector must bear). To copy it bitwise is sound; to
+    // drop the copy adds a permit to the mutex's semaphore, which counts and nothing more. What remains to be
+    // shown is that two guards at once do no harm. Then there would have to be a `&mut` to the pipeline
+    // beside another reference. Guards of this mutex are taken by its owners only, `SpeculativePipeline`s
+    // (`admit_two` has made sure, and no `Weak` is left that could be upgraded). One of them is behind the
+    // engine's mutex, and its methods run one after the other on the thread that holds that; the others
+    // (`Widths`) are moved in and out under that same mutex and not called while they are out. In
+    // mistralrs-core 0.8.1, to which the version is pinned, its methods hold two guards of one pipeline only
+    // in calls of `process_inputs` (`pipeline/speculative.rs`, four of them), where both guards are used for
+    // `get_metadata` and `device_mapper`, which take `&self`; what needs `&mut` (`forward_inputs`,
+    // `re_isq_model`) is a statement of its own with one guard.
     let copy = unsafe { ptr::read(&raw const guard) };
     drop(copy);
     drop(guard);

@@ -1,4 +1,4 @@
-//! A few tokens through a pipeline that was just loaded: does it run at all, and as the processor expects?
+//! A test run of a few tokens through a pipeline that was just loaded: it must run, as the processor expects.
 
 use std::{
     sync::{
@@ -21,10 +21,10 @@ use super::{
 };
 use crate::ids::TokenId;
 
-/// Tokens that the test makes.
+/// Tokens that the test run makes.
 const TOKENS: usize = 3;
 
-/// Runs the test in an engine of its own, which is gone afterwards. If it hangs, a thread is left behind.
+/// Makes the test run in an engine of its own, which ends with it. If it hangs, a thread is left behind.
 ///
 /// # Errors
 /// If it does not end within `limit`, or not as it should.
@@ -37,9 +37,9 @@ pub(super) fn run(
     let owners = Arc::strong_count(pipeline);
     let (sender, receiver) = mpsc::channel();
     let (shared, handle) = (Arc::clone(pipeline), speculation.clone());
-    // A loader may be called from within a runtime or without; the test has one of its own.
+    // A loader may be called from within a runtime or without one; the test has a runtime of its own.
     thread::spawn(move || {
-        // Nobody listens any more if it took too long.
+        // After the time limit, nobody receives the result.
         let _ = sender.send(test(shared, &handle));
     });
     match receiver.recv_timeout(limit) {
@@ -49,7 +49,7 @@ pub(super) fn run(
             return Err(LoadError::SelfTest("its engine panicked".to_owned()));
         }
     }
-    // The engine's thread ends by itself soon after, and the pipeline has no more owners than before.
+    // The engine's thread ends soon after by itself; then the pipeline has no more owners than before.
     while Arc::strong_count(pipeline) > owners {
         if begun.elapsed() > limit {
             return Err(LoadError::Hangs(limit));

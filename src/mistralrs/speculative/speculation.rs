@@ -24,7 +24,8 @@ use crate::{
     vocab::{Tokenizer, Vocabulary},
 };
 
-/// Attaches requests to the engine of a [`GrammarSpeculativeLoader`](super::GrammarSpeculativeLoader). Cloning shares it.
+/// Attaches requests to the engine of a [`GrammarSpeculativeLoader`](super::GrammarSpeculativeLoader).
+/// Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Speculation {
     gamma: usize,
@@ -41,7 +42,7 @@ pub(super) struct Loaded {
     pub(super) widths: Widths<SpeculativePipeline>,
 }
 
-/// What a request is to write. Its sampling, length and stop strings are those of the engine's own request.
+/// Settings of a request. Its sampling, length and stop strings are those of the engine's own request.
 #[derive(Debug, Clone, Default)]
 pub struct SpeculativeRequest {
     constraint: Option<Constraint>,
@@ -52,33 +53,33 @@ pub struct SpeculativeRequest {
 }
 
 impl SpeculativeRequest {
-    /// A text that begins where `constraint` is.
+    /// Asks for a text that begins where `constraint` is.
     #[must_use]
     pub fn new(constraint: Constraint) -> Self {
         Self { constraint: Some(constraint), ..Self::default() }
     }
 
-    /// Any text, sampled as the engine would. Nothing is drafted.
+    /// Asks for any text, sampled as the engine would. Nothing is drafted.
     #[must_use]
     pub fn unconstrained() -> Self {
         Self::default()
     }
 
-    /// Drafts by these guesses, which must be for the constraint's grammar. Without, nothing is drafted.
+    /// Drafts by these guesses, which must be for the constraint's grammar. Default: nothing is drafted.
     #[must_use]
     pub fn guesses(self, guesses: &Guesses) -> Self {
         Self { guesses: Some(guesses.clone()), ..self }
     }
 
-    /// Key of the random numbers: the same gives the same text again, with or without drafts, and the one that
-    /// domino's own runner writes. Default: another one for each request.
+    /// Sets the key of the random numbers. The same key gives the same text again, with or without drafts,
+    /// which is also the text of domino's own runner. Default: another key for each request.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
-    /// Draws by this instead of as the engine's request says. `first` is the position of the text's first
-    /// token. The number of tokens of the prompt, which is also the default, gives the texts of domino's own
+    /// Draws by this sampler instead of the engine's request. `first` is the position of the text's first
+    /// token. The number of tokens of the prompt, which is the default, gives the texts of domino's own
     /// runner.
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
@@ -92,13 +93,13 @@ impl Speculation {
         Self { gamma, length, turns, cost, loaded: Arc::default() }
     }
 
-    /// Most rows of a pass: a pass makes up to so many tokens.
+    /// Most rows of a pass, each of which gives at most one token.
     #[must_use]
     pub fn gamma(&self) -> usize {
         self.gamma
     }
 
-    /// What passes were seen to take in drafted requests that are over, the stand-in's drafts included.
+    /// Measured times of passes in drafted requests that are over, the stand-in's drafts included.
     #[must_use]
     pub fn pass_cost(&self) -> PassCost {
         self.cost.read()
@@ -120,14 +121,15 @@ impl Speculation {
         Ok(self.loaded()?.tokenizer)
     }
 
-    /// Waits for the engine's turn, and gives the request its processor. The turn ends when the engine is done with the
-    /// request, so send it without delay; requests that were not attached must not be sent to such an engine.
+    /// Waits for the engine's turn, and gives the request its processor. The turn ends when the engine is
+    /// done with the request, so send it without delay. Requests that were not attached must not be sent to
+    /// such an engine.
     ///
-    /// The sampling (temperature, top-k, top-p, min-p) goes over to the processor, which draws by seed and position.
-    /// Penalties stay with the engine, and keep the request from being drafted for.
+    /// The processor takes over the sampling (temperature, top-k, top-p, min-p) and draws by seed and
+    /// position. Penalties stay with the engine; a request that has any is not drafted for.
     ///
     /// # Errors
-    /// If the request wants what such an engine cannot do. It is unchanged then.
+    /// If the request wants what such an engine cannot do; it is unchanged then.
     pub async fn attach(
         &self,
         request: &mut NormalRequest,
@@ -139,7 +141,7 @@ impl Speculation {
         let SpeculativeRequest { constraint, guesses, seed, sampler, first } = what;
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(request.id));
         let drafts = constraint.is_some() && !sampling::penalises(&request.sampling_params);
-        // The last row's token needs no draft: nothing comes after it.
+        // The last row's token needs no draft, since nothing comes after it.
         let guesser = guesses.filter(|_| drafts).map_or_else(Guesser::default, |guesses| {
             guesses.guesser(self.gamma - 1, self.length, &self.cost)
         });
@@ -160,15 +162,15 @@ impl Speculation {
         Ok(watch)
     }
 
-    /// How long the request that has the engine's turn has given no sign of life, which it does for each token: the time of
-    /// a pass. `None` while nobody has the turn.
+    /// Time since the last sign of life of the request that has the engine's turn. Each token is one, so it
+    /// is about the time of a pass. `None` while nobody has the turn.
     #[must_use]
     pub fn silence(&self) -> Option<Duration> {
         self.turns.silence()
     }
 
-    /// Waits until there has been [silence](Self::silence) for so long: the engine hangs then, or the pass over a prompt
-    /// takes longer. For `tokio::select!` beside the wait for an answer.
+    /// Waits until there has been [silence](Self::silence) for `limit`: the engine hangs then, or the pass
+    /// over a prompt takes longer. For `tokio::select!` beside the wait for an answer.
     pub async fn hung(&self, limit: Duration) {
         const LEAST: Duration = Duration::from_millis(10);
         loop {

@@ -1,8 +1,9 @@
-//! How many rows the next pass has.
+//! Numbers of rows (widths) of speculative passes, changed between two steps.
 //!
-//! Upstream's pipeline has a fixed number. So there is a pipeline for each width, all of the same two models, and they
-//! change places in the engine's mutex between two steps. A processor, which runs within a step, queues for the mutex that
-//! the engine holds, ahead of the engine's next step; its turn comes on the engine's thread when the step ends.
+//! Upstream's pipeline has a fixed width. So there is a pipeline for each width, all of the same two models,
+//! and they change places in the engine's mutex between two steps. A processor, which runs within a step,
+//! queues for the mutex that the engine holds, ahead of the engine's next step; it gets the mutex on the
+//! engine's thread when the step ends.
 
 use std::{
     fmt,
@@ -15,7 +16,7 @@ use std::{
 
 use tokio::sync::OwnedMutexGuard;
 
-/// The widths of one engine, whose pipelines are `P`. Cloning shares them.
+/// Pipelines of one engine by width; their type is `P`. Cloning shares them.
 pub(super) struct Widths<P> {
     inner: Arc<Inner<P>>,
 }
@@ -26,9 +27,9 @@ struct Inner<P> {
 }
 
 struct Pipelines<P> {
-    /// Narrowest first, each with its width; `None` is the one that the engine has.
+    /// Pipelines with their widths, narrowest first; `None` is the one in the engine.
     all: Vec<(usize, Option<P>)>,
-    /// Which one that is.
+    /// Index of the one in the engine.
     current: usize,
 }
 
@@ -40,7 +41,8 @@ impl<P: Send + 'static> Widths<P> {
         std::iter::successors(Some(1), next).collect()
     }
 
-    /// Of an engine that has the first of `pipelines`, and of the others, all with their widths and narrowest first.
+    /// Takes the first of the pipelines, which the engine has, and the others, with their widths and
+    /// narrowest first.
     pub(super) fn new(engine: &Arc<tokio::sync::Mutex<P>>, first: usize, others: Vec<(usize, P)>) -> Self {
         let others = others.into_iter().map(|(width, pipeline)| (width, Some(pipeline)));
         let all = std::iter::once((first, None)).chain(others).collect();
@@ -48,8 +50,8 @@ impl<P: Send + 'static> Widths<P> {
         Self { inner: Arc::new(Inner { engine: Arc::downgrade(engine), pipelines }) }
     }
 
-    /// Gives the next step at least `rows` rows, if there are pipelines so wide. To be called within a step, or while there
-    /// is none; what is called last before a step counts.
+    /// Gives the next step at least `rows` rows, if a pipeline is so wide. Must be called within a step, or
+    /// while there is none; the last call before a step counts.
     pub(super) fn set(&self, rows: usize) {
         let Some(engine) = self.inner.engine.upgrade() else { return };
         let lock = Box::pin(tokio::task::unconstrained(engine.lock_owned()));
@@ -62,7 +64,7 @@ impl<P> Pipelines<P> {
     fn change(&mut self, engine: &mut P, rows: usize) {
         let fits = self.all.iter().position(|(width, _)| *width >= rows);
         let next = fits.unwrap_or(self.all.len().saturating_sub(1));
-        // Nothing is there to take if it is the current one.
+        // The current pipeline is in the engine already: there is nothing to take.
         if let Some(pipeline) = self.all.get_mut(next).and_then(|(_, pipeline)| pipeline.take()) {
             self.all[self.current].1 = Some(mem::replace(engine, pipeline));
             self.current = next;
@@ -72,8 +74,8 @@ impl<P> Pipelines<P> {
 
 type Lock<P> = Pin<Box<dyn Future<Output = OwnedMutexGuard<P>> + Send>>;
 
-/// A change that waits for the mutex. It is woken where the mutex is released, and made there and then: were it left to
-/// another thread, the engine would spin until that runs.
+/// A change that waits for the mutex. Its waker makes it at once on the thread that releases the mutex: if
+/// another thread had to, the engine would spin until that runs.
 struct Change<P> {
     inner: Arc<Inner<P>>,
     rows: usize,
@@ -122,7 +124,7 @@ mod tests {
 
     type Engine = Arc<tokio::sync::Mutex<usize>>;
 
-    /// Pipelines that are their own widths.
+    /// Pipelines that are numbers, their own widths.
     fn widths(most: usize) -> (Engine, Widths<usize>) {
         let all = Widths::<usize>::up_to(most);
         let engine = Arc::new(tokio::sync::Mutex::new(all[0]));
@@ -157,7 +159,7 @@ mod tests {
         widths.set(3);
         assert_eq!(*step, 1);
         drop(step);
-        // The engine's own way to lock, which does not wait in the queue.
+        // The engine locks this way, without waiting in the queue.
         assert_eq!(*engine.try_lock().unwrap(), 3);
     }
 

@@ -1,15 +1,16 @@
-//! Asks the processor for memory before it is needed.
+//! Software prefetching of weights.
 //!
-//! Its own foresight ends with each page of 4 KB, which is what the numbers of a chunk of a panel take: without this, the first
-//! rows that a chunk is multiplied with wait for it, and while the others are computed nothing comes.
+//! The processor's own prefetcher stops at each page of 4 KB, which is the size of a chunk of a panel.
+//! Without these instructions, the first rows that a chunk is multiplied with wait for memory, and nothing is
+//! loaded while the others are computed.
 
 #[cfg(target_arch = "x86_64")]
 use pulp::core_arch::x86::Sse;
 
-/// Bytes that come together.
+/// Bytes of a line of the cache.
 const LINE: usize = 64;
 
-/// Asks for memory, where the processor has an instruction for it; else does nothing.
+/// Prefetches memory where the processor has an instruction for it; else does nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ahead {
     #[cfg(target_arch = "x86_64")]
@@ -17,7 +18,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// What this processor can do.
+    /// Detects what this processor has.
     pub(super) fn new() -> Self {
         Self {
             #[cfg(target_arch = "x86_64")]
@@ -25,7 +26,7 @@ impl Ahead {
         }
     }
 
-    /// Asks for a line of `bytes`, by its number; past their end there is nothing to ask for.
+    /// Prefetches line number `line` of `bytes` to the first cache; nothing past their end.
     #[inline(always)]
     pub(super) fn ask(self, bytes: &[u8], line: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -36,7 +37,7 @@ impl Ahead {
         let _ = (self, bytes, line * LINE);
     }
 
-    /// The same for a line that will be read later, to the second cache: the first has no room beside rows of inputs.
+    /// Prefetches a line that is needed later to the second cache: rows of inputs fill the first.
     #[inline(always)]
     pub(super) fn ask_far(self, bytes: &[u8], line: usize) {
         #[cfg(target_arch = "x86_64")]

@@ -1,11 +1,10 @@
-//! Attention of new tokens to the cache, by blocks of keys with a running maximum (online softmax).
+//! Causal attention of new tokens to the cache: flash attention (online softmax) over tiles of keys.
 //!
-//! A tile of keys, and then of values, is made floats once for some rows of queries and stays in the first
-//! cache; a row's output so far is scaled down where a tile raises its largest score.
+//! A tile is converted to floats once for several rows of queries, and stays in the first cache. A row keeps
+//! a running maximum; where a tile raises it, the row's sums and output so far are scaled down.
 //!
-//! Invariant: what a query gets depends on it and on the keys it sees alone, summed in the order of their
-//! positions, and tiles start at the same positions for all: so not on what shares the pass, nor on the number
-//! of threads.
+//! Invariant: an output depends on its query and the keys that it sees alone, summed in the order of
+//! positions, in tiles that start at the same positions for all: on no other query of the pass, nor threads.
 
 use std::ops::Range;
 
@@ -19,13 +18,13 @@ use super::{
     ops::each_row,
 };
 
-/// Products of numbers from which on threads are worth waking.
+/// Multiplications from which on threads are worth waking.
 const PARALLEL: usize = 1 << 16;
-/// Rows of queries that share what is read of keys and values: their sums stay in registers.
+/// Rows of queries that share each read of keys and values: their sums stay in registers.
 const ROWS: usize = 4;
 /// Rows of queries that a thread takes at a time.
 const SHARE: usize = 16;
-/// Positions of a tile: whole blocks.
+/// Positions of a tile, whole blocks of them.
 const TILE: usize = 64;
 
 /// Causal attention of queries at `position`, `position + 1`, … to keys from `first_key` on. A query sees
@@ -38,14 +37,14 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Of `queries` (`[heads, n, head_dim]`) to `keys` and `values` from position 0 on: rows `[n, heads *
-    /// head_dim]`. Neighbouring heads share a key head. Makes `n * heads` rows of products with as many keys as
-    /// they see.
+    /// Computes attention of `queries` (`[heads, n, head_dim]`) to all `keys` and `values`: rows `[n, heads *
+    /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` rows of products with as many keys
+    /// as they see.
     pub(super) fn apply(self, queries: &Tensor, keys: &KvBlocks, values: &KvBlocks) -> Result<Tensor> {
         queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
     }
 
-    /// Which of the `keys` given query `index` sees.
+    /// Range of the `keys` given that query `index` sees.
     pub(super) fn visible(self, index: usize, keys: usize) -> Range<usize> {
         let query = self.position + index;
         let end = (query + 1).saturating_sub(self.first_key).min(keys);
@@ -54,7 +53,7 @@ impl Attention {
     }
 }
 
-/// Attention to the keys and values of a layer.
+/// The task of one layer: all its queries, and the cache that they attend to.
 struct ToCache<'a> {
     attention: Attention,
     keys: &'a KvBlocks,
@@ -79,7 +78,7 @@ impl CustomOp1 for ToCache<'_> {
         };
         let queries = &queries.as_slice::<f32>()?[from..to];
         let mut by_head = vec![0.0; heads * count * head_dim];
-        // Some rows of the heads that share a key head each.
+        // A task has some rows of the heads that share a key head.
         let rows = heads / kv_heads * count;
         let tasks = by_head.chunks_mut(rows * head_dim).enumerate().flat_map(|(kv_head, out)| {
             let shares = out.chunks_mut(SHARE * head_dim).enumerate();
@@ -126,21 +125,21 @@ struct Share<'a> {
     count: usize,
     keys: Head<'a>,
     values: Head<'a>,
-    /// Positions that are written.
+    /// Positions that the cache holds.
     key_count: usize,
     head_dim: usize,
     attention: Attention,
     out: &'a mut [f32],
 }
 
-/// What a row has seen so far.
+/// The running state of one row's softmax.
 #[derive(Debug, Clone)]
 struct Row {
-    /// The positions it sees.
+    /// The positions that the row sees.
     visible: Range<usize>,
-    /// Its largest score.
+    /// The largest score so far (the running maximum).
     largest: f32,
-    /// The sum of its weights, in lanes.
+    /// The sum of its weights so far, in lanes.
     sums: [f32; KEYS],
 }
 
@@ -158,7 +157,7 @@ impl WithSimd for Share<'_> {
     }
 }
 
-/// The part of a range that is in another, from that one's start on.
+/// Intersection of two ranges, counted from the start of `other`.
 fn within(range: &Range<usize>, other: &Range<usize>) -> Range<usize> {
     let start = range.start.clamp(other.start, other.end);
     let end = range.end.clamp(start, other.end);
@@ -166,13 +165,13 @@ fn within(range: &Range<usize>, other: &Range<usize>) -> Range<usize> {
 }
 
 impl Share<'_> {
-    /// With the best vectors there are. Not inlined: it has two callers, and is large.
+    /// Runs with the widest vectors of this processor. Not inlined: it has two callers, and is large.
     #[inline(never)]
     fn dispatch(self) {
         Arch::new().dispatch(self);
     }
 
-    /// With `V` vectors for a number of a block's keys.
+    /// Runs with `V` vectors for one number of a block's keys.
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {
         let size = self.head_dim;
@@ -234,8 +233,8 @@ impl Share<'_> {
 }
 
 impl Row {
-    /// Makes weights of the scores of a tile, and scales down what there is of the sums, and of the output in
-    /// `out`, if one of them is the largest so far.
+    /// Turns the scores of a tile into weights. If the tile raises the maximum, the sums so far and the
+    /// output in `out` are scaled down first.
     #[inline(always)]
     fn weigh(&mut self, scores: &mut [f32], tile: &Range<usize>, out: &mut [f32]) {
         let visible = within(&self.visible, tile);
@@ -284,7 +283,7 @@ impl Row {
     }
 }
 
-/// All lanes combined, by halves: one after the other each would wait for the last.
+/// Reduction of all lanes by halves: one after the other, each would wait for the last.
 #[inline(always)]
 fn folded(mut lanes: [f32; KEYS], combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = KEYS / 2;
@@ -312,7 +311,8 @@ fn add_tile<S: Simd, const R: usize>(
     for visible in &visible {
         together = together.start.max(visible.start)..together.end.min(visible.end);
     }
-    // What all of them see is read once for all; each sums its keys in the order of their positions.
+    // Values that all rows see are read once for all of them; each row sums its keys in the order of their
+    // positions.
     if together.is_empty() {
         for (row, out) in out.chunks_exact_mut(size).enumerate() {
             add_range(simd, out, &scores[row * TILE..], values, visible[row].clone());
@@ -329,15 +329,15 @@ fn add_tile<S: Simd, const R: usize>(
     }
 }
 
-/// The same for some positions and one row.
+/// Adds the values of some positions to the output of one row, each times its weight.
 #[inline(always)]
 fn add_range<S: Simd>(simd: S, out: &mut [f32], scores: &[f32], values: &[f32], range: Range<usize>) {
     let values = &values[range.start * out.len()..range.end * out.len()];
     add_weighted::<S, 1>(simd, out, [&scores[range]], values);
 }
 
-/// The inner products of `R` queries with the keys of some blocks of a tile, to the places of these keys in each
-/// query's `TILE` of `scores`. Each is one sum from the first number on.
+/// Computes the inner products of `R` queries with the keys of some blocks of a tile, and writes them to
+/// these keys' places in each query's `TILE` of `scores`. Each is one sum from the first number on.
 #[inline(always)]
 fn score<S: Simd, const V: usize, const R: usize>(
     simd: S,
@@ -348,7 +348,7 @@ fn score<S: Simd, const V: usize, const R: usize>(
 ) {
     let mut first = blocks.start;
     while first < blocks.end {
-        // As many sums at a time as the processor can be busy with.
+        // Independent sums hide the latency of an addition: as many as the processor can have under way.
         first += match blocks.end - first {
             4.. if R == 1 => score_blocks::<S, V, R, 4>(simd, queries, keys, first, scores),
             2.. => score_blocks::<S, V, R, 2>(simd, queries, keys, first, scores),
@@ -357,7 +357,7 @@ fn score<S: Simd, const V: usize, const R: usize>(
     }
 }
 
-/// The same for blocks `first .. first + B`; gives `B`.
+/// Computes [`score`] for blocks `first .. first + B`; gives `B`.
 #[inline(always)]
 fn score_blocks<S: Simd, const V: usize, const R: usize, const B: usize>(
     simd: S,
@@ -400,7 +400,7 @@ fn add_weighted<S: Simd, const R: usize>(simd: S, out: &mut [f32], weights: [&[f
     let vectors = size / S::F32_LANES;
     let mut first = 0;
     while first < vectors {
-        // Of a few vectors at a time, whose sums stay in registers.
+        // Few vectors at a time, so that their sums stay in registers.
         first += match vectors - first {
             4.. => add_vectors::<S, R, 4>(simd, out, first, weights, values),
             2.. => add_vectors::<S, R, 2>(simd, out, first, weights, values),

@@ -28,7 +28,7 @@ fn stored(side: Side, format: KvFormat, rows: &Tensor) -> KvBlocks {
     let (heads, positions, size) = rows.dims3().unwrap();
     let room = positions + 20;
     let mut blocks = KvBlocks::new(side, format, [heads, room, size]).unwrap();
-    // What lies past them must not matter.
+    // Values past the end must not matter, so they are NaN.
     blocks.write(&Tensor::full(f32::NAN, (heads, room, size), &Device::Cpu).unwrap(), 0).unwrap();
     blocks.write(rows, 0).unwrap();
     blocks
@@ -162,8 +162,8 @@ fn near_sums_in_f64_whatever_the_size_of_a_head() {
                 };
                 let ((keys, key_errors), (values, value_errors)) = (stored(&keys), stored(&values));
                 let expected = slowly(query, &keys, &values);
-                // A score is off by no more than the sum over its numbers, so a weight by no more than a factor
-                // of this, and a sum of values by its errors and what the weights do.
+                // A score is off by no more than the sum over its numbers, so a weight by no more than a
+                // factor of this, and a sum of values by its errors and what the weights do.
                 let off = |errors: &Vec<f64>| {
                     let sum: f64 = errors.iter().zip(query).map(|(e, q)| e * f64::from(q.abs())).sum();
                     sum / (size as f64).sqrt()

@@ -1,7 +1,7 @@
 //! Passes over several sequences with one set of weights.
 //!
-//! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets has the
-//! same bits whatever shares its passes and however its tokens were split.
+//! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets
+//! has the same bits whatever shares its passes and however its tokens were split.
 
 use std::{num::NonZeroUsize, ops::Range};
 
@@ -22,13 +22,13 @@ use crate::{
     },
 };
 
-/// A model with caches of several sequences, which share its passes: products are made for the rows of all at once,
-/// attention for each over its own cache. See [`CandleModel`](super::CandleModel).
+/// A model with caches of several sequences, which share its passes: products are made for the rows of all at
+/// once, attention for each over its own cache. See [`CandleModel`](super::CandleModel).
 #[derive(Debug)]
 pub struct CandleBatch {
     transformer: Transformer,
     caches: Vec<CpuCache>,
-    /// How they store keys and values.
+    /// Number format of keys and values in the caches.
     kv: KvFormat,
     /// Tokens that they should hold at once, at most.
     tokens: usize,
@@ -37,8 +37,8 @@ pub struct CandleBatch {
 }
 
 impl CandleBatch {
-    /// Loads as [`CandleModel::load`](super::CandleModel::load) does, with room for so many sequences. Each takes
-    /// the memory of a cache of the whole context.
+    /// Loads as [`CandleModel::load`](super::CandleModel::load) does, with room for `sequences` texts. Each
+    /// takes the memory of a cache of the whole context.
     ///
     /// # Errors
     /// Those of [`CandleModel::load`](super::CandleModel::load).
@@ -50,7 +50,7 @@ impl CandleBatch {
         loaded(path.as_ref(), sequences, options)
     }
 
-    /// A model of random weights, as [`CandleModel::random`](super::CandleModel::random).
+    /// Makes a model of random weights, as [`CandleModel::random`](super::CandleModel::random).
     ///
     /// # Errors
     /// Those of [`CandleModel::random`](super::CandleModel::random).
@@ -62,7 +62,7 @@ impl CandleBatch {
         random_loaded(model, sequences, options)
     }
 
-    /// A transformer with empty caches.
+    /// Wraps a transformer, with empty caches.
     pub(super) fn new(
         transformer: Transformer,
         kv: KvFormat,
@@ -142,7 +142,7 @@ impl CandleBatch {
                     continue;
                 };
                 room -= now.len();
-                // Rows are wanted of the last tokens: of those of them that are run now.
+                // Rows are wanted of the last tokens of an input: here, of those that are in this chunk.
                 let all = input.rows.count(tokens[index].len());
                 let later = rest.len() - now.len();
                 let wanted = all.saturating_sub(later).min(now.len());
@@ -171,7 +171,7 @@ impl CandleBatch {
     }
 }
 
-/// Rows of two passes.
+/// Concatenates the rows of two passes.
 fn joined(one: &Logits, other: &Logits) -> Logits {
     let rows = |logits: &Logits| {
         (0..logits.rows()).flat_map(|row| logits.row(row).unwrap_or_default()).copied().collect::<Vec<_>>()
@@ -206,7 +206,8 @@ impl BatchModel for CandleBatch {
             return Err(ModelErrorKind::SequenceTwice(sequence).into());
         }
         let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
-        // Of a pass over one token the output product alone is worth sharing.
+        // A pass over one token is too small to hand over as a whole: its output product alone is worth
+        // sharing.
         let large = inputs.iter().map(|input| input.tokens.len()).sum::<usize>() > 1;
         let rows = together(large, || self.run(inputs));
         if rows.is_err() {

@@ -15,7 +15,7 @@ pub(super) struct Config {
     pub(super) heads: usize,
     /// Key/value heads; divides `heads`.
     pub(super) kv_heads: usize,
-    /// Even.
+    /// Size of a head, an even number.
     pub(super) head_dim: usize,
     pub(super) vocabulary: usize,
     /// Most tokens the model was made for.
@@ -23,14 +23,14 @@ pub(super) struct Config {
     pub(super) norm_epsilon: f32,
     pub(super) rope: Rope,
     pub(super) window: Option<Window>,
-    /// Is the output matrix the embedding?
+    /// True if the output matrix is the embedding.
     pub(super) tied: bool,
     pub(super) biases: Biases,
-    /// Are the heads of queries and keys normalised before they are rotated?
+    /// True if the heads of queries and keys are normalised before they are rotated.
     pub(super) head_norms: bool,
 }
 
-/// Which products have something added.
+/// Products that add a bias.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Biases {
     pub(super) qkv: bool,
@@ -41,20 +41,20 @@ pub(super) struct Biases {
 /// A sliding window: a token sees itself and the tokens before it, `tokens` in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
-    /// At least one.
+    /// Tokens that a token sees, itself included; at least one.
     pub(super) tokens: usize,
-    /// Has a layer the window, or does it see all? Layers past the end have it.
+    /// True for each layer that has the window, false for one that sees all. Layers past the end have it.
     pub(super) layers: Vec<bool>,
 }
 
 impl Config {
-    /// The window of a layer.
+    /// The window of a layer, in tokens; `None` if it sees all.
     pub(super) fn window_of(&self, layer: usize) -> Option<usize> {
         let window = self.window.as_ref()?;
         window.layers.get(layer).copied().unwrap_or(true).then_some(window.tokens)
     }
 
-    /// Checks the sizes against each other; otherwise says what is wrong.
+    /// Checks the sizes against each other; the error says in words what is wrong.
     pub(super) fn check(&self) -> Result<(), String> {
         let sizes = [
             ("the hidden size", self.hidden),

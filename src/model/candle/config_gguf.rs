@@ -1,4 +1,4 @@
-//! Metadata of a GGUF file -> [`Config`].
+//! Reader of a model's configuration from the metadata of a GGUF file.
 
 use super::{
     config::{Biases, Config, Window},
@@ -7,14 +7,14 @@ use super::{
 };
 use crate::gguf::{Gguf, Value};
 
-/// The architectures in words, for error messages.
+/// Supported architectures, as error messages name them.
 pub(super) const SUPPORTED: &str = "llama (Mistral too), qwen2 and qwen3";
 
 fn invalid(reason: impl Into<String>) -> ModelError {
     ModelErrorKind::InvalidMetadata(reason.into()).into()
 }
 
-/// The keys of a file's architecture.
+/// Metadata under the prefix of a file's architecture, such as `llama.block_count`.
 struct Keys<'a> {
     gguf: &'a Gguf,
     architecture: &'a str,
@@ -29,11 +29,11 @@ impl<'a> Keys<'a> {
         self.gguf.get(&self.key(key))
     }
 
-    /// A size, if it is there.
+    /// Reads a size; `None` if the key is missing.
     fn optional_size(&self, key: &str) -> Result<Option<usize>, ModelError> {
         let size = |value: &Value| {
             let one = value.as_u64().and_then(|size| usize::try_from(size).ok());
-            // One for each layer, all the same.
+            // Some files have one number for each layer: accepted if all are the same.
             let all = || match value.as_integers()? {
                 [first, rest @ ..] if rest.iter().all(|size| size == first) => usize::try_from(*first).ok(),
                 _ => None,
@@ -60,10 +60,12 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What a file says about its model, and whether queries and keys are to be put in order.
+/// Reads the configuration, and whether rows of queries and keys must be reordered (see
+/// [`GgufWeights`](super::gguf_weights::GgufWeights)).
 ///
 /// # Errors
-/// If a key is missing or not what it should be, or asks for an unknown architecture or an unsupported variation.
+/// If a key is missing or not what it should be, or asks for an unknown architecture or an unsupported
+/// variation.
 pub(super) fn parse(gguf: &Gguf) -> Result<(Config, bool), ModelError> {
     let architecture = gguf.get("general.architecture").and_then(Value::as_str);
     let architecture = architecture.ok_or_else(|| invalid("there is no general.architecture"))?;

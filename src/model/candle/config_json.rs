@@ -1,4 +1,4 @@
-//! `config.json` of a Hugging Face model folder -> [`Config`].
+//! Reader of a model's configuration from `config.json` of a Hugging Face model folder.
 //!
 //! Missing fields take the defaults of Hugging Face's `transformers`.
 
@@ -11,11 +11,11 @@ use super::{
     rope::{Rope, Scaling},
 };
 
-/// The architectures in words, for error messages.
+/// Supported architectures, as error messages name them.
 pub(super) const SUPPORTED: &str =
     "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM";
 
-/// Architectures that differ in defaults, biases, norms and in the sliding window.
+/// Architectures: they differ in defaults, biases, norms and the sliding window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Architecture {
     Llama,
@@ -24,7 +24,7 @@ enum Architecture {
     Qwen3,
 }
 
-/// As written in the file, but for the architecture.
+/// Fields of the file, unchecked, without the architecture.
 #[derive(Debug, Deserialize)]
 struct Raw {
     hidden_size: usize,
@@ -40,7 +40,7 @@ struct Raw {
     rope_scaling: Option<Value>,
     rope_parameters: Option<Value>,
     partial_rotary_factor: Option<f64>,
-    /// Not there, `null` and a number all differ.
+    /// The field, where missing, `null` and a number all have different meanings.
     #[serde(default, deserialize_with = "present")]
     sliding_window: Option<Value>,
     #[serde(default)]
@@ -55,7 +55,7 @@ struct Raw {
     quantization_config: Option<Value>,
 }
 
-/// A field that is there, `null` included.
+/// Reads a field that is present, also if it is `null`.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -103,7 +103,7 @@ pub(super) fn parse(text: &str) -> Result<Config, ModelError> {
     Ok(config)
 }
 
-/// The first name in `architectures`, else `model_type`.
+/// The architecture: the first name in `architectures`, or else `model_type`.
 fn architecture(config: &Value) -> Result<Architecture, ModelError> {
     let name = config
         .get("architectures")
@@ -120,7 +120,7 @@ fn architecture(config: &Value) -> Result<Architecture, ModelError> {
     }
 }
 
-/// Refuses what would change the numbers and is not computed here.
+/// Refuses settings that would change the numbers and that this runner does not compute.
 fn refuse_variations(raw: &Raw) -> Result<(), ModelError> {
     if let Some(act) = raw.hidden_act.as_deref().filter(|&act| act != "silu" && act != "swish") {
         return Err(unsupported("hidden_act", act));
@@ -155,7 +155,7 @@ fn norm_epsilon(raw: &Raw) -> Result<f32, ModelError> {
     Ok(epsilon as f32)
 }
 
-/// A switch that may be missing or `null`.
+/// Reads a switch, which may be missing or `null`.
 fn switch(field: &str, value: Option<&Value>) -> Result<bool, ModelError> {
     match value {
         None => Ok(false),
@@ -177,7 +177,7 @@ fn biases(architecture: Architecture, raw: &Raw) -> Result<Biases, ModelError> {
     }
 }
 
-/// The frequencies. Newer files keep all about them in `rope_parameters`, older ones the scaling in
+/// Reads the frequencies. Newer files keep all about them in `rope_parameters`, older ones the scaling in
 /// `rope_scaling`.
 fn rope(raw: &Raw) -> Result<Rope, ModelError> {
     let nested = raw.rope_parameters.as_ref();
@@ -198,7 +198,7 @@ fn rope(raw: &Raw) -> Result<Rope, ModelError> {
     Ok(Rope { theta: theta.unwrap_or(10_000.0), scaling })
 }
 
-/// The scaling that `parameters` (the value of field `place`) describe.
+/// Reads the scaling that `parameters`, the value of field `place`, describe.
 fn scaling(place: &str, parameters: &Value, positions: usize) -> Result<Scaling, ModelError> {
     let kind = parameters.get("rope_type").or_else(|| parameters.get("type"));
     let optional = |field: &str| match parameters.get(field) {
@@ -247,7 +247,7 @@ fn scaling(place: &str, parameters: &Value, positions: usize) -> Result<Scaling,
     }
 }
 
-/// The window, if a layer has one.
+/// The sliding window; `None` if no layer has one.
 fn window(architecture: Architecture, raw: &Raw) -> Result<Option<Window>, ModelError> {
     let tokens = match &raw.sliding_window {
         Some(Value::Null) => None,
@@ -271,7 +271,7 @@ fn window(architecture: Architecture, raw: &Raw) -> Result<Option<Window>, Model
     Ok(tokens.map(|tokens| Window { tokens, layers }))
 }
 
-/// Which layers have the window, by the names in `layer_types`.
+/// True for each layer that has the window, by the names in `layer_types`.
 fn layers(types: &[String], layers: usize) -> Result<Vec<bool>, ModelError> {
     if types.len() != layers {
         return Err(invalid(format!("layer_types has {} entries for {layers} layers", types.len())));
@@ -336,7 +336,7 @@ mod tests {
         config["sliding_window"] = json!(5);
         assert_eq!(windows(&config), [None, None]);
         config["use_sliding_window"] = json!(true);
-        // By default only layers from 28 on.
+        // The default is a window in layers from 28 on, which this model does not have.
         assert_eq!(windows(&config), [None, None]);
         config["max_window_layers"] = json!(1);
         assert_eq!(windows(&config), [None, Some(5)]);

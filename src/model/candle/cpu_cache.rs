@@ -1,8 +1,8 @@
 //! Keys and values of the tokens that a sequence has seen, on the CPU.
 //!
-//! Invariant: positions `0..len` of every layer are valid; what lies past them is garbage that the next write
-//! replaces. So truncation only lowers `len`, and a pass that fails before `commit` has changed nothing that
-//! can be seen.
+//! Invariant: positions `0..len` of every layer are valid; garbage past them is overwritten by the next
+//! write. So truncation only lowers `len`, and a pass that fails before `commit` has changed nothing that can
+//! be seen.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ impl CpuCache {
     /// An empty cache for `context` tokens. Allocates its memory.
     ///
     /// # Errors
-    /// If there are more bytes than addresses.
+    /// If its bytes exceed the address space.
     pub(super) fn new(layers: usize, sizes: [usize; 3], format: KvFormat) -> Result<Self> {
         let layer =
             |_| Ok([KvBlocks::new(Side::Keys, format, sizes)?, KvBlocks::new(Side::Values, format, sizes)?]);
@@ -40,7 +40,7 @@ impl CpuCache {
         })
     }
 
-    /// Tokens held.
+    /// Number of tokens held.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -55,8 +55,8 @@ impl CpuCache {
         self.context
     }
 
-    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns those
-    /// of all positions.
+    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
+    /// those of all positions.
     ///
     /// # Errors
     /// If the shapes do not fit or there is no such layer.
@@ -74,13 +74,13 @@ impl CpuCache {
         Ok((own_keys, own_values))
     }
 
-    /// The `count` tokens written to every layer are now held.
+    /// Commits `count` tokens, which were written to every layer.
     pub(super) fn commit(&mut self, count: usize) {
         self.len = (self.len + count).min(self.context);
         self.touched = self.touched.max(self.len);
     }
 
-    /// Holds the first `len` tokens only; no more than are held. Constant time.
+    /// Forgets all but the first `len` tokens; `len` is at most what is held. Constant time.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

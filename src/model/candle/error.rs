@@ -1,11 +1,11 @@
-//! Why a model folder cannot be used, or a pass not be made.
+//! Errors of model folders and of passes.
 //!
-//! Invariant: each kind carries what a person needs to mend it (file, tensor, both shapes); what lies
-//! underneath is the `source`.
+//! Invariant: each kind carries what a person needs to mend it (file, tensor, both shapes); the underlying
+//! error is the `source`.
 
 use std::path::PathBuf;
 
-use super::integer::Instructions;
+use super::{card::CardFault, integer::Instructions};
 use crate::{
     gguf::{GgufError, GgufErrorKind},
     ids::TokenId,
@@ -19,24 +19,24 @@ pub enum ModelErrorKind {
     MissingFile(PathBuf),
     /// A file cannot be read.
     Unreadable(PathBuf),
-    /// `config.json` is not what it should be: the reason in words.
+    /// `config.json` is invalid: the reason in words.
     InvalidConfig(String),
-    /// The metadata of a GGUF file is not what it should be: the reason in words.
+    /// The metadata of a GGUF file is invalid: the reason in words.
     InvalidMetadata(String),
-    /// The configuration asks for something this runner does not do: the field and its value.
+    /// The configuration asks for something that this runner does not do.
     Unsupported {
         /// Field of `config.json`, or key of the GGUF metadata.
         field: String,
-        /// Its value, as JSON.
+        /// The value of the field, as JSON.
         value: String,
     },
-    /// An architecture this runner does not know.
+    /// The architecture is unknown to this runner.
     UnknownArchitecture(String),
     /// A weights file or its index is damaged or cut short: the reason in words.
     DamagedWeights {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The damage, in words.
         reason: String,
     },
     /// A tensor that the architecture needs is in none of the weights files.
@@ -45,9 +45,9 @@ pub enum ModelErrorKind {
     Shape {
         /// The tensor.
         tensor: String,
-        /// What the configuration asks for.
+        /// The shape that the configuration asks for.
         expected: Vec<usize>,
-        /// What the file holds.
+        /// The shape that the file holds.
         found: Vec<usize>,
     },
     /// A tensor is stored in a number format that this runner does not read.
@@ -73,16 +73,16 @@ pub enum ModelErrorKind {
     },
     /// The processor lacks the instructions asked for.
     Instructions(Instructions),
-    /// A pass over no tokens.
+    /// The pass is over no tokens.
     NoTokens,
-    /// A pass over a token that the model does not have.
+    /// The pass is over a token that the model does not have.
     UnknownToken {
         /// The token.
         token: TokenId,
         /// Tokens the model has.
         vocabulary: usize,
     },
-    /// More tokens than fit in the context.
+    /// The tokens do not fit in the context.
     TooLong {
         /// Tokens in the cache.
         position: usize,
@@ -91,24 +91,26 @@ pub enum ModelErrorKind {
         /// Tokens that fit in all.
         context: usize,
     },
-    /// Truncation to a position past the end of the cache.
+    /// A truncation goes past the end of the cache.
     PastEnd {
         /// Position asked for.
         asked: usize,
         /// Tokens in the cache.
         position: usize,
     },
-    /// A sequence number for which a batch has no room.
+    /// The batch has no sequence of this number.
     NoSuchSequence(usize),
-    /// A sequence that has two inputs in one pass.
+    /// A sequence has two inputs in one pass.
     SequenceTwice(usize),
     /// A device cannot be used.
     Device {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// Why, in words; the source has the library's.
+        /// The reason in words; the source is the library's error.
         reason: String,
     },
+    /// A card failed while a model was loaded or run; the source has the driver's words.
+    Card(CardFault),
     /// The tensor library failed; see the source.
     Backend,
 }
@@ -121,13 +123,13 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// What is wrong.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> &ModelErrorKind {
         &self.kind
     }
 
-    /// An error of this kind because of `source`.
+    /// Makes an error of this kind with its `source`.
     pub(super) fn with_source(
         kind: ModelErrorKind,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -156,7 +158,8 @@ impl From<GgufError> for ModelError {
 
 impl From<candle_core::Error> for ModelError {
     fn from(error: candle_core::Error) -> Self {
-        Self::with_source(ModelErrorKind::Backend, error)
+        let fault = CardFault::of(&error.to_string());
+        Self::with_source(fault.map_or(ModelErrorKind::Backend, ModelErrorKind::Card), error)
     }
 }
 
@@ -188,7 +191,8 @@ impl std::fmt::Display for ModelErrorKind {
             Self::Memory { needed, limit } => {
                 write!(
                     f,
-                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter context needs less",
+                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter \
+                     context needs less",
                     needed.div_ceil(1_000_000),
                     limit / 1_000_000
                 )
@@ -212,6 +216,7 @@ impl std::fmt::Display for ModelErrorKind {
             Self::NoSuchSequence(sequence) => write!(f, "the batch has no room for a sequence {sequence}"),
             Self::SequenceTwice(sequence) => write!(f, "sequence {sequence} is in one pass twice"),
             Self::Device { device, reason } => write!(f, "{device} cannot be used: {reason}"),
+            Self::Card(fault) => write!(f, "the card failed: {fault}"),
             Self::Backend => write!(f, "the tensor library failed"),
         }
     }

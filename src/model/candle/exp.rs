@@ -1,14 +1,15 @@
-//! The exponential function, in a form that becomes wide instructions.
+//! The exponential function, in a form that compilers vectorise.
 
 use std::f32::consts::LOG2_E;
 
-/// Added and taken off again, this rounds to a whole number, which is then in the lowest bits of the sum.
+/// Adding and subtracting this rounds to a whole number, which is in the lowest bits of the sum.
 const ROUND: f32 = 12_582_912.0;
-/// The natural logarithm of 2 in two parts; the first has so few bits that its products here are exact.
+/// The natural logarithm of 2 in two parts (Cody-Waite reduction); the first has so few bits that its
+/// products here are exact.
 const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
 
-/// `e` to the power of `x`, with a relative error below 3e-7; outside of -87 to 88 that of the nearer end. Every
-/// step is one operation, so it is the same bits on every machine.
+/// `e` to the power of `x`, with a relative error below 3e-7; `x` is clamped to -87 to 88. Every step is one
+/// operation, so results have the same bits on every machine.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);

@@ -1,4 +1,4 @@
-//! How the numbers of a tensor are stored: floats, and the blocks of ggml's quantisations.
+//! Number formats of tensors: floats, and the blocks of ggml's quantisations.
 
 use std::{fmt, str::FromStr};
 
@@ -8,27 +8,27 @@ use super::names::{by_name, name_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// 32 bits.
+    /// Floats of 32 bits.
     F32,
-    /// 16 bits, IEEE.
+    /// IEEE half precision: 16 bits.
     F16,
-    /// The upper half of 32 bits.
+    /// The upper half of a float of 32 bits.
     Bf16,
-    /// 4.5 bits: blocks of 32.
+    /// Blocks of 32 numbers: 4.5 bits a number.
     Q4_0,
-    /// 5 bits: blocks of 32 with an offset.
+    /// Blocks of 32 numbers with an offset: 5 bits a number.
     Q4_1,
-    /// 5.5 bits: blocks of 32.
+    /// Blocks of 32 numbers: 5.5 bits a number.
     Q5_0,
-    /// 6 bits: blocks of 32 with an offset.
+    /// Blocks of 32 numbers with an offset: 6 bits a number.
     Q5_1,
-    /// 8.5 bits: blocks of 32.
+    /// Blocks of 32 numbers: 8.5 bits a number.
     Q8_0,
-    /// 4.5 bits: blocks of 256 with scales and offsets of 32.
+    /// Blocks of 256 numbers, with scales and offsets of 32 each: 4.5 bits a number.
     Q4K,
-    /// 5.5 bits: blocks of 256 with scales and offsets of 32.
+    /// Blocks of 256 numbers, with scales and offsets of 32 each: 5.5 bits a number.
     Q5K,
-    /// 6.6 bits: blocks of 256 with scales of 16.
+    /// Blocks of 256 numbers, with scales of 16 each: 6.6 bits a number.
     Q6K,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = String;
 
-    /// By name, in either case; the error names all.
+    /// Reads a name, in either case; the error names all.
     fn from_str(name: &str) -> Result<Self, String> {
         by_name(&ALL, name)
     }
@@ -84,7 +84,7 @@ impl Format {
         })
     }
 
-    /// Are numbers kept as quants of a few bits?
+    /// True if numbers are kept as quants of a few bits.
     #[must_use]
     pub fn is_quantised(self) -> bool {
         self.block() > 1
@@ -115,7 +115,7 @@ impl Format {
         }
     }
 
-    /// Where in a block its factors of 16 bits are, in bytes.
+    /// Places in a block, in bytes, of its factors of 16 bits.
     fn factors(self) -> &'static [usize] {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => &[],
@@ -125,9 +125,9 @@ impl Format {
         }
     }
 
-    /// Are the factors of these stored blocks finite? A block with another one has no numbers.
+    /// True if the factors of these stored blocks are finite. A block with another factor has no numbers.
     pub(super) fn has_finite_factors(self, stored: &[u8]) -> bool {
-        /// All ones in numbers that are infinite or none.
+        /// Exponent bits, which are all ones in infinity and NaN.
         const EXPONENT: u16 = 0x7c00;
         let factors = self.factors();
         let is_finite = |bytes: &[u8]| {
@@ -139,7 +139,7 @@ impl Format {
                 .all(|block| factors.iter().all(|&place| is_finite(&block[place..])))
     }
 
-    /// Bytes of a row of `columns` numbers, as stored; `None` if it is not whole blocks.
+    /// Bytes of a stored row of `columns` numbers; `None` if it is not whole blocks.
     pub(super) fn row_bytes(self, columns: usize) -> Option<usize> {
         columns.is_multiple_of(self.block()).then(|| columns / self.block())?.checked_mul(self.block_bytes())
     }

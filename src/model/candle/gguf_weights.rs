@@ -17,12 +17,12 @@ use crate::gguf::{Gguf, Tensor};
 pub(super) struct GgufWeights<'a> {
     gguf: &'a Gguf,
     files: Vec<(PathBuf, File)>,
-    /// Size of a head, if queries and keys are to be put in order.
+    /// Size of a head, if rows of queries and keys must be reordered.
     head_dim: Option<usize>,
 }
 
 impl<'a> GgufWeights<'a> {
-    /// Opens the files; `head_dim` if queries and keys are to be put in order.
+    /// Opens the files. With `head_dim`, rows of queries and keys are reordered.
     ///
     /// # Errors
     /// If one cannot be opened.
@@ -35,7 +35,7 @@ impl<'a> GgufWeights<'a> {
         Ok(Self { gguf, files, head_dim })
     }
 
-    /// A tensor of shape `expected`, and its format and bytes in a row.
+    /// Finds a tensor of shape `expected`; also gives its format and the bytes of a row.
     fn find(&self, name: &str, expected: &[usize]) -> Result<(&'a Tensor, Format, usize), ModelError> {
         let own = own_name(name);
         let tensor = self.gguf.tensor(&own).ok_or_else(|| ModelErrorKind::MissingTensor(own.clone()))?;
@@ -80,7 +80,7 @@ impl Weights for GgufWeights<'_> {
         let (path, file) = self.files.get_mut(tensor.file).ok_or_else(missing)?;
         let (rows, size) = match expected {
             [rows, _] => (*rows, row_bytes),
-            // Of a bias every number is a row.
+            // Each number of a bias is a row.
             _ => (expected.iter().product(), format.block_bytes()),
         };
         let mut ordered = Vec::new();
@@ -91,7 +91,7 @@ impl Weights for GgufWeights<'_> {
             let Some(head) = head else { return each(format, stored) };
             ordered.clear();
             for head in stored.chunks_exact(head * size) {
-                // Pairs side by side: first the left ones of all, then the right ones.
+                // A head has its pairs side by side: first come the left numbers of all, then the right ones.
                 for side in 0..2 {
                     let own = head.chunks_exact(size).skip(side).step_by(2);
                     own.for_each(|row| ordered.extend_from_slice(row));
@@ -120,7 +120,7 @@ impl Weights for GgufWeights<'_> {
     }
 }
 
-/// The name of a tensor in GGUF files. Names that are not Hugging Face's stay as they are.
+/// The name of a tensor in GGUF files. Names that Hugging Face does not use stay as they are.
 fn own_name(name: &str) -> String {
     let Some(rest) = name.strip_prefix("model.layers.") else {
         return match name {

@@ -1,12 +1,12 @@
 //! The product of packed quantised weights with a few rows, in whole numbers.
 //!
-//! A row is rounded to eight bits in groups of 32 inputs with a scale each, as llama.cpp rounds it; products of
-//! quants and rounded inputs are summed exactly, group by group, and each sum is multiplied by the two scales.
-//! Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in the pass. A
-//! weight is read from memory and unpacked once for all rows of a block.
+//! Method: a row is rounded to eight bits in groups of 32 inputs with a scale each, as llama.cpp rounds it;
+//! products of quants and rounded inputs are summed exactly, group by group, and each sum is multiplied by
+//! the two scales. A weight is read from memory and unpacked once for all rows of a block.
 //!
-//! For processors that have AVX-512 with VNNI, AVX-VNNI or AVX2: the same bits on all of them. Others unpack
-//! weights to floats ([`kernel`](super::kernel)).
+//! Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in the pass.
+//! Processors with AVX-512 VNNI, AVX-VNNI or AVX2 give the same bits; others unpack weights to floats
+//! ([`kernel`](super::kernel)).
 
 use std::{fmt, str::FromStr};
 
@@ -30,25 +30,25 @@ pub(super) const GROUP: usize = 32;
 /// Groups from which on threads are worth waking.
 const PARALLEL: usize = 1 << 12;
 
-/// How far ahead weights are prefetched, in bytes: some blocks of inputs.
+/// Distance of prefetching, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
 /// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there
 /// is too little arithmetic to hide the prefetch instructions behind.
 const RUNS_AHEAD: usize = 2;
 
-/// The processor's instructions that multiply quantised weights. Outputs are the same bits with each.
+/// Processor instructions that multiply quantised weights. Outputs have the same bits with each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Instructions {
-    /// AVX-512 with VNNI: 16 outputs at a time.
+    /// AVX-512 VNNI: 16 outputs at a time.
     Avx512Vnni,
     /// AVX-VNNI: 8 outputs at a time.
     AvxVnni,
-    /// AVX2 with FMA: 8 outputs at a time, by two or three instructions.
+    /// AVX2 with FMA: 8 outputs at a time, by two or three instructions each.
     Avx2,
 }
 
-/// All and their names, the best first.
+/// All instructions and their names, the best first.
 const ALL: [(Instructions, &str); 3] = [
     (Instructions::Avx512Vnni, "avx512-vnni"),
     (Instructions::AvxVnni, "avx-vnni"),
@@ -64,14 +64,14 @@ impl fmt::Display for Instructions {
 impl FromStr for Instructions {
     type Err = String;
 
-    /// By name, in either case; the error names all.
+    /// Reads a name, in either case; the error names all.
     fn from_str(name: &str) -> Result<Self, String> {
         by_name(&ALL, name)
     }
 }
 
 impl Instructions {
-    /// Those that this processor has, the best first. Without any, products are made in floats.
+    /// Instructions that this processor has, the best first. If there are none, products are made in floats.
     #[must_use]
     pub fn available() -> Vec<Self> {
         ALL.into_iter().map(|(own, _)| own).filter(|own| own.is_available()).collect()
@@ -107,7 +107,7 @@ impl Instructions {
 /// Rows rounded to eight bits, in blocks.
 #[derive(Debug)]
 pub(super) struct RoundedRows {
-    /// `[block][group][row]`.
+    /// The groups, in the order `[block][group][row]`.
     groups: Vec<Group>,
     count: usize,
     /// Rows of a block; the last may have fewer.
@@ -116,16 +116,17 @@ pub(super) struct RoundedRows {
     instructions: Instructions,
 }
 
-/// Rounded inputs of a row.
+/// The rounded inputs of a group of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
-    /// Four of eight inputs each, the even ones and the odd ones, the first in the lowest byte.
+    /// Four of eight inputs in each word: first the even ones, then the odd ones, the first in the lowest
+    /// byte.
     words: [i32; GROUP / 4],
     /// The sums of the rounded inputs of both halves.
     sums: [i32; 2],
-    /// What the rounded inputs are multiplied by.
+    /// The scale: what the rounded inputs are multiplied by.
     scale: f32,
-    /// Their sum, so multiplied.
+    /// The sum of the rounded inputs times `scale`.
     sum: f32,
 }
 
@@ -183,9 +184,9 @@ impl WithSimd for Round<'_> {
 impl Group {
     #[inline(always)]
     fn new(x: &[f32; GROUP]) -> Self {
-        // A small number added to this is rounded to a whole one, which the lowest bits then are.
+        // Adding this rounds a small number to a whole one, which is then in the lowest bits.
         const ROUND: f32 = 12_582_912.0;
-        // Magnitudes compare as their bits do, in any order: so the processor takes many at a time.
+        // Magnitudes compare as their bits do, and integer maxima are associative, so the loop vectorises.
         let largest = x.iter().map(|value| value.to_bits() & (u32::MAX >> 1)).max().unwrap_or_default();
         let (inverse, scale) = factors(f32::from_bits(largest));
         let mut quants = [0_i8; GROUP];
@@ -207,18 +208,18 @@ impl Group {
     }
 }
 
-/// What numbers up to `largest` are multiplied by to be rounded, and what they are multiplied by afterwards.
+/// Factor for rounding numbers of magnitudes up to `largest`, and factor that undoes it.
 #[inline(always)]
 fn factors(largest: f32) -> (f32, f32) {
-    // What is infinite or no number makes every output no number.
+    // Infinity or NaN among the inputs makes every output NaN.
     let is_finite = largest.is_finite();
     let inverse = if largest > 0.0 && is_finite { 127.0 / largest } else { 0.0 };
-    // Of subnormal numbers the inverse overflows: they are rounded to zero.
+    // The inverse of a subnormal number overflows: such inputs are rounded to zero.
     let inverse = if inverse.is_finite() { inverse } else { 0.0 };
     (inverse, if is_finite { largest / 127.0 } else { f32::NAN })
 }
 
-/// The lowest byte of eight and every second after it.
+/// Packs the even bytes of eight, from the lowest on, into a word.
 #[inline(always)]
 fn even_bytes(eight: u64) -> u32 {
     let pairs = eight & 0x00ff_00ff_00ff_00ff;
@@ -233,13 +234,13 @@ fn even_bytes(eight: u64) -> u32 {
 pub(super) struct Stored<'a> {
     /// The panels to multiply, and the rest of the matrix after them, which is prefetched.
     pub(super) bytes: &'a [u8],
-    /// Is the whole matrix small enough to stay in a core's own cache between passes? Then prefetching it for
-    /// one or two rows costs more than it saves.
+    /// True if the whole matrix is small enough to stay in a core's own cache between passes. Prefetching it
+    /// for one or two rows then costs more than it saves.
     pub(super) is_cached: bool,
 }
 
-/// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a
-/// multiple of [`GROUP`] inputs.
+/// Multiplies neighbouring panels with rows; products come in tiles `[panel][row][PANEL]`. The panels are of
+/// one format and of a multiple of [`GROUP`] inputs.
 pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     match rows.instructions {
         #[cfg(target_arch = "x86_64")]
@@ -257,7 +258,7 @@ pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, t
 
 #[cfg(test)]
 impl RoundedRows {
-    /// What the rows were rounded to, one after the other.
+    /// The rounded rows as floats, one after the other.
     pub(super) fn rounded(&self) -> Vec<f32> {
         let per_row = self.inputs / GROUP;
         let mut out = vec![0.0; self.count * self.inputs];
@@ -311,7 +312,7 @@ mod tests {
     #[test]
     fn all_instructions_round_to_the_same_bits() {
         let mut x: Vec<f32> = (0..7 * 96).map(|n| (n as f32 * 0.7).sin() * (n as f32 - 300.0)).collect();
-        // Halves are rounded to even numbers. Infinite and tiny numbers, and none at all.
+        // Halves are rounded to even numbers. Infinite and tiny numbers and NaN are among the cases.
         (0..GROUP).for_each(|n| x[n] = n as f32 - 15.5);
         x[31] = 127.0;
         (x[40], x[100], x[140]) = (f32::INFINITY, f32::NAN, -0.0);

@@ -1,8 +1,8 @@
-//! The product of packed weights with a few rows.
+//! The product of packed weights with a few rows, in floats (register-tiled matrix multiplication).
 //!
-//! Invariant: an output number is the sum over the inputs in their order, one fused multiplication and addition
-//! after the other where the processor has it, whatever else is in the pass. A weight is read from memory and
-//! unpacked once for all rows of a pass; sums stay in registers over a chunk of inputs.
+//! Invariant: an output number is the sum over the inputs in their order, one fused multiplication and
+//! addition after the other where the processor has it, whatever else is in the pass. A weight is read from
+//! memory and unpacked once for all rows of a pass; sums stay in registers over a chunk of inputs.
 
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
@@ -20,10 +20,10 @@ const FLOATS: usize = CHUNK * PANEL;
 /// Rows of the input as the kernel reads them: in blocks (the last may have fewer), each by inputs.
 #[derive(Debug)]
 pub(super) struct FloatRows {
-    /// `[block][input][row]`.
+    /// Values in the order `[block][input][row]`.
     values: Vec<f32>,
     count: usize,
-    /// Rows in a block.
+    /// Rows of a block; the last may have fewer.
     block: usize,
 }
 
@@ -33,7 +33,7 @@ impl FloatRows {
         Self::in_blocks(x, count, inputs, Arch::new().dispatch(MostRows))
     }
 
-    /// The same in blocks of at most `most` rows.
+    /// Rearranges rows in blocks of at most `most` rows.
     fn in_blocks(x: &[f32], count: usize, inputs: usize, most: usize) -> Self {
         // Blocks of about the same size, so that none is a small rest.
         let block = count.div_ceil(count.div_ceil(most).max(1)).max(1);
@@ -69,7 +69,7 @@ impl WithSimd for MostRows {
 /// Block size of the register tiling: the most rows whose sums all stay in registers, if `panels` panels are
 /// multiplied together; 0 if there are no such groups of panels. No kernel is compiled for more rows.
 const fn most_rows<S: Simd>(panels: usize) -> usize {
-    // With AVX-512; with other vectors; with none.
+    // Three cases: AVX-512, other vectors, no vectors.
     let most = if S::F32_LANES == PANEL && S::REGISTER_COUNT >= 32 {
         [12, 12, 2]
     } else if S::F32_LANES > 1 {
@@ -84,35 +84,35 @@ const fn most_rows<S: Simd>(panels: usize) -> usize {
     }
 }
 
-/// Some neighbouring panels.
+/// Some neighbouring panels of one format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Panels<'a> {
     pub(super) format: Format,
     pub(super) inputs: usize,
-    /// Numbers, `[panel][input][PANEL]`, where the format is `f32`.
+    /// The weights, `[panel][input][PANEL]`, if the format is `f32`.
     pub(super) floats: &'a [f32],
-    /// Packed panels otherwise.
+    /// The packed panels of any other format.
     pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Panels<'a> {
-    /// Their products with `rows`, in tiles `[panel][row][PANEL]`.
+    /// Multiplies them with `rows`; products come in tiles `[panel][row][PANEL]`.
     pub(super) fn multiply(self, rows: &FloatRows, tiles: &mut [f32]) {
         Arch::new().dispatch(Multiply { panels: self, rows, tiles });
     }
 
-    /// The numbers of all outputs of the panel that start at input `first`: `[input][PANEL]`.
+    /// Unpacks all outputs of a panel from input `first` on: `[input][PANEL]`.
     pub(super) fn unpack(self, panel: usize, first: usize, out: &mut [f32]) {
         Arch::new().dispatch(Unpack { panels: self, panel, first, out });
     }
 
-    /// Inputs to take at a time.
+    /// Inputs unpacked at a time.
     #[inline(always)]
     fn chunk(self) -> usize {
         packing::chunk(self.format)
     }
 
-    /// Where the numbers of inputs `first ..` of a panel are, about; nothing past the last panel.
+    /// Approximate place of inputs `first ..` of a panel, for prefetching; empty past the last panel.
     #[inline(always)]
     fn place(self, panel: usize, first: usize, inputs: usize) -> &'a [u8] {
         let (bytes, size) = match self.format {
@@ -123,7 +123,8 @@ impl<'a> Panels<'a> {
         bytes.get(panel * size + from..panel * size + to).unwrap_or_default()
     }
 
-    /// The numbers of inputs `first ..` of a panel as floats; unpacked into `buffer` if need be.
+    /// Weights of inputs `first ..` of a panel as floats, unpacked into `buffer` if they are stored
+    /// otherwise.
     #[inline(always)]
     fn weights<'b, S: Simd>(
         &'b self,
@@ -183,7 +184,7 @@ impl WithSimd for Multiply<'_> {
     }
 }
 
-/// With panels of `V` vectors.
+/// Multiplies panels of `V` vectors.
 #[inline(always)]
 fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
     let Multiply { panels, rows, tiles } = task;
@@ -199,7 +200,7 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
     let mut rest = tiles;
     while !rest.is_empty() {
         let left = rest.len() / (rows.count * PANEL);
-        // Groups are of four, two or one.
+        // Panels are computed together by fours, twos or ones.
         let group = if left >= GROUP {
             GROUP
         } else if left >= 2 {
@@ -228,7 +229,7 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
                     x: &rows.values[start * panels.inputs + first * block..][..inputs * block],
                     rows: block,
                     starts: first == 0,
-                    // Each panel in another block, so that there is always something under way.
+                    // Each panel prefetches another block, so that memory is always being read.
                     next: std::array::from_fn(|index| {
                         let asks = index * blocks / group == start / rows.block;
                         if asks { next[index] } else { &[] }
@@ -254,14 +255,14 @@ struct Turn<'a> {
     weights: &'a [&'a [f32]; GROUP],
     x: &'a [f32],
     rows: usize,
-    /// Are these the first inputs, so that there are no sums yet?
+    /// True for the first inputs, which have no sums to add to yet.
     starts: bool,
-    /// The weights that come after these, by panel.
+    /// The weights that come after these, by panel, to be prefetched.
     next: [&'a [u8]; GROUP],
     ahead: Ahead,
 }
 
-/// `P` panels with a block of rows.
+/// Multiplies `P` panels with a block of rows.
 #[inline(always)]
 fn block_of_rows<S: Simd, const V: usize, const P: usize>(
     simd: S,
@@ -285,8 +286,8 @@ fn block_of_rows<S: Simd, const V: usize, const P: usize>(
     }
 }
 
-/// [`sums`], for a block that fits the registers: [`multiply`] makes no other ones, so theirs are left out of
-/// the program.
+/// Calls [`sums`] for a block that fits the registers. [`multiply`] makes no other ones, so code for those is
+/// not compiled.
 #[inline(always)]
 fn fitting<S: Simd, const V: usize, const R: usize, const P: usize>(
     simd: S,
@@ -299,8 +300,8 @@ fn fitting<S: Simd, const V: usize, const R: usize, const P: usize>(
     }
 }
 
-/// Goes on with the sums of `P` panels with `R` rows; tiles of a panel are `stride` apart. All sums stay in
-/// registers, and nothing is checked inside but where the weights after these end.
+/// Adds the products of `P` panels with `R` rows to their sums; tiles of a panel are `stride` apart. All sums
+/// stay in registers; the only check inside the loop is where the weights to prefetch end.
 #[inline(always)]
 fn sums<S: Simd, const V: usize, const R: usize, const P: usize>(
     simd: S,
@@ -345,7 +346,7 @@ fn sums<S: Simd, const V: usize, const R: usize, const P: usize>(
 mod tests {
     use super::*;
 
-    /// No vectors, AVX2 if there is, and the best there are.
+    /// Kinds of vectors: none, AVX2 if the processor has it, and its best.
     fn kinds_of_vectors() -> Vec<Arch> {
         let mut all = vec![Arch::Scalar, Arch::new()];
         #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,8 @@
 //!
 //! A block of keys has the same number of all its positions next to each other, `[head_dim][KEYS]`: so the
 //! scores of 16 keys are one chain of multiply-adds in a vector, and no sum over a vector's lanes is needed.
-//! A block of values has a row for each position, `[KEYS][head_dim]`. The factors of groups follow, `[group][KEYS]`.
+//! A block of values has a row for each position, `[KEYS][head_dim]`. The factors of groups follow,
+//! `[group][KEYS]`.
 //!
 //! Invariant: what is stored of a position depends on its own numbers alone, and is written once.
 
@@ -24,7 +25,7 @@ const PARALLEL: usize = 1 << 16;
 /// Numbers of a head that share a factor in [`KvFormat::Q8_0`].
 pub(super) const GROUP: usize = 32;
 
-/// What is stored.
+/// The side of attention that blocks hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Keys,
@@ -38,17 +39,17 @@ pub(super) struct KvBlocks {
     format: KvFormat,
     heads: usize,
     head_dim: usize,
-    /// Of each head.
+    /// Blocks of each head.
     blocks: usize,
-    /// `[head][block]`.
+    /// The blocks, `[head][block]`.
     memory: Pages,
 }
 
 impl KvBlocks {
-    /// Room for `context` positions.
+    /// Makes room for `context` positions.
     ///
     /// # Errors
-    /// If that is more than there are addresses.
+    /// If their bytes exceed the address space.
     pub(super) fn new(side: Side, format: KvFormat, [heads, context, head_dim]: [usize; 3]) -> Result<Self> {
         let blocks = context.div_ceil(KEYS);
         let row = format.bytes(head_dim);
@@ -66,17 +67,17 @@ impl KvBlocks {
         self.memory.bytes().len() / (self.heads * self.blocks).max(1)
     }
 
-    /// Positions there is room for.
+    /// Positions that there is room for.
     pub(super) fn positions(&self) -> usize {
         self.blocks * KEYS
     }
 
-    /// Heads, and the numbers of each.
+    /// Number of heads, and of the numbers of each.
     pub(super) fn heads(&self) -> [usize; 2] {
         [self.heads, self.head_dim]
     }
 
-    /// Bytes in all.
+    /// Bytes of all blocks.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.memory.bytes().len()
@@ -171,7 +172,7 @@ fn write_row(side: Side, format: KvFormat, row: &[f32], position: usize, block: 
                 *place = factor.to_le_bytes();
                 let inverse = inverse(factor);
                 for (number, quant) in group.iter().zip(&mut quants) {
-                    // A small number added to this is rounded to a whole one, which the lowest bits then are.
+                    // Adding this rounds a small number to a whole one, which is then in the lowest bits.
                     const ROUND: f32 = 12_582_912.0;
                     let number = (number * inverse).clamp(-127.0, 127.0);
                     #[expect(clippy::cast_possible_truncation, reason = "the lowest byte is wanted")]
@@ -183,21 +184,22 @@ fn write_row(side: Side, format: KvFormat, row: &[f32], position: usize, block: 
     }
 }
 
-/// The nearest half; the largest in place of an infinite one. What is no number stays none.
+/// The nearest half-precision number; infinity becomes the largest finite one, NaN stays NaN.
 fn half(number: f32) -> f16 {
     let most = f16::MAX.to_f32();
     f16::from_f32(number.clamp(-most, most))
 }
 
-/// What the rounded numbers of a group are multiplied by. Not a number if one of the group's is none.
+/// Scale of a group: what its rounded numbers are multiplied by. NaN if a number of the group is NaN.
 fn factor(group: &[f32]) -> f16 {
-    // `max` would pass over what is no number.
+    // `f32::max` would ignore NaN.
     let largest =
         group.iter().map(|number| number.abs()).fold(0.0_f32, |a, b| if b > a || b.is_nan() { b } else { a });
     half(largest / 127.0)
 }
 
-/// What the numbers of a group are multiplied by before they are rounded: zero where all become zero.
+/// Inverse scale of a group, by which numbers are multiplied before they are rounded; zero if all become
+/// zero.
 fn inverse(factor: f16) -> f32 {
     let factor = factor.to_f32();
     if factor > 0.0 { 1.0 / factor } else { 0.0 }
@@ -223,7 +225,8 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Some blocks as floats, in the order of their side; in `buffer` if they are not stored as such.
+    /// Converts some blocks to floats, in the order of their side; into `buffer` if they are stored
+    /// otherwise.
     #[inline(always)]
     pub(super) fn floats<'b, S: Simd>(self, simd: S, blocks: Range<usize>, buffer: &'b mut [f32]) -> &'b [f32]
     where
@@ -246,12 +249,12 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Halves as floats.
+/// Converts half-precision numbers to floats.
 #[inline(always)]
 fn wide_halves<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
     let floats = floats.as_chunks_mut::<KEYS>().0.iter_mut();
     let halves = block.as_chunks::<{ 2 * KEYS }>().0.iter().zip(floats);
-    // Where vectors have sixteen lanes there is an instruction for it.
+    // Where vectors have sixteen lanes there is an instruction for this.
     #[cfg(target_arch = "x86_64")]
     if let (16, Some(wide)) = (S::F32_LANES, Avx512f::try_new()) {
         for (halves, floats) in halves {
@@ -264,7 +267,7 @@ fn wide_halves<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
     }
 }
 
-/// Bytes with signs as floats, each times a factor.
+/// Converts signed bytes to floats, each times a factor.
 #[inline(always)]
 fn scaled<const N: usize>(quants: &[u8; N], factors: &[f32; N], floats: &mut [f32; N]) {
     for lane in 0..N {
@@ -272,7 +275,7 @@ fn scaled<const N: usize>(quants: &[u8; N], factors: &[f32; N], floats: &mut [f3
     }
 }
 
-/// Numbers of keys: each vector is of 16 positions, with a factor for each.
+/// Converts quantised keys: a vector holds 16 positions, each with its own factor.
 #[inline(always)]
 fn quantised_keys<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
     let (quants, factors) = block.split_at(floats.len());
@@ -286,7 +289,7 @@ fn quantised_keys<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
     }
 }
 
-/// Numbers of values: each row has a factor for each group.
+/// Converts quantised values: a row has a factor for each group.
 #[inline(always)]
 fn quantised_values<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
     let (quants, factors) = block.split_at(floats.len());

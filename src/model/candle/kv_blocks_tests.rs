@@ -1,4 +1,4 @@
-//! Keys and values in blocks: what is written is read, in each format.
+//! Keys and values in blocks are read as they were written, in each format.
 
 use candle_core::Device;
 use pulp::{Arch, WithSimd};
@@ -16,7 +16,7 @@ impl WithSimd for Floats<'_> {
     }
 }
 
-/// The numbers of a position.
+/// Reads the numbers of a position.
 fn read(blocks: &KvBlocks, head: usize, position: usize) -> Vec<f32> {
     let block = position / KEYS;
     let floats = Arch::new().dispatch(Floats(blocks.head(head), block..block + 1));
@@ -41,7 +41,8 @@ fn what_is_written_is_read_and_nothing_else_changes() {
         for size in [1, 3, 32, 40, 64, 80] {
             let mut blocks = KvBlocks::new(side, format, [2, 40, size]).unwrap();
             assert_eq!(blocks.bytes(), 2 * 48 * format.bytes(size).unwrap());
-            // Whole numbers of a power of two, the first of each group 127 of it: all formats hold them.
+            // Whole multiples of a power of two, the first of each group 127 times it: all formats hold them
+            // exactly.
             let row = |seed: usize| -> Vec<f32> {
                 let number = |index: usize| {
                     let step = [0.25, 1.0, 0.5, 8.0, 0.0625][(seed + index / GROUP) % 5];
@@ -96,12 +97,12 @@ fn extremes() {
         blocks.write(&tensor(numbers, (1, 1, numbers.len())), 0).unwrap();
         read(&blocks, 0, 0)
     };
-    // No number becomes infinite, and none that is no number becomes one.
+    // No number becomes infinite, and NaN stays NaN.
     assert_eq!(read(KvFormat::F16, &[1e9, -70000.0, 65504.0]), [65504.0, -65504.0, 65504.0]);
     assert!(read(KvFormat::F16, &[f32::NAN])[0].is_nan());
     assert!(read(KvFormat::Q8_0, &[1.0, f32::NAN, 2.0]).iter().all(|number| number.is_nan()));
     let huge = read(KvFormat::Q8_0, &[1e30, -1e30]);
     assert_eq!(huge, [127.0 * 65504.0, -127.0 * 65504.0]);
-    // So small that the factor is zero.
+    // These are so small that the factor is zero.
     assert_eq!(read(KvFormat::Q8_0, &[1e-7, 0.0]), [0.0, 0.0]);
 }

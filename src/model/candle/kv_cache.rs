@@ -1,8 +1,8 @@
 //! Keys and values of the tokens seen, in tensors allocated once.
 //!
-//! Invariant: positions `0..len` of every layer are valid; what lies past them is garbage that the next
-//! write replaces. So truncation only lowers `len`, and a pass that fails before `commit` has changed
-//! nothing that can be seen.
+//! Invariant: positions `0..len` of every layer are valid; garbage past them is overwritten by the next
+//! write. So truncation only lowers `len`, and a pass that fails before `commit` has changed nothing that can
+//! be seen.
 
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -38,14 +38,19 @@ impl KvCache {
         Ok(Self { layers, context, len: 0 })
     }
 
-    /// Tokens held.
+    /// Number of tokens held.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Tokens that fit.
+    /// Number of tokens that fit.
     pub(super) fn context(&self) -> usize {
         self.context
+    }
+
+    /// Keys and values of each layer, `[kv_heads, context, head_dim]`.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = [&Tensor; 2]> {
+        self.layers.iter().map(|layer| [&layer.keys, &layer.values])
     }
 
     /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
@@ -70,12 +75,12 @@ impl KvCache {
         Ok((layer.keys.narrow(1, from, count)?, layer.values.narrow(1, from, count)?))
     }
 
-    /// The `count` tokens written to every layer are now held.
+    /// Commits `count` tokens, which were written to every layer.
     pub(super) fn commit(&mut self, count: usize) {
         self.len = (self.len + count).min(self.context);
     }
 
-    /// Holds the first `len` tokens only; no more than are held. Constant time.
+    /// Forgets all but the first `len` tokens; `len` is at most what is held. Constant time.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

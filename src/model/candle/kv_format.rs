@@ -1,4 +1,4 @@
-//! How the CPU's cache stores keys and values.
+//! Number formats of keys and values in the CPU's cache.
 
 use std::{fmt, str::FromStr};
 
@@ -12,13 +12,13 @@ use super::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KvFormat {
-    /// 32 bits: what the layers computed.
+    /// Floats of 32 bits: keys and values as the layers computed them.
     #[default]
     F32,
-    /// 16 bits, IEEE: 11 significant bits. Numbers beyond its range, 65,504, become the largest it has.
+    /// IEEE half precision: 11 significant bits. Numbers beyond its range, 65,504, become the largest it has.
     F16,
-    /// 8.5 bits, as in ggml: each key and each value of a head is rounded to whole numbers of -127 to 127 in
-    /// groups of 32 (the last group of a head may have fewer), with an `f16` factor each.
+    /// Blocks as in ggml, 8.5 bits a number: each key and each value of a head is rounded to whole numbers of
+    /// -127 to 127 in groups of 32 (the last group of a head may have fewer), with an `f16` factor each.
     Q8_0,
 }
 
@@ -34,14 +34,14 @@ impl fmt::Display for KvFormat {
 impl FromStr for KvFormat {
     type Err = String;
 
-    /// By name, in either case; the error names all.
+    /// Reads a name, in either case; the error names all.
     fn from_str(name: &str) -> Result<Self, String> {
         by_name(&ALL, name)
     }
 }
 
 impl KvFormat {
-    /// Bytes of a head's key or value, `None` if there are too many to count.
+    /// Bytes of a head's key or value; `None` if they cannot be counted in a `usize`.
     pub(super) fn bytes(self, head_dim: usize) -> Option<usize> {
         match self {
             Self::F32 => head_dim.checked_mul(4),

@@ -1,4 +1,4 @@
-//! A layer's products on the CPU: a matrix and what is added.
+//! A linear layer on the CPU: a weight matrix and a bias.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 
@@ -9,7 +9,7 @@ use super::{
     weights::Weights,
 };
 
-/// `x` times a matrix, plus a vector if there is one.
+/// `x` times a matrix, plus a bias if there is one.
 #[derive(Debug)]
 pub(super) struct Linear {
     matrix: Matrix,
@@ -17,8 +17,8 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    /// The tensors `NAME.weight` and, if `biased`, `NAME.bias` of all `parts` (name and outputs), one below
-    /// the other.
+    /// Reads the tensors `NAME.weight` and, if `biased`, `NAME.bias` of all `parts` (name and outputs), one
+    /// below the other.
     ///
     /// # Errors
     /// Those of the weights.
@@ -35,22 +35,22 @@ impl Linear {
         Ok(Self { matrix, bias: biased.then(|| bias(weights, parts)).transpose()? })
     }
 
-    /// The matrix, to say how its products are made.
+    /// The matrix, to choose how its products are made.
     pub(super) fn matrix_mut(&mut self) -> &mut Matrix {
         &mut self.matrix
     }
 
-    /// Rows `[n, inputs]` -> rows `[n, outputs]`.
+    /// Maps rows `[n, inputs]` to rows `[n, outputs]`.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.apply_op1_no_bwd(self)
     }
 
-    /// The same plus `other`, rows `[n, outputs]`.
+    /// [`apply`](Self::apply) plus `other` (rows `[n, outputs]`), in one step.
     pub(super) fn apply_plus(&self, x: &Tensor, other: &Tensor) -> Result<Tensor> {
         x.apply_op2_no_bwd(other, self)
     }
 
-    /// The rows of the output, one after the other, and their number.
+    /// Computes the rows of the output, one after the other, and their number.
     fn rows(&self, storage: &CpuStorage, layout: &Layout) -> Result<(Vec<f32>, usize)> {
         let (values, count, width, stride) = rows_of(storage, layout)?;
         if width != self.matrix.inputs() || stride != width && count > 1 {
@@ -66,12 +66,12 @@ impl Linear {
     }
 }
 
-/// The tensors of the matrices of `parts` (name and outputs), and the outputs of each.
+/// Names of the weight tensors of `parts` (name and outputs), and the outputs of each.
 pub(super) fn matrix_names(parts: &[(String, usize)]) -> Vec<(String, usize)> {
     parts.iter().map(|(name, outputs)| (format!("{name}.weight"), *outputs)).collect()
 }
 
-/// The vectors that are added in `parts` (name and outputs), one after the other.
+/// Biases of `parts` (name and outputs), one after the other.
 ///
 /// # Errors
 /// Those of the weights.

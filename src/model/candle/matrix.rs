@@ -1,7 +1,7 @@
 //! Weight matrices, kept in the formats they were stored in, and their product with a few rows.
 //!
-//! Invariant: an output number is the same bits whatever else is in the pass and however many threads there
-//! are. So one pass over n tokens gives the very bits of n passes over one.
+//! Invariant: the bits of an output do not depend on what else is in the pass, nor on the number of threads.
+//! So one pass over n tokens gives the very bits of n passes over one.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use super::{
 
 /// Panels computed at a time.
 const SHARE: usize = 16;
-/// Products of numbers from which on threads are worth waking.
+/// Multiplications from which on threads are worth waking.
 const PARALLEL: usize = 1 << 17;
 
 /// Bytes of a part from which on its weights are prefetched for one or two rows too: about what a core's own
@@ -31,11 +31,11 @@ pub(super) struct Matrix {
     parts: Vec<Part>,
     inputs: usize,
     outputs: usize,
-    /// What products of quantised weights are made with, in whole numbers; in floats if `None`.
+    /// Instructions that multiply quantised weights in whole numbers; `None` for products in floats.
     instructions: Option<Instructions>,
 }
 
-/// A row of inputs, and the panels whose products with it are wanted: runs of neighbours.
+/// A row of inputs, and the runs of neighbouring panels whose products with it are wanted.
 pub(super) struct Wanted<'a> {
     pub(super) row: &'a [f32],
     pub(super) panels: &'a [Range<usize>],
@@ -56,7 +56,7 @@ struct Part {
 }
 
 impl Part {
-    /// The panels from one on.
+    /// The panels from `from` on.
     fn panels(&self, inputs: usize, from: usize) -> Panels<'_> {
         let start = from * packing::panel_bytes(self.format, inputs);
         let floats = match self.format {
@@ -66,12 +66,12 @@ impl Part {
         Panels { format: self.format, inputs, floats, bytes: &self.packed.bytes()[start..] }
     }
 
-    /// Are its products made in whole numbers, where that can be done?
+    /// True if its products can be made in whole numbers.
     fn is_quantised(&self) -> bool {
         self.format.is_quantised()
     }
 
-    /// Panels `from ..`, at most `count`, with the products of `rows` in their tiles.
+    /// Multiplies `rows` with panels `from ..`, at most `count`; products come in their tiles.
     fn multiply(&self, inputs: usize, from: usize, rows: &Rows, tiles: &mut [f32]) {
         let panels = self.panels(inputs, from);
         if let (true, Some(rows)) = (self.is_quantised(), &rows.rounded) {
@@ -82,7 +82,7 @@ impl Part {
         }
     }
 
-    /// The products of panels `from ..` with `rows`, to the same outputs of each row.
+    /// Multiplies `rows` with panels `from ..` and writes the products to the same outputs of each row.
     fn product(&self, inputs: usize, from: usize, rows: &Rows, out: &mut [&mut [f32]]) {
         let outputs = out.first().map_or(0, |row| row.len());
         // A few panels at a time, so that the tiles stay in the cache.
@@ -105,7 +105,7 @@ impl Part {
 }
 
 impl Matrix {
-    /// No rows yet.
+    /// A matrix without rows.
     pub(super) fn new(inputs: usize) -> Self {
         Self {
             parts: Vec::new(),
@@ -121,7 +121,7 @@ impl Matrix {
         self.instructions = instructions;
     }
 
-    /// Rows as the products take them.
+    /// Rearranges rows as the products take them.
     fn arrange(&self, x: &[f32], count: usize) -> Rows {
         let is_quantised = self.parts.iter().any(Part::is_quantised);
         let instructions = self.instructions.filter(|_| is_quantised);
@@ -130,7 +130,7 @@ impl Matrix {
         Rows { floats: floats.then(|| FloatRows::new(x, count, self.inputs)), rounded, count }
     }
 
-    /// Bytes that `rows` rows of `inputs` take, about.
+    /// Approximate bytes of `rows` rows of `inputs`.
     pub(super) fn size(format: Format, rows: usize, inputs: usize) -> u64 {
         let bytes = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
         bytes(packing::panel_bytes(format, inputs)).saturating_mul(bytes(rows)).div_ceil(bytes(PANEL))
@@ -211,12 +211,12 @@ impl Matrix {
         self.outputs
     }
 
-    /// Is it of one part, so that panel `p` has outputs `16 p ..`?
+    /// True if it is of one part, so that panel `p` has outputs `16 p ..`.
     pub(super) fn is_of_one_part(&self) -> bool {
         self.parts.len() == 1
     }
 
-    /// Products of some panels of a matrix of [one part](Self::is_of_one_part) with a row each: tiles of 16, in order.
+    /// Multiplies some panels of a matrix of [one part](Self::is_of_one_part) by a row each: tiles of 16.
     pub(super) fn panels(&self, wanted: &[Wanted<'_>]) -> Vec<f32> {
         let Some(part) = self.parts.first() else { return Vec::new() };
         let rows: Vec<Rows> = wanted.iter().map(|wanted| self.arrange(wanted.row, 1)).collect();
@@ -250,7 +250,7 @@ impl Matrix {
         out
     }
 
-    /// Writes the products with rows of inputs, one after the other, to the rows of outputs given, one for each.
+    /// Multiplies rows of inputs, which follow one another, and writes each product to its row of outputs.
     pub(super) fn product_in(&self, x: &[f32], mut rest: Vec<&mut [f32]>) {
         let count = rest.len();
         if count == 0 {
@@ -261,7 +261,7 @@ impl Matrix {
         let parallel = threads > 1 && count * self.outputs * self.inputs >= PARALLEL;
         let panels: usize = self.parts.iter().map(|part| part.outputs.div_ceil(PANEL)).sum();
         let share = if parallel { panels.div_ceil(4 * threads).next_multiple_of(4) } else { panels };
-        // Some outputs of all rows each, so that threads write apart.
+        // A task has some outputs of all rows, so that threads write apart.
         let mut tasks = Vec::new();
         for part in &self.parts {
             for from in (0..part.outputs).step_by(share * PANEL) {
@@ -315,7 +315,7 @@ mod tests {
     fn filled(inputs: usize, outputs: usize) -> (Matrix, Vec<f32>) {
         let weights = numbers(inputs * outputs, 1);
         let mut matrix = Matrix::new(inputs);
-        // In two pushes, the first of which fills no whole panels.
+        // Rows come in two pushes, the first of which does not end with a panel.
         let (first, rest) = weights.split_at(outputs / 3 * inputs);
         for part in [first, rest] {
             matrix.push(Format::F32, &part.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
@@ -439,7 +439,7 @@ mod tests {
             weights.extend(dequantised(kind, &blocks, 21, inputs));
             matrix.push(format, &blocks);
         }
-        // Once without threads, once with.
+        // One row is computed without threads, twenty rows with them.
         for count in [1, 20] {
             let x = numbers(inputs * count, 6);
             let rounded = match matrix.instructions {

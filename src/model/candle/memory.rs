@@ -1,4 +1,4 @@
-//! How much memory a model takes, and how much there is.
+//! Memory that a model takes, and memory that is available.
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
@@ -15,12 +15,12 @@ pub struct MemoryEstimate {
     /// Keys and values of all tokens there is room for (of each sequence the whole context, unless
     /// [`LoadOptions::tokens`](super::LoadOptions::tokens) says otherwise), and the rotation tables.
     pub cache: u64,
-    /// The most that one pass takes on top, for at most 256 tokens at once.
+    /// The most that one pass over at most 256 tokens takes on top.
     pub pass: u64,
 }
 
 impl MemoryEstimate {
-    /// All together.
+    /// The sum of all.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
@@ -61,9 +61,9 @@ pub fn available_memory() -> Option<u64> {
     Some(can_be_had(system.available_memory(), container)).filter(|&free| free > 0)
 }
 
-/// What is available in the whole system, but no more than a container's limit leaves above what its programs hold.
-/// What its files take in the page cache is given back when it is asked for, so it does not count, as it does not in the
-/// system.
+/// Memory available in the whole system, but no more than the container's limit leaves. Files in the page
+/// cache do not count as used, neither in the container nor in the system: the kernel gives their memory back
+/// when it is asked for.
 fn can_be_had(system: u64, container: Option<(u64, u64)>) -> u64 {
     container.map_or(system, |(limit, held)| limit.saturating_sub(held).min(system))
 }

@@ -1,13 +1,14 @@
 //! Llama, Mistral and Qwen models from Hugging Face folders and GGUF files, with Candle: on the CPU with
-//! products of our own ([`CandleModel`]), on a card with Candle's ([`TensorModel`]).
+//! matrix products of our own ([`CandleModel`]), on a card with Candle's ([`TensorModel`]).
 //!
-//! Owns loading and the passes. Invariants: the cache is whole between calls: a call that fails has not
-//! changed it; a row of logits has the same bits however the tokens were split into passes. Weights stay in
-//! the formats they are stored in; what is computed is `f32`.
+//! This file loads models and makes passes. Invariants: a call that fails leaves the cache as it was; a row
+//! of logits has the same bits however the tokens were split into passes. Weights stay in the formats that
+//! they are stored in; everything is computed in `f32`.
 
 mod ahead;
 mod attention;
 mod batch;
+mod card;
 mod config;
 mod config_gguf;
 mod config_json;
@@ -45,6 +46,7 @@ use std::{num::NonZeroUsize, path::Path};
 use serde_json::Value as Json;
 
 pub use batch::CandleBatch;
+pub use card::{CardFault, CardMode};
 pub use description::{FormatShare, ModelDescription};
 pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
@@ -77,12 +79,12 @@ use crate::{
 /// Tokens run at a time, so that the memory of a long prompt's pass is bounded.
 const CHUNK: usize = 512;
 
-/// How to load a [`CandleModel`].
+/// Options for loading a [`CandleModel`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Tokens to make room for. Default: as many as the model was made for, at most 4096. The cache is
-    /// allocated at once; see [`CandleModel::estimate`].
+    /// Tokens that the cache has room for. Default: as many as the model was made for, at most 4096. The
+    /// cache is allocated at once; see [`CandleModel::estimate`].
     pub context: Option<usize>,
     /// Tokens that all sequences of a [`CandleBatch`] hold at once, at most: memory for more is not asked
     /// for, and memory that they took beyond is given back once a sequence is empty. At least the context
@@ -90,28 +92,28 @@ pub struct LoadOptions {
     pub tokens: Option<usize>,
     /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
     pub memory_limit: Option<u64>,
-    /// Multiply quantised weights with inputs as they are. Default: where the processor has any of
+    /// Multiplies quantised weights with exact inputs. Default: where the processor has any of
     /// [`Instructions`], inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which
     /// takes a third of the time or less. [`TensorModel`] rounds them on every device, and unpacks the
     /// weights for exact products.
     pub exact_products: bool,
-    /// Multiply quantised weights with these instructions, to measure what other processors have; loading
+    /// Multiplies quantised weights with these instructions, to measure what other processors have; loading
     /// fails where the processor lacks them. Default: the best that it has. Without effect on exact products
     /// and on [`TensorModel`].
     pub instructions: Option<Instructions>,
-    /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
-    /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of
-    /// floats does here. Only [`CandleModel`] and [`CandleBatch`] look at it.
+    /// Quantises matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
+    /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored; a format of
+    /// floats does the same. Only [`CandleModel`] and [`CandleBatch`] look at it.
     pub quantize: Option<Format>,
-    /// How the cache stores keys and values: in fewer bytes long contexts take less memory and less time, and
-    /// texts are others. Only [`CandleModel`] and [`CandleBatch`] look at it.
+    /// Number format of keys and values in the cache. With fewer bytes, long contexts take less memory and
+    /// time, and texts differ. Only [`CandleModel`] and [`CandleBatch`] look at it.
     pub kv: KvFormat,
 }
 
 /// A Llama, Mistral or Qwen model with its cache.
 #[derive(Debug)]
 pub struct CandleModel {
-    /// Of one sequence.
+    /// A batch of one sequence.
     batch: CandleBatch,
 }
 
@@ -129,16 +131,17 @@ impl CandleModel {
         Ok(Self { batch: loaded(path.as_ref(), NonZeroUsize::MIN, options)? })
     }
 
-    /// A model of random weights, the same each time, to measure what passes cost. Takes some seconds for each
-    /// GB.
+    /// Makes a model of random weights, the same each time, to measure the time of passes. Takes some seconds
+    /// for each GB.
     ///
     /// # Errors
-    /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be had.
+    /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be
+    /// had.
     pub fn random(model: &RandomModel, options: &LoadOptions) -> Result<Self, ModelError> {
         Ok(Self { batch: random_loaded(model, NonZeroUsize::MIN, options)? })
     }
 
-    /// What [`load`](Self::load) would take. Reads the configuration and the headers of the weights.
+    /// Memory that [`load`](Self::load) would take. Reads the configuration and the headers of the weights.
     ///
     /// # Errors
     /// Those of [`load`](Self::load), but for a lack of memory and weights that cannot be read.
@@ -172,22 +175,22 @@ impl Model for CandleModel {
         self.batch.truncate(ONLY, position)
     }
 
-    /// The memory of the caches stays taken until there is a batch of fewer sequences. It is not held against
-    /// [`LoadOptions::memory_limit`].
+    /// Makes a batch of the model. The memory of its caches stays taken until there is a batch of fewer
+    /// sequences, and is not held against [`LoadOptions::memory_limit`].
     fn as_batch(&mut self, sequences: NonZeroUsize) -> Result<Option<Batch<'_, ModelError>>, ModelError> {
         self.batch.resize(sequences)?;
         Ok(Some(&mut self.batch))
     }
 }
 
-/// The model at `path` with room for so many sequences.
+/// Loads the model at `path` with room for `sequences` texts.
 fn loaded(path: &Path, sequences: NonZeroUsize, options: &LoadOptions) -> Result<CandleBatch, ModelError> {
     with_weights(path, |weights, config| {
         quantized(weights, options, |weights| from_weights(weights, config, sequences, options))
     })
 }
 
-/// Calls `then` with the weights, quantised if that is wanted.
+/// Calls `then` with the weights, quantised if the options say so.
 fn quantized<T>(
     weights: &mut dyn Weights,
     options: &LoadOptions,
@@ -199,7 +202,7 @@ fn quantized<T>(
     }
 }
 
-/// A model of random weights with room for so many sequences.
+/// Makes a model of random weights with room for `sequences` texts.
 fn random_loaded(
     model: &RandomModel,
     sequences: NonZeroUsize,
@@ -272,10 +275,10 @@ fn with_weights<T>(
     then(&mut weights, config)
 }
 
-/// What a GGUF file calls the factors of the rope's frequencies.
+/// The tensor of a GGUF file that has the factors of the rope's frequencies.
 const FREQUENCIES: &str = "rope_freqs.weight";
 
-/// The context to make room for, in tokens, and the memory that takes for all sequences, with all else.
+/// Tokens of context to make room for, and memory of a model with caches for all sequences.
 fn needs(
     weights: &dyn Weights,
     config: &Config,
@@ -293,12 +296,12 @@ fn needs(
     Ok((context, MemoryEstimate::new(config, options.kv, context, tokens, weights)))
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 fn read_text(path: &Path) -> Result<String, ModelError> {
     std::fs::read_to_string(path).map_err(|error| file_error(path, error))
 }
 
-/// A file that cannot be opened or read.
+/// The error for a file that cannot be opened or read.
 fn file_error(path: &Path, error: std::io::Error) -> ModelError {
     let kind = match error.kind() {
         std::io::ErrorKind::NotFound => ModelErrorKind::MissingFile(path.to_owned()),
@@ -308,7 +311,7 @@ fn file_error(path: &Path, error: std::io::Error) -> ModelError {
 }
 
 impl ModelDescription {
-    /// Reads what the files at `path` say, as [`CandleModel::load`](CandleModel::load) finds them: the
+    /// Reads what the files at `path`, as for [`CandleModel::load`](CandleModel::load), say of the model: the
     /// configuration and the heads of the weights. Takes milliseconds, and for a GGUF file with many tokens
     /// some tens of them.
     ///
@@ -354,7 +357,8 @@ impl ModelDescription {
         })
     }
 
-    /// Bytes that keys and values of so many tokens of one text take; `None` if there are too many to count.
+    /// Bytes of the keys and values of `tokens` tokens of one text; `None` if they cannot be counted in a
+    /// `u64`.
     #[must_use]
     pub fn cache(&self, kv: KvFormat, tokens: usize) -> Option<u64> {
         let factors =
@@ -368,14 +372,14 @@ fn bounded(size: usize) -> Result<u64, ModelErrorKind> {
     u64::try_from(size).map_err(wrong)
 }
 
-/// The architecture and the name that the files say.
+/// Architecture and name of a model, by its files.
 fn names(path: &Path) -> Result<(Option<String>, Option<String>), ModelError> {
     if is_gguf(path) {
         let gguf = Gguf::open(path)?;
         let text = |key: &str| gguf.get(key).and_then(|value| value.as_str()).map(str::to_owned);
         return Ok((text("general.architecture"), text("general.name")));
     }
-    // What is wrong with it is told where it is read in earnest.
+    // A damaged file is an error where the whole of it is read.
     let config: Json = serde_json::from_str(&read_text(&path.join("config.json"))?).unwrap_or_default();
     let text = |value: &Json| value.as_str().map(str::to_owned);
     Ok((text(&config["architectures"][0]).or_else(|| text(&config["model_type"])), None))

@@ -1,11 +1,11 @@
-//! Names of formats and instructions: what their `Display` and `FromStr` share.
+//! Names of formats and instructions: the common part of their `Display` and `FromStr`.
 
 /// The name of a value.
 pub(super) fn name_of<T: PartialEq>(all: &[(T, &'static str)], value: &T) -> &'static str {
     all.iter().find(|(own, _)| own == value).map_or("", |(_, name)| name)
 }
 
-/// The value of a name, in either case; the error names all.
+/// The value of this name, in either case; the error lists all names.
 pub(super) fn by_name<T: Copy>(all: &[(T, &str)], name: &str) -> Result<T, String> {
     let found = all.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(value, _)| *value);
     found.ok_or_else(|| {

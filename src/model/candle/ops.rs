@@ -59,7 +59,7 @@ struct RmsNorm<'a> {
     epsilon: f32,
 }
 
-/// What a row is multiplied by so that its mean square is one.
+/// Factor that makes the mean square of a row one.
 fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
     let mean = sum_of_squares(row) / row.len() as f32;
@@ -85,10 +85,10 @@ impl CustomOp1 for RmsNorm<'_> {
     }
 }
 
-/// The root-mean-square normalisation of each head.
+/// Root-mean-square normalisation of each head.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeadNorm<'a> {
-    /// `head_dim` numbers.
+    /// The weight of each number of a head.
     pub(super) weight: &'a [f32],
     pub(super) epsilon: f32,
 }
@@ -151,7 +151,7 @@ impl CustomOp1 for SplitHeads<'_> {
     }
 }
 
-/// `silu(gate) * up` of rows `[n, 2 * width]`, gate first: `[n, width]`.
+/// Computes `silu(gate) * up` (SwiGLU) of rows `[n, 2 * width]`, gate first: `[n, width]`.
 pub(super) fn gated_silu(x: &Tensor) -> Result<Tensor> {
     x.apply_op1_no_bwd(&GatedSilu)
 }

@@ -1,14 +1,20 @@
-//! Rows as stored -> panels of 16 rows, in which the numbers that are needed together lie together.
+//! Packing of stored rows into panels of 16 rows, in which the numbers that are needed together lie together.
 //!
-//! Invariant: unpacked, a number is bit for bit what its format says it is in `f32`. In a panel the 16
-//! numbers of one input are neighbours, so that unpacking is the same work for 16 outputs at once. Narrow numbers
-//! lie in planes of 16 words of 32 bits, one for each row. A quantised panel holds, per block, the 16 factors of
-//! each kind; then per chunk the 16 small scales of each kind and group, and the quants in planes: the low four
-//! bits, eight inputs a word, the first in the lowest bits, and the bits above them.
+//! In a panel the 16 numbers of one input are neighbours, so that unpacking is the same work for 16 outputs
+//! at once. Narrow numbers lie in planes of 16 words of 32 bits, one for each row:
 //!
-//! Of eight inputs, those of even and those of odd number can be had as the four bytes of a word each, by one shift
-//! and one mask of a plane, as products of whole numbers take them: [`integer`](super::integer). Whole bytes and the
-//! bits above the low four lie in that order.
+//! ```text
+//! panel    [ block 0 ][ block 1 ] ...
+//! block    16 factors of each kind, then its chunks
+//! chunk    16 small scales of each kind and group, then planes of quants:
+//!          the low four bits, eight inputs a word, the first lowest; then the bits above them
+//! ```
+//!
+//! Of eight inputs, those of even and those of odd number are each the four bytes of a word after one shift
+//! and one mask of a plane, which is how products of whole numbers take them ([`integer`](super::integer)).
+//! Whole bytes and the bits above the low four lie in that order.
+//!
+//! Invariant: unpacked, a number is bit for bit what its format says in `f32`.
 
 use pulp::{Simd, bytemuck::pod_read_unaligned};
 
@@ -17,16 +23,16 @@ use super::{
     scheme::{Block, LARGEST, Lanes, Legacy, ScaleAndMin, Scheme, SignedScale},
 };
 
-/// Outputs whose weights lie together.
+/// Outputs whose weights lie together in a panel.
 pub(super) const PANEL: usize = 16;
 /// Most inputs that are unpacked at once.
 pub(super) const CHUNK: usize = 64;
-/// Bytes of a word of each of a panel's rows.
+/// Bytes of a plane: a word for each row of a panel.
 pub(super) const PLANE: usize = 4 * PANEL;
-/// Added to signed bytes, so that none is negative.
+/// Offset of signed bytes, which makes them unsigned.
 pub(super) const BIAS: u8 = 128;
 
-/// Bytes of a panel of `inputs`, whole blocks of them.
+/// Bytes of a panel of `inputs` inputs, which are whole blocks.
 pub(super) fn panel_bytes(format: Format, inputs: usize) -> usize {
     if matches!(format, Format::F16 | Format::Bf16) {
         return inputs.div_ceil(2) * PLANE;
@@ -45,7 +51,7 @@ pub(super) fn panel_bytes(format: Format, inputs: usize) -> usize {
         }
 }
 
-/// Inputs to unpack at once: whole chunks of a format.
+/// Inputs unpacked at once: whole chunks of a format.
 pub(super) fn chunk(format: Format) -> usize {
     match format.block() {
         32 => 32,
@@ -86,23 +92,23 @@ pub(super) fn pack(format: Format, stored: &[u8], lane: usize, panel: &mut [u8])
     }
 }
 
-/// In which word of whole bytes an input lies: even and odd ones of eight in one each.
+/// Number of the word of whole bytes that an input lies in: of eight inputs, even and odd ones have one each.
 fn byte_word(input: usize) -> usize {
     input / 8 * 2 + input % 2
 }
 
-/// Which byte of its word an input is.
+/// Number of an input's byte in its word.
 fn byte_of(input: usize) -> usize {
     input % 8 / 2
 }
 
-/// Where in a word, counted in things of `high` bits, the bits above the low four of an input are: in the byte in which
-/// its low bits will be, those of the first word lowest.
+/// Place of an input's bits above the low four in a word, in units of `high` bits: the byte in which its low
+/// bits will be, those of the first word lowest.
 fn high_place(high: u32, input: usize) -> usize {
     8 / high.max(1) as usize * byte_of(input) + byte_word(input)
 }
 
-/// Copies things of `N` bytes to their lane.
+/// Copies units of `N` bytes to their lane.
 fn spread<const N: usize>(stored: &[u8], lane: usize, packed: &mut [u8]) {
     let places = packed.as_chunks_mut::<N>().0.iter_mut().skip(lane).step_by(PANEL);
     places.zip(stored.as_chunks::<N>().0).for_each(|(place, value)| *place = *value);
@@ -148,13 +154,13 @@ fn pack_blocks<T: Scheme>(format: Format, stored: &[u8], lane: usize, panel: &mu
     }
 }
 
-/// The bits above the low four of inputs `N * share ..`, where [`high_place`] says.
+/// Packs the bits above the low four of inputs `N * share ..` as [`high_place`] says.
 fn high_word<const N: usize>(high: u32, quants: &[u8], share: usize) -> u32 {
     let own = quants[N * share..].first_chunk::<N>().copied().unwrap_or([0; N]);
     joined(own.map(|quant| quant >> 4), |input| high as usize * high_place(high, input))
 }
 
-/// A word with each value at its bit.
+/// Joins values into a word, each at its bit.
 #[inline(always)]
 fn joined<const N: usize>(values: [u8; N], bit: impl Fn(usize) -> usize) -> u32 {
     let placed = values.iter().enumerate().map(|(input, value)| u32::from(*value) << bit(input));
@@ -191,7 +197,7 @@ pub(super) fn unpack<S: Simd>(simd: S, format: Format, panel: &[u8], first: usiz
             let block = &panel[first / 32 * 34 * PANEL..][..34 * PANEL];
             let (scale, quants) = block.split_at(2 * PANEL);
             let scale = halves(simd, scale);
-            // Exact, and so is the sum.
+            // The product is exact, and so is the sum.
             let offset = scale.map(|scale| -f32::from(BIAS) * scale);
             let pairs = quants.as_chunks::<PLANE>().0.as_chunks::<2>().0;
             for (pair, out) in pairs.iter().zip(out.as_chunks_mut::<{ 8 * PANEL }>().0) {
@@ -240,7 +246,7 @@ fn unpack_chunk<S: Simd, T: Scheme>(simd: S, panel: &[u8], first: usize, out: &m
     }
 }
 
-/// `scale * quant + offset` of a group. The product is exact, so it does not matter whether it is rounded.
+/// Unpacks a group: `scale * quant + offset`. The product is exact, so fused or not gives the same bits.
 #[inline(always)]
 fn planes_to_floats<S: Simd, T: Scheme>(
     simd: S,
@@ -273,19 +279,19 @@ fn planes_to_floats<S: Simd, T: Scheme>(
     }
 }
 
-/// Vector `v` of the words of a plane.
+/// Loads vector `v` of the words of a plane.
 #[inline(always)]
 fn words<S: Simd>(plane: &[u8; PLANE], v: usize) -> S::u32s {
     pod_read_unaligned(&plane[v * size_of::<S::u32s>()..][..size_of::<S::u32s>()])
 }
 
-/// The bits of `mask` from bit `first` on.
+/// Extracts the bits of `mask` from bit `first` on.
 #[inline(always)]
 fn bits_of<S: Simd>(simd: S, words: S::u32s, first: u32, mask: u32) -> S::u32s {
     simd.and_u32s(simd.wrapping_dyn_shr_u32s(words, simd.splat_u32s(first)), simd.splat_u32s(mask))
 }
 
-/// Numbers below 2^23 as floats: made the lowest bits of 2^23, which is then taken off.
+/// Converts numbers below 2^23 to floats: as the lowest bits of 2^23, which is then subtracted.
 #[inline(always)]
 fn float<S: Simd>(simd: S, numbers: S::u32s) -> S::f32s {
     const UNIT: f32 = 8_388_608.0;
@@ -293,7 +299,7 @@ fn float<S: Simd>(simd: S, numbers: S::u32s) -> S::f32s {
     simd.sub_f32s(above, simd.splat_f32s(UNIT))
 }
 
-/// The numbers of 16 bits in the lower (`SIDE` 0) or upper (1) halves of a plane's words.
+/// Converts 16-bit numbers in the lower (`SIDE` 0) or upper (1) halves of a plane's words to floats.
 #[inline(always)]
 fn narrow_to_floats<S: Simd, const SIDE: u32>(simd: S, format: Format, plane: &[u8; PLANE], out: &mut [f32]) {
     for (v, out) in S::as_mut_simd_f32s(out).0.iter_mut().enumerate() {
@@ -305,7 +311,7 @@ fn narrow_to_floats<S: Simd, const SIDE: u32>(simd: S, format: Format, plane: &[
     }
 }
 
-/// Sixteen halves.
+/// Converts sixteen half-precision numbers to floats.
 #[inline(always)]
 pub(super) fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
     let mut bits = [0; PANEL];
@@ -319,11 +325,11 @@ pub(super) fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
     out
 }
 
-/// Halves, as 16 bits each, as floats.
+/// Converts half-precision numbers, as 16 bits each, to floats.
 #[inline(always)]
 fn half<S: Simd>(simd: S, bits: S::u32s) -> S::f32s {
-    // Exponent and fraction moved over and the bias mended, which is not right for subnormal numbers, infinity
-    // and what is no number. No step has subnormal floats, which are slow.
+    // Exponent and fraction are moved over and the bias is corrected, then subnormal numbers, infinity and
+    // NaN are mended. No step has subnormal floats, which are slow.
     const LEAST: u32 = (127 - 14) << 23;
     let magnitude = simd.and_u32s(bits, simd.splat_u32s(0x7fff));
     let moved = simd.wrapping_dyn_shl_u32s(magnitude, simd.splat_u32s(13));

@@ -21,7 +21,7 @@ pub(in super::super) const QUANTISED: [(Format, GgmlDType); 8] = [
     (Format::Q6K, GgmlDType::Q6K),
 ];
 
-/// Random blocks, but with factors that are small numbers.
+/// Makes random blocks whose factors are small numbers.
 pub(in super::super) fn stored(format: Format, blocks: usize, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut random = RandomBlocks::new(seed);
@@ -29,9 +29,9 @@ pub(in super::super) fn stored(format: Format, blocks: usize, seed: u64) -> Vec<
     bytes
 }
 
-/// What candle makes of stored blocks.
+/// Dequantises stored blocks by candle.
 pub(in super::super) fn dequantised(kind: GgmlDType, stored: &[u8], rows: usize, columns: usize) -> Vec<f32> {
-    // Borrowed: candle reads owned bytes after it has freed them.
+    // Borrowed, since candle reads owned bytes after it has freed them.
     let storage = QStorage::from_data(stored.into(), &Device::Cpu, kind).unwrap();
     let tensor = QTensor::new(storage, (rows, columns)).unwrap();
     tensor.dequantize(&Device::Cpu).unwrap().flatten_all().unwrap().to_vec1().unwrap()
@@ -64,7 +64,7 @@ impl WithSimd for Halves<'_> {
     }
 }
 
-/// All numbers of a panel, `[input][PANEL]`, by the best and by the plainest way.
+/// Unpacks all numbers of a panel, `[input][PANEL]`, with the best vectors and without any.
 fn unpacked(format: Format, panel: &[u8], inputs: usize) -> [Vec<f32>; 2] {
     [Arch::new(), Arch::Scalar].map(|arch| {
         let mut out = vec![0.0; inputs * PANEL];

@@ -1,33 +1,34 @@
-//! Memory for packed weights: zeros at first, in large pages where the system gives them.
+//! Zeroed memory for packed weights, in large pages where the system gives them.
 //!
-//! A pass reads every weight once. With pages of 4 KB, the processor looks up an address every 64 lines and its own
-//! prefetching starts anew; in pages of 2 MB, passes over one token took half the time where the weights were 4 bits.
-//! Systems that do not give large pages by themselves give them to those who ask (`madvise`), which is done here.
+//! A pass reads every weight once. With pages of 4 KB, the processor looks up an address every 64 lines and
+//! its prefetcher starts anew; in pages of 2 MB, passes over one token took half the time where the weights
+//! were 4 bits. Systems that do not give large pages by themselves give them on request (`madvise`), which is
+//! made here.
 //!
 //! Invariant: the bytes past the length are zeros.
 
 use memmap2::MmapMut;
 use pulp::bytemuck;
 
-/// A large page, in bytes.
+/// Bytes of a large page.
 const LARGE_PAGE: usize = 2 << 20;
-/// Bytes from which on memory is mapped, which starts it on a page: a vector may start in the middle of a line of the
-/// cache.
+/// Bytes from which on memory is mapped, which starts it on a page. A vector may start in the middle of a
+/// line of the cache.
 const MAPPED: usize = 1 << 14;
 
 /// Growing memory for panels of floats or bytes.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     memory: Memory,
-    /// In bytes.
+    /// Length in bytes.
     len: usize,
 }
 
 #[derive(Debug)]
 enum Memory {
-    /// Little, or more where mapping failed. Floats, so that it can be read as such.
+    /// Small memory, or any for which mapping failed. Floats, so that it can be read as such.
     Vector(Vec<f32>),
-    /// From `start` on.
+    /// Mapped memory from byte `start` on.
     Mapped { map: MmapMut, start: usize },
 }
 
@@ -38,7 +39,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Zeros, at least `size` bytes.
+    /// Allocates zeros, at least `size` bytes.
     fn zeros(size: usize) -> Self {
         let mapped = (size >= MAPPED).then(|| mapped(size)).flatten();
         mapped.unwrap_or_else(|| Self::Vector(vec![0.0; size.div_ceil(size_of::<f32>())]))
@@ -59,17 +60,17 @@ impl Memory {
     }
 }
 
-/// Memory of the system's own, which is zeros. What is small starts on a page, what is large on a large one.
+/// Maps zeroed memory of the system. Small memory starts on a page, large memory on a large page.
 fn mapped(size: usize) -> Option<Memory> {
     if size < LARGE_PAGE {
         return Some(Memory::Mapped { map: MmapMut::map_anon(size).ok()?, start: 0 });
     }
-    // The rest of a large page is taken if less of it would be lost than used.
+    // The last large page is rounded up if more of it is used than wasted.
     let room = size.max((size + LARGE_PAGE / 2) / LARGE_PAGE * LARGE_PAGE);
-    // Where the map starts is the system's choice. What is never touched takes no memory.
+    // The system chooses where the map starts. Pages that are never touched take no memory.
     let map = MmapMut::map_anon(room.checked_add(LARGE_PAGE)?).ok()?;
     let start = map.as_ptr().align_offset(LARGE_PAGE).min(LARGE_PAGE);
-    // Without large pages all is right too, only slower.
+    // A system without large pages is only slower, so a failure is ignored.
     #[cfg(target_os = "linux")]
     let _ = map.advise_range(memmap2::Advice::HugePage, start, room / LARGE_PAGE * LARGE_PAGE);
     Some(Memory::Mapped { map, start })
@@ -101,7 +102,7 @@ impl Pages {
         &mut self.memory.bytes_mut()[..self.len]
     }
 
-    /// The same as floats, if they are whole ones.
+    /// The bytes as floats, as far as they are whole ones.
     pub(super) fn floats(&self) -> &[f32] {
         bytemuck::try_cast_slice(self.bytes()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Float matrices -> ggml's blocks, while a model is loaded.
+//! Quantisation of float matrices to ggml's blocks, while a model is loaded.
 //!
 //! Candle makes the blocks. Matrices that are quantised already stay as they are, and so do vectors.
 
@@ -24,7 +24,7 @@ pub(super) struct Quantized<'a> {
 }
 
 impl<'a> Quantized<'a> {
-    /// Quantises to `format`, or to [`Format::Q8_0`] where rows are no whole blocks of it; rows that are no
+    /// Quantises to `format`, or to [`Format::Q8_0`] where rows are no whole blocks of it. Rows that are no
     /// whole blocks of that either stay floats.
     pub(super) fn new(weights: &'a mut dyn Weights, format: Format) -> Self {
         Self { weights, format }
@@ -75,7 +75,7 @@ impl Weights for Quantized<'_> {
     }
 }
 
-/// Rows of floats as blocks, some rows each.
+/// Quantises rows of floats, some rows to each vector of bytes.
 fn blocks(kind: GgmlDType, format: Format, rows: &[u8], columns: usize) -> Result<Vec<Vec<u8>>, ModelError> {
     let some = rows.par_chunks(ROWS * columns * format.block_bytes());
     some.map(|stored| {
@@ -87,7 +87,7 @@ fn blocks(kind: GgmlDType, format: Format, rows: &[u8], columns: usize) -> Resul
     .collect()
 }
 
-/// Candle's name of a quantisation.
+/// Candle's name of a quantisation; `None` for floats.
 pub(super) fn ggml(format: Format) -> Option<GgmlDType> {
     Some(match format {
         Format::F32 | Format::F16 | Format::Bf16 => return None,

@@ -1,4 +1,4 @@
-//! Models of random weights: what a pass costs depends on the sizes and the formats alone.
+//! Models of random weights, for measurements: the time of a pass depends on sizes and formats alone.
 
 use half::f16;
 
@@ -24,18 +24,18 @@ pub struct RandomModel {
     pub heads: usize,
     /// Heads of keys and values.
     pub kv_heads: usize,
-    /// Tokens. The output matrix is the embedding.
+    /// Number of tokens. The output matrix is the embedding.
     pub vocabulary: usize,
-    /// How matrices are stored.
+    /// Number format of matrices.
     pub format: Format,
 }
 
 impl RandomModel {
-    /// Names of [`preset`](Self::preset).
+    /// Names that [`preset`](Self::preset) knows.
     pub const PRESETS: [&str; 4] = ["13m", "110m", "1b", "7b"];
 
-    /// A well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768), `1b` (22 of
-    /// 2048) or `7b` (32 of 4096).
+    /// Returns a well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768), `1b` (22 of 2048)
+    /// or `7b` (32 of 4096).
     #[must_use]
     pub fn preset(name: &str, format: Format) -> Option<Self> {
         let [hidden, intermediate, layers, heads, kv_heads] = match name.to_ascii_lowercase().as_str() {
@@ -48,7 +48,7 @@ impl RandomModel {
         Some(Self { hidden, intermediate, layers, heads, kv_heads, vocabulary: 32_000, format })
     }
 
-    /// All about the model.
+    /// The configuration of the model.
     pub(super) fn config(&self) -> Result<Config, ModelError> {
         let config = Config {
             hidden: self.hidden,
@@ -79,7 +79,7 @@ pub(super) struct RandomWeights {
 }
 
 impl RandomWeights {
-    /// Matrices in `format`; the same each time.
+    /// Makes matrices in `format`, the same each time.
     pub(super) fn new(format: Format) -> Self {
         Self { format, blocks: RandomBlocks::new(1) }
     }
@@ -124,19 +124,19 @@ impl Weights for RandomWeights {
     }
 }
 
-/// Makes random blocks.
+/// Generator of random blocks.
 #[derive(Debug)]
 pub(super) struct RandomBlocks {
     state: u64,
 }
 
 impl RandomBlocks {
-    /// The same seed makes the same blocks.
+    /// Starts the generator; the same seed makes the same blocks.
     pub(super) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Random bits (splitmix64).
+    /// Draws random bits (SplitMix64).
     fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -144,7 +144,7 @@ impl RandomBlocks {
         mixed ^ mixed >> 31
     }
 
-    /// Even over -0.05 .. 0.05.
+    /// Draws a number uniformly from -0.05 .. 0.05.
     fn small(&mut self) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "24 bits fit")]
         let unit = (self.bits() >> 40) as f32 / 16_777_216.0;
@@ -167,7 +167,7 @@ impl RandomBlocks {
                     }
                     out.truncate(end);
                     let block = &mut out[start..];
-                    // Numbers are factor * quant + other, or factor * scale * quant - other * scale.
+                    // A number is factor * quant + other, or factor * scale * quant - other * scale.
                     match format {
                         Format::Q6K => block[208..].copy_from_slice(&factor(2e-5)),
                         Format::Q4K | Format::Q5K => {

@@ -1,49 +1,50 @@
 //! Rotary position embedding: frequencies, their scalings for long texts, and the tables of a context.
 //!
 //! The scalings are those of Hugging Face's `transformers` (`modeling_rope_utils`), computed in `f64` and
-//! rounded once. Scalings that depend on the length of the text are not here: a token's key would change
-//! with the tokens after it.
+//! rounded once. Scalings that depend on the length of the text are refused elsewhere: a token's key would
+//! change with the tokens after it.
 
 use std::f64::consts::TAU;
 
-/// How the frequencies come about.
+/// Base and scaling of the frequencies.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rope {
     pub(super) theta: f64,
     pub(super) scaling: Scaling,
 }
 
-/// What is done to the frequencies of a model that was made for shorter texts.
+/// Scaling of the frequencies of a model that was first made for shorter texts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Scaling {
-    /// Nothing.
+    /// No scaling.
     None,
-    /// All are divided by this.
+    /// Linear scaling: all frequencies are divided by this.
     Linear(f64),
-    /// Low ones are divided, high ones kept, those between interpolated.
+    /// Llama 3's scaling: low frequencies are divided, high ones kept, those between interpolated.
     Llama3 {
         factor: f64,
         low: f64,
         high: f64,
-        /// Positions the model was first made for.
+        /// Positions that the model was first made for.
         original: f64,
     },
-    /// As `Llama3` by a ramp over the dimensions; sines and cosines are multiplied by `attention`.
+    /// YaRN: a ramp over the dimensions in place of Llama 3's over frequencies; sines and cosines are
+    /// multiplied by `attention`.
     Yarn {
         factor: f64,
         beta_fast: f64,
         beta_slow: f64,
         original: f64,
         attention: f64,
-        /// Are the ends of the ramp rounded to whole dimensions?
+        /// True if the ends of the ramp are rounded to whole dimensions.
         truncate: bool,
     },
-    /// Each is divided by its own number.
+    /// A factor for each frequency, which is divided by it.
     Factors(Vec<f32>),
 }
 
 impl Rope {
-    /// Says what is wrong with the numbers.
+    /// Checks the numbers; the error says in words what is wrong.
     pub(super) fn check(&self) -> Result<(), String> {
         let numbers: Vec<(&str, f64)> = match &self.scaling {
             Scaling::None | Scaling::Factors(_) => Vec::new(),
@@ -74,7 +75,7 @@ impl Rope {
         }
     }
 
-    /// The angle that a position adds, for each pair of a head's numbers.
+    /// Angle that a position adds, in radians, for each pair of a head's numbers.
     fn frequencies(&self, head_dim: usize) -> Vec<f64> {
         #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
         let frequency = |pair: usize| self.theta.powf(-((2 * pair) as f64 / head_dim as f64));
@@ -84,7 +85,7 @@ impl Rope {
             Scaling::Linear(factor) => plain.map(|frequency| frequency / factor).collect(),
             &Scaling::Llama3 { factor, low, high, original } => {
                 let scale = |frequency: f64| {
-                    // How often it turns within the original positions.
+                    // Turns within the original positions.
                     let turns = original * frequency / TAU;
                     let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
                     frequency * (kept + (1.0 - kept) / factor)
@@ -100,7 +101,7 @@ impl Rope {
                     (low, high) = (low.floor(), high.ceil());
                 }
                 (low, high) = (low.max(0.0), high.min(size - 1.0));
-                // As wide as the reference makes a ramp of no width.
+                // A ramp of no width gets the width of the reference implementation.
                 let width = if low == high { 0.001 } else { high - low };
                 #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
                 let scale = |(pair, frequency): (usize, f64)| {
@@ -115,7 +116,7 @@ impl Rope {
         }
     }
 
-    /// What sines and cosines are multiplied by.
+    /// Factor of sines and cosines.
     fn amplitude(&self) -> f64 {
         match self.scaling {
             Scaling::Yarn { attention, .. } => attention,
@@ -133,8 +134,8 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// The tables for positions `0..context` and heads of `head_dim` numbers. Angles are rounded to `f32`
-    /// where transformers does.
+    /// Computes the tables for positions `0..context` and heads of `head_dim` numbers. Angles are rounded to
+    /// `f32` where `transformers` rounds them.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -177,7 +178,7 @@ mod tests {
     fn a_scaling_that_divides_all_is_a_linear_one() {
         let rope = |scaling| Rope { theta: 1e4, scaling };
         let linear = rope(Scaling::Linear(4.0)).frequencies(16);
-        // Nothing turns as often as low_freq_factor says.
+        // No frequency turns as often as low_freq_factor says.
         let llama3 = Scaling::Llama3 { factor: 4.0, low: 1e6, high: 2e6, original: 64.0 };
         for other in [llama3, Scaling::Factors(vec![4.0; 8])] {
             for (a, b) in rope(other).frequencies(16).iter().zip(&linear) {

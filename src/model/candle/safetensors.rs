@@ -1,6 +1,6 @@
 //! Tensors of a Hugging Face model folder: one safetensors file, or shards with an index.
 //!
-//! Invariant: nothing is read past a file's checked header, and every tensor comes out in the shape that was
+//! Invariant: reads go by a file's checked header, never past it, and every tensor has the shape that was
 //! asked for.
 
 use std::{
@@ -30,7 +30,7 @@ const INDEX: &str = "model.safetensors.index.json";
 #[derive(Debug)]
 pub(super) struct Safetensors {
     shards: Vec<Shard>,
-    /// Which shard holds a tensor.
+    /// Number of the shard that holds a tensor.
     shard_of: HashMap<String, usize>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Safetensors {
 struct Shard {
     path: PathBuf,
     file: File,
-    /// Where the tensors' bytes start in the file.
+    /// Place in the file, in bytes, where the tensors start.
     data_start: u64,
     header: Metadata,
 }
@@ -67,7 +67,7 @@ impl Safetensors {
         Ok(Self { shards, shard_of })
     }
 
-    /// Where a tensor of shape `expected` is: shard, first byte, format.
+    /// Finds a tensor of shape `expected`: its shard, first byte and format.
     fn find(&self, name: &str, expected: &[usize]) -> Result<(usize, u64, Format), ModelError> {
         let missing = || ModelErrorKind::MissingTensor(name.to_owned());
         let index = *self.shard_of.get(name).ok_or_else(missing)?;
@@ -124,7 +124,7 @@ impl Weights for Safetensors {
     }
 }
 
-/// The files that an index names, sorted.
+/// The files that an index names, sorted and without duplicates.
 fn shards(folder: &Path, index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let damaged = |reason: String| ModelErrorKind::DamagedWeights { file: index.to_owned(), reason };
     let text = super::read_text(index)?;
@@ -137,7 +137,7 @@ fn shards(folder: &Path, index: &Path) -> Result<Vec<PathBuf>, ModelError> {
     names
         .into_iter()
         .map(|name| {
-            // A folder that someone else made must not make us read elsewhere.
+            // A folder that someone else made must not make us read outside of it.
             if Path::new(&name).file_name().is_none_or(|file| file != name.as_str()) {
                 return Err(damaged(format!("{name:?} is not the name of a file in the folder")).into());
             }
@@ -157,7 +157,8 @@ impl Shard {
         let header_length = u64::from_le_bytes(prefix);
         if header_length > SAFETENSORS_HEADER_BYTES.min(length.saturating_sub(8)) {
             return Err(damaged(format!(
-                "not a safetensors file, or cut short: a header of {header_length} bytes in a file of {length}"
+                "not a safetensors file, or cut short: a header of {header_length} bytes in a file of \
+                 {length}"
             )));
         }
         let mut header = Vec::new();

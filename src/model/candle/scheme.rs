@@ -1,54 +1,56 @@
-//! How ggml's blocks of quantised numbers are made up: quants, factors and small scales.
+//! Structure of ggml's blocks of quantised numbers: quants, factors and small scales.
 
 use super::packing::{BIAS, CHUNK, PANEL};
 
-/// A number of each of a panel's rows.
+/// One number for each of a panel's rows.
 pub(super) type Lanes = [f32; PANEL];
 /// Numbers in the largest block.
 pub(super) const LARGEST: usize = 256;
 
-/// A block of one row, taken apart. Its numbers are `scale * quant + offset`, by group.
+/// A block of one row, taken apart. Its numbers are `scale * quant + offset`, with a scale and offset for
+/// each group.
 pub(super) struct Block {
     pub(super) quants: [u8; LARGEST],
-    /// As stored: halves.
+    /// The half-precision factors, as stored.
     pub(super) factors: [[u8; 2]; 2],
-    /// By group, of each kind.
+    /// Small scales of each group, by kind.
     pub(super) scales: [[u8; 2]; 16],
 }
 
-/// A kind of quantisation: how its blocks are made up.
+/// A quantisation: the structure of its blocks.
 pub(super) trait Scheme {
     /// Numbers in a block.
     const BLOCK: usize;
-    /// Numbers that share scale and offset.
+    /// Numbers that share scale and offset, a group.
     const GROUP: usize;
-    /// Bits above the low four.
+    /// Bits of a quant above the low four.
     const HIGH: u32;
-    /// Kinds of halves in a block.
+    /// Kinds of half-precision factors in a block.
     const FACTORS: usize;
     /// Kinds of small scales in a group.
     const SCALES: usize;
-    /// The quant that stands for zero, if the offset is that of one.
+    /// The quant that stands for zero; `None` if the format has offsets instead.
     const ZERO: Option<u8>;
 
     /// Inputs unpacked at once.
     const CHUNK: usize = if Self::BLOCK < CHUNK { Self::BLOCK } else { CHUNK };
-    /// Bytes of a chunk's planes and scales, of all rows.
+    /// Bytes of a chunk's planes and scales, for all rows of a panel.
     const CHUNK_BYTES: usize = PANEL
         * (Self::CHUNK / Self::GROUP * Self::SCALES
             + Self::CHUNK / 2
             + Self::CHUNK * Self::HIGH as usize / 8);
-    /// Bytes of a block, of all rows.
+    /// Bytes of a block, for all rows of a panel.
     const PACKED: usize = PANEL * 2 * Self::FACTORS + Self::BLOCK / Self::CHUNK * Self::CHUNK_BYTES;
 
     /// Takes a stored block apart.
     fn take_apart(stored: &[u8], block: &mut Block);
 
-    /// Scale and offset of a group.
+    /// Computes scale and offset of a group.
     fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes);
 }
 
-/// One half as scale, and a zero point or another half as offset: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`.
+/// Quantisations with one factor as scale, and a zero point or another factor as offset: `Q4_0`, `Q4_1`,
+/// `Q5_0`, `Q5_1`.
 pub(super) struct Legacy<const HIGH: u32, const OFFSET: bool>;
 
 impl<const HIGH: u32, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
@@ -82,7 +84,7 @@ impl<const HIGH: u32, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
     }
 }
 
-/// Small scales and offsets of groups, times a half each: `Q4_K`, `Q5_K`.
+/// Quantisations with small scales and offsets of groups, times a factor each: `Q4_K`, `Q5_K`.
 pub(super) struct ScaleAndMin<const HIGH: u32>;
 
 impl<const HIGH: u32> Scheme for ScaleAndMin<HIGH> {
@@ -99,7 +101,7 @@ impl<const HIGH: u32> Scheme for ScaleAndMin<HIGH> {
         block.factors.copy_from_slice(factors);
         let (packed, rest) = rest.as_flattened().split_at(12);
         for group in 0..8 {
-            // Six bits each: four groups in the low bits, four in two parts.
+            // Scales have six bits each: four groups lie in the low bits, four are split in two parts.
             block.scales[group] = match group {
                 0..4 => [packed[group] & 63, packed[group + 4] & 63],
                 _ => [
@@ -127,7 +129,7 @@ impl<const HIGH: u32> Scheme for ScaleAndMin<HIGH> {
     }
 }
 
-/// Signed small scales of groups of 16, times a half: `Q6_K`.
+/// Quantisation with signed small scales of groups of 16, times a factor: `Q6_K`.
 pub(super) struct SignedScale;
 
 impl Scheme for SignedScale {

@@ -1,7 +1,7 @@
-//! The product of a matrix with rows of which only some outputs are wanted.
+//! Matrix product with rows of which only some outputs are wanted.
 //!
-//! Invariant: an output that is wanted has the bits it has in the whole product. Where few tokens may follow, the whole
-//! product would read all of the output matrix for logits that nobody looks at.
+//! The whole product would read all of the output matrix for logits that nobody looks at, where few tokens
+//! may follow. Invariant: an output that is wanted has the bits it has in the whole product.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use super::{
 };
 use crate::vocab::{Contents, TokenSet};
 
-/// A row is computed by itself if at most one in so many panels is wanted of it. Rows of which more is wanted are
-/// computed together and whole: they share what is read.
+/// Share of panels, one in this many, up to which a row is computed by itself. Rows of which more is wanted
+/// are computed together and whole: they share what is read.
 const FEW: usize = 4;
-/// Rows for which memory is kept though few are wanted now: about as many as a pass over a draft has.
+/// Rows for which memory is kept though fewer are wanted now: about as many as a pass over a draft has.
 const SPARE: usize = 32;
 
-/// Rows of `matrix` times the rows `x`, one after the other; of each the outputs in its set (all if `None`) are
-/// computed, others may be minus infinity. They are written to the beginning of `out`, whatever is in it, which is made
-/// longer if need be.
+/// Multiplies rows `x` by `matrix`, one after the other. Of each row the outputs in its set (all if `None`)
+/// are computed; others may be minus infinity. The products overwrite `out` from its beginning, which grows
+/// if need be.
 pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mut out: Vec<f32>) -> Vec<f32> {
     let (inputs, outputs) = (matrix.inputs(), matrix.outputs());
     let panels = outputs.div_ceil(PANEL);
@@ -31,7 +31,7 @@ pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mu
     let plan: Vec<Option<Vec<Range<usize>>>> = sets.iter().map(|set| few((*set)?)).collect();
     let room = sets.len().next_power_of_two();
     if !(sets.len() * outputs..=room.max(SPARE) * outputs).contains(&out.len()) {
-        // Growing would copy what is in it, and what a long pass took need not be kept.
+        // Growing would copy the old contents; and the memory of a long pass is given back.
         out = vec![0.0; room * outputs];
     }
     let rows = || x.chunks_exact(inputs).zip(&plan);
@@ -58,7 +58,7 @@ pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mu
     out
 }
 
-/// The panels, of the first `most`, that have tokens of the set: runs of neighbours, in order.
+/// Panels, of the first `most`, that have tokens of the set, as runs of neighbours in order.
 fn runs(set: &TokenSet, most: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut add = |panel: usize| match runs.last_mut() {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_wanted_has_the_bits_of_the_whole_product() {
-        // Alone, and with enough panels that threads are woken.
+        // The row alone, and with enough panels that threads are woken.
         for (inputs, outputs) in [(48, 1003), (512, 9000)] {
             let matrix = matrix(inputs, outputs);
             let x: Vec<f32> = (0..5 * inputs).map(|n| (n as f32 * 0.11).cos()).collect();
@@ -119,7 +119,7 @@ mod tests {
                 set(outputs, [3, 500, outputs - 1]),
                 set(outputs, 0..outputs),
                 set(outputs, []),
-                // A vocabulary may be larger or smaller than the matrix.
+                // A vocabulary may be larger or smaller than the matrix is.
                 set(outputs + 700, (outputs / 2..outputs / 2 + outputs / 5).chain([outputs + 600])),
                 set(40, [7, 39]),
             ];
@@ -128,7 +128,7 @@ mod tests {
                 if unconstrained {
                     wanted[4] = None;
                 }
-                // In memory that was used before.
+                // The memory was used before.
                 let memory = vec![7.0; if unconstrained { whole.len() / 2 } else { 2 * whole.len() }];
                 let got = product(&matrix, &x, &wanted, memory);
                 let got = &got[..whole.len()];

@@ -22,17 +22,17 @@ use super::{
 };
 use crate::vocab::TokenSet;
 
-/// One block.
+/// A block of attention and multilayer perceptron.
 #[derive(Debug)]
 struct Layer {
     attention_norm: Vec<f32>,
-    /// Queries, keys, values.
+    /// The product for queries, keys and values.
     qkv: Linear,
-    /// Norms of the heads of queries and keys.
+    /// Weights of the norms of the heads of queries and keys.
     head_norms: Option<[Vec<f32>; 2]>,
     attention_out: Linear,
     mlp_norm: Vec<f32>,
-    /// Gate, up.
+    /// The product for gate and up.
     gate_up: Linear,
     down: Linear,
 }
@@ -40,13 +40,13 @@ struct Layer {
 /// The new tokens of one sequence in a pass.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
-    /// At least one, all in the vocabulary.
+    /// The tokens, at least one, all in the vocabulary.
     pub(super) tokens: &'a [u32],
-    /// The tokens before them.
+    /// The cache with the tokens before them.
     pub(super) cache: &'a mut CpuCache,
-    /// Of how many of the last tokens logits are wanted; no more than there are.
+    /// Number of the last tokens whose logits are wanted; no more than there are tokens.
     pub(super) wanted: usize,
-    /// The tokens whose logits are wanted, for each of these; all if `None`.
+    /// Sets of the tokens whose logits are wanted, one for each of these rows; all tokens if `None`.
     pub(super) sets: Option<&'a [TokenSet]>,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Part<'a> {
 #[derive(Debug)]
 pub(super) struct Transformer {
     config: Config,
-    /// A row for each token.
+    /// The embedding: a row for each token.
     embedding: Matrix,
-    /// The embedding if `None`.
+    /// The output matrix; the embedding if `None`.
     output: Option<Matrix>,
     layers: Vec<Layer>,
     norm: Vec<f32>,
@@ -67,10 +67,10 @@ pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
 pub(super) const OUTPUT: &str = "lm_head.weight";
 pub(super) const NORM: &str = "model.norm.weight";
 
-/// The products of a layer: names, outputs of each, inputs, biased.
+/// The tensors of a product: names with their outputs, number of inputs, and whether they are biased.
 pub(super) type Product = (Vec<(String, usize)>, usize, bool);
 
-/// Queries, keys and values; attention's output; gate and up; down.
+/// The products of a layer: queries, keys and values; attention's output; gate and up; down.
 pub(super) fn products(config: &Config, layer: usize) -> [Product; 4] {
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
@@ -89,7 +89,7 @@ pub(super) fn products(config: &Config, layer: usize) -> [Product; 4] {
     ]
 }
 
-/// The norms of a layer and their lengths: before attention, before the rest, of heads.
+/// Names of a layer's norms: before attention, before the multilayer perceptron, and of heads.
 pub(super) fn norms(config: &Config, layer: usize) -> (String, String, Option<[String; 2]>) {
     let name = |part: &str| format!("model.layers.{layer}.{part}.weight");
     let heads = ["self_attn.q_norm", "self_attn.k_norm"];
@@ -151,7 +151,7 @@ impl Layer {
 }
 
 impl Transformer {
-    /// Reads all weights; tables for `context` positions. Reads and converts every weight once.
+    /// Reads and converts every weight once; makes tables for `context` positions.
     ///
     /// # Errors
     /// If a tensor is missing, has another shape than `config` says, or cannot be read.
@@ -178,7 +178,7 @@ impl Transformer {
         })
     }
 
-    /// See [`Matrix::multiply_with`].
+    /// Chooses the instructions; see [`Matrix::multiply_with`].
     pub(super) fn multiply_with(&mut self, instructions: Option<Instructions>) {
         let layers = self.layers.iter_mut();
         let linears = layers.flat_map(|layer| {
@@ -196,13 +196,13 @@ impl Transformer {
         &self.config
     }
 
-    /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and returns
-    /// the rows of logits that are wanted, part after part. Does not commit.
+    /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and
+    /// returns the rows of logits that are wanted, part after part. Does not commit.
     ///
     /// The rows are made at the beginning of `memory`, whatever is in it.
     ///
-    /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and attention
-    /// sees one cache.
+    /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and
+    /// attention sees one cache.
     ///
     /// # Errors
     /// If the tensor library fails, also when a cache is too short.
@@ -229,8 +229,9 @@ impl Transformer {
         Ok(selection::product(output, &hidden, &sets, memory))
     }
 
-    /// `x` (`[n, hidden]`) plus what layer `index` attends to; in the last layer only the rows whose logits are
-    /// wanted, or nothing if none are: of the others keys and values are all that later passes need.
+    /// Computes `x` (`[n, hidden]`) plus the attention of layer `index`. The last layer computes only the
+    /// rows whose logits are wanted (`None` if none are): of the others, later passes need keys and values
+    /// alone.
     fn attention(
         &self,
         layer: &Layer,
@@ -255,8 +256,8 @@ impl Transformer {
         kept.map(|kept| layer.attention_out.apply_plus(&joined(attended)?, &kept)).transpose()
     }
 
-    /// What the last `count` of the rows of queries, keys and values of one part attend to in its cache, where
-    /// keys and values of all are written; nothing if they are none.
+    /// Computes the attention of the last `count` rows of one part to its cache, after writing keys and
+    /// values of all its rows there; `None` if `count` is zero.
     fn attend(
         &self,
         layer: &Layer,
@@ -288,7 +289,7 @@ impl Transformer {
     }
 }
 
-/// The rows of `x` that logits are wanted of; `None` if there is none.
+/// Rows of `x` whose logits are wanted; `None` if there is none.
 fn wanted(x: &Tensor, parts: &[Part<'_>]) -> candle_core::Result<Option<Tensor>> {
     let mut rows = Vec::with_capacity(parts.len());
     let mut end = 0;
@@ -301,7 +302,7 @@ fn wanted(x: &Tensor, parts: &[Part<'_>]) -> candle_core::Result<Option<Tensor>>
     if rows.is_empty() { Ok(None) } else { joined(rows).map(Some) }
 }
 
-/// Rows below each other.
+/// Concatenates rows, one below the other.
 fn joined(mut rows: Vec<Tensor>) -> candle_core::Result<Tensor> {
     if rows.len() == 1 { Ok(rows.swap_remove(0)) } else { Tensor::cat(&rows, 0) }
 }

@@ -1,4 +1,4 @@
-//! Where a model's tensors come from: what the file formats have in common.
+//! The trait of a source of tensors: what the file formats have in common.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use super::{
 
 /// Tensors by the names that Hugging Face gives them, such as `model.norm.weight`.
 pub(super) trait Weights {
-    /// How the numbers of a tensor of this shape are stored. Reads nothing.
+    /// The number format of a tensor of this shape. Reads nothing.
     ///
     /// # Errors
     /// If there is no such tensor, or it has another shape or an unknown number format.
@@ -25,7 +25,7 @@ pub(super) trait Weights {
     /// Calls `each` with the rows of a tensor of this shape, some at a time, in order.
     ///
     /// # Errors
-    /// As [`format`](Self::format), and if it cannot be read.
+    /// Those of [`format`](Self::format), or if the tensor cannot be read.
     fn read(
         &mut self,
         name: &str,
@@ -33,30 +33,31 @@ pub(super) trait Weights {
         each: &mut dyn FnMut(Format, &[u8]),
     ) -> Result<(), ModelError>;
 
-    /// A vector of `length` numbers.
+    /// Reads a vector of `length` numbers.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Those of [`read`](Self::read).
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError>;
 
     /// Bytes that a tensor of this shape takes in memory. Reads nothing.
     ///
     /// # Errors
-    /// As [`format`](Self::format).
+    /// Those of [`format`](Self::format).
     fn size(&self, name: &str, shape: &[usize]) -> Result<u64, ModelError> {
         let columns = shape.last().copied().unwrap_or(1);
         let rows = shape.iter().product::<usize>() / columns.max(1);
         Ok(Matrix::size(self.format(name, shape)?, rows, columns))
     }
 
-    /// Matrices of `parts` (name and rows, each row `inputs` long), one below the other.
+    /// Reads the matrices of `parts` (name and rows, each row `inputs` long), one below the other.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Those of [`read`](Self::read).
     fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
         let mut matrix = Matrix::new(inputs);
         for &(name, rows) in parts {
-            // The files bound the sizes, the configuration does not.
+            // The files bound the sizes; the configuration does not, so room is reserved by what the files
+            // say.
             matrix.reserve(self.format(name, &[rows, inputs])?, rows);
             self.read(name, &[rows, inputs], &mut |format, stored| matrix.push(format, stored))?;
         }
@@ -67,14 +68,14 @@ pub(super) trait Weights {
 /// Rows read at a time.
 const BLOCK_ROWS: usize = 64;
 
-/// Calls `each` with the bytes of rows `0..rows` of `row_bytes`, some at a time and always a multiple of
-/// `together` rows, that lie in `file` from `start` on.
+/// Calls `each` with rows `0..rows` of `row_bytes` bytes each, which lie in `file` from `start` on: some at a
+/// time, always a multiple of `together` rows.
 ///
-/// Files are read, not memory-mapped: each weight is rearranged once anyway, and a file that changes while it is
-/// read can then give a wrong number or an error, but no undefined behaviour.
+/// Files are read, not memory-mapped: each weight is rearranged once anyway, and a file that changes while it
+/// is read can then give a wrong number or an error, but no undefined behaviour.
 ///
 /// # Errors
-/// If the file cannot be read or ends too early: `tensor` is then named.
+/// If the file cannot be read or ends too early; the error names `tensor`.
 pub(super) fn read_rows(
     (path, file): (&Path, &mut File),
     tensor: &str,
@@ -101,7 +102,7 @@ pub(super) fn read_rows(
     Ok(())
 }
 
-/// The numbers of a vector that is stored as floats.
+/// Converts a vector that is stored as floats; `None` if it is quantised.
 pub(super) fn floats(format: Format, stored: &[u8]) -> Option<Vec<f32>> {
     match format {
         Format::F32 => Some(stored.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()),

@@ -56,6 +56,8 @@ struct Effort {
     learning: Option<Median>,
     /// Number of passes since the last guess in which there could have been one.
     idle: usize,
+    /// Are all times taken to be none?
+    is_ignored: bool,
 }
 
 /// Exponentially decaying sums over the last passes.
@@ -90,6 +92,12 @@ impl DraftPlanner {
         self.cost.observe(pass, seconds);
     }
 
+    /// Takes guessing and learning to cost nothing from here on.
+    #[cfg(feature = "experiments")]
+    pub(super) fn ignore_effort(&mut self) {
+        self.effort.is_ignored = true;
+    }
+
     /// Records the time that the guesses of the last draft took, in seconds.
     pub(super) fn guessed(&mut self, seconds: f64) {
         self.effort.guessed(seconds);
@@ -97,8 +105,7 @@ impl DraftPlanner {
 
     /// Records the time that it took to learn from a token, in seconds.
     pub(super) fn learnt(&mut self, seconds: f64) {
-        self.effort.learnt += 1;
-        Effort::add(&mut self.effort.learning, seconds);
+        self.effort.learnt(seconds);
     }
 
     /// Is drafting paused for the next pass, as it has not paid lately?
@@ -210,6 +217,7 @@ impl Effort {
     }
 
     fn guessed(&mut self, seconds: f64) {
+        let seconds = if self.is_ignored { 0.0 } else { seconds };
         if self.guesses > 0 {
             if self.is_stale() {
                 self.guess = None;
@@ -217,6 +225,12 @@ impl Effort {
             self.idle = 0;
             Self::add(&mut self.guess, seconds / count(self.guesses));
         }
+    }
+
+    fn learnt(&mut self, seconds: f64) {
+        let seconds = if self.is_ignored { 0.0 } else { seconds };
+        self.learnt += 1;
+        Self::add(&mut self.learning, seconds);
     }
 
     fn add(to: &mut Option<Median>, seconds: f64) {

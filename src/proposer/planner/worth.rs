@@ -114,6 +114,13 @@ impl Worth<'_> {
         Cut { gains: self.gains(plain, drafts, &best), kept: best }
     }
 
+    /// Cuts each draft as if it were the only one in the pass; otherwise as [`cut`](Self::cut).
+    pub(crate) fn cut_apart(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
+        let alone = drafts.iter().map(|draft| self.cut(plain, &[draft]));
+        let (kept, gains) = alone.map(|cut| (cut.kept[0], cut.gains[0])).unzip();
+        Cut { kept, gains }
+    }
+
     /// Returns the expected gain of each draft in seconds, if this much of each is kept; costs are split by
     /// the tokens and rows that it adds.
     fn gains(&self, plain: Pass, drafts: &[&[Offered]], kept: &[usize]) -> Vec<f64> {
@@ -225,6 +232,27 @@ mod tests {
             let cost = cost(&[token; 40], &[row; 40]);
             let (found, best) = cut(&drafts, &cost, pace, Pass { tokens: plain, whole: whole.min(plain) })?;
             prop_assert!(-1e-9 < found && found <= best + 1e-9, "{found} {best}");
+        }
+
+        /// Cut by itself each draft is the best for itself, and one alone is what it is together.
+        #[test]
+        fn drafts_that_are_cut_apart_are_each_the_best(
+            drafts in drafts(Just(true)),
+            steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
+            (pace, plain) in (0.05..1.5_f64, 1..9_usize),
+        ) {
+            let cost = cost(&steps, &[]);
+            let worth = Worth { cost: &cost, pace, sequences: drafts.len(), at_once: 1 };
+            let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
+            let apart = worth.cut_apart(Pass::whole(plain), &slices);
+            for (draft, kept) in drafts.iter().zip(&apart.kept) {
+                let alone = std::slice::from_ref(draft);
+                let found = net(&worth, Pass::whole(plain), alone, &[*kept]);
+                prop_assert!((found - best(&worth, Pass::whole(plain), alone)).abs() < 1e-9);
+            }
+            if slices.len() == 1 {
+                prop_assert_eq!(worth.cut(Pass::whole(plain), &slices), apart);
+            }
         }
 
         /// No draft is given up that would have become better.

@@ -1,1 +1,1 @@
-//! Nothing but tests: see `tests/judge.rs`.
+//! An empty library: the package is its tests, in `tests/judge.rs`.

@@ -158,7 +158,7 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
-/// Holds us against the judge on pairs of one schema, and counts them. A schema that is refused has none.
+/// Holds us against the judge on pairs of one schema, and counts them. A refused schema has none.
 fn compare(
     schema: &Value,
     mut instances: Vec<Value>,
@@ -179,7 +179,7 @@ fn compare(
             return Ok(());
         }
     };
-    // What can be had in one spelling of numbers can be in the other.
+    // A schema that compiles in one spelling of numbers compiles in the other.
     let plain = ours.as_ref().map(|_| Schema::new(&plain::plainly(), &schema.to_string()).expect("a schema"));
     let mut likely = Vec::new();
     named(schema, &mut likely);

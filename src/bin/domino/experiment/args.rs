@@ -21,28 +21,28 @@ use crate::failure::BadInput;
 /// added to.
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
-    /// The definition.
+    /// The definition. Of several one is run after the other, and the tables of all go into one file.
     #[arg(value_name = "DEFINITION.toml", required_unless_present_any = ["merge", "report"])]
-    definition: Option<PathBuf>,
+    definitions: Vec<PathBuf>,
     /// Run it as its table [quick] says: the same in small.
     #[arg(long, conflicts_with = "merge")]
     quick: bool,
     /// The folder of the records. Default: experiments/records/DATE-NAME; one that was begun on another day
-    /// goes on.
-    #[arg(long, short = 'o', value_name = "DIR", required_unless_present_any = ["definition", "report"])]
+    /// goes on. Of several definitions each has a folder of its name in it, and tables.md the tables of all.
+    #[arg(long, short = 'o', value_name = "DIR", required_unless_present_any = ["definitions", "report"])]
     out: Option<PathBuf>,
     /// Make only this part of the runs, for instance 2/8: the second of eight machines. Runs of one prompt
     /// and seed stay together.
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     shard: Option<Shard>,
     /// Put the records of all shards of an experiment together in the folder of --out, and run nothing.
-    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "definition")]
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "definitions")]
     merge: Vec<PathBuf>,
     /// Make tables, figures and page of the records in this folder again, whole or not, and run nothing.
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["definition", "merge", "quick", "out", "shard", "threads"]
+        conflicts_with_all = ["definitions", "merge", "quick", "out", "shard", "threads"]
     )]
     report: Option<PathBuf>,
     /// Threads that share the work of a pass. Default: what RAYON_NUM_THREADS says, or as many as there are
@@ -56,6 +56,8 @@ pub(crate) struct LowExperiment {
 pub(crate) enum Experiment {
     /// Run a definition.
     Run(Run),
+    /// Run several, one after the other.
+    Several(Several),
     /// Put shards together.
     Merge { folders: Vec<PathBuf>, out: PathBuf, json: bool },
     /// Show the records of a folder.
@@ -68,23 +70,40 @@ pub(crate) struct Run {
     pub(crate) definition: PathBuf,
     pub(crate) quick: bool,
     pub(crate) out: Option<PathBuf>,
+    /// The folder in which the records have a folder of the definition's name, if it is one of several.
+    pub(crate) within: Option<PathBuf>,
     pub(crate) shard: Option<Shard>,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) json: bool,
 }
 
+/// Definitions to be run one after the other.
+#[derive(Debug)]
+pub(crate) struct Several {
+    pub(crate) runs: Vec<Run>,
+    /// The folder of their folders and of the tables of all.
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
 impl LowExperiment {
     pub(crate) fn resolve(self, json: bool) -> Result<Experiment, BadInput> {
-        let Self { definition, quick, out, shard, merge, report, threads } = self;
+        let Self { definitions, quick, out, shard, merge, report, threads } = self;
         if let Some(folder) = report {
             return Ok(Experiment::Report { folder, json });
         }
-        match (definition, out) {
-            (Some(definition), out) => {
-                Ok(Experiment::Run(Run { definition, quick, out, shard, threads, json }))
+        let run = |definition: &PathBuf, out, within| {
+            let definition = definition.clone();
+            Run { definition, quick, out, within, shard, threads, json }
+        };
+        match (&definitions[..], out) {
+            ([definition], out) => Ok(Experiment::Run(run(definition, out, None))),
+            ([], Some(out)) => Ok(Experiment::Merge { folders: merge, out, json }),
+            ([], None) => Err(BadInput::new("no folder for what is merged: give --out")),
+            (several, out) => {
+                let runs = several.iter().map(|definition| run(definition, None, out.clone())).collect();
+                Ok(Experiment::Several(Several { runs, out, json }))
             }
-            (None, Some(out)) => Ok(Experiment::Merge { folders: merge, out, json }),
-            (None, None) => Err(BadInput::new("no folder for what is merged: give --out")),
         }
     }
 }

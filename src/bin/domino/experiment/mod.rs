@@ -4,6 +4,7 @@ mod args;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 mod provenance;
+mod several;
 
 use std::{
     io::Write,
@@ -13,6 +14,7 @@ use std::{
 };
 
 use domino::{
+    chat::ChatTemplate,
     experiment::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
         ModelRecord, Others, Part, Plan, Records, Row, Watch,
@@ -54,7 +56,12 @@ impl GrammarTexts for OfProgram {
 /// Runs an experiment, or joins the shards of one.
 pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
-        Experiment::Run(command) => command.run(cache),
+        Experiment::Run(command) => {
+            let made = command.make(command.read()?, "", cache)?;
+            tell(&made.folder, made.rows, made.ended == Ended::Complete, &made.lines, command.json)?;
+            Ok(made.exit())
+        }
+        Experiment::Several(command) => command.run(cache),
         Experiment::Merge { folders, out, json } => {
             let rows = experiment::merge(folders, out).map_err(failed)?;
             let header = experiment::read_header(out).map_err(failed)?;
@@ -66,9 +73,31 @@ pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<E
     }
 }
 
+/// Runs that were made, with those that were there before.
+struct RunsMade {
+    folder: PathBuf,
+    rows: usize,
+    ended: Ended,
+    lines: Vec<Line>,
+}
+
+impl RunsMade {
+    fn exit(&self) -> Exit {
+        match self.ended {
+            Ended::Complete => Exit::Success,
+            Ended::Stopped => Exit::Interrupted,
+        }
+    }
+}
+
 impl Run {
-    fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
-        let definition = Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)?;
+    /// Reads the definition.
+    fn read(&self) -> anyhow::Result<Definition> {
+        Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)
+    }
+
+    /// Makes the runs that are not there yet, and adds all up. `label` begins what is shown of progress.
+    fn make(&self, definition: Definition, label: &str, cache: &CacheFolder) -> anyhow::Result<RunsMade> {
         let models = self.models(&definition)?;
         let draft = definition.draft_model.as_ref().map(|draft| self.draft(draft)).transpose()?;
         let other = definition.mistralrs_model.as_ref().map(|name| self.locate(name)).transpose()?;
@@ -80,19 +109,25 @@ impl Run {
         let header = experiment::read_header(&folder).map_err(failed)?;
         join_threads(self.threads);
         interrupt::watch();
-        note!("{} runs, records in {}", plan.runs(), folder.display());
+        note!("{label}{} runs, records in {}", plan.runs(), folder.display());
         let mut load = |part: Part| match (part, &draft) {
             (Part::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
             (Part::Model(index), _) => {
                 let name = &plan.definition().models[index];
-                load(name, &models[index], &LoadOptions::default(), cache)
+                let definition = plan.definition();
+                let loaded = load(name, &models[index], &LoadOptions::default(), cache)?;
+                if definition.chat {
+                    with_template(loaded, definition, &models[index], name)
+                } else {
+                    Ok(loaded)
+                }
             }
             (Part::Draft, None) => {
                 let message = "the definition names none".to_owned();
                 Err(ExperimentError::Model { name: "draft_model".to_owned(), message })
             }
         };
-        let mut shown = Shown::default();
+        let mut shown = Shown { label: label.to_owned(), bar: None };
         let beside = self.definition.parent().unwrap_or(Path::new("")).to_owned();
         let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
@@ -111,18 +146,14 @@ impl Run {
         let rows = records.tabulate().map_err(failed)?;
         let lines = summarised(&folder, &header, &rows)?;
         let ended = ended.map_err(failed)?;
-        tell(&folder, rows.len(), ended == Ended::Complete, &lines, self.json)?;
-        Ok(match ended {
-            Ended::Complete => Exit::Success,
-            Ended::Stopped => {
-                note!(
-                    "{} of {} runs are there; the same command goes on with the others",
-                    rows.len(),
-                    plan.runs()
-                );
-                Exit::Interrupted
-            }
-        })
+        if ended == Ended::Stopped {
+            note!(
+                "{} of {} runs are there; the same command goes on with the others",
+                rows.len(),
+                plan.runs()
+            );
+        }
+        Ok(RunsMade { folder, rows: rows.len(), ended, lines })
     }
 
     /// Finds the paths of the models.
@@ -192,6 +223,9 @@ impl Run {
         if let Some(out) = &self.out {
             return out.clone();
         }
+        if let Some(within) = &self.within {
+            return within.join(&definition.name);
+        }
         let mut name = definition.name.clone();
         if self.quick {
             name += "-quick";
@@ -240,7 +274,20 @@ fn load(
     let model = CandleModel::load(path, options).map_err(|error| bad(&error))?;
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let priors = Some(folder.join("priors")).filter(|folder| folder.is_dir());
-    Ok(Loaded { model, vocabulary, tokenizer, priors })
+    Ok(Loaded { model, vocabulary, tokenizer, priors, template: None })
+}
+
+/// Adds the chat template that a model has: the one for functions where the definition has some.
+fn with_template(
+    loaded: Loaded<CandleModel>,
+    definition: &Definition,
+    path: &Path,
+    name: &str,
+) -> Result<Loaded<CandleModel>, ExperimentError> {
+    let tools = definition.tasks.iter().any(|task| task.functions.is_some());
+    let template = ChatTemplate::of_model(path, tools)
+        .map_err(|source| ExperimentError::Template { model: name.to_owned(), source })?;
+    Ok(Loaded { template, ..loaded })
 }
 
 /// Shows the records of a folder, complete or not.
@@ -308,14 +355,15 @@ fn failed(error: ExperimentError) -> anyhow::Error {
 }
 
 /// A bar on standard error.
-#[derive(Default)]
 struct Shown {
+    /// Text that stands before all that it says.
+    label: String,
     bar: Option<progress::Steps>,
 }
 
 impl Watch for Shown {
     fn begun(&mut self, runs: usize, there: usize) {
-        let bar = progress::Steps::start("", runs);
+        let bar = progress::Steps::start(self.label.clone(), runs);
         bar.skip(there);
         self.bar = Some(bar);
     }
@@ -329,7 +377,7 @@ impl Watch for Shown {
 
     fn doing(&mut self, what: &str) {
         if let Some(bar) = &self.bar {
-            bar.say(what.to_owned());
+            bar.say(format!("{}{what}", self.label));
         }
     }
 

@@ -153,6 +153,7 @@ fn settings(command: &Explain) -> Vec<(&'static str, String)> {
 fn finish_name(finish: Finish) -> &'static str {
     match finish {
         Finish::Stop => "stop",
+        Finish::OnlySpace => "only_space",
         Finish::StopString => "stop_string",
         _ => "length",
     }

@@ -39,16 +39,16 @@ use crate::{
 /// text again.
 ///
 /// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop, stop_string, length, interrupted by Ctrl-C, or error), tokens_per_second,
-/// interventions (null with --mask ahead, which does not ask what the model would have chosen by itself),
-/// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
-/// captures, if the grammar has named groups or marks rules, or --capture names some: a list of name, start,
-/// end (in bytes of text) and text, by start, what is around others first (of an unfinished text what is
-/// decided; null with captures_error where a budget ended); and finished_by: model, completion (with
-/// --finish: then there are appended, appended_bytes and appended_token_ids, and text has what was appended),
-/// or null where it is not finished; with a grammar forced_bytes and forced_share, of the text (not with
-/// --batch): bytes that the grammar leaves no choice about but that of white space and escapes; with
-/// speculation drafted, accepted, acceptance and tokens_per_pass, and with a prior also prior, with the
+/// token_ids, finish (stop, only_space, stop_string, length, interrupted by Ctrl-C, or error),
+/// tokens_per_second, interventions (null with --mask ahead, which does not ask what the model would have
+/// chosen by itself), mask_seconds, seconds, complete, which says whether the text is in the language of the
+/// grammar, and captures, if the grammar has named groups or marks rules, or --capture names some: a list of
+/// name, start, end (in bytes of text) and text, by start, what is around others first (of an unfinished
+/// text what is decided; null with captures_error where a budget ended); and finished_by: model, completion
+/// (with --finish: then there are appended, appended_bytes and appended_token_ids, and text has what was
+/// appended), or null where it is not finished; with a grammar forced_bytes and forced_share, of the text
+/// (not with --batch): bytes that the grammar leaves no choice about but that of white space and escapes;
+/// with speculation drafted, accepted, acceptance and tokens_per_pass, and with a prior also prior, with the
 /// lookahead (null: unbounded) and terminals it was learnt at; with --draft-model an object draft_model with
 /// guessed (tokens it guessed, heard or not), judged (those among them that the text came to) and right
 /// (those of them that were drawn); with --compare an object compare. Exit code 3 says that --max-tokens or

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::options::LowOptions;
+use super::{options::LowOptions, space::Trailing};
 use crate::{failure::BadInput, rows::members::ObjectMembers};
 
 /// Keys under the names of the flags; the flags hold where they are absent.
@@ -21,6 +21,7 @@ pub(crate) struct Drawing {
     seed: Option<u64>,
     max_tokens: Option<usize>,
     stop: Option<Vec<String>>,
+    trailing_space: Option<Trailing>,
     finish: Option<bool>,
     logprobs: Option<usize>,
 }
@@ -41,6 +42,7 @@ impl Drawing {
             seed: members.take("seed")?,
             max_tokens: members.take("max_tokens")?,
             stop: members.take("stop")?,
+            trailing_space: members.take("trailing_space")?,
             finish: members.take("finish")?,
             logprobs: members.take("logprobs")?,
         })
@@ -63,6 +65,7 @@ impl Drawing {
             seed: self.seed.unwrap_or(flags.seed).wrapping_add(further),
             max_tokens: self.max_tokens.unwrap_or(flags.max_tokens),
             stop: self.stop.clone().unwrap_or(flags.stop),
+            trailing_space: self.trailing_space.unwrap_or(flags.trailing_space),
             finish: self.finish.unwrap_or(flags.finish),
             logprobs: self.logprobs.or(flags.logprobs),
             ..flags

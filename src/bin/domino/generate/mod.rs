@@ -11,6 +11,7 @@ pub(crate) mod options;
 mod parsed;
 mod report;
 mod screen;
+pub(crate) mod space;
 pub(crate) mod whole;
 
 use std::{path::Path, time::Instant};

@@ -3,6 +3,8 @@
 use clap::{Args, ValueEnum};
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
 
+use super::space::Trailing;
+
 use crate::failure::{BadInput, Paint, note};
 
 /// When a mask is made.
@@ -65,6 +67,12 @@ pub(crate) struct LowOptions {
     /// the text may then not be complete: `complete` in --json tells.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) stop: Vec<String>,
+    /// End a complete text where nothing but white space can follow it, or let the model go on. stop: the
+    /// text ends there, and the model is not asked (finish is only_space). keep: the model goes on and ends
+    /// the text when it likes, as in the DOMINO paper. Not asked by --sampling conditional, which draws the
+    /// end.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop)]
+    pub(super) trailing_space: Trailing,
     /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
     /// that makes it one of the grammar; of equally short ones that of the fewest tokens.
     #[arg(long)]
@@ -120,6 +128,7 @@ impl LowOptions {
             Mask::Opportunistic => Masking::Opportunistic,
         };
         options.logprobs = self.logprobs;
+        options.trailing_space = self.trailing_space.into();
         options.close = self.finish;
         Ok(options)
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Grammars of the program whose texts are documents in JSON.
-const JSON: [&str; 2] = ["json", "rfc8259"];
+const JSON: [&str; 3] = ["json", "rfc8259", "paper/json"];
 
 /// The reader of a grammar's texts.
 #[derive(Debug, Clone)]

@@ -84,7 +84,8 @@ impl Ended<'_> {
     /// Names what made the text whole, if anything did.
     fn finished_by(&self) -> Option<&'static str> {
         let Generation { complete, completion, .. } = &self.generation;
-        let stopped = matches!(self.end, End::Finished(Finish::Stop | Finish::StopString));
+        let stopped =
+            matches!(self.end, End::Finished(Finish::Stop | Finish::OnlySpace | Finish::StopString));
         let ended = stopped || self.options.close;
         match completion {
             Some(_) => Some("completion"),
@@ -200,6 +201,7 @@ impl Ended<'_> {
         let paint = Paint::for_stderr();
         let end = match self.end {
             End::Finished(Finish::Stop) => "stop".to_owned(),
+            End::Finished(Finish::OnlySpace) => "stop: only white space could follow".to_owned(),
             End::Finished(Finish::StopString) if self.finished_by() == Some("model") => {
                 "stop string".to_owned()
             }
@@ -240,6 +242,7 @@ impl End {
     fn name(&self) -> &'static str {
         match self {
             Self::Finished(Finish::Stop) => "stop",
+            Self::Finished(Finish::OnlySpace) => "only_space",
             Self::Finished(Finish::StopString) => "stop_string",
             Self::Finished(_) => "length",
             Self::Interrupted => "interrupted",

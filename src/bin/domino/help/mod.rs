@@ -48,6 +48,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "presence_penalty",
             "frequency_penalty",
             "stop",
+            "trailing_space",
             "finish",
             "logprobs",
             "mask",

@@ -32,7 +32,7 @@ const ANY: [&str; 11] = [
 ];
 
 /// Keys that `generate` reads.
-const OF_GENERATE: [&str; 16] = [
+const OF_GENERATE: [&str; 17] = [
     "prompt",
     "messages",
     "n",
@@ -47,6 +47,7 @@ const OF_GENERATE: [&str; 16] = [
     "seed",
     "max_tokens",
     "stop",
+    "trailing_space",
     "finish",
     "logprobs",
 ];

@@ -65,7 +65,7 @@ fn noted(rest: &str) -> (Vec<Row>, Vec<String>) {
     let mut load = |_| {
         let Loaded { model, vocabulary, tokenizer, .. } = loaded();
         let model = Noting { model, prompts: Arc::clone(&prompts) };
-        Ok(Loaded { model, vocabulary, tokenizer, priors: None })
+        Ok(Loaded { model, vocabulary, tokenizer, priors: None, template: None })
     };
     run(&Plan::new(definition, None), &mut records, &mut load, &mut watch).unwrap();
     drop(records);
@@ -162,7 +162,7 @@ fn all_refinements_but_one_write_the_same() {
     );
     let folder = tempfile::tempdir().unwrap();
     let made = rows(&definition, folder.path());
-    assert_eq!(made.len(), 11);
+    assert_eq!(made.len(), 12);
     assert!(made.iter().all(|row| row.tokens == made[0].tokens), "texts differ");
     let lengths = |row: &Row| (row.run.method == "ours-adaptive") == row.run.s.is_some();
     assert!(made.iter().all(lengths));

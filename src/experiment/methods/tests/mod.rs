@@ -66,7 +66,13 @@ fn made(definition: Definition, folder: &Path, others: Others<'_>) -> Result<Vec
 
 pub(super) fn loaded() -> Loaded<ScriptedModel> {
     let (tokenizer, vocabulary) = tokenizer();
-    Loaded { model: ScriptedModel::new(vocabulary.size(), 512, 3), vocabulary, tokenizer, priors: None }
+    Loaded {
+        model: ScriptedModel::new(vocabulary.size(), 512, 3),
+        vocabulary,
+        tokenizer,
+        priors: None,
+        template: None,
+    }
 }
 
 const DEFINITION: &str = r#"

@@ -174,6 +174,19 @@ fn warm_ups_are_told() {
     assert_eq!(said(serde_json::json!({ "methods": ["masks"], "warm_ups": 10 })), None);
 }
 
+/// Tables say that prompts stood in a chat template, and what the system said there.
+#[test]
+fn the_form_of_prompts_is_said() {
+    let shown = |chat: serde_json::Value, system: serde_json::Value| {
+        let mut header = header("made-up");
+        (header.definition["chat"], header.definition["system"]) = (chat, system);
+        Outputs::new(&header, &rows(), &summarise(&rows()), &Beside::default()).markdown()
+    };
+    assert!(shown(true.into(), "Be brief.".into()).contains("chat template; the system says \"Be brief.\"."));
+    assert!(shown(true.into(), serde_json::Value::Null).contains("in the model's chat template."));
+    assert!(!shown(false.into(), serde_json::Value::Null).contains("chat template"));
+}
+
 /// A sweep of the threshold is a table of its own, which says whose thresholds they are.
 #[test]
 fn thresholds_are_swept() {

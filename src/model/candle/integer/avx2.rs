@@ -1,9 +1,9 @@
 //! Integer dot products with AVX2, or with AVX-VNNI where the processor has it: eight outputs at a time.
 //!
-//! AVX-VNNI multiplies and adds as AVX-512 VNNI does ([`vnni`](super::vnni)), in registers half as wide.
-//! AVX2 takes two or three instructions for four inputs: unsigned bytes times signed bytes make sums of two
-//! products in 16 bits, where they stay while nothing can overflow. Whole bytes would overflow: of these the
-//! magnitudes are multiplied, by the inputs with the signs of both.
+//! AVX-VNNI multiplies and adds as AVX-512 VNNI does ([`vnni`](super::vnni)), in registers half as wide. AVX2
+//! takes two or three instructions for four inputs: unsigned bytes times signed bytes make sums of two
+//! products in 16 bits, which are added up there as long as nothing can overflow. Weights of eight bits would
+//! overflow: their magnitudes are multiplied by the inputs, which take the sign of the product.
 
 use std::arch::x86_64::*;
 
@@ -28,24 +28,24 @@ pub(super) const BLOCK: usize = 4;
 /// Most rows for which each block of rows unpacks a panel's weights anew.
 const UNPACKED: usize = 4 * BLOCK;
 
-/// Has this processor AVX2, with what comes with it?
+/// True if this processor has AVX2 and what comes with it.
 pub(super) fn is_available() -> bool {
     V3::is_available()
 }
 
-/// Has it AVX-VNNI too?
+/// True if it has AVX-VNNI too.
 pub(super) fn has_vnni() -> bool {
     is_x86_feature_detected!("avxvnni") && V3::is_available()
 }
 
-/// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
+/// Multiplies with AVX2, as [`multiply`](super::multiply) says. Does nothing without the instructions.
 pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     if let Some(simd) = V3::try_new() {
         simd.vectorize(Multiply { dot: Maddubs(simd), format, panels, rows, tiles });
     }
 }
 
-/// The same with AVX-VNNI.
+/// Multiplies with AVX-VNNI. Does nothing without the instructions.
 pub(super) fn multiply_by_vnni(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     if let Some(dot) = Dpbusd::try_new() {
         // SAFETY: all that `with_vnni` demands of its caller is a processor with the features it is compiled
@@ -58,7 +58,7 @@ pub(super) fn multiply_by_vnni(format: Format, panels: Stored<'_>, rows: &Rounde
     }
 }
 
-/// Compiled for what [`V3`] has, and AVX-VNNI.
+/// Runs a task, compiled for what [`V3`] has and for AVX-VNNI.
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avxvnni")]
 fn with_vnni(task: Multiply<'_, Dpbusd>) {
     task.call();
@@ -91,7 +91,7 @@ impl<D: Dot> NullaryFnOnce for Multiply<'_, D> {
     }
 }
 
-/// All panels with all rows, a block of rows at a time.
+/// Multiplies all panels with all rows, a block of rows at a time.
 #[inline(always)]
 fn panels_of<T: Source, D: Dot>(task: Multiply<'_, D>) {
     let Multiply { dot, format, panels, rows, tiles } = task;
@@ -119,10 +119,10 @@ fn panels_of<T: Source, D: Dot>(task: Multiply<'_, D>) {
     }
 }
 
-/// Sums of eight outputs each, of the two halves of a panel and `R` rows.
+/// Sums of eight outputs each: two halves of a panel times `R` rows.
 type Sums<V, const R: usize> = [[V; R]; 2];
 
-/// Register-tiled product of a packed panel with `R` rows; weights are prefetched from `rest`, which begins
+/// Multiplies a packed panel with `R` rows (register-tiled); weights are prefetched from `rest`, which begins
 /// with this panel.
 #[inline(always)]
 fn block<T: Source, D: Dot, const R: usize>(
@@ -142,7 +142,7 @@ fn block<T: Source, D: Dot, const R: usize>(
         let factors = block_factors::<T>(simd, packed);
         for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
             for share in 0..shares::<T>() {
-                // A few lines with each group: the processor can wait for only a few at once.
+                // Few lines are prefetched with each group, as the processor can wait for only a few at once.
                 if !rest.is_empty() {
                     (line..line + lines).for_each(|line| ahead.ask_far(rest, line));
                     line += lines;
@@ -195,7 +195,7 @@ fn unpack_panel<T: Source>(simd: V3, (panel, rest): (&[u8], &[u8]), unpacked: &m
     }
 }
 
-/// Register-tiled product of an unpacked panel with a whole block of rows.
+/// Multiplies an unpacked panel with a whole block of rows (register-tiled).
 #[inline(always)]
 fn unpacked_block<T: Source, D: Dot>(dot: D, unpacked: &[Unpacked], groups: &[Group], tile: &mut [f32]) {
     let simd = dot.simd();
@@ -210,7 +210,7 @@ fn unpacked_block<T: Source, D: Dot>(dot: D, unpacked: &[Unpacked], groups: &[Gr
     write(&sums, tile);
 }
 
-/// The factors of a block of weights.
+/// Reads the factors of a block of weights.
 #[inline(always)]
 fn block_factors<T: Source>(simd: V3, packed: &[u8]) -> [Lanes; 2] {
     let mut factors = [[0.0; PANEL]; 2];
@@ -238,7 +238,7 @@ fn add<T: Source, const R: usize>(
     dots: &Sums<__m256i, R>,
     sums: &mut Sums<__m256, R>,
 ) {
-    // By value: lanes need not lie where a vector may.
+    // Loaded by value, since lanes may be unaligned for a vector.
     let [scales, offsets]: [[__m256; 2]; 2] = [cast(*scale), cast(*offset)];
     for row in 0..R {
         let (scale, sum) =

@@ -1,4 +1,4 @@
-//! Where the quants, factors and small scales of a packed block are, for products in whole numbers.
+//! Layout of the quants, factors and small scales of a packed block, for products in whole numbers.
 
 use super::{
     super::{
@@ -8,7 +8,7 @@ use super::{
     GROUP,
 };
 
-/// How the weights of a block lie.
+/// Layout of the weights of a block.
 pub(super) trait Source {
     /// Bytes of a block, of all outputs.
     const PACKED: usize;
@@ -16,22 +16,22 @@ pub(super) trait Source {
     const GROUPS: usize;
     /// Inputs that share a scale.
     const SHARED: usize;
-    /// The quant that stands for zero; if none does, there are offsets.
+    /// The quant that stands for zero; `None` if the format has offsets instead.
     const ZERO: Option<u8>;
-    /// Bits above the low four; none where quants are whole bytes.
+    /// Bits above the low four; `None` if quants are whole bytes.
     const HIGH: Option<u32>;
-    /// Kinds of halves in a block.
+    /// Kinds of half-precision factors in a block.
     const FACTORS: usize;
     /// Kinds of small scales.
     const SCALES: usize;
     /// Inputs whose planes lie together.
     const CHUNK: usize;
 
-    /// Scale and offset.
+    /// Scale and offset of each output.
     fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes);
 }
 
-/// Whole bytes: `Q8_0`.
+/// Layout of whole bytes: `Q8_0`.
 pub(super) struct Bytes;
 
 impl Source for Bytes {
@@ -50,7 +50,7 @@ impl Source for Bytes {
     }
 }
 
-/// Planes of the low four bits and of those above.
+/// Layout in planes of the low four bits and of the bits above them.
 pub(super) struct Planes<T>(std::marker::PhantomData<T>);
 
 impl<T: Scheme> Source for Planes<T> {
@@ -76,7 +76,7 @@ pub(super) struct Chunk<'a> {
     high: &'a [u8],
 }
 
-/// The chunks of a packed block, past its factors.
+/// Cuts a packed block, past its factors, into chunks.
 #[inline(always)]
 pub(super) fn chunks<T: Source>(packed: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     let (_, chunks) = packed.split_at(2 * PANEL * T::FACTORS);
@@ -92,7 +92,7 @@ pub(super) fn chunks<T: Source>(packed: &[u8]) -> impl Iterator<Item = Chunk<'_>
     })
 }
 
-/// How many times in a chunk inputs share a scale.
+/// Number of scales in a chunk.
 #[inline(always)]
 pub(super) const fn shares<T: Source>() -> usize {
     T::CHUNK / T::SHARED
@@ -116,8 +116,8 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What a row's sum of products starts from, so that it becomes that of the quants less the one that stands for zero.
-/// `first`: the first input of the group that shares the scale.
+/// Initial value of a row's sum of products: it subtracts the zero point, so that the sum becomes that of the
+/// signed quants. `first` is the first input of the group that shares the scale.
 #[inline(always)]
 pub(super) fn start<T: Source>(sums: [i32; 2], first: usize) -> i32 {
     match T::ZERO {

@@ -1,7 +1,7 @@
-//! Products in whole numbers with AVX-512 VNNI: sixteen outputs at a time, four inputs an instruction.
+//! Integer dot products with AVX-512 VNNI: sixteen outputs at a time, four inputs an instruction.
 //!
-//! The instruction multiplies four bytes without a sign, of the weights, by four bytes with one, of a row, and
-//! adds the four products to a sum of 32 bits: at most 32 * 255 * 127, so nothing overflows.
+//! The instruction `vpdpbusd` multiplies four unsigned bytes, of the weights, by four signed bytes, of a row,
+//! and adds the four products to a sum of 32 bits: at most 32 * 255 * 127, so nothing overflows.
 
 use std::arch::x86_64::*;
 
@@ -28,7 +28,7 @@ const UNPACKED: usize = 2 * LARGE;
 /// Vectors of a group's weights.
 const VECTORS: usize = GROUP / 4;
 
-/// Has this processor the instructions?
+/// True if this processor has the instructions.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -37,8 +37,8 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vnni")
 }
 
-/// Rounds the groups of a block of rows, of `per_row` groups each, to `[group][row]`. Does nothing where the
-/// instructions are not there.
+/// Rounds the groups of a block of rows, of `per_row` groups each, to `[group][row]`. Does nothing without
+/// the instructions.
 pub(super) fn round(x: &[[f32; GROUP]], per_row: usize, groups: &mut [Group]) {
     if !is_available() {
         return;
@@ -60,7 +60,7 @@ fn round_here(x: &[[f32; GROUP]], per_row: usize, groups: &mut [Group]) {
     }
 }
 
-/// `Group::new`, to the same bits.
+/// Rounds a group as `Group::new` does, to the same bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn group(x: &[f32; GROUP]) -> Group {
@@ -71,7 +71,7 @@ fn group(x: &[f32; GROUP]) -> Group {
     let inverse = _mm512_set1_ps(inverse);
     let quants = |x: __m512| _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)));
     let quants = _mm256_set_m128i(quants(right), quants(left));
-    // Of eight bytes without a sign each; made so by a bias.
+    // The instruction sums unsigned bytes; a bias makes them so.
     let biased = _mm256_xor_si256(quants, _mm256_set1_epi8(i8::MIN));
     let eights: [i64; 4] = cast(_mm256_sad_epu8(biased, _mm256_setzero_si256()));
     #[expect(clippy::cast_possible_truncation, reason = "at most 16 times 255")]
@@ -91,13 +91,14 @@ pub(super) fn block_of(count: usize) -> usize {
     if (LARGE..=UNPACKED).contains(&count) && count % LARGE <= SMALL { LARGE } else { SMALL }
 }
 
-/// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
+/// Multiplies as [`multiply`](super::multiply) says. Does nothing without the instructions.
 pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     if !is_available() {
         return;
     }
-    // SAFETY: all that `multiply_here` demands of its caller is a processor with the features it is compiled for; these
-    // were just asked for. It is safe code otherwise. Tested by `whole_numbers_make_the_product` in `matrix.rs`.
+    // SAFETY: all that `multiply_here` demands of its caller is a processor with the features it is compiled
+    // for; these were just asked for. It is safe code otherwise. Tested by `whole_numbers_make_the_product`
+    // in `matrix.rs`.
     #[expect(unsafe_code, reason = "a function for some processors only")]
     unsafe {
         multiply_here(format, panels, rows, tiles);
@@ -119,7 +120,7 @@ fn multiply_here(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: 
     }
 }
 
-/// All panels with all rows, a block of rows at a time.
+/// Multiplies all panels with all rows, a block of rows at a time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn panels_of<T: Source>(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
@@ -148,12 +149,12 @@ fn panels_of<T: Source>(format: Format, panels: Stored<'_>, rows: &RoundedRows, 
 /// A panel and a block of rows.
 struct Task<'a> {
     panel: &'a [u8],
-    /// This panel and those after it, as far as they are to be asked for.
+    /// This panel and those after it, as far as they are to be prefetched.
     rest: &'a [u8],
     groups: &'a [Group],
 }
 
-/// Product of a packed panel with `count` rows. Not inlined: it has two callers, and is large.
+/// Multiplies a packed panel with `count` rows. Not inlined: it has two callers, and is large.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn packed_block<T: Source>(task: &Task<'_>, count: usize, tile: &mut [f32]) {
@@ -170,7 +171,7 @@ fn packed_block<T: Source>(task: &Task<'_>, count: usize, tile: &mut [f32]) {
     }
 }
 
-/// A panel with `R` rows.
+/// Multiplies a packed panel with `R` rows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
@@ -186,14 +187,15 @@ fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
     }
 }
 
-/// The weights of a group of inputs, and the scale and the offset of each of its `N` parts that have their own.
+/// The weights of a group of inputs, and the scale and the offset of each of its `N` parts that have their
+/// own.
 struct Unpacked<const N: usize> {
     weights: [__m512i; VECTORS],
     affine: [(__m512, __m512); N],
 }
 
-/// The first of some panels of `size` bytes with all rows, a block of rows at a time; its weights are unpacked
-/// once.
+/// Multiplies the first of some panels of `size` bytes with all rows, a block of rows at a time; its weights
+/// are unpacked once.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn unpacked_panel<T: Source, const N: usize>(
@@ -232,8 +234,8 @@ fn unpacked_panel<T: Source, const N: usize>(
     }
 }
 
-/// Register-tiled product of an unpacked panel with a small block of rows. All rows are multiplied with four
-/// inputs before the next four, so that independent sums hide the latency of the dot-product instruction.
+/// Multiplies an unpacked panel with a small block of rows (register-tiled). All rows are multiplied with
+/// four inputs before the next four, so that independent sums hide the latency of the instruction.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn unpacked_block<T: Source, const N: usize>(unpacked: &[Unpacked<N>], groups: &[Group], tile: &mut [f32]) {
@@ -284,7 +286,7 @@ fn add<T: Source, const R: usize>(
     let mut line = 0;
     for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
         for share in 0..shares::<T>() {
-            // A few lines with each group: the processor can wait for only a few at once.
+            // Few lines are prefetched with each group, as the processor can wait for only a few at once.
             if !rest.is_empty() {
                 (line..line + lines).for_each(|line| ahead.ask_far(rest, line));
                 line += lines;
@@ -298,7 +300,7 @@ fn add<T: Source, const R: usize>(
     }
 }
 
-/// The quants of the inputs that share a scale: four a vector, as the words of a [`Group`] have them.
+/// Unpacks the quants of the inputs that share a scale: four a vector, as the words of a [`Group`] have them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn unpack<T: Source>(low: &[u8], high: &[u8]) -> [__m512i; VECTORS] {
@@ -316,7 +318,7 @@ fn unpack<T: Source>(low: &[u8], high: &[u8]) -> [__m512i; VECTORS] {
             let four = _mm512_srlv_epi32(plane, _mm512_set1_epi32(4 * side));
             *weights = _mm512_and_si512(four, _mm512_set1_epi8(15));
             if bits > 0 {
-                // To the left where they lie too low, else to the right.
+                // Bits are shifted to the left where they lie too low, else to the right.
                 let by = bits.cast_signed() * (2 * index + side) - 4;
                 let moved = if by < 0 {
                     _mm512_sllv_epi32(above, _mm512_set1_epi32(-by))

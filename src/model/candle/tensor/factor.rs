@@ -11,7 +11,7 @@ use candle_core::{
 };
 
 use super::placement::Place;
-use crate::model::candle::{error::ModelError, pages::Pages, weights::Weights};
+use crate::model::candle::{card, error::ModelError, pages::Pages, weights::Weights};
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one kind each, one below the other.
 #[derive(Debug, Clone)]
@@ -55,6 +55,9 @@ impl Factor {
             let (own, after) = rest.split_at(alike.len());
             rest = after;
             loaded.push(match alike.first().copied().flatten() {
+                None if place.makes => {
+                    Part::Floats(place.random_matrix(own.iter().map(|(_, rows)| rows).sum(), inputs)?)
+                }
                 None => Part::Floats(place.matrix(&weights.matrix(own, inputs)?)?),
                 Some(kind) => Part::Blocks(blocks(weights, own, inputs, kind, place)?),
             });
@@ -69,6 +72,14 @@ impl Factor {
         match parts.as_slice() {
             [one] => Ok(one.clone()),
             parts => Tensor::cat(parts, 1),
+        }
+    }
+
+    /// The whole matrix, if it is one part in floats.
+    pub(super) fn floats(&self) -> Option<&Tensor> {
+        match self.parts.as_slice() {
+            [Part::Floats(weights)] => Some(weights),
+            _ => None,
         }
     }
 
@@ -98,6 +109,11 @@ impl Part {
 }
 
 impl Product {
+    /// Weights and bias, if the weights are one matrix in floats.
+    pub(super) fn matrix(&self) -> Option<card::CardMatrix> {
+        Some(card::CardMatrix { weights: self.factor.floats()?.clone(), bias: self.bias.clone() })
+    }
+
     /// Rows `[n, inputs]` -> rows `[n, outputs]`.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let product = self.factor.product(x)?;

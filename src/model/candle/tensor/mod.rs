@@ -12,13 +12,15 @@ mod transformer;
 
 use std::{num::NonZeroUsize, path::Path};
 
-use candle_core::DType;
+use candle_core::{DType, Tensor};
 pub use placement::{Placement, Precision};
 pub use rows::DeviceRows;
 
 use self::{placement::Place, transformer::Transformer};
 use super::{
-    CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, available_memory, check_tokens,
+    CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, available_memory,
+    card::{CardEngine, ROWS},
+    check_tokens,
     config::Config,
     error::{ModelError, ModelErrorKind},
     kv_cache::KvCache,
@@ -42,6 +44,8 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 /// bits: products are summed as the device's library likes.
 #[derive(Debug)]
 pub struct TensorModel {
+    // Dropped before the tensors that it has addresses of.
+    engine: Option<CardEngine>,
     transformer: Transformer,
     cache: KvCache,
 }
@@ -64,7 +68,8 @@ impl TensorModel {
         with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options, &place))
     }
 
-    /// A model of random weights, the same as [`CandleModel::random`](super::CandleModel::random) makes.
+    /// A model of random weights, the same as [`CandleModel::random`](super::CandleModel::random) makes. On a
+    /// card weights of floats are made there, in no time, and are others.
     ///
     /// # Errors
     /// Those of [`CandleModel::random`](super::CandleModel::random), and if the device cannot be used.
@@ -73,7 +78,8 @@ impl TensorModel {
         options: &LoadOptions,
         placement: Placement,
     ) -> Result<Self, ModelError> {
-        let place = placement.open(options.exact_products)?;
+        let mut place = placement.open(options.exact_products)?;
+        place.makes = placement.card.is_some();
         Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options, &place)
     }
 
@@ -83,6 +89,12 @@ impl TensorModel {
         options: &LoadOptions,
         place: &Place,
     ) -> Result<Self, ModelError> {
+        if place.kernels.is_some()
+            && let Some(lack) = CardEngine::lacks(&config)
+        {
+            let reason = format!("{lack}; --card blocks runs such models, with texts that drafts may change");
+            return Err(ModelErrorKind::Device { device: "the card".into(), reason }.into());
+        }
         let (context, _) = needs(weights, &config, ONE, options)?;
         let weights_size = size(weights, &config, place)?;
         let mut memory = MemoryEstimate::new(&config, KvFormat::F32, context, context, weights_size);
@@ -96,7 +108,15 @@ impl TensorModel {
         }
         let sizes = [config.kv_heads, context, config.head_dim];
         let cache = KvCache::new(config.layers, sizes, place.precision, &place.device)?;
-        Ok(Self { transformer: Transformer::load(weights, config, context, place)?, cache })
+        let transformer = Transformer::load(weights, config, context, place)?;
+        let engine = match place.kernels {
+            Some((on, mode)) => transformer
+                .weights(&cache)
+                .map(|weights| CardEngine::new(on, mode, transformer.config(), context, &weights))
+                .transpose()?,
+            None => None,
+        };
+        Ok(Self { engine, transformer, cache })
     }
 
     /// As [`forward`](Model::forward), but the rows stay on the device, where they may still be in the making
@@ -117,11 +137,24 @@ impl TensorModel {
 
     /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
     fn run(&mut self, tokens: &[u32], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
+        let wanted = rows.count(tokens.len());
+        match self.engine.take() {
+            None => Ok(DeviceRows::new(&self.run_tensors(tokens, wanted)?, None)?),
+            Some(engine) => {
+                let rows = self.run_kernels(&engine, tokens, wanted);
+                self.engine = Some(engine);
+                rows
+            }
+        }
+    }
+
+    /// Runs tokens by Candle's operations, and returns the last `wanted` rows, in parts.
+    fn run_tensors(&mut self, tokens: &[u32], wanted: usize) -> Result<Vec<Tensor>, ModelError> {
         let mut parts = Vec::new();
         let mut later = tokens.len();
         for chunk in tokens.chunks(CHUNK) {
             later -= chunk.len();
-            let wanted = rows.count(tokens.len()).saturating_sub(later).min(chunk.len());
+            let wanted = wanted.saturating_sub(later).min(chunk.len());
             // A chunk without wanted rows makes one all the same.
             let made = self.transformer.forward(chunk, wanted.max(1), &self.cache)?;
             if wanted > 0 {
@@ -129,7 +162,32 @@ impl TensorModel {
             }
             self.cache.commit(chunk.len());
         }
-        Ok(DeviceRows::new(&parts)?)
+        Ok(parts)
+    }
+
+    /// Runs tokens by kernels of our own, but for what comes before the wanted rows where that is long.
+    ///
+    /// Which tokens Candle runs, and in which chunks, is decided by those before the wanted rows alone: a
+    /// draft, whose rows are all wanted, changes no bit of the rest.
+    fn run_kernels(
+        &mut self,
+        engine: &CardEngine,
+        tokens: &[u32],
+        wanted: usize,
+    ) -> Result<DeviceRows, ModelError> {
+        let (before, last) = tokens.split_at(tokens.len() - wanted.max(1));
+        if before.len() > ROWS {
+            self.run_tensors(before, 0)?;
+        } else if !before.is_empty() {
+            engine.pass(before, self.cache.len())?;
+            self.cache.commit(before.len());
+        }
+        let mut parts = Vec::new();
+        for chunk in last.chunks(ROWS) {
+            parts.push(engine.pass(chunk, self.cache.len())?);
+            self.cache.commit(chunk.len());
+        }
+        Ok(DeviceRows::new(&parts, Some(engine.chooser()))?)
     }
 }
 

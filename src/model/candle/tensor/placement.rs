@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
 use crate::model::candle::{
+    ModelDescription,
+    card::{CardFault, CardMode, Where},
     error::{ModelError, ModelErrorKind},
     format::Format,
     matrix::Matrix,
@@ -35,22 +37,57 @@ pub struct Placement {
     pub card: Option<usize>,
     /// The numbers.
     pub precision: Precision,
+    /// The kernels of passes over few tokens, on a card.
+    pub mode: CardMode,
+    /// The stand-in for a card, in tests.
+    emulation: Option<Where>,
 }
 
 impl Placement {
     /// The CPU, in 32 bits.
-    pub const CPU: Self = Self { card: None, precision: Precision::F32 };
+    pub const CPU: Self =
+        Self { card: None, precision: Precision::F32, mode: CardMode::Exact, emulation: None };
 
     /// A card, in 16 bits.
     #[must_use]
     pub fn cuda(index: usize) -> Self {
-        Self { card: Some(index), precision: Precision::Bf16 }
+        Self { card: Some(index), precision: Precision::Bf16, ..Self::CPU }
+    }
+
+    /// The CPU, with the kernels of a card run thread by thread: slow, to test them without a card. A kernel
+    /// without races computes the same whether the threads of a block run in order or `backwards`.
+    #[cfg(feature = "card-host")]
+    #[must_use]
+    pub fn emulated(backwards: bool) -> Self {
+        Self { emulation: Some(Where::Host { backwards }), ..Self::CPU }
+    }
+
+    /// Returns the same device with these kernels.
+    #[must_use]
+    pub fn with_mode(self, mode: CardMode) -> Self {
+        Self { mode, ..self }
     }
 
     /// The same device with these numbers.
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
+    }
+
+    /// Bytes that a model's quantised weights take here once they are unpacked. `None` if none are: weights
+    /// of floats, the CPU, or [`CardMode::Blocks`].
+    #[must_use]
+    pub fn unpacked(self, model: &ModelDescription) -> Option<u64> {
+        if self.mode == CardMode::Blocks || self.card.is_none() && self.emulation.is_none() {
+            return None;
+        }
+        let each = match self.precision {
+            Precision::F32 => 4,
+            Precision::F16 | Precision::Bf16 => 2,
+        };
+        let quantised = model.formats.iter().filter(|share| share.format.is_quantised());
+        let parameters = quantised.fold(0_u64, |sum, share| sum.saturating_add(share.parameters));
+        (parameters > 0).then(|| parameters.saturating_mul(each))
     }
 
     /// Opens the device; `unpacks`: quantised weights are to become numbers of the precision.
@@ -61,18 +98,43 @@ impl Placement {
             Precision::Bf16 => DType::BF16,
         };
         let device = match self.card {
-            Some(index) => Device::new_cuda(index).map_err(|error| {
+            Some(index) => open_card(index).map_err(|error| {
                 let reason = match candle_core::utils::cuda_is_available() {
-                    true => "no such card, or no driver for it",
-                    false => "this build has no CUDA: it takes the feature `cuda`",
+                    true => CardFault::of(&error.to_string()).map_or_else(
+                        || "no such card, or no driver for it".into(),
+                        |fault| fault.to_string(),
+                    ),
+                    false => "this build has no CUDA: it takes the feature `cuda`".into(),
                 };
-                let kind = ModelErrorKind::Device { device: self.to_string(), reason: reason.into() };
+                let kind = ModelErrorKind::Device { device: self.to_string(), reason };
                 ModelError::with_source(kind, error)
             })?,
             None => Device::Cpu,
         };
-        Ok(Place { device, precision, unpacks })
+        let kernels = match (self.mode, self.card, self.emulation) {
+            (CardMode::Blocks, ..) | (_, None, None) => None,
+            (mode, _, Some(on)) => Some((on, mode)),
+            (mode, Some(_), None) => Some((Where::Card, mode)),
+        };
+        // The kernels take no blocks.
+        Ok(Place { device, precision, unpacks: unpacks || kernels.is_some(), kernels, makes: false })
     }
+}
+
+/// Opens a card with a stream of its own, on which all work of a model is queued in order.
+///
+/// cudarc keeps two events for each tensor, to order streams among each other; making and dropping them is a
+/// third of a short pass. Here there is one stream, so they are turned off before any tensor is made.
+fn open_card(index: usize) -> candle_core::Result<Device> {
+    let device = Device::new_cuda_with_stream(index)?;
+    #[cfg(feature = "cuda")]
+    #[expect(unsafe_code, reason = "the device is new: all its tensors are made and used on its one stream")]
+    // SAFETY: without events nothing orders streams among each other. This context is of this device alone,
+    // which has one stream, and no tensor goes to another device.
+    unsafe {
+        device.as_cuda_device()?.disable_event_tracking();
+    }
+    Ok(device)
 }
 
 impl fmt::Display for Precision {
@@ -130,6 +192,10 @@ pub(super) struct Place {
     pub(super) precision: DType,
     /// Do quantised weights become numbers of the precision? Otherwise they stay in blocks.
     pub(super) unpacks: bool,
+    /// The device of kernels of our own, and which; `None`: all passes are Candle's.
+    pub(super) kernels: Option<(Where, CardMode)>,
+    /// Are matrices of floats made here, of random numbers, and not read?
+    pub(super) makes: bool,
 }
 
 /// Numbers unpacked at a time, about: 16 MB.
@@ -149,6 +215,22 @@ impl Place {
     /// A vector here, in 32 bits.
     pub(super) fn vector(&self, values: &[f32]) -> candle_core::Result<Tensor> {
         Tensor::new(values, &self.device)
+    }
+
+    /// A matrix of random numbers, even over -0.05 to 0.05, made here: a card takes no time for it, and a
+    /// computer's processor some seconds for each GB.
+    pub(super) fn random_matrix(&self, outputs: usize, inputs: usize) -> candle_core::Result<Tensor> {
+        let step = (16 * PART / inputs.max(1)).max(1);
+        let mut parts = Vec::new();
+        let mut left = outputs;
+        while left > 0 {
+            let rows = left.min(step);
+            // Devices make them in 32 bits only.
+            parts
+                .push(Tensor::rand(-0.05_f32, 0.05, (rows, inputs), &self.device)?.to_dtype(self.precision)?);
+            left -= rows;
+        }
+        Tensor::cat(&parts, 0)
     }
 
     /// A matrix here, `[outputs, inputs]`. Unpacks it part by part.
@@ -188,6 +270,36 @@ mod tests {
         for precision in [Precision::F32, Precision::F16, Precision::Bf16] {
             assert_eq!(precision.to_string().parse(), Ok(precision));
         }
+    }
+
+    #[test]
+    fn unpacked_weights_are_counted_where_kernels_take_no_blocks() {
+        let model = |name: &str| {
+            let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/model");
+            ModelDescription::of_model(std::path::Path::new(fixtures).join(name)).unwrap()
+        };
+        let floats = model("mistral_tied");
+        let mut quantised = floats.clone();
+        quantised.formats[0].format = Format::Q4K;
+        let parameters = quantised.formats[0].parameters;
+        let card = Placement::cuda(0);
+        assert_eq!(card.unpacked(&floats), None);
+        assert_eq!(card.unpacked(&quantised), Some(2 * parameters));
+        assert_eq!(card.with_precision(Precision::F32).unpacked(&quantised), Some(4 * parameters));
+        assert_eq!(card.with_mode(CardMode::Fast).unpacked(&quantised), Some(2 * parameters));
+        assert_eq!(card.with_mode(CardMode::Blocks).unpacked(&quantised), None);
+        assert_eq!(Placement::CPU.unpacked(&quantised), None);
+    }
+
+    #[test]
+    fn random_matrices_are_small_numbers() {
+        let place = Placement::CPU.with_precision(Precision::Bf16).open(true).unwrap();
+        let matrix = place.random_matrix(70, 3).unwrap();
+        assert_eq!((matrix.dims(), matrix.dtype()), (&[70, 3][..], DType::BF16));
+        let numbers: Vec<f32> =
+            matrix.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+        assert!(numbers.iter().all(|number| number.abs() <= 0.0502));
+        assert!(numbers.iter().any(|number| *number < -0.02) && numbers.iter().any(|number| *number > 0.02));
     }
 
     #[test]

@@ -4,7 +4,10 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::{
     ids::TokenId,
-    model::{KeptRows, Logits, candle::error::ModelError},
+    model::{
+        KeptRows, Logits,
+        candle::{card::CardChooser, error::ModelError},
+    },
     vocab::TokenSet,
 };
 
@@ -16,16 +19,18 @@ const FEW: usize = 16;
 pub struct DeviceRows {
     /// `[rows, vocabulary]`, in 32 bits.
     logits: Tensor,
+    /// Chooser of tokens by one kernel of the card, if there is one.
+    chooser: Option<CardChooser>,
 }
 
 impl DeviceRows {
     /// The rows of `parts`, one below the other.
-    pub(super) fn new(parts: &[Tensor]) -> Result<Self> {
+    pub(super) fn new(parts: &[Tensor], chooser: Option<CardChooser>) -> Result<Self> {
         let logits = match parts {
             [one] => one.clone(),
             parts => Tensor::cat(parts, 0)?,
         };
-        Ok(Self { logits })
+        Ok(Self { logits, chooser })
     }
 
     /// All rows, once they are done.
@@ -85,6 +90,9 @@ impl KeptRows for DeviceRows {
     ) -> std::result::Result<Option<TokenId>, ModelError> {
         if allowed.size() == 0 {
             return Ok(None);
+        }
+        if let Some(chooser) = &self.chooser {
+            return Ok(chooser.likeliest(&self.logits, index, allowed)?);
         }
         let [largest, id, fine] = self.search(index, allowed)?;
         if fine == 0.0 || largest.is_nan() || largest == f32::NEG_INFINITY || !id.is_finite() {
@@ -151,7 +159,7 @@ mod tests {
     fn rows(rows: &[&[f32]]) -> DeviceRows {
         let width = rows[0].len();
         let logits = Tensor::from_vec(rows.concat(), (rows.len(), width), &Device::Cpu).unwrap();
-        DeviceRows { logits }
+        DeviceRows { logits, chooser: None }
     }
 
     #[test]

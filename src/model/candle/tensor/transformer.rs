@@ -13,6 +13,7 @@ use super::{
 };
 use crate::model::candle::{
     attention::Attention,
+    card::{LayerWeights, ModelWeights},
     config::Config,
     error::ModelError,
     kv_cache::KvCache,
@@ -141,9 +142,34 @@ impl Transformer {
         &self.config
     }
 
+    /// All tensors, with those of the cache, as the card's kernels take them; `None` if weights are kept in
+    /// blocks.
+    pub(super) fn weights(&self, cache: &KvCache) -> Option<ModelWeights> {
+        let layers = self.layers.iter().zip(cache.tensors()).map(|(layer, [keys, values])| {
+            Some(LayerWeights {
+                attention_norm: layer.attention_norm.clone(),
+                qkv: layer.qkv.matrix()?,
+                head_norms: layer.head_norms.clone(),
+                attention_out: layer.attention_out.matrix()?,
+                mlp_norm: layer.mlp_norm.clone(),
+                gate_up: layer.gate_up.matrix()?,
+                down: layer.down.matrix()?,
+                keys: keys.clone(),
+                values: values.clone(),
+            })
+        });
+        Some(ModelWeights {
+            embedding: self.embedding.floats()?.clone(),
+            output: self.output.floats()?.clone(),
+            norm: self.norm.clone(),
+            rotation: self.rotation.clone(),
+            layers: layers.collect::<Option<_>>()?,
+        })
+    }
+
     /// Runs `tokens` (at least one, all in the vocabulary) after those in the cache, writes their keys and
-    /// values there, and returns the last `wanted` rows of logits (at least one, at most as many as tokens) in 32 bits.
-    /// Does not commit, and does not wait.
+    /// values there, and returns the last `wanted` rows of logits (at least one, at most as many as tokens)
+    /// in 32 bits. Does not commit, and does not wait.
     ///
     /// # Errors
     /// If the tensor library fails, also when the cache is too short.

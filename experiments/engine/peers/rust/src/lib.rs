@@ -1,28 +1,28 @@
-//! The walk along texts with an engine: see `walks.py` for how the programs are called and what they write.
+//! The walk along texts with an engine; `walks.py` describes arguments and output of the programs.
 
 use std::{env, fs, time::Instant};
 
-/// A compiled grammar, and a text in the making on it.
+/// A compiled grammar, and a text that is being written on it.
 pub trait Engine {
-    /// At the start of a text, with what the grammar has learned from others.
+    /// Starts a text, with what the grammar has learned from others.
     fn start(&mut self);
     /// Makes the mask of the whole vocabulary available.
     fn mask(&mut self);
     /// The tokens of the mask that was made last.
     fn allowed(&self) -> Vec<usize>;
-    /// Is this one of them?
+    /// True if the mask that was made last has the token.
     fn holds(&self, token: u32) -> bool;
-    /// Goes on by a token; `false` if it does not.
+    /// Takes a token; `false` if it is refused.
     fn commit(&mut self, token: u32) -> bool;
 }
 
-/// What tokens spell. Special tokens spell nothing.
+/// Bytes of the tokens. Special tokens have none.
 pub struct Tokens {
     pub spelt: Vec<Option<Vec<u8>>>,
     pub eos: u32,
 }
 
-/// The times of one walk, and its masks if they were looked at.
+/// Times of one walk, and its masks if they were asked for.
 #[derive(Default)]
 struct Walk {
     start: u128,
@@ -32,8 +32,8 @@ struct Walk {
     digests: Vec<(usize, u64, u8)>,
 }
 
-/// Measures the engine that the two functions make: tables of a vocabulary, and with those the compiled grammar of a text,
-/// with the nanoseconds it took.
+/// Measures the engine that the two functions make: tables of a vocabulary, and with those the compiled
+/// grammar of a text, with the nanoseconds it took.
 pub fn run<V, E: Engine>(
     version: &str,
     tables: impl FnOnce(&Tokens) -> V,
@@ -83,7 +83,7 @@ pub fn run<V, E: Engine>(
     }
 }
 
-/// Along a text: a mask before each token and one at the end.
+/// Walks along a text, with a mask before each token and one at the end.
 fn walk(engine: &mut impl Engine, text: &[u32], look: Option<&Tokens>) -> Walk {
     let mut walk = Walk { start: timed(|| engine.start()).1, ..Walk::default() };
     for step in 0..=text.len() {
@@ -117,7 +117,7 @@ impl Tokens {
         Self { spelt, eos: number(eos) }
     }
 
-    /// Ones, FNV-1a and end of text of a mask.
+    /// Digest of a mask: number of ones, FNV-1a hash, and whether it has the end of text.
     fn digest(&self, allowed: &[usize]) -> (usize, u64, u8) {
         let mut bytes = vec![0_u8; self.spelt.len().div_ceil(32) * 4];
         let (mut ones, mut ends) = (0, 0);
@@ -156,7 +156,7 @@ fn number<T: std::str::FromStr>(text: impl AsRef<str>) -> T {
     text.as_ref().parse().unwrap_or_else(|_| panic!("{:?} is not a number", text.as_ref()))
 }
 
-/// What `work` makes, and how long it takes in nanoseconds.
+/// Runs `work`; also returns its time in nanoseconds.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, u128) {
     let begun = Instant::now();
     let result = work();

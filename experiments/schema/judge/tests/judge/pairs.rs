@@ -1,23 +1,23 @@
-//! Instances that lie close to what a schema says: valid ones, and invalid ones a single change from valid.
+//! Instances close to the border of a schema: valid ones, and invalid ones a single change away.
 
 use std::collections::BTreeMap;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-/// Valid instances taken for a schema.
+/// Most valid instances taken for a schema.
 const MOST: usize = 6;
 
 /// A change of one place of an instance.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Which value inside of the instance, counted through and around.
+    /// Number of a value inside of the instance, modulo their count.
     pub place: usize,
-    /// What is done: see [`Change::apply`].
+    /// Kind of change: see [`Change::apply`].
     pub what: u8,
-    /// The key of a member that comes.
+    /// Key of a new member.
     pub key: String,
-    /// What comes instead or beside.
+    /// New value.
     pub value: Value,
 }
 
@@ -86,13 +86,13 @@ pub fn pairs(judge: &Validator, instances: &[Value], changes: &[Change]) -> Vec<
         });
         invalid.extend(found);
     }
-    // What is valid whatever changes says little.
+    // Instances that no change makes invalid say little.
     valid.truncate(invalid.len().max(1));
     let valid = valid.into_iter().map(|instance| (instance, true));
     valid.chain(invalid.into_iter().map(|instance| (instance, false))).collect()
 }
 
-/// How many pairs there were, valid and invalid, of all and of each keyword.
+/// Numbers of valid and invalid pairs, in all and by keyword.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub all: [usize; 2],
@@ -114,7 +114,7 @@ impl Counts {
     }
 }
 
-/// The keywords of a schema and of all schemas in it, but for `$defs`, which every schema has, and remarks.
+/// Keywords of a schema and of all schemas in it, without `$defs`, which every schema has, and remarks.
 fn keywords(schema: &Value, found: &mut Vec<String>) {
     let Value::Object(members) = schema else { return };
     for (keyword, value) in members {

@@ -1,16 +1,16 @@
-//! Instances with their numbers written plainly, and with zeros and exponents that say nothing.
+//! Instances with plain numbers, and with needless zeros and exponents.
 
 use domino::grammar::json_schema::{Numbers, SchemaOptions};
 use serde_json::{Number, Value};
 
 use super::deciding::checking;
 
-/// How texts are judged whose numbers must be plain.
+/// Options for texts whose numbers must be plain.
 pub(crate) fn plainly() -> SchemaOptions {
     checking().with_numbers(Numbers::Plain)
 }
 
-/// The instance with each number as `write` writes it.
+/// The instance with each number written by `write`.
 fn written(instance: &Value, write: &dyn Fn(&Number) -> String) -> String {
     match instance {
         Value::Number(number) => write(number),
@@ -35,14 +35,14 @@ fn shortest(number: &Number) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// The instance as typed parsers read it.
+/// The instance written as JSON with plain numbers.
 pub(crate) fn plain(instance: &Value) -> String {
     written(instance, &shortest)
 }
 
-/// The same with numbers that are not plain, if it has any.
+/// The instance with numbers that are not plain, if it has any.
 pub(crate) fn odd(instance: &Value) -> Vec<String> {
-    // Of three digits and more: a price has two.
+    // Three more digits, since a price has two.
     let with_zeros = |number: &Number| {
         let text = shortest(number);
         format!("{text}{}000", if text.contains('.') { "" } else { "." })

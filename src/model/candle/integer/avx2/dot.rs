@@ -1,4 +1,4 @@
-//! The sums of products of quants and rounded inputs, by the instructions that make them.
+//! Dot products of quants and rounded inputs, by AVX2 or by AVX-VNNI.
 
 use std::arch::x86_64::*;
 
@@ -13,12 +13,12 @@ use super::{
     Sums, has_vnni,
 };
 
-/// The instructions that multiply bytes.
+/// The processor instructions that multiply bytes.
 pub(super) trait Dot: Copy {
     fn simd(self) -> V3;
 
-    /// The sums of products of a panel's outputs and the inputs that share a scale, from `first` of the group
-    /// on.
+    /// Computes the sums of products of a panel's outputs and the inputs that share a scale, from `first` of
+    /// the group on.
     fn dots<T: Source, Q: Quants, const R: usize>(
         self,
         quants: Q,
@@ -26,7 +26,7 @@ pub(super) trait Dot: Copy {
     ) -> Sums<__m256i, R>;
 }
 
-/// AVX2's.
+/// The instructions of AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct Maddubs(pub(super) V3);
 
@@ -43,14 +43,15 @@ impl Dot for Maddubs {
         (group, first): (&[Group; R], usize),
     ) -> Sums<__m256i, R> {
         let simd = self.0;
-        // Sums of two products fit 16 bits, and so do those of this many such sums, as quants are small.
+        // The sum of two products fits 16 bits, and so does the sum of this many of them, as quants are
+        // small.
         let together = match T::HIGH {
             None => 1,
             Some(high) => 8 >> high,
         };
         let ones = simd.avx._mm256_set1_epi16(1);
         let mut dots = match T::HIGH {
-            // Less its zero, 128, a byte has a sign, and the sums start from nothing.
+            // A byte less its zero point, 128, is signed, so the sums start from nothing.
             None => [[simd.avx._mm256_setzero_si256(); R]; 2],
             Some(_) => starts::<T, R>(simd, group, first),
         };
@@ -94,12 +95,12 @@ impl Dot for Maddubs {
 pub(super) struct Dpbusd(V3);
 
 impl Dpbusd {
-    /// If the processor has the instructions.
+    /// Checks for the instructions; `None` if the processor lacks them.
     pub(super) fn try_new() -> Option<Self> {
         V3::try_new().filter(|_| has_vnni()).map(Self)
     }
 
-    /// Adds the products of four bytes without a sign and four with one to each sum.
+    /// Adds the products of four unsigned and four signed bytes to each sum.
     #[inline(always)]
     fn add(self, sums: __m256i, quants: __m256i, inputs: __m256i) -> __m256i {
         // SAFETY: the processor has AVX-VNNI, or there would be no `self`. Tested by
@@ -138,7 +139,7 @@ impl Dot for Dpbusd {
     }
 }
 
-/// What the sums of products start from.
+/// Initial values of the sums of products.
 #[inline(always)]
 fn starts<T: Source, const R: usize>(simd: V3, group: &[Group; R], first: usize) -> Sums<__m256i, R> {
     let mut starts = [simd.avx._mm256_setzero_si256(); R];
@@ -148,13 +149,13 @@ fn starts<T: Source, const R: usize>(simd: V3, group: &[Group; R], first: usize)
     [starts; 2]
 }
 
-/// Where the quants of inputs that share a scale are.
+/// Access to the quants of inputs that share a scale.
 pub(super) trait Quants: Copy {
-    /// Those of word `index`: four inputs of eight outputs each, of both halves.
+    /// Loads word `index`, four inputs of eight outputs each, of both halves.
     fn word<T: Source>(self, simd: V3, index: usize) -> [__m256i; 2];
 }
 
-/// As they are stored.
+/// Quants as they are stored.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<'a> {
     pub(super) low: &'a [u8],

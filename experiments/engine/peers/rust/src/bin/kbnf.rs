@@ -1,16 +1,18 @@
 //! kbnf as an engine of the comparison.
 //!
-//! kbnf ends a text as soon as it can, so its grammars end in a mark that only the end of text spells. Tokens that are
-//! a beginning of that mark are taken out of masks that allow the end of text, where no such token can follow.
+//! kbnf ends a text as soon as it can, so its grammars end in a mark that only the end of text spells. Tokens
+//! that are a prefix of that mark are taken out of masks that allow the end of text, where no such token can
+//! follow.
+//! can follow.
 
 use ahash::AHashMap;
 use kbnf::{Engine as Kbnf, EngineLike, Token, Vocabulary};
 use peers::{Engine, Tokens, timed};
 
-/// What the end of text spells.
+/// The mark, which only the end of text spells.
 const MARK: &str = "\u{10FFFF}";
 
-/// A vocabulary as kbnf has it.
+/// A vocabulary for kbnf.
 struct Tables {
     vocabulary: Vocabulary,
     eos: usize,

@@ -1,4 +1,4 @@
-//! llguidance as an engine of the comparison, used as the main package's `benches/compare` uses it: one parser for
+//! llguidance as an engine of the comparison, used as in the main package's `benches/compare`: one parser for
 //! a grammar, for each text a copy of it that shares the lexer's tables, and no forcing of tokens.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use llguidance::{
 };
 use peers::{Engine, Tokens, timed};
 
-/// A compiled grammar, and the text in the making.
+/// A compiled grammar, and the text that is being written.
 struct Compiled {
     template: Matcher,
     text: Matcher,

@@ -1,0 +1,256 @@
+//! `Grammar`: a text in one of the notations, read.
+
+use std::sync::{Arc, LazyLock};
+
+use domino::{
+    AutomataCache, Grammar, Limits, Syntax,
+    grammar::{GrammarWarning, json_schema::Relaxed},
+};
+use pyo3::{prelude::*, types::PyDict};
+use serde_json::{Value, json};
+
+use crate::{
+    engine::unlocked,
+    failure::{Failure, Outcome},
+    json::json_text,
+    schema, tools,
+};
+
+/// Automata that JSON Schemas have in common, for all that this process reads.
+static AUTOMATA: LazyLock<AutomataCache> = LazyLock::new(AutomataCache::new);
+
+/// Hands these automata to compilers.
+pub(crate) fn automata() -> &'static AutomataCache {
+    &AUTOMATA
+}
+
+/// The text of a grammar, and how it is to be read: what a pickle keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Written {
+    pub(crate) notation: String,
+    pub(crate) text: String,
+    pub(crate) options: Value,
+}
+
+/// A grammar that was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) written: Written,
+    pub(crate) grammar: Grammar,
+    relaxed: Vec<Relaxed>,
+}
+
+impl Written {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Where the text is none of the notation.
+    pub(crate) fn read(self) -> Outcome<Read> {
+        let syntax = match self.notation.as_str() {
+            "gbnf" => Syntax::Gbnf,
+            "ebnf" => Syntax::Ebnf,
+            "regex" => Syntax::Regex,
+            "lark" if self.options.get("greedy") == Some(&Value::Bool(true)) => Syntax::LarkGreedy,
+            "lark" => Syntax::Lark,
+            "structural_tag" => Syntax::StructuralTag,
+            "json_schema" => {
+                let options = schema::read(&self.options)?;
+                let read = options.parse_with(&self.text, &Limits::default(), &AUTOMATA)?;
+                return Ok(Read { written: self, grammar: read.grammar, relaxed: read.relaxed });
+            }
+            "tools" => {
+                let grammar = tools::grammar(&self.text, &self.options, &AUTOMATA)?;
+                return Ok(Read { written: self, grammar, relaxed: Vec::new() });
+            }
+            other => return Err(Failure::Value(format!("there is no notation `{other}`"))),
+        };
+        let schemas = schema::read(self.options.get("schemas").unwrap_or(&Value::Null))?;
+        let grammar = Grammar::parse_by(syntax, &self.text, &schemas, &Limits::default(), &AUTOMATA)?;
+        Ok(Read { written: self, grammar, relaxed: Vec::new() })
+    }
+}
+
+/// A grammar: the texts that a model may write. Made by one of its functions, compiled by a `Compiler`.
+/// Immutable; pickles are its text.
+#[pyclass(name = "Grammar", module = "domino_decoding", frozen)]
+#[derive(Debug)]
+pub(crate) struct PyGrammar {
+    pub(crate) read: Arc<Read>,
+}
+
+fn read(py: Python<'_>, notation: &str, text: String, options: Value) -> Outcome<PyGrammar> {
+    let written = Written { notation: notation.to_owned(), text, options };
+    unlocked(py, || Ok(PyGrammar { read: Arc::new(written.read()?) }))
+}
+
+/// Options with those of schemas inside.
+fn with_schemas(options: Option<&Bound<'_, PyDict>>) -> Outcome<Value> {
+    Ok(json!({ "schemas": schema::options_json(options)? }))
+}
+
+#[pymethods]
+impl PyGrammar {
+    /// Reads llama.cpp's GBNF.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn gbnf(py: Python<'_>, text: String) -> Outcome<Self> {
+        read(py, "gbnf", text, Value::Null)
+    }
+
+    /// Reads XGrammar's EBNF.
+    #[staticmethod]
+    #[pyo3(signature = (text, /))]
+    fn ebnf(py: Python<'_>, text: String) -> Outcome<Self> {
+        read(py, "ebnf", text, Value::Null)
+    }
+
+    /// Reads a regular expression, which a whole text must match.
+    #[staticmethod]
+    #[pyo3(signature = (pattern, /))]
+    fn regex(py: Python<'_>, pattern: String) -> Outcome<Self> {
+        read(py, "regex", pattern, Value::Null)
+    }
+
+    /// Reads Lark, in the dialect of llguidance. `greedy`: as a lexer with longest match reads it. Further
+    /// keywords say how schemas inside of it are read.
+    #[staticmethod]
+    #[pyo3(signature = (text, /, *, greedy=false, **options))]
+    fn lark(
+        py: Python<'_>,
+        text: String,
+        greedy: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> Outcome<Self> {
+        let mut options = with_schemas(options)?;
+        options["greedy"] = Value::Bool(greedy);
+        read(py, "lark", text, options)
+    }
+
+    /// Reads a JSON Schema: a text, or an object that `json.dumps` writes. Keywords: `draft`, `format`,
+    /// `white_space`, `order`, `duplicate_keys`, `escapes`, `numbers`, `closed`, `max_depth`, `lenient`, and
+    /// `documents`, a `dict` of those that references lead to.
+    #[staticmethod]
+    #[pyo3(signature = (schema, /, **options))]
+    fn json_schema(schema: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> Outcome<Self> {
+        read(schema.py(), "json_schema", json_text(schema)?, schema::options_json(options)?)
+    }
+
+    /// Reads one of XGrammar's structural tags: a text, or an object.
+    #[staticmethod]
+    #[pyo3(signature = (tag, /, **options))]
+    fn structural_tag(tag: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> Outcome<Self> {
+        read(tag.py(), "structural_tag", json_text(tag)?, with_schemas(options)?)
+    }
+
+    /// Reads a list of functions that a model may call, as in OpenAI's API. `choice` is `auto`, `none`,
+    /// `required` or a name; `spelling` is how the model writes calls; `reasoning` is `off`, `optional` or
+    /// `open`.
+    #[staticmethod]
+    #[pyo3(signature = (
+        tools, /, *, choice="auto", spelling="hermes", parallel=true, reasoning="off", **options
+    ))]
+    fn tools(
+        tools: &Bound<'_, PyAny>,
+        choice: &str,
+        spelling: &str,
+        parallel: bool,
+        reasoning: &str,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> Outcome<Self> {
+        let mut all = with_schemas(options)?;
+        all["choice"] = choice.into();
+        all["spelling"] = spelling.into();
+        all["parallel"] = parallel.into();
+        all["reasoning"] = reasoning.into();
+        read(tools.py(), "tools", json_text(tools)?, all)
+    }
+
+    /// The notation: the name of the function that read it.
+    #[getter]
+    fn notation(&self) -> &str {
+        &self.read.written.notation
+    }
+
+    /// The text that was read.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.read.written.text
+    }
+
+    /// Warnings of what reads well but may not mean what its author expects: `dict`s of `kind`, `message`,
+    /// `line`, `column`, `span` in bytes, and `hint`.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.read.grammar.warnings().iter().map(|warning| shown(py, warning)).collect()
+    }
+
+    /// What is allowed beyond a schema that was read with `lenient`: `dict`s of `pointer`, `keyword` and
+    /// `why`.
+    #[getter]
+    fn relaxed<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let row = |relaxed: &Relaxed| {
+            let row = PyDict::new(py);
+            row.set_item("pointer", &relaxed.pointer)?;
+            row.set_item("keyword", &relaxed.keyword)?;
+            row.set_item("why", &relaxed.why)?;
+            Ok(row)
+        };
+        self.read.relaxed.iter().map(row).collect()
+    }
+
+    /// Reports what becomes of each keyword of a JSON Schema: `dict`s of `pointer`, `keyword`, `status`
+    /// (`enforced`, `annotation`, `unknown`, `relaxed` or `refused`) and `note`. Empty for other notations.
+    fn report<'py>(&self, py: Python<'py>) -> Outcome<Vec<Bound<'py, PyDict>>> {
+        if self.read.written.notation != "json_schema" {
+            return Ok(Vec::new());
+        }
+        let written = &self.read.written;
+        let report =
+            unlocked(py, || Ok(schema::read(&written.options)?.report(&written.text, &Limits::default())?))?;
+        Ok(schema::report(py, &report)?)
+    }
+
+    /// The report of a schema that may be refused: see `report`.
+    #[staticmethod]
+    #[pyo3(signature = (schema, /, **options))]
+    fn report_of<'py>(
+        schema: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> Outcome<Vec<Bound<'py, PyDict>>> {
+        let (text, options) = (json_text(schema)?, schema::read(&schema::options_json(options)?)?);
+        let report = unlocked(schema.py(), || Ok(options.report(&text, &Limits::default())?))?;
+        Ok(schema::report(schema.py(), &report)?)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, String, String))> {
+        let Written { notation, text, options } = &self.read.written;
+        let parts = (notation.clone(), text.clone(), options.to_string());
+        Ok((py.get_type::<Self>().getattr("_of_parts")?, parts))
+    }
+
+    /// Reads it again for a pickle.
+    #[staticmethod]
+    #[pyo3(name = "_of_parts")]
+    fn of_parts(py: Python<'_>, notation: &str, text: String, options: &str) -> Outcome<Self> {
+        let options = serde_json::from_str(options)
+            .map_err(|error| Failure::Value(format!("a pickle with options that are no JSON: {error}")))?;
+        read(py, notation, text, options)
+    }
+
+    fn __repr__(&self) -> String {
+        let shown: String = self.read.written.text.chars().take(60).collect();
+        format!("Grammar.{}({shown:?})", self.read.written.notation)
+    }
+}
+
+fn shown<'py>(py: Python<'py>, warning: &GrammarWarning) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    let (position, span) = (warning.place().position(), warning.place().span());
+    row.set_item("kind", warning.kind().name())?;
+    row.set_item("message", warning.message())?;
+    row.set_item("line", position.line)?;
+    row.set_item("column", position.column)?;
+    row.set_item("span", (span.start, span.end))?;
+    row.set_item("hint", warning.hint())?;
+    Ok(row)
+}

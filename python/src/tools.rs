@@ -1,0 +1,57 @@
+//! Lists of functions as grammars: keyword arguments of `Grammar.tools`.
+
+use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools};
+use serde_json::Value;
+
+use crate::failure::{Failure, Outcome};
+
+/// Reads how functions are called from the JSON of the keyword arguments.
+///
+/// # Errors
+/// If a value is none of an option.
+pub(crate) fn calling(options: &Value) -> Outcome<Calling> {
+    let text = |name: &str| options.get(name).and_then(Value::as_str);
+    let spelling = text("spelling").unwrap_or("hermes");
+    let spelling = Spelling::named(spelling).ok_or_else(|| {
+        let known: Vec<String> = Spelling::all().map(|spelling| spelling.to_string()).collect();
+        Failure::Value(format!(
+            "there is no spelling `{spelling}` of calls; it is one of {}",
+            known.join(", ")
+        ))
+    })?;
+    let choice = match text("choice").unwrap_or("auto") {
+        "auto" => Choice::Auto,
+        "none" => Choice::None,
+        "required" => Choice::Required,
+        name => Choice::Named(name.to_owned()),
+    };
+    let reasoning = match text("reasoning").unwrap_or("off") {
+        "off" => Reasoning::Off,
+        "optional" => Reasoning::Optional,
+        "open" => Reasoning::Open,
+        other => {
+            let message = format!("reasoning is `{other}`; it is one of off, optional, open");
+            return Err(Failure::Value(message));
+        }
+    };
+    let parallel = options.get("parallel").and_then(Value::as_bool).unwrap_or(true);
+    Ok(Calling::new(spelling).choice(choice).parallel(parallel).reasoning(reasoning))
+}
+
+/// Reads the list.
+///
+/// # Errors
+/// Those of the library.
+pub(crate) fn grammar(
+    text: &str,
+    options: &Value,
+    automata: &domino::AutomataCache,
+) -> Outcome<domino::Grammar> {
+    let calling = calling(options)?;
+    let schemas = match options.get("schemas") {
+        Some(schemas) => crate::schema::read(schemas)?,
+        None => domino::grammar::json_schema::SchemaOptions::default(),
+    };
+    let tools = Tools::parse(text)?;
+    Ok(tools.grammar_by(&calling, &schemas, &domino::Limits::default(), automata)?)
+}

@@ -1,0 +1,60 @@
+//! Rests of productions that are white space whatever they are read as.
+
+use super::characters;
+use crate::lower::{Cfg, Lowered, NonterminalId, Slot};
+
+/// Answers by dot: is every text of the rest of its production white space?
+#[derive(Debug)]
+pub(in crate::constraint) struct BlankRests(Vec<bool>);
+
+impl BlankRests {
+    /// Linear in the grammar, and in the states of those terminals that begin with white space.
+    pub(in crate::constraint) fn new(lowered: &Lowered) -> Self {
+        let (cfg, scanner) = (&lowered.cfg, &lowered.scanner);
+        let terminals: Vec<bool> = scanner.dfas().iter().map(|dfa| characters::is_blank(dfa, 0)).collect();
+        let blank = blank_nonterminals(cfg, &terminals);
+        let slots: Vec<Slot> = cfg.dots().map(|(_, slot)| slot).collect();
+        let mut rests = vec![true; slots.len()];
+        let mut rest = true;
+        for (rest_of, slot) in rests.iter_mut().zip(slots).rev() {
+            rest = match slot {
+                Slot::Terminal(terminal) => rest && terminals[terminal.index()],
+                Slot::Nonterminal(nonterminal) => rest && blank[nonterminal.index()],
+                Slot::End(_) => true,
+            };
+            *rest_of = rest;
+        }
+        Self(rests)
+    }
+
+    /// The answers, by dot.
+    pub(in crate::constraint) fn by_dot(&self) -> &[bool] {
+        &self.0
+    }
+
+    /// Memory, in bytes.
+    pub(in crate::constraint) fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Tells of each nonterminal whether every text of it is white space. One that has another spreads to all
+/// that use it.
+fn blank_nonterminals(cfg: &Cfg, terminals: &[bool]) -> Vec<bool> {
+    let mut users: Vec<Vec<NonterminalId>> = vec![Vec::new(); cfg.nonterminal_count()];
+    let mut open: Vec<NonterminalId> = Vec::new();
+    for (dot, slot) in cfg.dots() {
+        match slot {
+            Slot::Nonterminal(used) => users[used.index()].push(cfg.lhs(dot)),
+            Slot::Terminal(terminal) if !terminals[terminal.index()] => open.push(cfg.lhs(dot)),
+            Slot::Terminal(_) | Slot::End(_) => {}
+        }
+    }
+    let mut blank = vec![true; cfg.nonterminal_count()];
+    while let Some(nonterminal) = open.pop() {
+        if std::mem::replace(&mut blank[nonterminal.index()], false) {
+            open.extend(&users[nonterminal.index()]);
+        }
+    }
+    blank
+}

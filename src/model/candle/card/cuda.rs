@@ -1,0 +1,228 @@
+//! The kernels on an NVIDIA card: launches on the device's stream, products by cuBLAS, and passes as captured
+//! graphs.
+//!
+//! A pass of a width is queued kernel by kernel the first time, which loads them; captured as a graph the
+//! second time; and from then on replayed, by one call. Nothing is allocated in a capture, and all that
+//! differs between passes lies in memory that kernels read, so a replay is the same work. Where a capture
+//! fails, passes of that width stay as they were.
+
+use std::{collections::HashMap, ffi::c_void, fmt, sync::Arc};
+
+use candle_core::{
+    CudaDevice, DType, Device, Error, Result, Storage, Tensor,
+    cuda_backend::{
+        CudaStorageSlice,
+        cudarc::{
+            cublas::{self, sys as blas},
+            driver::{
+                CudaFunction, CudaGraph, CudaStream, DevicePtr, LaunchConfig, PushKernelArg, result,
+                sys::{CUgraphInstantiate_flags_enum, CUstreamCaptureMode_enum},
+            },
+        },
+    },
+};
+
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
+
+/// The kernels, as assembly that the driver compiles for its card.
+const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
+
+/// The stages of a width's passes on the way to being replayed.
+enum Recording {
+    /// Passes were run once, kernel by kernel.
+    Warm,
+    Graph(CapturedPass),
+    /// The capture failed.
+    Never,
+}
+
+/// A captured pass.
+struct CapturedPass(CudaGraph);
+
+#[expect(unsafe_code, reason = "cudarc's graphs are bare pointers")]
+// SAFETY: graphs may be launched and dropped by any thread that has their context, which cudarc binds at each
+// call; the driver that owns this one is used by one thread at a time.
+unsafe impl Send for CapturedPass {}
+
+/// The queue of a card.
+pub(super) struct CudaDriver {
+    device: CudaDevice,
+    stream: Arc<CudaStream>,
+    numbers: blas::cudaDataType_t,
+    functions: HashMap<String, CudaFunction>,
+    recordings: HashMap<u32, Recording>,
+}
+
+impl fmt::Debug for CudaDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaDriver").field("functions", &self.functions.len()).finish_non_exhaustive()
+    }
+}
+
+impl CudaDriver {
+    /// The driver of an opened card, for models in these numbers.
+    ///
+    /// # Errors
+    /// If the device is no card, or the numbers are none of the kernels'.
+    pub(super) fn new(device: &Device, numbers: DType) -> Result<Self> {
+        let device = device.as_cuda_device()?.clone();
+        let numbers = match numbers {
+            DType::F32 => blas::cudaDataType_t::CUDA_R_32F,
+            DType::F16 => blas::cudaDataType_t::CUDA_R_16F,
+            DType::BF16 => blas::cudaDataType_t::CUDA_R_16BF,
+            other => candle_core::bail!("no kernels for {other:?}"),
+        };
+        let stream = device.cuda_stream();
+        let mut driver =
+            Self { device, stream, numbers, functions: HashMap::new(), recordings: HashMap::new() };
+        // A card or a driver that cannot take the kernels is found out before there is a text.
+        driver.function("choose")?;
+        Ok(driver)
+    }
+
+    fn function(&mut self, name: &str) -> Result<CudaFunction> {
+        if let Some(function) = self.functions.get(name) {
+            return Ok(function.clone());
+        }
+        let function = self.device.get_or_load_custom_func(name, "domino_card", KERNELS)?;
+        let function = function.into_cuda_function();
+        self.functions.insert(name.to_owned(), function.clone());
+        Ok(function)
+    }
+
+    /// Captures what `queue` does as a graph, without doing it. A capture ends whatever happens.
+    fn capture(&mut self, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<CapturedPass> {
+        let stream = Arc::clone(&self.stream);
+        stream
+            .begin_capture(CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            .map_err(Error::wrap)?;
+        let queued = queue(self);
+        let ended = stream
+            .end_capture(CUgraphInstantiate_flags_enum::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+        queued?;
+        match ended.map_err(Error::wrap)? {
+            Some(graph) => Ok(CapturedPass(graph)),
+            None => candle_core::bail!("a capture without a graph"),
+        }
+    }
+}
+
+impl Driver for CudaDriver {
+    fn address(&self, tensor: &Tensor) -> Result<Address> {
+        if !tensor.is_contiguous() {
+            candle_core::bail!("a tensor that is not contiguous");
+        }
+        let (storage, layout) = tensor.storage_and_layout();
+        let Storage::Cuda(storage) = &*storage else {
+            candle_core::bail!("a tensor that is not on the card")
+        };
+        let (address, size) = match &storage.slice {
+            CudaStorageSlice::U32(numbers) => (numbers.device_ptr(&self.stream).0, size_of::<u32>()),
+            CudaStorageSlice::F32(numbers) => (numbers.device_ptr(&self.stream).0, size_of::<f32>()),
+            CudaStorageSlice::F16(numbers) => (numbers.device_ptr(&self.stream).0, size_of::<u16>()),
+            CudaStorageSlice::BF16(numbers) => (numbers.device_ptr(&self.stream).0, size_of::<u16>()),
+            _ => candle_core::bail!("a tensor of numbers that no kernel takes"),
+        };
+        Ok(Address(address + u64::try_from(layout.start_offset() * size)?))
+    }
+
+    fn launch(&mut self, launch: &Launch<'_>) -> Result<()> {
+        let function = self.function(launch.kernel)?;
+        let mut builder = self.stream.launch_builder(&function);
+        for argument in launch.arguments {
+            match argument {
+                KernelArgument::Address(address) => builder.arg(&address.0),
+                KernelArgument::Number(number) => builder.arg(number),
+                KernelArgument::Float(number) => builder.arg(number),
+            };
+        }
+        let [x, y, z] = launch.grid;
+        let config =
+            LaunchConfig { grid_dim: (x, y, z), block_dim: (launch.threads, 1, 1), shared_mem_bytes: 0 };
+        #[expect(unsafe_code, reason = "a kernel trusts its arguments")]
+        // SAFETY: the arguments are as many and of the kinds that the kernel of this name takes, which tests
+        // check on the host; addresses are of tensors that the plan keeps, and grids are no larger than their
+        // sizes.
+        unsafe { builder.launch(config) }.map_err(Error::wrap)?;
+        Ok(())
+    }
+
+    fn product(&mut self, product: CardProduct) -> Result<()> {
+        let CardProduct { weights, x, y, rows, inputs, outputs } = product;
+        let (one, zero) = (1.0_f32, 0.0_f32);
+        let [weights, x, y] = [weights, x, y].map(pointer);
+        let blas = self.device.cublas_handle();
+        #[expect(unsafe_code, reason = "cuBLAS trusts its arguments")]
+        // SAFETY: the plan's addresses are of tensors of these sizes, which it keeps; both scalars are read
+        // at once. By columns, as cuBLAS counts, the rows of each matrix are columns: y^T = weights * x^T.
+        unsafe {
+            cublas::result::gemm_ex(
+                *blas.handle(),
+                blas::cublasOperation_t::CUBLAS_OP_T,
+                blas::cublasOperation_t::CUBLAS_OP_N,
+                outputs,
+                rows,
+                inputs,
+                (&raw const one).cast(),
+                weights,
+                self.numbers,
+                inputs,
+                x,
+                self.numbers,
+                inputs,
+                (&raw const zero).cast(),
+                y,
+                blas::cudaDataType_t::CUDA_R_32F,
+                outputs,
+                blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP,
+            )
+        }
+        .map_err(Error::wrap)
+    }
+
+    fn write(&mut self, to: Address, words: &[u32]) -> Result<()> {
+        self.stream.context().bind_to_thread().map_err(Error::wrap)?;
+        #[expect(unsafe_code, reason = "tensors are known by their addresses")]
+        // SAFETY: the address is of a tensor of at least so many words, which the plan keeps. Of memory that
+        // is not page-locked the driver takes a copy before it returns.
+        unsafe { result::memcpy_htod_async(to.0, words, self.stream.cu_stream()) }.map_err(Error::wrap)
+    }
+
+    fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()> {
+        self.stream.context().bind_to_thread().map_err(Error::wrap)?;
+        #[expect(unsafe_code, reason = "tensors are known by their addresses")]
+        // SAFETY: the address is of a tensor of at least so many words, and the words are waited for below.
+        unsafe { result::memcpy_dtoh_async(words, from.0, self.stream.cu_stream()) }.map_err(Error::wrap)?;
+        self.stream.synchronize().map_err(Error::wrap)
+    }
+
+    fn run(&mut self, width: u32, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()> {
+        match self.recordings.get(&width) {
+            None => {
+                queue(self)?;
+                self.recordings.insert(width, Recording::Warm);
+                return Ok(());
+            }
+            Some(Recording::Never) => return queue(self),
+            Some(Recording::Graph(graph)) => return graph.0.launch().map_err(Error::wrap),
+            Some(Recording::Warm) => {}
+        }
+        match self.capture(queue) {
+            Ok(graph) => {
+                graph.0.launch().map_err(Error::wrap)?;
+                self.recordings.insert(width, Recording::Graph(graph));
+                Ok(())
+            }
+            Err(error) => {
+                tracing::debug!(%error, width, "passes of this width are not captured");
+                self.recordings.insert(width, Recording::Never);
+                queue(self)
+            }
+        }
+    }
+}
+
+fn pointer(address: Address) -> *mut c_void {
+    address.0 as *mut c_void
+}

@@ -1,0 +1,10 @@
+// All kernels, as one module.
+#include "stream.cu"
+
+#include "heads.cu"
+
+#include "attention.cu"
+
+#include "product.cu"
+
+#include "choice.cu"

@@ -1,0 +1,101 @@
+// What the kernels need of CUDA, on the host: number formats, the place of a thread, barriers and shuffles.
+//
+// Each thread of a block is a fiber; all fibers of a block run on one thread of the host, one after the
+// other, each until it waits for others. So barriers and shuffles are kept, and a kernel whose threads come
+// to different barriers is found out. What this does not show: races between barriers (blocks can be run with
+// their threads in another order, which finds many), memory that another block writes, and how long anything
+// takes.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define KERNEL(THREADS) static void
+#define DEVICE inline
+// All fibers of a block share a host thread.
+#define SHARED static thread_local
+#define UNROLL
+
+namespace emulator {
+
+struct Index {
+  unsigned x, y, z;
+};
+
+extern thread_local Index thread, block, block_size, grid_size;
+
+// Waits until all threads of the block are here.
+void barrier();
+// What the lane `distance` apart (exclusive or) has given.
+uint32_t exchange(uint32_t value, int distance);
+
+}  // namespace emulator
+
+#define threadIdx (emulator::thread)
+#define blockIdx (emulator::block)
+#define blockDim (emulator::block_size)
+#define gridDim (emulator::grid_size)
+
+inline void __syncthreads() { emulator::barrier(); }
+
+template <typename T> inline T __shfl_xor_sync(uint32_t, T value, int distance) {
+  static_assert(sizeof(T) == 4, "one word is exchanged");
+  uint32_t word;
+  std::memcpy(&word, &value, 4);
+  word = emulator::exchange(word, distance);
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+
+inline float rsqrtf(float x) { return 1.f / std::sqrt(x); }
+
+struct bf16_t {
+  uint16_t bits;
+};
+struct f16_t {
+  uint16_t bits;
+};
+
+inline float from_bits(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+inline uint32_t to_bits(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+
+inline float wide(bf16_t x) { return from_bits((uint32_t)x.bits << 16); }
+
+inline float wide(f16_t x) {
+  const uint32_t sign = (uint32_t)(x.bits & 0x8000) << 16, exponent = x.bits >> 10 & 31, rest = x.bits & 1023;
+  if (exponent == 31) return from_bits(sign | 0x7f800000 | rest << 13);
+  if (exponent == 0) return std::copysign(std::ldexp((float)rest, -24), from_bits(sign | 0x3f800000));
+  return from_bits(sign | (exponent + 112) << 23 | rest << 13);
+}
+
+template <typename T> T narrow(float x);
+
+// To nearest, of two as near the even one.
+template <> inline bf16_t narrow<bf16_t>(float x) {
+  uint32_t bits = to_bits(x);
+  if (x != x) return {(uint16_t)(bits >> 16 | 0x40)};
+  bits += 0x7fff + (bits >> 16 & 1);
+  return {(uint16_t)(bits >> 16)};
+}
+
+template <> inline f16_t narrow<f16_t>(float x) {
+  const uint32_t bits = to_bits(x), sign = bits >> 16 & 0x8000;
+  const float size = std::fabs(x);
+  if (x != x) return {(uint16_t)(sign | 0x7e00)};
+  if (size >= 65520.f) return {(uint16_t)(sign | 0x7c00)};
+  // Numbers below 2^-14 are multiples of 2^-24; nearbyint rounds halves to even.
+  if (size < 6.103515625e-05f) return {(uint16_t)(sign | (uint32_t)std::nearbyint(std::ldexp(size, 24)))};
+  const uint32_t magnitude = bits & 0x7fffffff;
+  const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+  return {(uint16_t)(sign | (rounded - (112u << 23)) >> 13)};
+}

@@ -1,0 +1,93 @@
+//! Rows of logits beside those of the CPU's runner.
+
+use domino::model::{
+    Model, Rows,
+    candle::{CandleModel, CardMode, LoadOptions, Placement, Precision, TensorModel},
+};
+
+use super::{emulated, fixtures, some_tokens};
+use crate::gguf;
+
+/// Largest difference between the rows of two models for the same tokens, given in parts of `size`, relative
+/// to the largest logit.
+fn distance(own: &mut CandleModel, card: &mut TensorModel, size: usize) -> f32 {
+    own.truncate(0).unwrap();
+    card.truncate(0).unwrap();
+    let tokens = some_tokens(40, own.vocabulary_size());
+    let (mut difference, mut largest) = (0.0_f32, 0.0_f32);
+    for part in tokens.chunks(size) {
+        let expected = own.forward(part, Rows::All).unwrap();
+        let got = card.forward(part, Rows::All).unwrap();
+        assert_eq!((got.rows(), got.width()), (part.len(), own.vocabulary_size()));
+        for index in 0..got.rows() {
+            for (a, b) in got.row(index).unwrap().iter().zip(expected.row(index).unwrap()) {
+                // NaN is a difference too.
+                difference = if (a - b).abs() <= difference { difference } else { (a - b).abs() };
+                largest = largest.max(b.abs());
+            }
+        }
+    }
+    assert_eq!(card.position(), tokens.len());
+    difference / largest
+}
+
+#[test]
+fn logits_are_those_of_the_cpus_runner() {
+    for path in fixtures() {
+        let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
+        let mut card = emulated(&path, Precision::F32);
+        // More rows than a pass has, as many, few, one.
+        for size in [40, 16, 7, 1] {
+            let distance = distance(&mut own, &mut card, size);
+            assert!(distance <= 1e-4, "{}, {size} at a time: {distance}", path.display());
+        }
+    }
+}
+
+#[test]
+fn sixteen_bits_are_nearly_as_good() {
+    for (precision, tolerance) in [(Precision::F16, 2e-2), (Precision::Bf16, 2e-1)] {
+        for path in fixtures() {
+            let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
+            let mut card = emulated(&path, precision);
+            let distance = distance(&mut own, &mut card, 9);
+            assert!(distance <= tolerance, "{} in {precision}: {distance}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_prompt_by_tensors_and_tokens_by_kernels_share_the_cache() {
+    for path in fixtures() {
+        let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
+        let mut card = emulated(&path, Precision::F32);
+        let tokens = some_tokens(40, own.vocabulary_size());
+        // Candle's tensors run all but the last token of a long prompt, and kernels a short one.
+        for prompt in [30, 17, 16, 5] {
+            own.truncate(0).unwrap();
+            card.truncate(0).unwrap();
+            let parts = [&tokens[..prompt], &tokens[prompt..prompt + 1], &tokens[prompt + 1..prompt + 5]];
+            for part in parts {
+                let expected = own.forward(part, Rows::Last).unwrap();
+                let got = card.forward(part, Rows::Last).unwrap();
+                let largest = expected.last().unwrap().iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+                for (a, b) in got.last().unwrap().iter().zip(expected.last().unwrap()) {
+                    assert!((a - b).abs() <= 1e-4 * largest, "{} {prompt}: {a} {b}", path.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_row_by_a_product_of_its_own_is_nearly_the_same() {
+    for path in fixtures() {
+        let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
+        let placement = Placement::emulated(false).with_mode(CardMode::Fast);
+        let mut card = TensorModel::load(&path, &LoadOptions::default(), placement).unwrap();
+        for size in [1, 3] {
+            let distance = distance(&mut own, &mut card, size);
+            assert!(distance <= 1e-4, "{}, {size} at a time: {distance}", path.display());
+        }
+    }
+}

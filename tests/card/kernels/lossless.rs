@@ -1,0 +1,86 @@
+//! Texts with drafts are the texts without, to the bit of every row: a decoder over the card's kernels in
+//! bf16.
+
+use domino::{
+    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    decode::{Decoder, Sampling},
+    model::candle::{Precision, TensorModel},
+    proposer::{DraftLength, Drafter, Guess, Propose, Site},
+};
+
+use super::emulated;
+use crate::model;
+
+/// Texts written by each of two models, each with drafts and without; `DOMINO_CARD_TEXTS` asks for more.
+const TEXTS: u64 = 40;
+
+/// A proposer of a known text's tokens, with a wrong one now and then.
+#[derive(Debug)]
+struct Liar {
+    truth: Vec<TokenId>,
+    prompt: usize,
+    turn: u64,
+}
+
+impl Propose for Liar {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        self.turn = self.turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let truth = self.truth.get(site.tokens().len() - self.prompt).copied()?;
+        let token = if self.turn >> 61 == 0 { TokenId::new(3) } else { truth };
+        Some(Guess { token, acceptance: 0.99 })
+    }
+}
+
+/// A vocabulary in which each token is a number, and the last one ends a text.
+fn vocabulary(size: usize) -> Vocabulary {
+    let token = |index: usize| TokenId::from_index(index).unwrap();
+    let numbers = (0..size - 1)
+        .fold(Vocabulary::builder(), |builder, index| builder.token(token(index), format!("{index} ")));
+    numbers.end_of_text(token(size - 1)).build().unwrap()
+}
+
+fn decoder(name: &str) -> Decoder<TensorModel> {
+    let card = emulated(&model::fixture(name), Precision::Bf16);
+    let vocabulary = vocabulary(domino::model::Model::vocabulary_size(&card));
+    let grammar = Grammar::parse(Syntax::Gbnf, "root ::= ([0-9]+ \" \")*", &Limits::default()).unwrap();
+    let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();
+    Decoder::builder(card)
+        .vocabulary(vocabulary)
+        .constraint(compiled.constraint())
+        .max_new_tokens(16)
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn drafts_change_no_token() {
+    let texts = match std::env::var("DOMINO_CARD_TEXTS") {
+        Ok(count) => count.parse().unwrap(),
+        Err(_) => TEXTS,
+    };
+    let (mut drafted, mut accepted, mut written) = (0, 0, 0);
+    for name in ["llama_gqa_head_dim", "mistral_untied_window"] {
+        let mut decoder = decoder(name);
+        for seed in 0..texts / 2 {
+            decoder.options_mut().seed = seed;
+            decoder.options_mut().sampling =
+                if seed % 4 == 0 { Sampling::greedy() } else { Sampling::with_temperature(0.7).unwrap() };
+            // Prompts that kernels run, and prompts that Candle's tensors run.
+            let length = 2 + usize::try_from(seed % 23).unwrap();
+            let prompt: Vec<TokenId> =
+                (0..length).map(|index| TokenId::from_index((index * 31 + length) % 40).unwrap()).collect();
+            let plain = decoder.generate(&prompt).unwrap();
+            let liar = Liar { truth: plain.tokens.clone(), prompt: length, turn: seed };
+            let most = usize::try_from(1 + seed % 15).unwrap();
+            decoder.set_drafter(Some(Drafter::new(Box::new(liar), DraftLength::up_to(most, 0.0).unwrap())));
+            let with = decoder.generate(&prompt).unwrap();
+            decoder.set_drafter(None);
+            assert_eq!(plain.tokens, with.tokens, "{name}, seed {seed}");
+            drafted += with.stats.drafted;
+            accepted += with.stats.accepted;
+            written += 1;
+        }
+    }
+    println!("{written} texts, {drafted} drafted tokens of which {accepted} were accepted");
+    assert!(written > 0 && accepted > 0 && drafted > accepted, "drafts were right and wrong");
+}

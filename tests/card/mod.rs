@@ -1,0 +1,6 @@
+//! Cards, on machines without one: kernels thread by thread, and the script of the record in a dry run.
+
+#[cfg(feature = "card-host")]
+mod kernels;
+#[cfg(all(feature = "cli", unix))]
+mod record;
