@@ -10,6 +10,7 @@ use super::{
     batching::{
         admission::Admission,
         event::{BatchEvent, SequenceId, SequenceTurn},
+        parts::CutParts,
         prefixes::Prefixes,
         reading::{self, PromptChunk},
     },
@@ -55,30 +56,6 @@ pub struct BatchDecoder<B: BatchModel> {
     parts: CutParts,
 }
 
-/// A part of how the drafts of a batch are cut, which an experiment can leave out to see what it brings.
-#[cfg(feature = "experiments")]
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BatchPart {
-    /// All drafts of a pass are cut together.
-    JointCut,
-    /// A drafted token must be worth more than it costs.
-    Margin,
-}
-
-/// Parts of how drafts are cut that are there.
-#[derive(Debug, Clone, Copy)]
-struct CutParts {
-    joint: bool,
-    margin: bool,
-}
-
-/// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
-/// costs nearly as much there as one without a draft, so a small error of the cost would turn a gain into a
-/// loss.
-const MARGIN: f64 = 1.1;
-
 impl<B: BatchModel> BatchDecoder<B> {
     /// Creates a decoder without sequences. One pass over the vocabulary.
     ///
@@ -91,17 +68,9 @@ impl<B: BatchModel> BatchDecoder<B> {
         check_size(&vocabulary, model.vocabulary_size())?;
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
-        Ok(Self {
-            model,
-            vocabulary,
-            possible,
-            places,
-            admission: Admission::default(),
-            next: 0,
-            passes: 0,
-            cost: PassCost::default(),
-            speedup: Speedup::default(),
-        })
+        let (admission, parts) = (Admission::default(), CutParts::default());
+        let (cost, speedup) = (PassCost::default(), Speedup::default());
+        Ok(Self { model, vocabulary, possible, places, admission, next: 0, passes: 0, cost, speedup, parts })
     }
 
     /// Reads at most so many tokens of prompts in a pass that other texts go on in, at least one, and four
@@ -129,6 +98,13 @@ impl<B: BatchModel> BatchDecoder<B> {
     pub fn most_tokens(mut self, tokens: usize) -> Self {
         self.admission.room = tokens;
         self
+    }
+
+    /// Leaves a part of how drafts are cut out from the next pass on, or nothing. It changes no text.
+    #[cfg(feature = "experiments")]
+    #[doc(hidden)]
+    pub fn leave_out(&mut self, part: Option<super::batching::parts::BatchPart>) {
+        self.parts = CutParts::without(part);
     }
 
     /// Bytes of keys and values that are kept of prompts.
@@ -372,7 +348,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             todo.push((one, seen, own));
         }
         let (cost, sequences) = (&self.cost, todo.len());
-        let margin = if sequences > 1 && self.parts.margin { MARGIN } else { 1.0 };
+        let margin = self.parts.margin(sequences);
         let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = cores::count();
         let worth = |drafting: usize| {

@@ -42,6 +42,9 @@ mod wide;
 
 pub use batch::BatchDecoder;
 pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
+#[cfg(feature = "experiments")]
+#[doc(hidden)]
+pub use batching::parts::BatchPart;
 pub use builder::DecoderBuilder;
 #[cfg(feature = "tokenizers")]
 pub use canonical::{CanonicalDecoder, CanonicalText};

@@ -3,6 +3,7 @@
 
 pub(super) mod admission;
 pub(super) mod event;
+pub(super) mod parts;
 pub(super) mod prefixes;
 pub(super) mod reading;
 pub(super) mod turns;

@@ -90,7 +90,8 @@ pub struct LoadOptions {
     /// for, and memory that they took beyond is given back once a sequence is empty. At least the context
     /// of one. Default: the context of each.
     pub tokens: Option<usize>,
-    /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
+    /// Most memory to use, in bytes; checked before any weight is read. Default: what the system says is
+    /// free.
     pub memory_limit: Option<u64>,
     /// Multiplies quantised weights with exact inputs. Default: where the processor has any of
     /// [`Instructions`], inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which

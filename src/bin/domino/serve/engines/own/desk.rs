@@ -106,7 +106,7 @@ impl<B: BatchModel> Desk<B> {
     /// Makes a pass for all texts, and tells them what came of it.
     fn step(&mut self) {
         let events = self.decoder.step();
-        let ended: HashMap<SequenceId, Ended> = events.iter().filter_map(end_of).collect();
+        let ended: HashMap<SequenceId, EndOfText> = events.iter().filter_map(end_of).collect();
         for event in events {
             match event {
                 BatchEvent::Token { sequence, step } => {
@@ -138,10 +138,10 @@ impl<B: BatchModel> Desk<B> {
 }
 
 /// Work and log-probabilities of a text that has ended.
-type Ended = (DecodeStats, Vec<Logprobs>);
+type EndOfText = (DecodeStats, Vec<Logprobs>);
 
 /// Returns those of an event that ends a text.
-fn end_of(event: &BatchEvent) -> Option<(SequenceId, Ended)> {
+fn end_of(event: &BatchEvent) -> Option<(SequenceId, EndOfText)> {
     match event {
         BatchEvent::Finished { sequence, generation } | BatchEvent::Failed { sequence, generation, .. } => {
             Some((*sequence, (generation.stats, generation.logprobs.clone())))
