@@ -4,17 +4,26 @@
 //! Invariant: a run's tokens are those it would have alone, whatever shares its passes, and whenever it
 //! joins; an error in one run ends only that run.
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
+    batching::{
+        admission::Admission,
+        event::{BatchEvent, SequenceId, SequenceTurn},
+        parts::CutParts,
+        prefixes::Prefixes,
+        reading::{self, PromptChunk},
+    },
     calibration::{Place, calibrate},
     choice::possible,
     decoder::{check_constraint, check_size},
     error::{BuildError, BuildErrorKind, DecodeError},
+    logprobs::Logprobs,
     options::DecodeOptions,
     pool::each,
-    run::{Finish, Generation, Run, Step},
+    run::{Finish, Generation, Run},
     sequence::{Placed, Sequence, Took, drop_drafts},
+    stats::DecodeStats,
     verification::{Between, Offer, Ready},
 };
 use crate::{
@@ -22,46 +31,14 @@ use crate::{
     constraint::Constraint,
     cores,
     ids::TokenId,
-    model::{BatchInput, BatchModel, Logits},
+    model::{BatchInput, BatchModel, Logits, Rows},
     proposer::{Cut, Drafter, Offered, Pass, PassCost, Speedup, Worth, count},
     vocab::{TokenSet, Vocabulary},
 };
 
-/// The name of a sequence of a [`BatchDecoder`]; ascending in the order of addition, and never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SequenceId(u64);
-
-/// An event of one sequence in a step.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BatchEvent {
-    /// The sequence has another token.
-    Token {
-        /// The sequence.
-        sequence: SequenceId,
-        /// The token.
-        step: Step,
-    },
-    /// The sequence has ended and left its place to another.
-    Finished {
-        /// The sequence.
-        sequence: SequenceId,
-        /// The generated text. The time of a shared pass counts in full.
-        generation: Generation,
-    },
-    /// The sequence cannot go on, and has left its place. The others are not affected.
-    Failed {
-        /// The sequence.
-        sequence: SequenceId,
-        /// The cause.
-        error: DecodeError,
-        /// The text generated until then, as if cut by length.
-        generation: Generation,
-    },
-}
-
 /// Generates several texts at once, each with its own constraint and options. As many as the model has room
-/// for share its passes; the others wait for a place, in the order they were added.
+/// for share its passes; the others wait for a place, in the order they were added, or in
+/// [turns](BatchDecoder::add_in_turn).
 pub struct BatchDecoder<B: BatchModel> {
     model: B,
     vocabulary: Vocabulary,
@@ -69,7 +46,7 @@ pub struct BatchDecoder<B: BatchModel> {
     possible: Arc<TokenSet>,
     /// Sequences by place in the model.
     places: Vec<Option<Sequence>>,
-    waiting: VecDeque<Sequence>,
+    admission: Admission,
     next: u64,
     passes: usize,
     /// Measured cost of the shared passes.
@@ -78,30 +55,6 @@ pub struct BatchDecoder<B: BatchModel> {
     speedup: Speedup,
     parts: CutParts,
 }
-
-/// A part of how the drafts of a batch are cut, which an experiment can leave out to see what it brings.
-#[cfg(feature = "experiments")]
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BatchPart {
-    /// All drafts of a pass are cut together.
-    JointCut,
-    /// A drafted token must be worth more than it costs.
-    Margin,
-}
-
-/// Parts of how drafts are cut that are there.
-#[derive(Debug, Clone, Copy)]
-struct CutParts {
-    joint: bool,
-    margin: bool,
-}
-
-/// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
-/// costs nearly as much there as one without a draft, so a small error of the cost would turn a gain into a
-/// loss.
-const MARGIN: f64 = 1.1;
 
 impl<B: BatchModel> BatchDecoder<B> {
     /// Creates a decoder without sequences. One pass over the vocabulary.
@@ -115,17 +68,49 @@ impl<B: BatchModel> BatchDecoder<B> {
         check_size(&vocabulary, model.vocabulary_size())?;
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
-        let (waiting, cost, speedup) = (VecDeque::new(), PassCost::default(), Speedup::default());
-        let parts = CutParts { joint: true, margin: true };
-        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost, speedup, parts })
+        let (admission, parts) = (Admission::default(), CutParts::default());
+        let (cost, speedup) = (PassCost::default(), Speedup::default());
+        Ok(Self { model, vocabulary, possible, places, admission, next: 0, passes: 0, cost, speedup, parts })
+    }
+
+    /// Reads at most so many tokens of prompts in a pass that other texts go on in, at least one, and four
+    /// times as many in one that none does: texts which have begun go on beside a long prompt, which can be
+    /// cancelled meanwhile. Default: a prompt is read in one pass.
+    #[must_use]
+    pub fn prompt_chunk(mut self, tokens: usize) -> Self {
+        self.admission.chunk = tokens.max(1);
+        self
+    }
+
+    /// Keeps keys and values of prompts in so many bytes, for the next ones of the same
+    /// [scope](SequenceTurn::scope) that begin alike (what was not used for longest goes first), and those
+    /// of texts that gave their places up. Without effect where the model [cannot copy
+    /// them](BatchModel::copied_block). Default: none.
+    #[must_use]
+    pub fn prefix_cache(mut self, bytes: usize) -> Self {
+        self.admission.prefixes = Prefixes::new(bytes);
+        self
+    }
+
+    /// Lets texts in only while they have no more tokens together, those of prompts and those that they may
+    /// yet get included. One that alone may get more is let in by itself. Default: no bound.
+    #[must_use]
+    pub fn most_tokens(mut self, tokens: usize) -> Self {
+        self.admission.room = tokens;
+        self
     }
 
     /// Leaves a part of how drafts are cut out from the next pass on, or nothing. It changes no text.
     #[cfg(feature = "experiments")]
     #[doc(hidden)]
-    pub fn leave_out(&mut self, part: Option<BatchPart>) {
-        let is_there = |other| part != Some(other);
-        self.parts = CutParts { joint: is_there(BatchPart::JointCut), margin: is_there(BatchPart::Margin) };
+    pub fn leave_out(&mut self, part: Option<super::batching::parts::BatchPart>) {
+        self.parts = CutParts::without(part);
+    }
+
+    /// Bytes of keys and values that are kept of prompts.
+    #[must_use]
+    pub fn prefix_bytes(&self) -> usize {
+        self.admission.prefixes.bytes()
     }
 
     /// Adds a sequence that continues `prompt`, under `constraint` from its present state on. It joins when
@@ -140,7 +125,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Result<SequenceId, BuildError> {
-        self.join(prompt, constraint, options, None)
+        self.add_in_turn(prompt, constraint, options, None, SequenceTurn::default())
     }
 
     /// Adds a sequence like [`add`](Self::add), speculating with `drafter`. The length of drafts depends on
@@ -156,23 +141,29 @@ impl<B: BatchModel> BatchDecoder<B> {
         options: &DecodeOptions,
         drafter: Drafter,
     ) -> Result<SequenceId, BuildError> {
-        self.join(prompt, constraint, options, Some(drafter))
+        self.add_in_turn(prompt, constraint, options, Some(drafter), SequenceTurn::default())
     }
 
-    /// Adds a sequence to the waiting ones.
-    fn join(
+    /// Adds a sequence like [`add`](Self::add), speculating where there is a drafter. Where places are too
+    /// few they go round between clients, and between the requests of a client: a text that has one may
+    /// give it up to another, and goes on later where it was.
+    ///
+    /// # Errors
+    /// All of [`add`](Self::add).
+    pub fn add_in_turn(
         &mut self,
         prompt: &[TokenId],
         constraint: Option<Constraint>,
         options: &DecodeOptions,
         drafter: Option<Drafter>,
+        turn: SequenceTurn,
     ) -> Result<SequenceId, BuildError> {
         check_constraint(&self.vocabulary, constraint.as_ref())?;
         let id = SequenceId(self.next);
         self.next += 1;
         let possible = Arc::clone(&self.possible);
         let run = Run::new(prompt, self.vocabulary.clone(), possible, constraint, options);
-        self.waiting.push_back(Sequence { id, run, drafter, phase: Between::default() });
+        self.admission.waiting.push(Sequence { id, turn, run, drafter, phase: Between::default() });
         Ok(id)
     }
 
@@ -180,7 +171,7 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// token before the end that it brings; none if no sequence is left.
     pub fn step(&mut self) -> Vec<BatchEvent> {
         let mut events = Vec::new();
-        self.admit(&mut events);
+        self.admission.admit(&mut self.model, &mut self.places, &mut events);
         let cut = self.cut_back();
         let places = self.places.iter_mut().enumerate();
         let all: Vec<Placed<Between>> = places
@@ -196,28 +187,51 @@ impl<B: BatchModel> BatchDecoder<B> {
             events.extend(all.into_iter().map(failed));
             return events;
         }
+        let (all, reading, idle) =
+            reading::split(all, self.admission.chunk, |place| self.model.position(place));
+        self.put_back(idle);
         let mut ready = self.prepare(all);
-        let mut passed = self.pass(&ready);
+        let mut passed = self.pass(&ready, &reading);
         if passed.is_err() && drop_drafts(&mut ready) {
-            passed = self.pass(&ready);
+            passed = self.pass(&ready, &reading);
         }
         match passed {
-            Ok((rows, took)) => self.take(ready, rows, took, &mut events),
-            Err(error) if ready.len() == 1 => {
-                let error = DecodeError::model(error);
-                events.extend(ready.pop().map(|one| one.sequence.failed(error)));
+            Ok((rows, took)) => {
+                self.put_back(reading.into_iter().map(|reader| reader.one));
+                self.take(ready, rows, took, &mut events);
             }
             // Somebody's fault: alone, each finds out whether it is his.
-            Err(_) => {
-                for one in ready {
-                    match self.pass(std::slice::from_ref(&one)) {
-                        Ok((rows, took)) => self.take(vec![one], rows, took, &mut events),
-                        Err(error) => events.push(one.sequence.failed(DecodeError::model(error))),
-                    }
-                }
-            }
+            Err(_) => self.pass_alone(ready, reading, &mut events),
         }
         events
+    }
+
+    /// Makes a pass for each of these sequences, after one for all has failed.
+    fn pass_alone(
+        &mut self,
+        ready: Vec<Placed<Ready>>,
+        reading: Vec<PromptChunk>,
+        events: &mut Vec<BatchEvent>,
+    ) {
+        for reader in reading {
+            match self.pass(&[], std::slice::from_ref(&reader)) {
+                Ok(_) => self.put_back([reader.one]),
+                Err(error) => events.push(reader.one.sequence.failed(DecodeError::model(error))),
+            }
+        }
+        for one in ready {
+            match self.pass(std::slice::from_ref(&one), &[]) {
+                Ok((rows, took)) => self.take(vec![one], rows, took, events),
+                Err(error) => events.push(one.sequence.failed(DecodeError::model(error))),
+            }
+        }
+    }
+
+    /// Leaves sequences at their places.
+    fn put_back(&mut self, all: impl IntoIterator<Item = Placed<Between>>) {
+        for Placed { place, sequence } in all {
+            self.places[place] = Some(sequence);
+        }
     }
 
     /// Ends a sequence, wherever it is, and frees its place. Returns its text as if cut by length and not
@@ -242,8 +256,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// Removes a sequence from its place, or from the waiting ones.
     fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
         let is_it = |found: &Sequence| found.id == sequence;
-        match self.waiting.iter().position(is_it) {
-            Some(at) => self.waiting.remove(at),
+        match self.admission.waiting.remove(sequence) {
+            Some(found) => Some(found),
             None => self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?.take(),
         }
     }
@@ -252,14 +266,23 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// it has ended or never existed.
     #[must_use]
     pub fn settled_text(&self, sequence: SequenceId) -> Option<&[u8]> {
-        let mut all = self.places.iter().flatten().chain(&self.waiting);
+        let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
         Some(all.find(|found| found.id == sequence)?.run.settled_text())
+    }
+
+    /// Returns what a sequence took so far, and the log-probabilities of its tokens, if its options ask for
+    /// them. `None` if it has ended or never existed.
+    #[must_use]
+    pub fn so_far(&self, sequence: SequenceId) -> Option<(&DecodeStats, &[Logprobs])> {
+        let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
+        let run = &all.find(|found| found.id == sequence)?.run;
+        Some((run.stats(), run.logprobs()))
     }
 
     /// Number of sequences that have not ended, waiting ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.iter().flatten().count() + self.waiting.len()
+        self.places.iter().flatten().count() + self.admission.waiting.len()
     }
 
     /// Is there no sequence left?
@@ -298,22 +321,6 @@ impl<B: BatchModel> BatchDecoder<B> {
         &self.vocabulary
     }
 
-    /// Puts waiting sequences in free places, except for those that end before their first pass.
-    fn admit(&mut self, events: &mut Vec<BatchEvent>) {
-        let context = self.model.context();
-        for place in 0..self.places.len() {
-            while self.places[place].is_none()
-                && let Some(sequence) = self.waiting.pop_front()
-            {
-                let checked = sequence.run.check_prompt(context);
-                match checked.and_then(|()| self.model.truncate(place, 0).map_err(DecodeError::model)) {
-                    Ok(()) => self.places[place] = sequence.unless_ended(context, events),
-                    Err(error) => events.push(sequence.failed(error)),
-                }
-            }
-        }
-    }
-
     /// Truncates the model's cache of each sequence to what its text has of it.
     fn cut_back(&mut self) -> Result<(), B::Error> {
         for (place, sequence) in self.places.iter().enumerate() {
@@ -341,7 +348,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             todo.push((one, seen, own));
         }
         let (cost, sequences) = (&self.cost, todo.len());
-        let margin = if sequences > 1 && self.parts.margin { MARGIN } else { 1.0 };
+        let margin = self.parts.margin(sequences);
         let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = cores::count();
         let worth = |drafting: usize| {
@@ -367,10 +374,15 @@ impl<B: BatchModel> BatchDecoder<B> {
         each(offers.into_iter().zip(cuts).collect(), |_| false, keep)
     }
 
-    /// Makes the prepared pass of these sequences.
-    fn pass(&mut self, all: &[Placed<Ready>]) -> Result<(Vec<Logits>, Took), B::Error> {
-        let mut inputs = Vec::with_capacity(all.len());
-        let (mut size, mut regular, mut counts) = (Pass::default(), Pass::default(), true);
+    /// Makes the prepared pass of these sequences, and of those that read on.
+    fn pass(
+        &mut self,
+        all: &[Placed<Ready>],
+        reading: &[PromptChunk],
+    ) -> Result<(Vec<Logits>, Took), B::Error> {
+        let mut inputs = Vec::with_capacity(all.len() + reading.len());
+        let (mut size, mut regular) = (Pass::default(), Pass::default());
+        let mut counts = reading.is_empty();
         let mut without = Pass::default();
         for Placed { place, sequence: Sequence { phase: ready, .. } } in all {
             inputs.push(BatchInput { sequence: *place, tokens: ready.tokens(), rows: ready.wanted() });
@@ -379,8 +391,13 @@ impl<B: BatchModel> BatchDecoder<B> {
             without = without + ready.first();
             counts &= ready.counts();
         }
+        for PromptChunk { one: Placed { place, sequence }, seen, count } in reading {
+            let tokens = &sequence.run.sequence()[*seen..][..*count];
+            inputs.push(BatchInput { sequence: *place, tokens, rows: Rows::Among(&[]) });
+        }
         let start = Instant::now();
-        let rows = self.model.forward(&inputs)?;
+        let mut rows = self.model.forward(&inputs)?;
+        rows.truncate(all.len());
         let took = start.elapsed();
         self.passes += 1;
         if counts {
@@ -396,6 +413,10 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// their places.
     fn take(&mut self, all: Vec<Placed<Ready>>, rows: Vec<Logits>, took: Took, events: &mut Vec<BatchEvent>) {
         let (context, sequences) = (self.model.context(), all.len());
+        for Placed { place, sequence } in all.iter().filter(|one| one.sequence.phase.has_read_prompt()) {
+            let seen = sequence.run.sequence();
+            self.admission.prefixes.keep(&self.model, *place, seen, sequence.turn.scope);
+        }
         let work: Vec<_> = all.into_iter().zip(rows).collect();
         let taken = each(
             work,

@@ -2,6 +2,7 @@
 
 mod asking;
 mod batch;
+mod batching;
 mod builder;
 mod calibration;
 #[cfg(feature = "tokenizers")]
@@ -39,10 +40,11 @@ mod stop;
 mod verification;
 mod wide;
 
+pub use batch::BatchDecoder;
+pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
 #[cfg(feature = "experiments")]
 #[doc(hidden)]
-pub use batch::BatchPart;
-pub use batch::{BatchDecoder, BatchEvent, SequenceId};
+pub use batching::parts::BatchPart;
 pub use builder::DecoderBuilder;
 #[cfg(feature = "tokenizers")]
 pub use canonical::{CanonicalDecoder, CanonicalText};

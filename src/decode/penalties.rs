@@ -92,6 +92,12 @@ impl Penalties {
         self.last == 0 || self.repeat == 1.0 && self.presence == 0.0 && self.frequency == 0.0
     }
 
+    /// Repeat penalty, presence penalty and frequency penalty.
+    #[must_use]
+    pub fn amounts(&self) -> [f64; 3] {
+        [self.repeat, self.presence, self.frequency]
+    }
+
     /// Returns the row to draw from after `tokens`, the whole sequence so far, if the model's row is `row`.
     /// Copies the row if there are penalties.
     #[must_use]

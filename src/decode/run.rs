@@ -149,6 +149,18 @@ impl Run {
         DecodeError::check_prompt(self.stats.prompt_tokens, context)
     }
 
+    /// Tokens that it may have at the end, its prompt included, where a model holds `context`.
+    pub(super) fn most_tokens(&self, context: usize) -> usize {
+        self.stats.prompt_tokens.saturating_add(self.max_new_tokens).min(context)
+    }
+
+    /// Notes that so many of its tokens need not be read, before the first pass.
+    pub(super) fn note_cached(&mut self, tokens: usize) {
+        if self.stats.passes == 0 {
+            self.stats.cached_tokens = tokens;
+        }
+    }
+
     /// Has the run ended, or does it end here, before there is another row? `context` is the number of tokens
     /// that the model can hold, all of which must have been seen for the next row.
     ///

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    batch::{BatchEvent, SequenceId},
+    batching::event::{BatchEvent, SequenceId, SequenceTurn},
     error::DecodeError,
     row::Made,
     run::{Finish, Run},
@@ -14,6 +14,7 @@ use crate::{clock::Instant, model::Logits, proposer::Drafter};
 /// A run, its id, its drafter, and its state between two passes: `P` is a phase of verification.
 pub(super) struct Sequence<P = Between> {
     pub(super) id: SequenceId,
+    pub(super) turn: SequenceTurn,
     pub(super) run: Run,
     pub(super) drafter: Option<Drafter>,
     pub(super) phase: P,
@@ -70,7 +71,7 @@ impl Sequence<Ready> {
         took: Took,
         context: usize,
     ) -> (Option<Sequence>, Vec<BatchEvent>) {
-        let Self { id, mut run, mut drafter, phase } = self;
+        let Self { id, turn, mut run, mut drafter, phase } = self;
         let mut events = Vec::new();
         let mut rows = phase.made(Made::Here(logits), &mut run, took.time);
         rows.spend(took.reckoned);
@@ -79,7 +80,7 @@ impl Sequence<Ready> {
             let start = Instant::now();
             let (step, phase) = rows.take(drafter.as_mut(), &mut run);
             run.stats_mut().total_time += start.elapsed();
-            let sequence = Sequence { id, run, drafter, phase };
+            let sequence = Sequence { id, turn, run, drafter, phase };
             match step {
                 Ok(step) => events.extend(step.map(|step| BatchEvent::Token { sequence: id, step })),
                 Err(error) => {
@@ -91,7 +92,7 @@ impl Sequence<Ready> {
             (run, drafter) = (sequence.run, sequence.drafter);
             match sequence.phase {
                 Phase::Rows(more) => rows = more,
-                Phase::Between(phase) => return (Some(Sequence { id, run, drafter, phase }), events),
+                Phase::Between(phase) => return (Some(Sequence { id, turn, run, drafter, phase }), events),
             }
         }
     }
@@ -100,9 +101,9 @@ impl Sequence<Ready> {
 impl<P> Placed<P> {
     /// Moves to the next phase.
     pub(super) fn map<Q>(self, next: impl FnOnce(P, Option<&mut Drafter>, &mut Run) -> Q) -> Placed<Q> {
-        let Self { place, sequence: Sequence { id, mut run, mut drafter, phase } } = self;
+        let Self { place, sequence: Sequence { id, turn, mut run, mut drafter, phase } } = self;
         let phase = next(phase, drafter.as_mut(), &mut run);
-        Placed { place, sequence: Sequence { id, run, drafter, phase } }
+        Placed { place, sequence: Sequence { id, turn, run, drafter, phase } }
     }
 }
 

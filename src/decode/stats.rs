@@ -12,6 +12,9 @@ use crate::clock::Instant;
 pub struct DecodeStats {
     /// Number of tokens of the prompt.
     pub prompt_tokens: usize,
+    /// Number of tokens of the prompt that were not read, as their keys and values were
+    /// [kept](super::BatchDecoder::prefix_cache) from another one.
+    pub cached_tokens: usize,
     /// Number of tokens generated, without end of text.
     pub tokens: usize,
     /// Number of forward passes of the model, with that over the prompt.

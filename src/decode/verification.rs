@@ -262,6 +262,11 @@ impl Ready {
         Pass { tokens: 1, whole: usize::from(wide) }
     }
 
+    /// Is the pass over more than one token that was there already, as of a prompt?
+    pub(super) fn has_read_prompt(&self) -> bool {
+        self.input.pending > 1
+    }
+
     /// Does the time of the pass tell the cost of drafts?
     pub(super) fn counts(&self) -> bool {
         self.counts

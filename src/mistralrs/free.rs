@@ -15,8 +15,12 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
-/// A processor that draws without a grammar of ours.
-pub(super) struct Free {
+/// Draws the tokens of a request of any mistral.rs engine without a grammar of ours, as domino's own decoder
+/// draws them: by seed and position. Of the engine's sampling only the penalties are left.
+///
+/// One for each request. It never fails a step: where something goes wrong it ends the text and keeps the
+/// error in its [`watch`](Self::watch). A step costs a copy of the row.
+pub struct FreeLogitsProcessor {
     sampler: Sampler,
     /// Position of the first token, for the noise.
     first: usize,
@@ -27,8 +31,11 @@ pub(super) struct Free {
     watch: RequestWatch,
 }
 
-impl Free {
-    pub(super) fn new(sampler: Sampler, first: usize, vocabulary: &Vocabulary) -> Self {
+impl FreeLogitsProcessor {
+    /// A processor for one request. `first` is the position of the text's first token: the number of tokens
+    /// of the prompt, for the texts of domino's own runner.
+    #[must_use]
+    pub fn new(sampler: Sampler, first: usize, vocabulary: &Vocabulary) -> Self {
         Self {
             sampler,
             first,
@@ -39,13 +46,20 @@ impl Free {
         }
     }
 
-    /// The caller's view of the request.
-    pub(super) fn watch(&self) -> RequestWatch {
+    /// The caller's view of it.
+    #[must_use]
+    pub fn watch(&self) -> RequestWatch {
         self.watch.clone()
     }
 }
 
-impl CustomLogitsProcessor for Free {
+impl std::fmt::Debug for FreeLogitsProcessor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FreeLogitsProcessor").field("sampler", &self.sampler).finish_non_exhaustive()
+    }
+}
+
+impl CustomLogitsProcessor for FreeLogitsProcessor {
     fn apply(&self, logits: &Tensor, context: &[u32]) -> mistralrs_candle::Result<Tensor> {
         let row = row::read(logits)?;
         if self.watch.is_over() {
@@ -101,7 +115,7 @@ mod tests {
     /// The first draw at a position is forgotten where the engine asks again, also if it was end of text.
     #[test]
     fn a_refused_draw_is_made_again() {
-        let free = Free::new(Sampler::new(Sampling::greedy(), 0), 7, &vocabulary());
+        let free = FreeLogitsProcessor::new(Sampler::new(Sampling::greedy(), 0), 7, &vocabulary());
         let watch = free.watch();
         let tokens = || watch.tokens().iter().map(|token| token.raw()).collect::<Vec<u32>>();
         let prompt = [9, 9];
@@ -123,7 +137,7 @@ mod tests {
     fn both_draws_have_the_same_noise() {
         let sampling = Sampling::with_temperature(1.0).unwrap();
         for seed in 0..50 {
-            let free = Free::new(Sampler::new(sampling, seed), 7, &vocabulary());
+            let free = FreeLogitsProcessor::new(Sampler::new(sampling, seed), 7, &vocabulary());
             free.apply(&row([1.0; 4]), &[9]).unwrap();
             free.apply(&row([1.0, NONE, 1.0, NONE]), &[9]).unwrap();
             let mut allowed = TokenSet::empty(4);

@@ -71,6 +71,7 @@ mod vocabulary;
 mod watch;
 
 pub use error::{EngineVocabularyError, RequestError};
+pub use free::FreeLogitsProcessor;
 pub use processor::GrammarLogitsProcessor;
 pub use runner::{EngineDrafts, EngineRunner, GoOn, RunnerError};
 pub use speculative::{

@@ -17,7 +17,7 @@ use tokio::{runtime::Runtime, sync::mpsc::Receiver};
 
 use super::{
     AttachError, EngineVocabularyError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError,
-    RequestError, RequestWatch, Speculation, SpeculativeRequest, free::Free,
+    RequestError, RequestWatch, Speculation, SpeculativeRequest, free::FreeLogitsProcessor,
 };
 use crate::{
     constraint::Constraint,
@@ -305,7 +305,7 @@ impl EngineRunner {
                 if let Under::Engine(constraint) = under {
                     request.constraint = constraint.clone();
                 }
-                let processor = Free::new(sampler, prompt.len(), &self.vocabulary);
+                let processor = FreeLogitsProcessor::new(sampler, prompt.len(), &self.vocabulary);
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch

@@ -2,7 +2,12 @@
 //!
 //! Invariant: the logits of a sequence do not depend on the others that share its passes.
 
-use super::model::{Logits, Model, Rows};
+use std::ops::Range;
+
+use super::{
+    kv_copy::KvCopy,
+    model::{Logits, Model, Rows},
+};
 use crate::ids::TokenId;
 
 /// The tokens of one sequence in a pass.
@@ -46,6 +51,25 @@ pub trait BatchModel: Send {
     /// # Errors
     /// If there is no such sequence, or `position` is past the end of its cache.
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error>;
+
+    /// Positions of a block of keys and values that can be copied, if the model can copy them. Default: it
+    /// cannot.
+    fn copied_block(&self) -> Option<usize> {
+        None
+    }
+
+    /// A copy of the keys and values of positions that a sequence holds, whole [blocks](Self::copied_block).
+    /// `None` if it does not hold them, or cannot copy.
+    fn copy_out(&self, _sequence: usize, _positions: Range<usize>) -> Option<KvCopy> {
+        None
+    }
+
+    /// Appends copied keys and values to a sequence, as if their tokens had been given: for those tokens, and
+    /// the same ones before them, the copy was made, by a model of the same weights. Says whether that was
+    /// done; it is not where they do not fit, or the sequence does not end with a whole block.
+    fn copy_in(&mut self, _sequence: usize, _copy: &KvCopy) -> bool {
+        false
+    }
 }
 
 impl<B: BatchModel + ?Sized> BatchModel for &mut B {
@@ -73,6 +97,18 @@ impl<B: BatchModel + ?Sized> BatchModel for &mut B {
 
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
         (**self).truncate(sequence, position)
+    }
+
+    fn copied_block(&self) -> Option<usize> {
+        (**self).copied_block()
+    }
+
+    fn copy_out(&self, sequence: usize, positions: Range<usize>) -> Option<KvCopy> {
+        (**self).copy_out(sequence, positions)
+    }
+
+    fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
+        (**self).copy_in(sequence, copy)
     }
 }
 

@@ -7,6 +7,7 @@ pub mod candle;
 pub mod hub;
 mod in_turns;
 mod kept;
+mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
 pub mod passes;
@@ -15,5 +16,6 @@ mod scripted;
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
 pub use in_turns::InTurns;
 pub use kept::KeptRows;
+pub use kv_copy::KvCopy;
 pub use model::{Batch, Kept, Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

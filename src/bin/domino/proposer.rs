@@ -58,7 +58,7 @@ impl Which {
         threshold: f64,
     ) -> Guesses {
         let guesses = match self {
-            Self::Paper => Guesses::of_paper(grammar, tokenizer, prior, learning),
+            Self::Paper => Guesses::of_paper(prior, learning),
             Self::Shipped => Guesses::new(grammar, tokenizer, prior, learning),
         };
         guesses.at_least(threshold)

@@ -18,10 +18,9 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Guesses {
     learner: Arc<Mutex<CountProposer>>,
-    forced: ForcedText,
-    /// True if the counts are the only proposer.
-    alone: bool,
-    /// The least acceptance probability of a token that is drafted.
+    /// `None`: nothing but the counts guesses.
+    forced: Option<ForcedText>,
+    /// The least acceptance of the tokens of a draft.
     threshold: f64,
     /// Drafters by length of drafts; most programs use one length. Acceptance is learnt over all texts.
     drafters: Arc<Mutex<Vec<(DraftLength, SharedDrafter)>>>,
@@ -38,22 +37,22 @@ impl Guesses {
         let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
         let forced = if prior.summary().observed == 0 { forced.with_spellings() } else { forced };
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, learning)));
-        Self { learner, forced, alone: false, threshold: 0.0, drafters: Arc::default() }
+        Self { learner, forced: Some(forced), threshold: 0.0, drafters: Arc::default() }
     }
 
     /// Makes guesses by the paper's proposer (3.6) alone: the token that a prior for `grammar`, which may be
     /// [empty](Prior::new), counted most often at such a place of the grammar.
     #[must_use]
-    pub fn of_paper(
-        grammar: &CompiledGrammar,
-        tokenizer: &Tokenizer,
-        prior: Prior,
-        learning: Learning,
-    ) -> Self {
+    pub fn of_paper(prior: Prior, learning: Learning) -> Self {
         let counts = CountProposer::new(prior, learning).counting(Counting::paper());
-        let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
-        let learner = Arc::new(Mutex::new(counts));
-        Self { learner, forced, alone: true, threshold: 0.0, drafters: Arc::default() }
+        Self::of_counts(Arc::new(Mutex::new(counts)), None)
+    }
+
+    /// Guesses by counts that the caller shares, by text that is forced if that is to be guessed, and by what
+    /// came before in the same text; without `forced` by the counts alone.
+    #[must_use]
+    pub fn of_counts(learner: Arc<Mutex<CountProposer>>, forced: Option<ForcedText>) -> Self {
+        Self { learner, forced, threshold: 0.0, drafters: Arc::default() }
     }
 
     /// Drafts only tokens that are accepted with at least this probability, from 0 to 1, as far as it is
@@ -91,12 +90,12 @@ impl Guesses {
     }
 
     fn drafter(&self, length: DraftLength) -> Drafter {
-        if self.alone {
+        let Some(forced) = &self.forced else {
             return Drafter::new(Box::new(Arc::clone(&self.learner)), length);
-        }
+        };
         let proposer = BestOf::new(vec![
             Box::new(Arc::clone(&self.learner)),
-            Box::new(self.forced.clone()),
+            Box::new(forced.clone()),
             Box::new(Lookup::default()),
         ]);
         Drafter::new(Box::new(proposer), length)

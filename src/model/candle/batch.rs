@@ -3,12 +3,13 @@
 //! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets
 //! has the same bits whatever shares its passes and however its tokens were split.
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, ops::Range};
 
 use super::{
     CHUNK, KvFormat, LoadOptions, ModelError, ModelErrorKind, RandomModel, check_tokens,
     config::Config,
     cpu_cache::CpuCache,
+    kv_blocks::KEYS,
     loaded, random_loaded,
     threads::together,
     transformer::{Part, Transformer},
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     ids::TokenId,
     model::{
-        Logits, Rows,
+        KvCopy, Logits, Rows,
         batch::{BatchInput, BatchModel, named_twice},
     },
 };
@@ -29,7 +30,9 @@ pub struct CandleBatch {
     caches: Vec<CpuCache>,
     /// Number format of keys and values in the caches.
     kv: KvFormat,
-    /// The rows of the last pass. The next pass takes their memory if nobody holds them any more.
+    /// Tokens that they should hold at once, at most.
+    tokens: usize,
+    /// The rows of the last pass, whose memory the next one takes if they are not wanted any more.
     last: Option<Logits>,
 }
 
@@ -70,7 +73,30 @@ impl CandleBatch {
         let sizes = [kv_heads, context, head_dim];
         let cache = |_| CpuCache::new(layers, sizes, kv);
         let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
-        Ok(Self { transformer, caches, kv, last: None })
+        Ok(Self { transformer, caches, kv, tokens: usize::MAX, last: None })
+    }
+
+    /// Gives memory back when the caches have held more than so many tokens, as soon as one of them is empty.
+    pub(super) fn holding(self, tokens: Option<usize>) -> Self {
+        Self { tokens: tokens.unwrap_or(usize::MAX), ..self }
+    }
+
+    /// Gives the memory of empty caches back if all together have touched that of too many tokens.
+    fn give_back(&mut self) {
+        let touched = |caches: &[CpuCache]| caches.iter().map(CpuCache::touched).sum::<usize>();
+        let &Config { layers, kv_heads, head_dim, .. } = self.transformer.config();
+        let sizes = [kv_heads, self.context(), head_dim];
+        for index in 0..self.caches.len() {
+            if self.tokens == usize::MAX || touched(&self.caches) <= self.tokens {
+                return;
+            }
+            if self.caches[index].len() == 0
+                && self.caches[index].touched() > 0
+                && let Ok(fresh) = CpuCache::new(layers, sizes, self.kv)
+            {
+                self.caches[index] = fresh;
+            }
+        }
     }
 
     /// Sets the number of sequences. New ones are empty, the last ones go, and all others keep their tokens.
@@ -200,7 +226,22 @@ impl BatchModel for CandleBatch {
             return Err(ModelErrorKind::PastEnd { asked: position, position: cache.len() }.into());
         }
         cache.truncate(position);
+        if position == 0 {
+            self.give_back();
+        }
         Ok(())
+    }
+
+    fn copied_block(&self) -> Option<usize> {
+        Some(KEYS)
+    }
+
+    fn copy_out(&self, sequence: usize, positions: Range<usize>) -> Option<KvCopy> {
+        self.caches.get(sequence)?.copy_out(positions)
+    }
+
+    fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
+        self.caches.get_mut(sequence).is_some_and(|cache| cache.copy_in(copy))
     }
 }
 

@@ -4,12 +4,15 @@
 //! write. So truncation only lowers `len`, and a pass that fails before `commit` has changed nothing that can
 //! be seen.
 
+use std::ops::Range;
+
 use candle_core::{Result, Tensor};
 
 use super::{
-    kv_blocks::{KvBlocks, Side},
+    kv_blocks::{KEYS, KvBlocks, Side},
     kv_format::KvFormat,
 };
+use crate::model::KvCopy;
 
 /// Keys and values of all layers.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub(super) struct CpuCache {
     layers: Vec<[KvBlocks; 2]>,
     context: usize,
     len: usize,
+    /// The most tokens that it has held.
+    touched: usize,
 }
 
 impl CpuCache {
@@ -27,7 +32,12 @@ impl CpuCache {
     pub(super) fn new(layers: usize, sizes: [usize; 3], format: KvFormat) -> Result<Self> {
         let layer =
             |_| Ok([KvBlocks::new(Side::Keys, format, sizes)?, KvBlocks::new(Side::Values, format, sizes)?]);
-        Ok(Self { layers: (0..layers).map(layer).collect::<Result<_>>()?, context: sizes[1], len: 0 })
+        Ok(Self {
+            layers: (0..layers).map(layer).collect::<Result<_>>()?,
+            context: sizes[1],
+            len: 0,
+            touched: 0,
+        })
     }
 
     /// Number of tokens held.
@@ -35,7 +45,12 @@ impl CpuCache {
         self.len
     }
 
-    /// Number of tokens that fit.
+    /// The most tokens that it has held, which took memory.
+    pub(super) fn touched(&self) -> usize {
+        self.touched
+    }
+
+    /// Tokens that fit.
     pub(super) fn context(&self) -> usize {
         self.context
     }
@@ -62,6 +77,7 @@ impl CpuCache {
     /// Commits `count` tokens, which were written to every layer.
     pub(super) fn commit(&mut self, count: usize) {
         self.len = (self.len + count).min(self.context);
+        self.touched = self.touched.max(self.len);
     }
 
     /// Forgets all but the first `len` tokens; `len` is at most what is held. Constant time.
@@ -69,7 +85,39 @@ impl CpuCache {
         self.len = self.len.min(len);
     }
 
-    /// Bytes of all keys and values.
+    /// A copy of the keys and values of whole blocks of positions; `None` if they are not held, or not whole.
+    pub(super) fn copy_out(&self, positions: Range<usize>) -> Option<KvCopy> {
+        let whole = positions.start.is_multiple_of(KEYS) && positions.end.is_multiple_of(KEYS);
+        if !whole || positions.is_empty() || positions.end > self.len {
+            return None;
+        }
+        let blocks = positions.start / KEYS..positions.end / KEYS;
+        let mut bytes = Vec::new();
+        self.layers.iter().flatten().for_each(|side| side.copy_out(blocks.clone(), &mut bytes));
+        Some(KvCopy::new(positions.len(), bytes))
+    }
+
+    /// Appends copied keys and values to whole blocks; says whether that was done.
+    pub(super) fn copy_in(&mut self, copy: &KvCopy) -> bool {
+        let positions = copy.positions();
+        let whole = self.len.is_multiple_of(KEYS) && positions.is_multiple_of(KEYS);
+        let blocks = self.len / KEYS..(self.len + positions) / KEYS;
+        let size: usize = self.layers.iter().flatten().map(|side| side.copied(blocks.len())).sum();
+        if !whole || self.len + positions > self.context || size != copy.bytes() {
+            return false;
+        }
+        let mut bytes = copy.content();
+        for side in self.layers.iter_mut().flatten() {
+            let (own, rest) = bytes.split_at(side.copied(blocks.len()));
+            side.copy_in(blocks.clone(), own);
+            bytes = rest;
+        }
+        self.len += positions;
+        self.touched = self.touched.max(self.len);
+        true
+    }
+
+    /// Bytes of keys and values in all.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.layers.iter().flatten().map(KvBlocks::bytes).sum()

@@ -117,7 +117,30 @@ impl KvBlocks {
         Ok(())
     }
 
-    /// The blocks of a head.
+    /// Bytes that some blocks of all heads have when they are copied.
+    pub(super) fn copied(&self, blocks: usize) -> usize {
+        self.heads * blocks * self.size()
+    }
+
+    /// Appends some blocks of all heads to `bytes`.
+    pub(super) fn copy_out(&self, blocks: Range<usize>, bytes: &mut Vec<u8>) {
+        let (size, of_head) = (self.size(), self.blocks * self.size());
+        for head in self.memory.bytes().chunks_exact(of_head.max(1)).take(self.heads) {
+            bytes.extend_from_slice(&head[blocks.start * size..blocks.end * size]);
+        }
+    }
+
+    /// Writes copied blocks of all heads, as many bytes as [`copied`](Self::copied) says, to their places.
+    pub(super) fn copy_in(&mut self, blocks: Range<usize>, bytes: &[u8]) {
+        let (size, of_head) = (self.size(), self.blocks * self.size());
+        let own = (blocks.len() * size).max(1);
+        let heads = self.memory.bytes_mut().chunks_exact_mut(of_head.max(1)).take(self.heads);
+        for (head, bytes) in heads.zip(bytes.chunks_exact(own)) {
+            head[blocks.start * size..blocks.end * size].copy_from_slice(bytes);
+        }
+    }
+
+    /// Those of a head.
     pub(super) fn head(&self, head: usize) -> Head<'_> {
         let size = self.size();
         let bytes = &self.memory.bytes()[head * self.blocks * size..][..self.blocks * size];

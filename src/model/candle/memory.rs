@@ -1,7 +1,5 @@
 //! Memory that a model takes, and memory that is available.
 
-use std::num::NonZeroUsize;
-
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use super::{CHUNK, config::Config, kv_blocks::KEYS, kv_format::KvFormat};
@@ -12,7 +10,10 @@ use super::{CHUNK, config::Config, kv_blocks::KEYS, kv_format::KvFormat};
 pub struct MemoryEstimate {
     /// Weights, as they are kept.
     pub weights: u64,
-    /// Keys and values of the whole context for each sequence, and the rotation tables.
+    /// Tokens of the context.
+    pub context: usize,
+    /// Keys and values of all tokens there is room for (of each sequence the whole context, unless
+    /// [`LoadOptions::tokens`](super::LoadOptions::tokens) says otherwise), and the rotation tables.
     pub cache: u64,
     /// The most that one pass over at most 256 tokens takes on top.
     pub pass: u64,
@@ -25,15 +26,9 @@ impl MemoryEstimate {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
     }
 
-    /// Estimates a model whose weights take `weights` bytes, with room for `sequences` texts of `context`
-    /// tokens and keys and values in format `kv`.
-    pub(super) fn new(
-        config: &Config,
-        kv: KvFormat,
-        context: usize,
-        sequences: NonZeroUsize,
-        weights: u64,
-    ) -> Self {
+    /// The need of a model whose weights take `weights` bytes, with a context of `context` tokens and room
+    /// for `tokens` in all, whose keys and values are kept as `kv`.
+    pub(super) fn new(config: &Config, kv: KvFormat, context: usize, tokens: usize, weights: u64) -> Self {
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let bytes = |size: usize, factors: &[usize]| {
             factors.iter().fold(number(size), |bytes, &factor| bytes.saturating_mul(number(factor)))
@@ -42,10 +37,10 @@ impl MemoryEstimate {
         let Config { hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, .. } = *config;
         let queries = CHUNK.min(context);
         let row = 3 * intermediate + 4 * hidden + 3 * heads * head_dim + vocabulary;
-        let rows =
-            [2, sequences.get(), layers, kv_heads, context.checked_next_multiple_of(KEYS).unwrap_or(context)];
+        let rows = [2, layers, kv_heads, tokens.checked_next_multiple_of(KEYS).unwrap_or(tokens)];
         Self {
             weights,
+            context,
             cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows)
                 .saturating_add(product(&[context, head_dim])),
             pass: product(&[heads, context]).saturating_add(product(&[queries, row])),

@@ -61,6 +61,7 @@ use self::{
     batch::{ONLY, forward_alone},
     config::Config,
     gguf_weights::GgufWeights,
+    kv_blocks::KEYS,
     quantized::Quantized,
     random::RandomWeights,
     rope::Scaling,
@@ -85,6 +86,10 @@ pub struct LoadOptions {
     /// Tokens that the cache has room for. Default: as many as the model was made for, at most 4096. The
     /// cache is allocated at once; see [`CandleModel::estimate`].
     pub context: Option<usize>,
+    /// Tokens that all sequences of a [`CandleBatch`] hold at once, at most: memory for more is not asked
+    /// for, and memory that they took beyond is given back once a sequence is empty. At least the context
+    /// of one. Default: the context of each.
+    pub tokens: Option<usize>,
     /// Most memory to use, in bytes; checked before any weight is read. Default: what the system says is
     /// free.
     pub memory_limit: Option<u64>,
@@ -229,7 +234,7 @@ fn from_weights(
     } else if options.instructions.is_some() {
         transformer.multiply_with(options.instructions);
     }
-    CandleBatch::new(transformer, options.kv, context, sequences)
+    Ok(CandleBatch::new(transformer, options.kv, context, sequences)?.holding(options.tokens))
 }
 
 /// Refuses tokens that a pass cannot run after `position` others, where there is room for `context`.
@@ -287,7 +292,9 @@ fn needs(
         return Err(ModelErrorKind::Context { asked: context, supported }.into());
     }
     let weights = transformer::size(weights, config)?;
-    Ok((context, MemoryEstimate::new(config, options.kv, context, sequences, weights)))
+    let all = context.checked_next_multiple_of(KEYS).unwrap_or(context).saturating_mul(sequences.get());
+    let tokens = options.tokens.map_or(all, |tokens| tokens.clamp(context, all));
+    Ok((context, MemoryEstimate::new(config, options.kv, context, tokens, weights)))
 }
 
 /// Reads the text of a file.

@@ -7,12 +7,17 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::request::Endpoint;
+use super::{
+    endpoint::Endpoint,
+    writing::chances::{self, Chance},
+};
 
-/// What a text, or all texts of an answer, took.
+/// Work of a text, or of all texts of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) prompt: usize,
+    /// Tokens of the prompt that were read before.
+    pub(crate) cached: usize,
     pub(crate) completion: usize,
     /// `None` without a grammar.
     pub(crate) grammar: Option<GrammarSpent>,
@@ -25,10 +30,12 @@ pub(crate) struct GrammarSpent {
     pub(crate) drafted: usize,
     pub(crate) accepted: usize,
     pub(crate) mask_micros: u64,
+    /// Texts that were closed before their length cut them.
+    pub(crate) closed: usize,
 }
 
 impl Spent {
-    /// With another text of the same prompt.
+    /// Adds another text, whose prompt counts if it is another one.
     pub(crate) fn and(self, other: Self) -> Self {
         let grammar = match (self.grammar, other.grammar) {
             (Some(a), Some(b)) => Some(GrammarSpent {
@@ -36,11 +43,13 @@ impl Spent {
                 drafted: a.drafted + b.drafted,
                 accepted: a.accepted + b.accepted,
                 mask_micros: a.mask_micros + b.mask_micros,
+                closed: a.closed + b.closed,
             }),
             (a, b) => a.or(b),
         };
         Self {
-            prompt: self.prompt.max(other.prompt),
+            prompt: self.prompt + other.prompt,
+            cached: self.cached + other.cached,
             completion: self.completion + other.completion,
             grammar,
         }
@@ -52,6 +61,7 @@ impl Spent {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.completion,
             "total_tokens": self.prompt + self.completion,
+            "prompt_tokens_details": { "cached_tokens": self.cached },
         });
         if let Some(spent) = self.grammar {
             usage["completion_tokens_details"] = json!({
@@ -60,6 +70,7 @@ impl Spent {
             });
             usage["domino"] = json!({
                 "passes": spent.passes, "drafted": spent.drafted, "accepted": spent.accepted,
+                "closed": spent.closed,
                 "mask_seconds": std::time::Duration::from_micros(spent.mask_micros).as_secs_f64(),
             });
         }
@@ -103,27 +114,39 @@ impl Form {
         (self, told)
     }
 
-    /// A whole text as a choice.
-    pub(crate) fn choice(&self, text: String, finish: &str) -> Value {
+    /// A whole text as a choice, with its tokens if they were asked for.
+    pub(crate) fn choice(&self, text: String, chances: Option<&[Chance]>, finish: &str) -> Value {
+        let logprobs = self.logprobs(chances);
         match self.endpoint {
             Endpoint::Chat => json!({
-                "message": { "role": "assistant", "content": text }, "logprobs": null, "finish_reason": finish,
+                "message": { "role": "assistant", "content": text }, "logprobs": logprobs,
+                "finish_reason": finish,
             }),
-            Endpoint::Completions => json!({ "text": text, "logprobs": null, "finish_reason": finish }),
+            Endpoint::Completions => json!({ "text": text, "logprobs": logprobs, "finish_reason": finish }),
         }
     }
 
     /// A piece of a text as a choice of a chunk; a chat's first one says whose turn it is.
-    pub(crate) fn piece(&self, text: &str, first: bool, finish: Option<&str>) -> Value {
+    pub(crate) fn piece(
+        &self,
+        text: &str,
+        chances: Option<&[Chance]>,
+        first: bool,
+        finish: Option<&str>,
+    ) -> Value {
         let mut choice = match self.endpoint {
             Endpoint::Chat if finish.is_some() && text.is_empty() && !first => json!({ "delta": {} }),
             Endpoint::Chat if first => json!({ "delta": { "role": "assistant", "content": text } }),
             Endpoint::Chat => json!({ "delta": { "content": text } }),
             Endpoint::Completions => json!({ "text": text }),
         };
-        choice["logprobs"] = Value::Null;
+        choice["logprobs"] = self.logprobs(chances);
         choice["finish_reason"] = finish.into();
         choice
+    }
+
+    fn logprobs(&self, chances: Option<&[Chance]>) -> Value {
+        chances.map_or(Value::Null, |chances| chances::to_json(chances, self.endpoint))
     }
 
     /// A delta of a chat as a choice of a chunk.
@@ -191,10 +214,12 @@ mod tests {
 
     #[test]
     fn usage_adds_up() {
-        let grammar = GrammarSpent { passes: 3, drafted: 5, accepted: 4, mask_micros: 10 };
-        let one = Spent { prompt: 7, completion: 6, grammar: Some(grammar) };
-        let usage = one.and(one).and(Spent::default()).usage();
+        let grammar = GrammarSpent { passes: 3, drafted: 5, accepted: 4, mask_micros: 10, closed: 0 };
+        let one = Spent { prompt: 7, cached: 5, completion: 6, grammar: Some(grammar) };
+        let again = Spent { prompt: 0, cached: 0, ..one };
+        let usage = one.and(again).and(Spent::default()).usage();
         assert_eq!(usage["prompt_tokens"], 7);
+        assert_eq!(usage["prompt_tokens_details"]["cached_tokens"], 5);
         assert_eq!(usage["completion_tokens"], 12);
         assert_eq!(usage["total_tokens"], 19);
         assert_eq!(usage["completion_tokens_details"]["rejected_prediction_tokens"], 2);
@@ -205,17 +230,17 @@ mod tests {
     #[test]
     fn forms_of_chat_and_completions() {
         let chat = Form::new(Endpoint::Chat, "m", Map::new());
-        let first = chat.chunk(1, chat.piece("a", true, None));
+        let first = chat.chunk(1, chat.piece("a", None, true, None));
         assert_eq!(first["choices"][0]["delta"], json!({ "role": "assistant", "content": "a" }));
         assert_eq!(
             (&first["choices"][0]["index"], &first["object"]),
             (&json!(1), &json!("chat.completion.chunk"))
         );
-        assert_eq!(chat.piece("", false, Some("stop"))["delta"], json!({}));
+        assert_eq!(chat.piece("", None, false, Some("stop"))["delta"], json!({}));
         let plain =
             Form::new(Endpoint::Completions, "m", Map::from_iter([("relaxed".to_owned(), json!(["r"]))]));
         let whole = plain.whole(
-            vec![plain.choice("a".to_owned(), "stop"), plain.choice("b".to_owned(), "length")],
+            vec![plain.choice("a".to_owned(), None, "stop"), plain.choice("b".to_owned(), None, "length")],
             Spent::default(),
         );
         assert_eq!((&whole["choices"][1]["text"], &whole["choices"][1]["index"]), (&json!("b"), &json!(1)));

@@ -1,19 +1,17 @@
 //! Flags of `domino serve`.
 
-use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use domino::grammar::{json_schema::SchemaOptions, tools::Spelling};
 
-use crate::{
-    failure::BadInput,
-    proposer::{PAPER_DRAFT, Which, threshold},
-    schema::LowSchema,
-};
+use super::engines::args::{EngineArgs, LowEngine};
+use crate::{failure::BadInput, schema::LowSchema};
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
-/// The engine is mistral.rs's. /v1/chat/completions and /v1/completions take a grammar:
+/// The engine is this program's own runner, which writes many texts at once, or mistral.rs's (--engine).
+/// /v1/chat/completions and /v1/completions take a grammar:
 ///
 ///   "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
 ///   "grammar": {"type": "structural_tag", "value": TAGS}   an object, or its text
@@ -52,12 +50,8 @@ use crate::{
 /// --json one object is printed when the server is ready: address, model.
 #[derive(Debug, Args)]
 pub(crate) struct LowServe {
-    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
-    ///
-    /// A folder has config.json, tokenizer.json, tokenizer_config.json and *.safetensors. Default: that of
-    /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
-    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
-    model: Option<PathBuf>,
+    #[command(flatten)]
+    engine: LowEngine,
     /// The address to listen on. 0.0.0.0 is all of this machine's.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
@@ -71,36 +65,6 @@ pub(crate) struct LowServe {
     /// Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Guess tokens ahead by the grammar and verify several in one pass of the model.
-    ///
-    /// The texts are the same.
-    #[arg(long)]
-    grammar_speculate: bool,
-    /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
-    #[arg(long = "s", value_name = "N|auto", requires = "grammar_speculate")]
-    s: Option<DraftSize>,
-    /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
-    /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
-    /// most often at such a place, and nothing else). The texts are the same.
-    #[arg(
-        long,
-        value_name = "WHICH",
-        value_enum,
-        default_value_t = Which::Shipped,
-        requires = "grammar_speculate"
-    )]
-    proposer: Which,
-    /// How likely each guessed token must be to be accepted, from 0 to 1, as the proposer thinks; of paper,
-    /// its share of the counts at its place. For guesses of N tokens, since auto weighs that itself.
-    /// Default: 0, and 0.5 with --proposer paper.
-    #[arg(long, value_name = "SHARE", value_parser = threshold, requires = "grammar_speculate")]
-    threshold: Option<f64>,
-    /// Guess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
-    ///
-    /// A file is for the grammar it was made for, the files of a folder are for the named grammars. Default:
-    /// the folder priors of the model.
-    #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
-    prior: Option<PathBuf>,
     /// Serve the grammars in this folder by their names.
     ///
     /// They are *.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, and *.json for JSON Schemas; a name is what
@@ -108,25 +72,12 @@ pub(crate) struct LowServe {
     /// request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
-    /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...
-    #[arg(long, value_name = "Q")]
-    isq: Option<String>,
-    /// The numbers that are computed with.
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t = Dtype::Auto)]
-    dtype: Dtype,
-    /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
-    #[arg(long, value_name = "FILE")]
-    chat_template: Option<PathBuf>,
     /// How the model writes calls of functions (`tools` in requests): a name, or off.
     ///
-    /// docs/tools.md has the names; off leaves `tools` to mistral.rs, without a grammar. Default: as the chat
-    /// template shows.
+    /// docs/tools.md has the names; with off the model sees its functions and answers without a grammar.
+    /// Default: as the chat template shows.
     #[arg(long, value_name = "NAME|off", value_parser = spelling)]
     tool_spelling: Option<ToolSpelling>,
-    /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the
-    /// same length.
-    #[arg(long, value_name = "N", default_value = "1")]
-    max_seqs: NonZeroUsize,
     /// Texts that may wait; requests past that are refused with 429.
     #[arg(long, value_name = "N", default_value = "256")]
     max_queue: usize,
@@ -161,26 +112,6 @@ pub(crate) struct LowServe {
     schema: LowSchema,
 }
 
-/// Tokens of a guess.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DraftSize {
-    Auto,
-    Tokens(NonZeroUsize),
-}
-
-impl FromStr for DraftSize {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            _ => {
-                text.parse().map(Self::Tokens).map_err(|_| format!("{text:?} is neither auto nor 1 or more"))
-            }
-        }
-    }
-}
-
 /// How calls are written; `None`: by no grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ToolSpelling(Option<Spelling>);
@@ -191,15 +122,6 @@ fn spelling(text: &str) -> Result<ToolSpelling, String> {
         let known: Vec<String> = Spelling::all().map(|spelling| spelling.to_string()).collect();
         format!("there are {} and off", known.join(", "))
     })
-}
-
-/// The numbers that a model computes with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dtype {
-    Auto,
-    F32,
-    F16,
-    Bf16,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -214,19 +136,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Serve {
-    /// `None`: the default model.
-    pub(crate) model: Option<PathBuf>,
+    pub(crate) engine: EngineArgs,
     pub(crate) host: IpAddr,
     pub(crate) port: u16,
     pub(crate) api_key: Option<String>,
     /// Origins whose pages may use the server.
     pub(crate) origins: Vec<String>,
-    /// `None`: no speculation.
-    pub(crate) speculation: Option<Speculation>,
     pub(crate) grammar_dir: Option<PathBuf>,
-    pub(crate) isq: Option<String>,
-    pub(crate) dtype: Dtype,
-    pub(crate) chat_template: Option<PathBuf>,
     /// How calls are written; `None`: as the chat template shows.
     pub(crate) tool_spelling: Option<Option<Spelling>>,
     pub(crate) limits: ServerLimits,
@@ -246,39 +162,10 @@ pub(crate) struct SchemaRules {
     pub(crate) lenient_strict: bool,
 }
 
-/// How to speculate.
-#[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
-pub(crate) struct Speculation {
-    pub(crate) size: DraftSize,
-    pub(crate) proposer: Which,
-    /// The least acceptance of guessed tokens, where a guess has a fixed number of them.
-    pub(crate) threshold: f64,
-    pub(crate) prior: Option<PathBuf>,
-}
-
-impl Speculation {
-    /// How to speculate, where it was asked for.
-    fn of(low: &mut LowServe) -> Result<Self, BadInput> {
-        let usual = match low.proposer {
-            Which::Paper => NonZeroUsize::new(PAPER_DRAFT).map_or(DraftSize::Auto, DraftSize::Tokens),
-            Which::Shipped => DraftSize::Auto,
-        };
-        let size = low.s.unwrap_or(usual);
-        if size == DraftSize::Auto && low.threshold.is_some() {
-            return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
-        }
-        let threshold = low.threshold.unwrap_or_else(|| low.proposer.threshold());
-        Ok(Self { size, proposer: low.proposer, threshold, prior: low.prior.take() })
-    }
-}
-
 /// What requests may take.
 #[derive(Debug, Clone)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct ServerLimits {
-    /// Texts written at once.
-    pub(crate) running: NonZeroUsize,
     /// Texts that wait.
     pub(crate) waiting: usize,
     /// Of a body, in bytes.
@@ -296,11 +183,7 @@ pub(crate) struct ServerLimits {
 
 impl LowServe {
     /// What was asked for.
-    pub(crate) fn resolve(mut self, json: bool) -> Result<Serve, BadInput> {
-        let speculation = match self.grammar_speculate {
-            true => Some(Speculation::of(&mut self)?),
-            false => None,
-        };
+    pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
         let api_key = match self.api_key {
             Some(key) if key.is_empty() => {
                 return Err(BadInput::new("the API key is empty")
@@ -308,13 +191,7 @@ impl LowServe {
             }
             key => key,
         };
-        // Its attention on the CPU reads the keys of the first text for all of a batch.
-        if self.max_seqs.get() > 1 {
-            return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
-                .hint("leave --max-seqs at 1; requests wait for their turn"));
-        }
         let limits = ServerLimits {
-            running: self.max_seqs,
             waiting: self.max_queue,
             body: self.max_body.get().saturating_mul(1 << 10),
             read: self.read_timeout,
@@ -328,16 +205,12 @@ impl LowServe {
         let documents = std::mem::take(&mut options.documents);
         let schemas = SchemaRules { options, documents, lenient_strict: self.lenient_strict };
         Ok(Serve {
-            model: self.model,
+            engine: self.engine.resolve()?,
             host: self.host,
             port: self.port,
             api_key,
             origins: self.allow_origin,
-            speculation,
             grammar_dir: self.grammar_dir,
-            isq: self.isq,
-            dtype: self.dtype,
-            chat_template: self.chat_template,
             tool_spelling: self.tool_spelling.map(|ToolSpelling(spelling)| spelling),
             limits,
             schemas,

@@ -4,9 +4,9 @@ use domino::{
     GrammarError, TokenId, Vocabulary,
     grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools, calls},
 };
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{fields, problem::Problem, request::Endpoint};
+use super::{asked_grammar::GrammarAsked, endpoint::Endpoint, fields, problem::Problem};
 use crate::{budgets, keywords::Reports};
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
@@ -18,6 +18,8 @@ pub(crate) struct ToolsAsked {
     /// The list as it was sent.
     list: String,
     calling: Calling,
+    /// A schema of an answer without calls, if it must have one.
+    format: Option<String>,
 }
 
 impl ToolsAsked {
@@ -26,13 +28,35 @@ impl ToolsAsked {
     pub(crate) fn tags(&self, reasoning: Reasoning) -> Result<(String, calls::Reader), Problem> {
         let tools = Tools::parse(&self.list).map_err(wrong)?;
         let calling = self.calling.clone().reasoning(reasoning);
-        let tags = tools.structural_tag(&calling).map_err(wrong)?;
+        let tags = match &self.format {
+            None => tools.structural_tag(&calling).map_err(wrong)?,
+            Some(format) => {
+                let calling = calling.clone().choice(Choice::Required);
+                or_format(&tools.structural_tag(&calling).map_err(wrong)?, format)?
+            }
+        };
         let reader = calls::Reader::new(calling.spelling, &tools);
         Ok((tags, if reasoning == Reasoning::Open { reader.open() } else { reader }))
     }
 }
 
 impl ToolsAsked {
+    /// Has an answer without calls be an instance of a schema. Where a function must be called there is none.
+    fn or_an_instance_of(mut self, schema: String) -> Result<Self, Problem> {
+        let unlike = matches!(self.calling.spelling, Spelling::Llama | Spelling::Harmony);
+        match &self.calling.choice {
+            Choice::Required | Choice::Named(_) => {}
+            _ if unlike => {
+                let spelling = self.calling.spelling;
+                let message =
+                    format!("`response_format` beside `tools` is not served for calls like {spelling}'s");
+                return Err(Problem::unsupported("response_format", message));
+            }
+            _ => self.format = Some(schema),
+        }
+        Ok(self)
+    }
+
     /// What becomes of the keywords of the functions' schemas, where the list can be read.
     pub(crate) fn reports(&self) -> Option<Reports> {
         let tools = Tools::parse(&self.list).ok()?;
@@ -48,16 +72,48 @@ impl ToolsAsked {
     }
 }
 
+/// Structural tags of calls, or else of an instance of a schema. Where the model thinks, it does so before
+/// either.
+fn or_format(calls: &str, schema: &str) -> Result<String, Problem> {
+    let wrong = |_| Problem::engine("the structural tags of the functions cannot be read");
+    let mut tags: Value = serde_json::from_str(calls).map_err(wrong)?;
+    let schema: Value = serde_json::from_str(schema)
+        .map_err(|error| Problem::invalid("response_format", format!("the schema is not JSON: {error}")))?;
+    let format = &mut tags["format"];
+    let thinks =
+        format["type"] == "sequence" && format["elements"].as_array().is_some_and(|all| all.len() == 2);
+    let answer = if thinks { &mut format["elements"][1] } else { format };
+    let instance = json!({ "type": "json_schema", "json_schema": schema });
+    *answer = json!({ "type": "or", "elements": [instance, answer.take()] });
+    Ok(tags.to_string())
+}
+
+/// The grammar and the functions of a request as one, where both were asked for by `response_format` and
+/// `tools`.
+pub(crate) fn together(
+    grammar: Option<GrammarAsked>,
+    tools: Option<ToolsAsked>,
+) -> Result<(Option<GrammarAsked>, Option<ToolsAsked>), Problem> {
+    match (grammar, tools) {
+        (Some(GrammarAsked::Format(schema, _)), Some(tools)) => {
+            Ok((None, Some(tools.or_an_instance_of(schema)?)))
+        }
+        (Some(GrammarAsked::JsonObject), Some(tools)) => {
+            Ok((None, Some(tools.or_an_instance_of(r#"{"type": "object"}"#.to_owned())?)))
+        }
+        other => Ok(other),
+    }
+}
+
 /// A mistake in the list.
 fn wrong(error: GrammarError) -> Problem {
     Problem::grammar("tools", &error).param("tools")
 }
 
 /// What the answer to this prompt may begin with, where the model may think.
-pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[u32], thinks: bool) -> Reasoning {
+pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[TokenId], thinks: bool) -> Reasoning {
     let tail = &prompt[prompt.len().saturating_sub(LONGEST_OPENING)..];
-    let spelt = |&token: &u32| {
-        let token = TokenId::new(token);
+    let spelt = |&token: &TokenId| {
         let name = || vocabulary.name(token).unwrap_or_default().as_bytes();
         vocabulary.bytes(token).unwrap_or_else(name).to_vec()
     };
@@ -70,8 +126,8 @@ pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[u32], thinks: bool) -
 }
 
 /// The functions that a chat may call, if the server knows how its model writes calls (`spelling`); otherwise
-/// they are left to mistral.rs. What is read leaves the body but for `tools`, which the chat template shows
-/// the model. At most `most` bytes.
+/// the chat template alone shows them. What is read leaves the body but for `tools`, which the chat
+/// template shows the model. At most `most` bytes.
 pub(crate) fn read(
     body: &mut Map<String, Value>,
     bytes: &[u8],
@@ -105,7 +161,7 @@ pub(crate) fn read(
         return Err(Problem::invalid("tool_choice", format!("there is no function {name:?} in `tools`")));
     }
     let calling = Calling::new(spelling).choice(choice).parallel(parallel);
-    Ok(Some(ToolsAsked { list, calling }))
+    Ok(Some(ToolsAsked { list, calling, format: None }))
 }
 
 /// The list as it was sent, with all digits of its numbers.
@@ -140,7 +196,7 @@ fn read_choice(choice: &Value) -> Result<Choice, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domino::{Grammar, Limits, Syntax, grammar::json_schema::SchemaOptions};
 
     use super::*;
 
@@ -177,13 +233,36 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_without_calls_is_an_instance_of_its_format() {
+        let schema = r#"{"type": "object", "properties": {"x": {"enum": [1]}}, "required": ["x"]}"#;
+        let format = || Some(GrammarAsked::Format(schema.to_owned(), SchemaOptions::default()));
+        let tools = |more: Value| together(format(), asked(&more).unwrap()).unwrap();
+        for reasoning in [Reasoning::Off, Reasoning::Optional, Reasoning::Open] {
+            let (grammar, tools) = tools(json!({}));
+            assert!(grammar.is_none());
+            let (tags, _) = tools.unwrap().tags(reasoning).unwrap();
+            Grammar::parse(Syntax::StructuralTag, &tags, &Limits::default()).unwrap();
+            assert!(tags.contains("\"or\"") && tags.contains("\"x\"") && tags.contains("now"), "{tags}");
+            assert!(!tags.contains("triggered_tags"), "no free text: {tags}");
+        }
+        // Where a function must be called there is no such answer.
+        let required = tools(json!({ "tool_choice": "required" })).1.unwrap();
+        assert!(!required.tags(Reasoning::Off).unwrap().0.contains("\"or\""));
+        let (grammar, none) = together(format(), None).unwrap();
+        assert!(grammar.is_some() && none.is_none());
+    }
+
+    #[test]
     fn prompts_that_open_thinking() {
         let words = ["<thi", "nk>", "\n", "a"].iter().zip(0..);
         let builder =
             words.fold(Vocabulary::builder(), |builder, (word, id)| builder.token(TokenId::new(id), word));
         let builder = builder.special(TokenId::new(4), "<think>");
         let vocabulary = builder.end_of_text(TokenId::new(5)).build().unwrap();
-        let of = |prompt: &[u32], thinks| reasoning(&vocabulary, prompt, thinks);
+        let of = |prompt: &[u32], thinks| {
+            let prompt: Vec<TokenId> = prompt.iter().copied().map(TokenId::new).collect();
+            reasoning(&vocabulary, &prompt, thinks)
+        };
         assert_eq!(of(&[3, 0, 1, 2], true), Reasoning::Open);
         assert_eq!(of(&[3, 4], false), Reasoning::Open);
         assert_eq!(of(&[4, 3], true), Reasoning::Optional);

@@ -5,8 +5,9 @@ use domino::grammar::tools::Spelling;
 
 use super::{
     args::{SchemaRules, ServerLimits},
+    endpoint::Endpoint,
     problem::Problem,
-    request::{Asked, Endpoint},
+    request::Asked,
     visitors::is_json,
 };
 

@@ -1,22 +1,22 @@
 //! The fields that bodies may have.
 //!
-//! An allow-list, for mistral.rs's own bodies have fields that make the engine fetch addresses or read files,
-//! and a new version may bring more. Fields of OpenAI's API that are about OpenAI's service, or are mere
+//! An allow-list. Fields of OpenAI's API that are about OpenAI's service, or are mere
 //! hints, are taken and left without effect, so that its clients need not be changed. A field that asks for
 //! what is not served, or that nobody knows, is refused: without it the text would be another one than what
 //! was asked for.
 
 use serde_json::{Map, Value};
 
-use super::{problem::Problem, request::Endpoint};
+use super::{endpoint::Endpoint, problem::Problem};
 
 /// Fields that are read, at both addresses.
-const READ: [&str; 27] = [
+const READ: [&str; 28] = [
     "best_of",
     "dry_allowed_length",
     "dry_base",
     "dry_multiplier",
     "dry_sequence_breakers",
+    "finish",
     "frequency_penalty",
     "grammar",
     "logit_bias",
@@ -112,6 +112,15 @@ pub(crate) fn of_object(object: &Map<String, Value>, parent: &str, known: &[&str
     match object.iter().find(other) {
         Some((name, _)) => Err(unknown(&format!("{parent}.{name}"))),
         None => Ok(()),
+    }
+}
+
+/// Reads a field that is true or false; one that is missing is false.
+pub(crate) fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Problem> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(Problem::invalid(key, format!("`{key}` is {other}; it must be true or false"))),
     }
 }
 

@@ -79,6 +79,12 @@ impl Pulse {
         }
     }
 
+    /// Time after which an engine that makes no token has stalled.
+    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine needs no test"))]
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// The engine made something.
     pub(crate) fn beat(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);

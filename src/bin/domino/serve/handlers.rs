@@ -5,7 +5,10 @@ use std::{
     convert::Infallible,
     hash::{BuildHasher, RandomState},
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -18,34 +21,27 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
-use domino::decode::{Sampling, SamplingError};
 use futures_core::Stream;
-use mistralrs_core::{
-    NormalRequest, Request as EngineRequest, RequestMessage, SamplingParams, StopTokens, TokenizationRequest,
-};
-use mistralrs_server_core::{chat_completion, completions, handler_core::send_request, openai};
-use rayon::iter::Either;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 
 use super::{
     answer::{Form, Spent},
     asked_grammar::GrammarAsked,
     asked_tools::reasoning,
     body,
+    endpoint::Endpoint,
+    engines::client::Client,
     problem::Problem,
-    request::{Asked, Endpoint},
+    prompts::PromptAsked,
+    request::Asked,
     server::Server,
     told,
     tool_calls::{News, ToolCall},
-    writing::{self, GrammarOrder, Order, Piece, Pieces, patiently},
+    writing::{self, GrammarOrder, Order, Piece, Pieces, PromptOrder, chances::Chance},
 };
 
 /// Between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
-/// Texts that end an answer, at most.
-const MOST_STOPS: usize = 16;
 
 /// Answers a request.
 pub(crate) async fn answer(server: Arc<Server>, endpoint: Endpoint, request: Request) -> Response {
@@ -97,190 +93,98 @@ struct Begun {
     choices: usize,
     stream: bool,
     include_usage: bool,
+    /// Are the tokens told?
+    logprobs: bool,
 }
 
 /// Has the texts begun, and waits for the first piece: until then an error has a status of its own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
-    let asked =
-        body::read(request, endpoint, &server.limits, &server.schemas, server.engine.spelling).await?;
-    let (stream, include_usage, choices) = (asked.stream, asked.include_usage, asked.choices);
+    let client = request.extensions().get::<Client>().copied().unwrap_or_default();
+    let asked = body::read(request, endpoint, &server.limits, &server.schemas, server.model.spelling).await?;
+    let (stream, include_usage) = (asked.stream, asked.include_usage);
+    let logprobs = asked.drawing.options.logprobs.is_some();
     let report = told::report(server, &asked).await;
-    let order = order(server, endpoint, asked).await?;
+    let order = order(server, asked, client).await?;
+    let choices = order.texts();
     let told = told::of_grammar(order.grammar.as_ref(), report);
-    let mut pieces = writing::begin(server, order, choices);
-    let form = Form::new(endpoint, &server.engine.name, told);
+    let mut pieces = writing::begin(&server.text_maker(), order);
+    let form = Form::new(endpoint, &server.model.name, told);
     match pieces.recv().await {
         Some((_, Piece::Failed(problem))) => Err(problem),
-        Some(first) => Ok(Begun { form, first, pieces, choices, stream, include_usage }),
+        Some(first) => Ok(Begun { form, first, pieces, choices, stream, include_usage, logprobs }),
         None => Err(Problem::engine("no text came")),
     }
 }
 
-/// What the engine is to do for a request. The request has its places from here on.
-pub(crate) async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked) -> Result<Order, Problem> {
-    let places = server.gate.enter(asked.choices)?;
-    let constrained = asked.grammar.is_some() || asked.tools.is_some();
-    let mut grammar = match asked.grammar {
+/// Work of the engine for a request. The request has its places from here on.
+pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) -> Result<Order, Problem> {
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    check_model(server, asked.model.as_deref())?;
+    let mut options = asked.drawing.options.clone();
+    server.engine.check(&options)?;
+    if asked.tools.is_some() && options.logprobs.is_some() {
+        let message = "log-probabilities of an answer that may call functions are not served";
+        return Err(Problem::unsupported("logprobs", message));
+    }
+    let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
+    let grammar = match asked.grammar {
         Some(grammar) => Some(server.registry.get(grammar).await?),
         None => None,
     };
-    let mut request = normal(server, endpoint, asked.rest, constrained).await?;
-    request.is_streaming = asked.stream;
-    let stops = stops(&request.sampling_params)?;
-    let prompt = tokenize(server, &request).await?;
-    let mut calls = None;
-    if let Some(tools) = &asked.tools {
-        let engine = &server.engine;
-        let (tags, reader) = tools.tags(reasoning(&engine.vocabulary, &prompt, engine.thinks))?;
+    let mut prompts = Vec::with_capacity(asked.prompts.len());
+    for prompt in asked.prompts {
+        let echo = match &prompt {
+            PromptAsked::Text(text) if asked.echo => text.clone(),
+            _ => String::new(),
+        };
+        let tokens = server.prompts.read(prompt).await?;
+        // Past its context the model has no room.
+        let left = server.model.context.saturating_sub(tokens.len());
+        let most = asked.drawing.most.map_or(left, |most| most.min(left));
+        prompts.push(PromptOrder { tokens, most, echo });
+    }
+    let mut grammar = grammar.map(|grammar| GrammarOrder { grammar, calls: None });
+    if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
+        let model = &server.model;
+        let (tags, reader) = tools.tags(reasoning(&model.vocabulary, &prompt.tokens, model.thinks))?;
         let found = server.registry.get(GrammarAsked::Tools(tags)).await;
-        grammar = Some(match found {
+        let found = match found {
             Ok(found) => found,
             Err(problem) => {
                 let tools = tools.clone();
                 let mistake = tokio::task::spawn_blocking(move || tools.mistake()).await;
                 return Err(mistake.ok().flatten().unwrap_or(problem));
             }
-        });
-        calls = Some(reader);
+        };
+        grammar = Some(GrammarOrder { grammar: found, calls: Some(reader) });
     }
-    let context = server.engine.context;
-    let left = context.saturating_sub(prompt.len());
-    if left == 0 || prompt.is_empty() {
-        let message = format!(
-            "the prompt has {} tokens; with a text after it the model takes from 1 to {}",
-            prompt.len(),
-            context.saturating_sub(1)
-        );
-        return Err(Problem::bad_request("context_length_exceeded", message));
-    }
-    // Past its context the model fails, and with it all texts of the same step.
-    let most = request.sampling_params.max_len.unwrap_or(usize::MAX).min(left);
-    request.sampling_params.max_len = Some(most);
-    let grammar = match grammar {
-        Some(grammar) => Some(GrammarOrder {
-            grammar,
-            sampling: sampling(&request.sampling_params)?,
-            seed: asked.seed.unwrap_or_else(random),
-            stops,
-            calls,
-        }),
-        None => None,
-    };
-    Ok(Order { request, prompt, most, grammar, _places: places })
+    // Set for each text.
+    options.seed = 0;
+    Ok(Order {
+        prompts,
+        choices: asked.choices,
+        options,
+        seed: asked.seed.unwrap_or_else(random),
+        stops: asked.drawing.stops,
+        finish: asked.finish.unwrap_or(server.finish),
+        grammar,
+        client,
+        shared: if server.share_caches { Client::default() } else { client },
+        request: REQUESTS.fetch_add(1, Ordering::Relaxed),
+        places,
+    })
 }
 
-/// The request as mistral.rs's own server would make it.
-async fn normal(
-    server: &Server,
-    endpoint: Endpoint,
-    rest: Value,
-    constrained: bool,
-) -> Result<NormalRequest, Problem> {
-    let state = Arc::clone(&server.engine.state);
-    let wrong = |error: serde_json::Error| Problem::bad_request("invalid_value", error.to_string());
-    // Put in for each text.
-    let (sender, _) = mpsc::channel(1);
-    let (parsed, model, biased, logprobs) = match endpoint {
-        Endpoint::Chat => {
-            let request: openai::ChatCompletionRequest = serde_json::from_value(rest).map_err(wrong)?;
-            let (model, biased) = (request.model.clone(), is_some(request.logit_bias.as_ref()));
-            let logprobs = request.logprobs || request.top_logprobs.is_some();
-            (chat_completion::parse_request(request, state, sender).await, model, biased, logprobs)
-        }
-        Endpoint::Completions => {
-            let request: openai::CompletionRequest = serde_json::from_value(rest).map_err(wrong)?;
-            let (model, biased) = (request.model.clone(), is_some(request.logit_bias.as_ref()));
-            let logprobs = request.logprobs.is_some();
-            (completions::parse_request(request, state, sender), model, biased, logprobs)
-        }
-    };
-    if biased {
-        return Err(Problem::unsupported("logit_bias", "mistral.rs does not apply `logit_bias`"));
-    }
-    if constrained && logprobs {
-        let message = "log-probabilities of texts with a grammar are not served";
-        return Err(Problem::unsupported("logprobs", message));
-    }
-    match parsed {
-        Ok((EngineRequest::Normal(request), _)) => Ok(*request),
-        Ok(_) => Err(Problem::engine("mistral.rs made another request of it")),
-        Err(_) if !server.engine.state.model_exists(&model).unwrap_or(true) && model != "default" => {
-            let message = format!(
-                "there is no model {model:?}; this server's is {:?}, or \"default\"",
-                server.engine.name
-            );
+/// Refuses the name of another model.
+fn check_model(server: &Server, asked: Option<&str>) -> Result<(), Problem> {
+    let name = &server.model.name;
+    match asked {
+        Some(asked) if asked != name && asked != "default" => {
+            let message = format!("there is no model {asked:?}; this server's is {name:?}, or \"default\"");
             Err(Problem::not_found("model_not_found", message).param("model"))
         }
-        Err(error) => Err(Problem::bad_request("invalid_value", format!("{error:#}"))),
+        _ => Ok(()),
     }
-}
-
-fn is_some(bias: Option<&std::collections::HashMap<u32, f32>>) -> bool {
-    bias.is_some_and(|bias| !bias.is_empty())
-}
-
-/// The tokens of the prompt, made as mistral.rs makes them.
-async fn tokenize(server: &Arc<Server>, request: &NormalRequest) -> Result<Vec<u32>, Problem> {
-    let (text, enable_thinking, reasoning_effort) = match &request.messages {
-        RequestMessage::Chat { messages, enable_thinking, reasoning_effort } => {
-            (Either::Left(messages.clone()), *enable_thinking, *reasoning_effort)
-        }
-        RequestMessage::Completion { text, .. } => (Either::Right(text.clone()), None, None),
-        _ => return Err(Problem::unsupported("messages", "only text is served")),
-    };
-    let (response, mut tokens) = mpsc::channel(1);
-    let tools = request.tools.clone();
-    let request = TokenizationRequest {
-        text,
-        tools,
-        add_generation_prompt: true,
-        add_special_tokens: true,
-        enable_thinking,
-        reasoning_effort,
-        response,
-    };
-    let state = Arc::clone(&server.engine.state);
-    // A task of its own: the engine's thread panics if nobody is there to hear the answer.
-    let asked = tokio::spawn(async move {
-        send_request(&state, EngineRequest::Tokenize(request)).await?;
-        tokens.recv().await.unwrap_or_else(|| Err(anyhow::anyhow!("the engine ended")))
-    });
-    match patiently(&server.pulse, asked).await? {
-        Ok(Ok(tokens)) => Ok(tokens),
-        Ok(Err(error)) => {
-            Err(Problem::bad_request("invalid_value", format!("the prompt cannot be read: {error:#}")))
-        }
-        Err(_) => Err(Problem::engine("reading the prompt failed")),
-    }
-}
-
-/// How texts of a grammar are drawn.
-fn sampling(asked: &SamplingParams) -> Result<Sampling, Problem> {
-    let wrong = |error: SamplingError| Problem::bad_request("invalid_value", error.to_string());
-    let mut sampling = Sampling::with_temperature(asked.temperature.unwrap_or(1.0)).map_err(wrong)?;
-    if let Some(k) = asked.top_k {
-        sampling = sampling.top_k(k).map_err(wrong)?;
-    }
-    if let Some(p) = asked.top_p {
-        sampling = sampling.top_p(p).map_err(wrong)?;
-    }
-    if let Some(p) = asked.min_p {
-        sampling = sampling.min_p(p).map_err(wrong)?;
-    }
-    Ok(sampling)
-}
-
-/// The strings that end a text.
-fn stops(asked: &SamplingParams) -> Result<Vec<String>, Problem> {
-    let stops = match &asked.stop_toks {
-        Some(StopTokens::Seqs(stops)) => stops.clone(),
-        _ => Vec::new(),
-    };
-    if stops.len() > MOST_STOPS || stops.iter().any(String::is_empty) {
-        let message = format!("`stop` takes up to {MOST_STOPS} strings, none of them empty");
-        return Err(Problem::invalid("stop", message));
-    }
-    Ok(stops)
 }
 
 /// A seed for who asks for none.
@@ -294,6 +198,7 @@ struct Text {
     text: String,
     reasoning: String,
     calls: Vec<ToolCall>,
+    chances: Vec<Chance>,
     choice: Option<Value>,
 }
 
@@ -310,8 +215,9 @@ impl Text {
     }
 
     /// The message of a chat, or the text.
-    fn end(&mut self, form: &Form, finish: &str) -> Value {
-        let mut choice = form.choice(std::mem::take(&mut self.text), finish);
+    fn end(&mut self, form: &Form, logprobs: bool, finish: &str) -> Value {
+        let chances = logprobs.then_some(self.chances.as_slice());
+        let mut choice = form.choice(std::mem::take(&mut self.text), chances, finish);
         if !self.calls.is_empty() {
             let message = &mut choice["message"];
             if message["content"] == "" {
@@ -328,7 +234,7 @@ impl Text {
 
 /// Waits for all texts.
 async fn collect(begun: Begun) -> Result<Value, Problem> {
-    let Begun { form, first, mut pieces, choices, .. } = begun;
+    let Begun { form, first, mut pieces, choices, logprobs, .. } = begun;
     let mut texts: Vec<Text> = (0..choices).map(|_| Text::default()).collect();
     let mut spent = Spent::default();
     let mut open = choices;
@@ -336,13 +242,13 @@ async fn collect(begun: Begun) -> Result<Value, Problem> {
     while let Some((index, piece)) = next {
         let text = &mut texts[index];
         match piece {
-            Piece::Text(more) => text.text += &more,
+            Piece::Text(more, chances) => {
+                text.text += &more;
+                text.chances.extend(chances);
+            }
             Piece::News(news) => text.add(news),
-            Piece::Whole(choice) | Piece::Chunk(choice) => text.choice = Some(choice),
             Piece::End(finish, more) => {
-                if let Some(finish) = finish {
-                    text.choice = Some(text.end(&form, finish));
-                }
+                text.choice = Some(text.end(&form, logprobs, finish));
                 spent = spent.and(more);
                 open -= 1;
             }
@@ -370,6 +276,7 @@ struct Events {
     open: usize,
     spent: Spent,
     include_usage: bool,
+    logprobs: bool,
     ended: bool,
     receipt: Receipt,
 }
@@ -386,6 +293,7 @@ impl Events {
             open: begun.choices,
             spent: Spent::default(),
             include_usage: begun.include_usage,
+            logprobs: begun.logprobs,
             ended: false,
             receipt,
         };
@@ -397,20 +305,18 @@ impl Events {
     fn take(&mut self, index: usize, piece: Piece) {
         let first = !std::mem::replace(&mut self.begun[index], true);
         match piece {
-            Piece::Text(text) => {
-                let choice = self.form.piece(&text, first, None);
+            Piece::Text(text, chances) => {
+                let chances = self.logprobs.then_some(chances.as_slice());
+                let choice = self.form.piece(&text, chances, first, None);
                 self.say(self.form.chunk(index, choice));
             }
             Piece::News(news) => {
                 let choice = self.form.delta(news.delta(), first);
                 self.say(self.form.chunk(index, choice));
             }
-            Piece::Chunk(choice) | Piece::Whole(choice) => self.say(self.form.chunk(index, choice)),
             Piece::End(finish, spent) => {
-                if finish.is_some() {
-                    let choice = self.form.piece("", first, finish);
-                    self.say(self.form.chunk(index, choice));
-                }
+                let choice = self.form.piece("", None, first, Some(finish));
+                self.say(self.form.chunk(index, choice));
                 self.spent = self.spent.and(spent);
                 self.open -= 1;
                 if self.open == 0 {

@@ -16,10 +16,12 @@ use axum::http::StatusCode;
 use tokio::sync::watch;
 
 use super::{
+    endpoint::Endpoint,
+    engines::client::Client,
     gate::Pulse,
     handlers,
     problem::Problem,
-    request::{Asked, Endpoint},
+    request::Asked,
     server::Server,
     writing::{self, Piece},
 };
@@ -111,13 +113,14 @@ async fn write(server: Arc<Server>) -> Result<(), Problem> {
         let mut asked = Asked::read(TEXT, Endpoint::Completions, 0, &server.schemas, None)?;
         // It takes no place: those are for texts that somebody waits for.
         asked.choices = 0;
-        let order = handlers::order(&server, Endpoint::Completions, asked).await?;
-        let mut pieces = writing::begin(&server, order, 1);
+        let mut order = handlers::order(&server, asked, Client::default()).await?;
+        order.choices = 1;
+        let mut pieces = writing::begin(&server.text_maker(), order);
         while let Some((_, piece)) = pieces.recv().await {
             match piece {
                 Piece::End(..) => return Ok(()),
                 Piece::Failed(problem) => return Err(problem),
-                Piece::Text(_) | Piece::News(_) | Piece::Chunk(_) | Piece::Whole(_) => {}
+                Piece::Text(..) | Piece::News(_) => {}
             }
         }
         Err(Problem::engine("a text did not end"))
@@ -132,17 +135,10 @@ async fn write(server: Arc<Server>) -> Result<(), Problem> {
 mod tests {
     use std::{
         future::{pending, ready},
-        net::{IpAddr, Ipv4Addr},
         sync::atomic::{AtomicUsize, Ordering},
     };
 
-    use clap::Parser;
-    use domino::store::CacheFolder;
-
-    use super::{
-        super::{args::LowServe, engine, named::NamedGrammars, run, visitors::Visitors},
-        *,
-    };
+    use super::*;
 
     /// Long enough for tasks that have nothing to wait for.
     const LONG: Duration = Duration::from_secs(60);
@@ -209,38 +205,5 @@ mod tests {
         let (health, pulse) = (Health::default(), Pulse::new(LONG));
         assert_eq!(code(health.check(&pulse, LONG, panics).await).as_deref(), Some("engine_gone"));
         assert_eq!(code(health.check(&pulse, LONG, || ready(Ok(()))).await), None);
-    }
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        serve: LowServe,
-    }
-
-    /// What anyone who reached mistral.rs's own addresses could do.
-    #[tokio::test(flavor = "multi_thread")]
-    async fn an_engine_without_a_model_is_not_well() {
-        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
-        let command = Line::parse_from(["serve", "--model", model]).serve.resolve(false).unwrap();
-        let loaded = engine::load(&command, model.as_ref()).await.unwrap();
-        let visitors = Visitors::new(IpAddr::V4(Ipv4Addr::LOCALHOST), &[]).unwrap();
-        let named = NamedGrammars::new(None, Arc::default()).unwrap();
-        let schemas = Arc::default();
-        let server = Arc::new(run::server(&command, loaded, named, schemas, visitors, &CacheFolder::none()));
-        assert_eq!(code(write(Arc::clone(&server)).await), None);
-        assert_eq!(code(check(&server).await), None);
-        // Removed, though it cannot be loaded again.
-        assert!(server.engine.state.unload_model("domino-small").is_err());
-        let begun = Instant::now();
-        let problem = loop {
-            match check(&server).await {
-                Err(problem) => break problem,
-                // The token before is fresh, or this machine slow.
-                Ok(()) => assert!(begun.elapsed() < LONG, "an engine that is gone is well"),
-            }
-            tokio::time::sleep(SHORT).await;
-        };
-        assert!(problem.message().starts_with("no text can be made: "), "{}", problem.message());
-        assert_eq!(code(Err(problem)).as_deref(), Some("engine_gone"));
     }
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::request::Endpoint;
+use super::endpoint::Endpoint;
 
 /// A number that only grows.
 #[derive(Debug, Default)]

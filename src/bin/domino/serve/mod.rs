@@ -1,22 +1,24 @@
 //! `domino serve`: a model over HTTP, with grammars.
 //!
-//! `engine` loads the model into mistral.rs; `server` has the addresses, `handlers` the two that write text:
-//! a body becomes a `request`, its grammar (`asked_grammar`, `asked_tools`, `schemas`) a compiled one
-//! (`named`, `registry`), each of its texts a task (`writing`) that hears the engine's tokens (`recorder`),
-//! and what comes of them an `answer`, with the functions that it calls (`tool_calls`) and what is to be told
-//! of its grammar (`told`).
+//! `engines` load the model and write the texts: our own runner, or mistral.rs. `server` has the addresses,
+//! `handlers` the two that write text: a body becomes a `request`, its grammar (`asked_grammar`,
+//! `asked_tools`, `schemas`) a compiled one (`named`, `registry`), its prompts tokens (`prompts`), each of
+//! its texts a task (`writing`) that hears the engine's tokens, and what comes of them an `answer`, with
+//! the functions that it calls (`tool_calls`) and what is to be told of its grammar (`told`).
 //!
 //! Nobody is trusted who calls: `connections` bounds how long a request may take to come, `visitors` which
-//! pages of the web may send it, `body` how large it is, `fields` what it may ask for, `gate` how many wait.
-//! Of mistral.rs's own addresses only the list of models is served: the others read files, fetch addresses
-//! and end the service.
+//! pages of the web may send it, `body` how large it is, `fields` and `drawing` what it may ask for, `gate`
+//! how many wait.
 
 pub(crate) mod args;
+pub(crate) mod engines;
 
 #[cfg(feature = "serve")]
 mod answer;
 #[cfg(feature = "serve")]
 mod asked_grammar;
+#[cfg(feature = "serve")]
+mod asked_prompts;
 #[cfg(feature = "serve")]
 mod asked_tools;
 #[cfg(feature = "serve")]
@@ -24,13 +26,13 @@ mod body;
 #[cfg(feature = "serve")]
 mod connections;
 #[cfg(feature = "serve")]
-mod engine;
+mod drawing;
+#[cfg(feature = "serve")]
+mod endpoint;
 #[cfg(feature = "serve")]
 mod fields;
 #[cfg(feature = "serve")]
 mod gate;
-#[cfg(feature = "serve")]
-mod guessing;
 #[cfg(feature = "serve")]
 mod handlers;
 #[cfg(feature = "serve")]
@@ -44,7 +46,7 @@ mod named;
 #[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]
-mod recorder;
+mod prompts;
 #[cfg(feature = "serve")]
 mod registry;
 #[cfg(feature = "serve")]
@@ -77,6 +79,6 @@ pub(crate) fn run(
     _command: &args::Serve,
     _cache: &domino::store::CacheFolder,
 ) -> anyhow::Result<crate::failure::Exit> {
-    let hint = "build one that has: cargo build --release --features serve (500 crates more)";
+    let hint = "build one that has: cargo build --release --features serve";
     Err(crate::failure::BadInput::new("this build of domino has no server").hint(hint).into())
 }

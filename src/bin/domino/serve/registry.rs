@@ -11,14 +11,13 @@ use std::{
 use domino::{
     CompiledGrammar, Compiler, Grammar, Memory,
     grammar::json_schema::{Relaxed, SchemaOptions},
-    mistralrs::Guesses,
 };
 use tokio::sync::{Semaphore, watch};
 
 use super::{
     args::SchemaRules,
     asked_grammar::GrammarAsked,
-    guessing::Guessing,
+    engines::guessing::{GrammarGuesses, Guessing},
     metrics::Metrics,
     named::{NamedGrammars, Source},
     problem::Problem,
@@ -40,7 +39,7 @@ type Key = (Notation, blake3::Hash, SchemaOptions);
 pub(crate) struct Prepared {
     pub(crate) grammar: CompiledGrammar,
     /// What its texts are guessed by, if they are.
-    pub(crate) guesses: Option<Guesses>,
+    pub(crate) guesses: Option<GrammarGuesses>,
     /// What it allows beyond its schema.
     pub(crate) relaxed: Arc<[Relaxed]>,
 }
@@ -251,7 +250,7 @@ fn weigh(slot: &Slot) -> usize {
 fn weighed(slot: &Slot, of: fn(&Memory) -> usize) -> usize {
     match &*slot.borrow() {
         Some(Ok(Prepared { grammar, guesses, .. })) => {
-            of(&grammar.memory()) + guesses.as_ref().map_or(0, Guesses::memory)
+            of(&grammar.memory()) + guesses.as_ref().map_or(0, GrammarGuesses::memory)
         }
         _ => 0,
     }

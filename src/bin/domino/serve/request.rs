@@ -1,4 +1,4 @@
-//! The body of a request: what is ours, and what is left for mistral.rs.
+//! The body of a request: what the text must be, its prompts, and how it is drawn.
 //!
 //! Invariant: an [`Asked`] has no two ways to say what the text must be, and its numbers are in their ranges.
 
@@ -8,30 +8,17 @@ use serde_json::{Map, Value};
 use super::{
     args::SchemaRules,
     asked_grammar::{GrammarAsked, Reading},
+    asked_prompts,
     asked_tools::{self, ToolsAsked},
-    fields,
+    drawing::DrawingAsked,
+    endpoint::Endpoint,
+    fields::{self, flag},
     problem::Problem,
+    prompts::PromptAsked,
 };
 
 /// Texts that one request may ask for.
 pub(crate) const MOST_CHOICES: usize = 16;
-
-/// Which of the two addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    Chat,
-    Completions,
-}
-
-impl Endpoint {
-    /// In metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Completions => "completions",
-        }
-    }
-}
 
 /// A request.
 #[derive(Debug)]
@@ -40,17 +27,24 @@ pub(crate) struct Asked {
     pub(crate) grammar: Option<GrammarAsked>,
     /// Functions that the text may call, in the model's own spelling.
     pub(crate) tools: Option<ToolsAsked>,
-    /// Texts, at least 1.
+    /// Texts of each prompt, at least 1.
     pub(crate) choices: usize,
     pub(crate) stream: bool,
     /// A last event with the usage.
     pub(crate) include_usage: bool,
     /// Does the answer list the keywords of its schema?
     pub(crate) schema_report: bool,
+    /// Is a text closed that would be cut by its length? `None`: as the server does.
+    pub(crate) finish: Option<bool>,
     /// `None`: any.
     pub(crate) seed: Option<u64>,
-    /// What mistral.rs reads.
-    pub(crate) rest: Value,
+    /// Model that was named.
+    pub(crate) model: Option<String>,
+    /// At least one.
+    pub(crate) prompts: Vec<PromptAsked>,
+    /// Does the text begin with its prompt?
+    pub(crate) echo: bool,
+    pub(crate) drawing: DrawingAsked,
 }
 
 impl Asked {
@@ -74,42 +68,74 @@ impl Asked {
         let tools = asked_tools::read(&mut body, bytes, endpoint, spelling, most_grammar)?;
         fields::of_body(&mut body, endpoint)?;
         let grammar = Reading { bytes, most: most_grammar, schemas }.grammar(&mut body)?;
+        let (grammar, tools) = asked_tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
         let schema_report = flag(&body, "schema_report")?;
-        body.shift_remove("schema_report");
-        let include_usage = match body.shift_remove("stream_options") {
-            None => false,
-            Some(Value::Object(options)) => {
-                fields::of_object(&options, "stream_options", &["include_usage", "include_obfuscation"])?;
-                flag(&options, "include_usage")?
-            }
-            Some(_) => return Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
-        };
+        let finish = body.contains_key("finish").then(|| flag(&body, "finish")).transpose()?;
+        let include_usage = include_usage(&mut body)?;
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
         if is_list_of_some(body.get("tools")) && grammar.is_some() {
             let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
                            grammar's language";
             return Err(Problem::unsupported("tools", message));
         }
-        if let Some(newer) = body.shift_remove("max_completion_tokens") {
-            body.insert("max_tokens".to_owned(), newer);
-        }
-        if let Some(most) = body.get("max_tokens")
-            && most.as_u64().is_none_or(|most| most == 0)
-        {
-            return Err(Problem::invalid(
-                "max_tokens",
-                format!("`max_tokens` is {most}; it must be 1 or more"),
-            ));
-        }
-        match endpoint {
-            Endpoint::Chat => flatten_messages(&mut body)?,
-            Endpoint::Completions => one_prompt(&mut body, grammar.is_some())?,
-        }
-        let rest = Value::Object(body);
-        Ok(Self { grammar, tools, choices, stream, include_usage, schema_report, seed, rest })
+        let model = match body.shift_remove("model") {
+            None => None,
+            Some(Value::String(name)) => Some(name),
+            Some(_) => return Err(Problem::invalid("model", "`model` must be a string")),
+        };
+        let drawing = DrawingAsked::read(&mut body, endpoint)?;
+        let echo = flag(&body, "echo")?;
+        let prompts = match endpoint {
+            Endpoint::Chat => vec![PromptAsked::Chat(asked_prompts::chat(&mut body)?)],
+            Endpoint::Completions => asked_prompts::prompts(&mut body)?,
+        };
+        check_echo(echo, &prompts, grammar.is_some(), &drawing)?;
+        Ok(Self {
+            grammar,
+            tools,
+            choices,
+            stream,
+            include_usage,
+            schema_report,
+            finish,
+            seed,
+            model,
+            prompts,
+            echo,
+            drawing,
+        })
     }
+}
+
+/// Is a last event with the usage wanted?
+fn include_usage(body: &mut Map<String, Value>) -> Result<bool, Problem> {
+    match body.shift_remove("stream_options") {
+        None => Ok(false),
+        Some(Value::Object(options)) => {
+            fields::of_object(&options, "stream_options", &["include_usage", "include_obfuscation"])?;
+            flag(&options, "include_usage")
+        }
+        Some(_) => Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
+    }
+}
+
+/// Refuses an echo that cannot be had.
+fn check_echo(
+    echo: bool,
+    prompts: &[PromptAsked],
+    constrained: bool,
+    drawing: &DrawingAsked,
+) -> Result<(), Problem> {
+    let with = match () {
+        () if !echo => return Ok(()),
+        () if constrained => "a grammar",
+        () if drawing.options.logprobs.is_some() => "`logprobs`",
+        () if prompts.iter().any(|prompt| matches!(prompt, PromptAsked::Tokens(_))) => "a prompt of tokens",
+        () => return Ok(()),
+    };
+    Err(Problem::unsupported("echo", format!("`echo` and {with} cannot be asked for together")))
 }
 
 fn choices(body: &mut Map<String, Value>) -> Result<usize, Problem> {
@@ -137,74 +163,6 @@ fn read_seed(seed: &Value) -> Result<u64, Problem> {
     let negative = || seed.as_i64().map(i64::cast_unsigned);
     let wrong = || Problem::invalid("seed", format!("`seed` is {seed}; it must be an integer of 64 bits"));
     seed.as_u64().or_else(negative).ok_or_else(wrong)
-}
-
-fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Problem> {
-    match object.get(key) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(Problem::invalid(key, format!("`{key}` is {other}; it must be true or false"))),
-    }
-}
-
-/// Contents in parts become one text: what is served are models of text, and mistral.rs would fetch what else
-/// a part names, from this machine's files or from any address.
-fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
-    let wrong = |message: &str| Problem::invalid("messages", message);
-    let messages = match body.get_mut("messages") {
-        Some(Value::Array(messages)) if !messages.is_empty() => messages,
-        _ => return Err(wrong("`messages` must be a list of at least one message")),
-    };
-    for (index, message) in messages.iter_mut().enumerate() {
-        let Some(message) = message.as_object_mut() else {
-            return Err(wrong("a message must be an object {\"role\": .., \"content\": ..}"));
-        };
-        fields::of_message(message, index)?;
-        if !message.get("role").is_some_and(Value::is_string) {
-            return Err(wrong("a message has no `role`"));
-        }
-        let text = match message.get("content") {
-            None if message.contains_key("tool_calls") => continue,
-            Some(Value::String(_)) => continue,
-            Some(Value::Array(parts)) => parts.iter().map(part_text).collect::<Result<String, Problem>>()?,
-            _ => return Err(wrong("the `content` of a message must be a string or a list of parts")),
-        };
-        message.insert("content".to_owned(), Value::String(text));
-    }
-    Ok(())
-}
-
-fn part_text(part: &Value) -> Result<&str, Problem> {
-    match (part.get("type").and_then(Value::as_str), part.get("text").and_then(Value::as_str)) {
-        (Some("text"), Some(text)) => Ok(text),
-        (Some("text") | None, _) => Err(Problem::invalid("messages", "a part of a message has no `text`")),
-        (Some(kind), _) => {
-            Err(Problem::unsupported("messages", format!("parts of type {kind:?} are not served")))
-        }
-    }
-}
-
-fn one_prompt(body: &mut Map<String, Value>, constrained: bool) -> Result<(), Problem> {
-    let wrong = |message: &str| Err(Problem::invalid("prompt", message));
-    let text = match body.get("prompt") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(list)) => match list.as_slice() {
-            [Value::String(text)] => text.clone(),
-            _ => return wrong("a list of prompts must hold one text; send one request for each"),
-        },
-        _ => return wrong("`prompt` must be a string"),
-    };
-    body.insert("prompt".to_owned(), Value::String(text));
-    for key in ["echo", "suffix"] {
-        let asked = body.get(key).is_some_and(|value| *value != Value::Bool(false));
-        if constrained && asked {
-            return Err(Problem::unsupported(
-                key,
-                format!("`{key}` and a grammar cannot be asked for together"),
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn is_list_of_some(value: Option<&Value>) -> bool {
@@ -284,6 +242,13 @@ mod tests {
         assert_eq!(problem(&json!({ "stream": "yes" })), invalid("stream"));
         assert_eq!(problem(&json!({ "max_tokens": 0 })), invalid("max_tokens"));
         assert_eq!(problem(&json!({ "messages": [] })), invalid("messages"));
+        let stranger = json!([{ "role": "wizard", "content": "a" }]);
+        assert_eq!(problem(&json!({ "messages": stranger })), invalid("messages[0].role"));
+        let tool = json!([{ "type": "function", "function": { "name": "f" } }]);
+        for choice in [json!("required"), json!({ "type": "function", "function": { "name": "f" } })] {
+            let asked = json!({ "tools": tool, "tool_choice": choice });
+            assert_eq!(problem(&asked), unsupported("tool_choice"));
+        }
         let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }] }]);
         assert_eq!(problem(&json!({ "messages": image })), unsupported("messages"));
         let not_json =
@@ -292,44 +257,67 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_is_taken_out_and_the_rest_kept() {
+    fn numbers_out_of_range_name_their_field() {
+        for (field, value) in [
+            ("temperature", json!(-1)),
+            ("temperature", json!("hot")),
+            ("top_p", json!(0)),
+            ("top_p", json!(1.5)),
+            ("min_p", json!(-0.1)),
+            ("top_k", json!(1.5)),
+            ("top_k", json!(-2)),
+            ("presence_penalty", json!(3)),
+            ("frequency_penalty", json!(-2.1)),
+            ("repetition_penalty", json!(0)),
+            ("max_tokens", json!(1.5)),
+            ("max_completion_tokens", json!(0)),
+            ("top_logprobs", json!(21)),
+            ("top_logprobs", json!(2)),
+            ("stop", json!(["a", ""])),
+            ("stop", json!(1)),
+            ("finish", json!(1)),
+        ] {
+            let refused = problem(&json!({ field: value }));
+            assert_eq!(refused, ("invalid_value".to_owned(), json!(field)), "{field} {value}");
+        }
+    }
+
+    #[test]
+    fn fields_are_read_and_parts_joined() {
         let more = json!({
-            "n": 2, "seed": -1, "stream": true, "stream_options": { "include_usage": true }, "logprobs": null,
-            "max_tokens": 5, "max_completion_tokens": 7, "temperature": 0.5,
-            "messages": [{ "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }],
+            "n": 2, "seed": -1, "stream": true, "stream_options": { "include_usage": true }, "logprobs": true,
+            "top_logprobs": 3, "max_tokens": 5, "max_completion_tokens": 7, "temperature": 0.5, "stop": "z",
+            "messages": [{
+                "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }],
+            }],
         });
         let asked = chat(&more).unwrap();
         assert_eq!(
             (asked.choices, asked.seed, asked.stream, asked.include_usage),
             (2, Some(u64::MAX), true, true)
         );
-        let rest = json!({
-            "model": "default", "messages": [{ "role": "user", "content": "ab" }], "stream": true, "max_tokens": 7,
-            "temperature": 0.5,
-        });
-        // Neither the fields without effect nor null ones go on to mistral.rs.
-        let silent = json!({ "user": "u", "store": true, "web_search_options": null, "temperature": 0.5 });
-        assert!(chat(&silent).unwrap().rest.as_object().unwrap().keys().eq([
-            "model",
-            "messages",
-            "temperature"
-        ]));
-        assert_eq!(asked.rest, rest);
+        assert_eq!((asked.drawing.most, asked.drawing.options.logprobs), (Some(7), Some(3)));
+        assert_eq!(asked.drawing.stops, ["z"]);
+        let PromptAsked::Chat(read) = &asked.prompts[0] else { panic!("{:?}", asked.prompts) };
+        assert_eq!(read.messages, [json!({ "role": "user", "content": "ab" })]);
+        assert_eq!(asked.model.as_deref(), Some("default"));
     }
 
     #[test]
-    fn completions_take_one_prompt() {
+    fn completions_take_prompts_in_all_their_forms() {
         let read = |body: Value| {
-            Asked::read(
-                body.to_string().as_bytes(),
-                Endpoint::Completions,
-                100,
-                &SchemaRules::default(),
-                None,
-            )
+            let text = body.to_string();
+            Asked::read(text.as_bytes(), Endpoint::Completions, 100, &SchemaRules::default(), None)
         };
-        assert_eq!(read(json!({ "prompt": ["a"] })).unwrap().rest["prompt"], "a");
-        for wrong in [json!({}), json!({ "prompt": ["a", "b"] }), json!({ "prompt": [1, 2] })] {
+        let text = |text: &str| PromptAsked::Text(text.to_owned());
+        let prompts = |prompt: Value| read(json!({ "prompt": prompt })).unwrap().prompts;
+        assert_eq!(prompts(json!("a")), [text("a")]);
+        assert_eq!(prompts(json!(["a", "b"])), [text("a"), text("b")]);
+        assert_eq!(prompts(json!([1, 2])), [PromptAsked::Tokens(vec![1, 2])]);
+        assert_eq!(prompts(json!([[1], "b"])), [PromptAsked::Tokens(vec![1]), text("b")]);
+        for wrong in
+            [json!({}), json!({ "prompt": [] }), json!({ "prompt": [1, "a"] }), json!({ "prompt": [-1] })]
+        {
             assert_eq!(read(wrong).unwrap_err().to_json()["error"]["param"], "prompt");
         }
         let grammar = json!({ "type": "regex", "value": "a" });

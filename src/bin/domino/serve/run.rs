@@ -3,27 +3,28 @@
 use std::{
     io::{self, Write},
     net::SocketAddr,
+    path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::Context;
-use domino::{model::candle::available_memory, store::CacheFolder};
+use domino::{grammar::tools::Spelling, model::candle::available_memory, store::CacheFolder};
 use serde_json::json;
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 
 use super::{
-    args::{SchemaRules, Serve},
+    args::Serve,
     connections,
-    engine::{self, Engine},
+    engines::load::{self, LoadedModel},
     gate::{Gate, Pulse},
-    guessing::Guessing,
     health::Health,
     memory,
     metrics::Metrics,
     named::NamedGrammars,
+    prompts::PromptReader,
     registry::{Registry, Shop},
-    server::{self, Server},
+    server::{self, Served, Server},
     visitors::Visitors,
 };
 use crate::{
@@ -34,7 +35,8 @@ use crate::{
 /// How long Ctrl-C waits to be noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long a step of a text's constraint may take, and the long steps of one text together, while others wait.
+/// Time that a step of a text's constraint may take, and the long steps of one text together, while others
+/// wait.
 const STEP_TIME: Duration = Duration::from_secs(2);
 const TEXT_TIME: Duration = Duration::from_secs(30);
 
@@ -43,7 +45,7 @@ const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// Serves until Ctrl-C or SIGTERM.
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let path = engine::find(command)?;
+    let (path, kind) = load::find(&command.engine)?;
     let schemas = Arc::new(command.schemas.clone());
     let named = NamedGrammars::new(command.grammar_dir.clone(), Arc::clone(&schemas))?;
     let visitors = Visitors::new(command.host, &command.origins)?;
@@ -57,10 +59,13 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
         let address = listener.local_addr()?;
+        let pulse = Arc::new(Pulse::new(command.limits.stall));
         let loaded = progress::during(format!("loading {}", path.display()), || {
-            tokio::task::block_in_place(|| runtime.block_on(engine::load(command, &path)))
+            let load = load::load(&command.engine, (&path, kind), &pulse, cache);
+            tokio::task::block_in_place(|| runtime.block_on(load))
         })?;
-        let server = Arc::new(server(command, loaded, named, schemas, visitors, cache));
+        let doors = Doors { named, visitors };
+        let server = Arc::new(server(command, &path, loaded, pulse, doors, cache)?);
         let registry = Arc::clone(&server.registry);
         runtime.spawn_blocking(move || registry.prepare_for_schemas());
         warn_of_grammars(&server);
@@ -81,35 +86,59 @@ async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// What all requests share, of a model and of what guesses for it.
+/// What requests meet before they come to the model.
+pub(crate) struct Doors {
+    pub(crate) named: NamedGrammars,
+    pub(crate) visitors: Visitors,
+}
+
+/// Makes what all requests share, of a model that is loaded.
 pub(crate) fn server(
     command: &Serve,
-    (engine, guessing): (Engine, Option<Guessing>),
-    named: NamedGrammars,
-    schemas: Arc<SchemaRules>,
-    visitors: Visitors,
+    path: &Path,
+    loaded: LoadedModel,
+    pulse: Arc<Pulse>,
+    doors: Doors,
     cache: &CacheFolder,
-) -> Server {
+) -> anyhow::Result<Server> {
     let limits = command.limits.clone();
+    let LoadedModel { engine, kind, vocabulary, tokenizer, context, guessing } = loaded;
+    let template = command.engine.chat_template.as_deref();
+    let prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
+    let spelling = command.tool_spelling.unwrap_or_else(|| Spelling::of_chat_template(prompts.template()));
     let compiler =
-        crate::budgets::shared_compiler(engine.vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
+        crate::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
+    let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
     let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
     let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
-    let registry = Registry::new(shop, named, Arc::clone(&metrics), workers, limits.grammars, limits.compile);
-    Server {
+    let registry =
+        Registry::new(shop, doors.named, Arc::clone(&metrics), workers, limits.grammars, limits.compile);
+    let model = Served {
+        vocabulary,
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        context,
+        spelling,
+        thinks: prompts.template().contains("<think>") || spelling == Some(Spelling::Harmony),
+        since: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+    };
+    let texts = command.engine.texts(kind).get();
+    Ok(Server {
+        model,
         engine,
+        prompts,
         registry,
         metrics,
-        gate: Gate::new(limits.running.get().saturating_add(limits.waiting)),
-        pulse: Arc::new(Pulse::new(limits.stall)),
+        gate: Gate::new(texts.saturating_add(limits.waiting)),
+        pulse,
         health: Health::default(),
-        visitors,
-        turns: Arc::new(Semaphore::new(limits.running.get())),
+        visitors: doors.visitors,
         limits,
+        share_caches: command.engine.share_caches,
+        finish: command.engine.finish,
         schemas,
         key: command.api_key.as_ref().map(|key| blake3::hash(key.as_bytes())),
-    }
+    })
 }
 
 /// Says which files of the grammar folder cannot be used, before a request does.
@@ -125,13 +154,13 @@ async fn serve(
     listener: TcpListener,
     address: SocketAddr,
 ) -> anyhow::Result<Exit> {
-    let router = server::router(server).await?;
+    let router = server::router(server);
     let paint = Paint::for_stderr();
     interrupt::watch();
     if command.json {
-        writeln!(io::stdout(), "{}", json!({ "address": address.to_string(), "model": server.engine.name }))?;
+        writeln!(io::stdout(), "{}", json!({ "address": address.to_string(), "model": server.model.name }))?;
     }
-    note!("{} {} on http://{address}/v1", paint.green("serving"), server.engine.name);
+    note!("{} {} on http://{address}/v1", paint.green("serving"), server.model.name);
     if !address.ip().is_loopback() && command.api_key.is_none() {
         tracing::warn!("the server is open to the network without --api-key");
     }

@@ -8,57 +8,84 @@ use axum::{
     http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{get, get_service, post},
+    routing::{get, post},
 };
-use mistralrs_server_core::mistralrs_server_router_builder::MistralRsServerRouterBuilder;
+use domino::{Vocabulary, grammar::tools::Spelling};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
 use super::{
     args::{SchemaRules, ServerLimits},
-    engine::Engine,
+    endpoint::Endpoint,
+    engines::{client::Client, engine::Engine},
     gate::{Gate, Pulse},
     handlers,
     health::{self, Health},
     metrics::{Metrics, Moment},
     problem::Problem,
+    prompts::PromptReader,
     registry::Registry,
-    request::Endpoint,
     visitors::Visitors,
+    writing::TextMaker,
 };
 
 /// Prometheus' text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4";
 
-/// What all requests share.
+/// The model that is served.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) vocabulary: Vocabulary,
+    /// Its name for clients.
+    pub(crate) name: String,
+    /// Tokens of a text, its prompt included.
+    pub(crate) context: usize,
+    /// Its way to write calls of functions, if that is known.
+    pub(crate) spelling: Option<Spelling>,
+    /// May it think before it answers, as its chat template shows?
+    pub(crate) thinks: bool,
+    /// Seconds since 1970 when it was loaded.
+    pub(crate) since: u64,
+}
+
+/// Everything that all requests share.
 pub(crate) struct Server {
-    pub(crate) engine: Engine,
+    pub(crate) model: Served,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) prompts: PromptReader,
     pub(crate) registry: Arc<Registry>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) health: Health,
     pub(crate) visitors: Visitors,
-    /// Whose turn it is to be written by the engine.
-    pub(crate) turns: Arc<Semaphore>,
     pub(crate) limits: ServerLimits,
+    /// Do all clients share what is kept of prompts and texts?
+    pub(crate) share_caches: bool,
+    /// Are texts closed that would be cut by their length, unless a request says otherwise?
+    pub(crate) finish: bool,
     pub(crate) schemas: Arc<SchemaRules>,
     /// Of the key that clients must send.
     pub(crate) key: Option<blake3::Hash>,
 }
 
-/// All addresses. Of mistral.rs's own, which can read files, fetch addresses and end the engine, only the
-/// list of models.
-pub(crate) async fn router(server: &Arc<Server>) -> anyhow::Result<Router> {
-    let models = MistralRsServerRouterBuilder::new()
-        .with_mistralrs(Arc::clone(&server.engine.state))
-        .with_allowed_origins(Vec::new())
-        .build()
-        .await?;
+impl Server {
+    /// Returns what texts need of it.
+    pub(crate) fn text_maker(&self) -> TextMaker {
+        TextMaker {
+            engine: Arc::clone(&self.engine),
+            vocabulary: self.model.vocabulary.clone(),
+            pulse: Arc::clone(&self.pulse),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+}
+
+/// All addresses.
+pub(crate) fn router(server: &Arc<Server>) -> Router {
     let router = Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
-        .route("/v1/models", get_service(models))
+        .route("/v1/models", get(models))
         .route("/v1/grammars", get(grammars))
         .route("/metrics", get(metrics))
         .route("/health", get(health))
@@ -69,7 +96,7 @@ pub(crate) async fn router(server: &Arc<Server>) -> anyhow::Result<Router> {
         .route_layer(server.visitors.cors())
         .fallback(no_such_address)
         .layer(middleware::from_fn_with_state(Arc::clone(server), admit));
-    Ok(router.with_state(Arc::clone(server)))
+    router.with_state(Arc::clone(server))
 }
 
 async fn chat(State(server): State<Arc<Server>>, request: Request) -> Response {
@@ -78,6 +105,12 @@ async fn chat(State(server): State<Arc<Server>>, request: Request) -> Response {
 
 async fn completions(State(server): State<Arc<Server>>, request: Request) -> Response {
     handlers::answer(server, Endpoint::Completions, request).await
+}
+
+async fn models(State(server): State<Arc<Server>>) -> Response {
+    let Served { name, since, .. } = &server.model;
+    let model = |id: &str| json!({ "id": id, "object": "model", "created": since, "owned_by": "domino" });
+    Json(json!({ "object": "list", "data": [model(name), model("default")] })).into_response()
 }
 
 async fn grammars(State(server): State<Arc<Server>>) -> Response {
@@ -137,7 +170,7 @@ async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) 
 }
 
 /// Lets those pass who have the key.
-async fn authorise(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+async fn authorise(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
     let open = matches!(request.uri().path(), "/health" | "/");
     if let Some(key) = server.key.filter(|_| !open) {
         let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -146,6 +179,8 @@ async fn authorise(State(server): State<Arc<Server>>, request: Request, next: Ne
         if blake3::hash(given.trim().as_bytes()) != key {
             return Problem::unauthorized().into_response();
         }
+        // Those who share a key are one client.
+        request.extensions_mut().insert(Client::default());
     }
     next.run(request).await
 }

@@ -97,7 +97,7 @@ impl TensorModel {
         }
         let (context, _) = needs(weights, &config, ONE, options)?;
         let weights_size = size(weights, &config, place)?;
-        let mut memory = MemoryEstimate::new(&config, KvFormat::F32, context, ONE, weights_size);
+        let mut memory = MemoryEstimate::new(&config, KvFormat::F32, context, context, weights_size);
         if place.is_cpu() && place.precision == DType::BF16 {
             memory.pass = memory.pass.saturating_add(widened(&config));
         }

@@ -1,22 +1,15 @@
-//! Hears which tokens the engine takes, and ends requests that nobody waits for: processors that stand beside the one
-//! that constrains.
-//!
-//! The engine's own text has the white space at its beginning cut off and U+2581 replaced, so texts of a grammar are made
-//! from the tokens.
+//! A processor that hears which tokens the engine takes, beside the one that draws.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use domino::mistralrs::RequestWatch;
-use mistralrs_candle::{DType, Device, Result, Tensor};
+use mistralrs_candle::{DType, Result, Tensor};
 use mistralrs_core::CustomLogitsProcessor;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::gate::Pulse;
+use super::super::super::gate::Pulse;
 
-/// Sends the tokens that are taken. Stands after a processor that draws, so a row has one token that can be drawn.
+/// Sends the tokens that are taken. Stands after a processor that draws, so a row has one token that can be
+/// drawn.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     taken: UnboundedSender<u32>,
@@ -48,8 +41,9 @@ impl CustomLogitsProcessor for Recorder {
     }
 }
 
-/// Which draws are taken into the text. An engine that speculates draws by rounds: the tokens of a draft, each with a
-/// context that is longer by one, then the tokens that the target takes, all with the context from before the draft.
+/// Draws that are taken into the text. An engine that speculates draws by rounds: the tokens of a draft, each
+/// with a context that is longer by one, then the tokens that the target takes, all with the context from
+/// before the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rounds {
     /// There are none.
@@ -80,69 +74,11 @@ impl Rounds {
     }
 }
 
-/// Ends a request without a grammar when it is cancelled, and counts its tokens.
-#[derive(Debug, Clone)]
-pub(crate) struct Guard {
-    inner: Arc<GuardInner>,
-}
-
-#[derive(Debug)]
-struct GuardInner {
-    cancelled: AtomicBool,
-    drawn: AtomicUsize,
-    end: u32,
-    pulse: Arc<Pulse>,
-}
-
-impl Guard {
-    /// `end` is a token that ends a text.
-    pub(crate) fn new(end: u32, pulse: Arc<Pulse>) -> Self {
-        let inner = GuardInner { cancelled: AtomicBool::new(false), drawn: AtomicUsize::new(0), end, pulse };
-        Self { inner: Arc::new(inner) }
-    }
-
-    /// Tokens drawn.
-    pub(crate) fn drawn(&self) -> usize {
-        self.inner.drawn.load(Ordering::Relaxed)
-    }
-}
-
-impl CustomLogitsProcessor for Guard {
-    fn apply(&self, logits: &Tensor, _context: &[u32]) -> Result<Tensor> {
-        self.inner.pulse.beat();
-        self.inner.drawn.fetch_add(1, Ordering::Relaxed);
-        if !self.inner.cancelled.load(Ordering::Relaxed) {
-            return Ok(logits.clone());
-        }
-        let size = logits.elem_count();
-        let mut row = vec![f32::NEG_INFINITY; size];
-        if let Some(end) = usize::try_from(self.inner.end).ok().and_then(|end| row.get_mut(end)) {
-            *end = 1.0;
-        }
-        Tensor::from_vec(row, size, &Device::Cpu)
-    }
-}
-
-/// Ends a text at its next token.
-pub(crate) trait Cancel {
-    fn cancel(&self);
-}
-
-impl Cancel for Guard {
-    fn cancel(&self) {
-        self.inner.cancelled.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Cancel for RequestWatch {
-    fn cancel(&self) {
-        RequestWatch::cancel(self);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use mistralrs_candle::Device;
 
     use super::*;
 
@@ -183,16 +119,5 @@ mod tests {
         let after = recorder.apply(&row, &[1, 2]).unwrap();
         assert_eq!(after.to_vec1::<f32>().unwrap(), row.to_vec1::<f32>().unwrap());
         assert_eq!(tokens.try_recv(), Ok(2));
-    }
-
-    #[test]
-    fn a_cancelled_text_can_only_end() {
-        let guard = Guard::new(1, pulse());
-        let row = Tensor::new(&[3.0_f32, 0.0, 1.0], &Device::Cpu).unwrap();
-        assert_eq!(guard.apply(&row, &[]).unwrap().to_vec1::<f32>().unwrap(), [3.0, 0.0, 1.0]);
-        guard.cancel();
-        let after: Vec<f32> = guard.apply(&row, &[]).unwrap().to_vec1().unwrap();
-        assert_eq!(after, [f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY]);
-        assert_eq!(guard.drawn(), 2);
     }
 }

@@ -1,0 +1,317 @@
+//! Flags of `domino serve` that are about the model and the engine that runs it.
+
+use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
+
+use clap::{Args, ValueEnum};
+use domino::model::candle::{Format, KvFormat, LoadOptions};
+
+use crate::{
+    failure::BadInput,
+    proposer::{PAPER_DRAFT, Which, threshold},
+};
+
+/// Texts that our own engine writes at once, unless told otherwise.
+const USUAL_TEXTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+
+/// Flags of the model and its engine.
+#[derive(Debug, Args)]
+pub(crate) struct LowEngine {
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// A folder has config.json, tokenizer.json, tokenizer_config.json and *.safetensors. Default: that of
+    /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+    /// Run the model by domino (this program's own runner, many texts at once) or mistralrs (mistral.rs,
+    /// one text at a time; needs a build with the feature mistralrs).
+    ///
+    /// Default: domino for each model that it can load, mistralrs for all others.
+    #[arg(long, value_name = "ENGINE", value_enum)]
+    engine: Option<EngineName>,
+    /// WhenToGuess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
+    ///
+    /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
+    /// as long as that pays, and not with mistralrs.
+    #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on", default_value = "auto")]
+    grammar_speculate: WhenToGuess,
+    /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
+    #[arg(long = "s", value_name = "N|auto")]
+    s: Option<DraftSize>,
+    /// Guess by shipped (counts of what came at such a place of the grammar and after such tokens, text
+    /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
+    /// most often at such a place, and nothing else). The texts are the same.
+    #[arg(long, value_name = "WHICH", value_enum)]
+    proposer: Option<Which>,
+    /// Guess only tokens that are accepted with this probability, from 0 to 1, as the proposer thinks; of
+    /// paper, its share of the counts at its place. For guesses of N tokens, since auto weighs that itself.
+    /// Default: 0, and 0.5 with --proposer paper.
+    #[arg(long, value_name = "SHARE", value_parser = threshold)]
+    threshold: Option<f64>,
+    /// WhenToGuess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
+    ///
+    /// A file is for the grammar it was made for, the files of a folder are for the named grammars. Default:
+    /// the folder priors of the model.
+    #[arg(long, value_name = "FILE|DIR")]
+    prior: Option<PathBuf>,
+    /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k. For the
+    /// engine domino.
+    #[arg(long, value_name = "FORMAT")]
+    quantize: Option<Format>,
+    /// Keep keys and values in this format: f32 (default), f16 or q8_0. For the engine domino.
+    #[arg(long, value_name = "FORMAT")]
+    kv: Option<KvFormat>,
+    /// Tokens of a text, its prompt included. Default: as many as the model was made for, at most 4096. For
+    /// the engine domino.
+    #[arg(long, value_name = "N")]
+    context: Option<NonZeroUsize>,
+    /// Memory for keys and values of the texts that are written, in MiB. Texts past that wait. For the engine
+    /// domino. Default: what they all may take, at most half of what is free.
+    #[arg(long, value_name = "MIB")]
+    kv_memory: Option<NonZeroUsize>,
+    /// Memory for keys and values of the beginnings of prompts, in MiB, which need not be read again; those
+    /// that were not used for longest go first. 0 keeps none. For the engine domino.
+    #[arg(long, value_name = "MIB", default_value = "256")]
+    prefix_cache: usize,
+    /// Share the beginnings of prompts that are kept, and the counts that guesses are made by, between all
+    /// clients.
+    ///
+    /// They are apart for each API key unless this is given: from times, from cached_tokens and from the
+    /// share of right guesses one client could tell what another one wrote.
+    #[arg(long)]
+    share_caches: bool,
+    /// Close a text that would be cut by its length by its shortest completion, within the limit, where a
+    /// request does not say otherwise ("finish": false).
+    #[arg(long)]
+    finish: bool,
+    /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ... For the engine mistralrs.
+    #[arg(long, value_name = "Q")]
+    isq: Option<String>,
+    /// The numbers that are computed with. For the engine mistralrs. Default: auto.
+    #[arg(long, value_name = "TYPE", value_enum)]
+    dtype: Option<Dtype>,
+    /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
+    #[arg(long, value_name = "FILE")]
+    chat_template: Option<PathBuf>,
+    /// Texts written at once; others wait. Default: 16, and 1 with the engine mistralrs, which on the CPU
+    /// mixes up texts of the same length (0.8.1).
+    #[arg(long, value_name = "N")]
+    max_seqs: Option<NonZeroUsize>,
+}
+
+/// Names of the engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    Domino,
+    Mistralrs,
+}
+
+/// `--grammar-speculate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenToGuess {
+    Auto,
+    On,
+    Off,
+}
+
+/// Tokens of a guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DraftSize {
+    Auto,
+    Tokens(NonZeroUsize),
+}
+
+impl FromStr for DraftSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => {
+                text.parse().map(Self::Tokens).map_err(|_| format!("{text:?} is neither auto nor 1 or more"))
+            }
+        }
+    }
+}
+
+/// Numbers that mistral.rs computes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dtype {
+    Auto,
+    F32,
+    F16,
+    Bf16,
+}
+
+/// A model, and the engine that is to run it.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
+pub(crate) struct EngineArgs {
+    /// `None`: the default model.
+    pub(crate) model: Option<PathBuf>,
+    /// `None`: ours if it can load the model.
+    pub(crate) engine: Option<EngineName>,
+    pub(crate) guess: WhenToGuess,
+    /// Way to guess, where that is done.
+    pub(crate) speculation: Speculation,
+    /// Options of our own runner for loading the model.
+    pub(crate) load: LoadOptions,
+    /// Bytes of keys and values of texts.
+    pub(crate) kv_memory: Option<u64>,
+    /// Bytes of keys and values of beginnings of prompts.
+    pub(crate) prefix_cache: usize,
+    /// Do all clients share what is kept of prompts and texts?
+    pub(crate) share_caches: bool,
+    /// Are texts closed that would be cut by their length?
+    pub(crate) finish: bool,
+    pub(crate) isq: Option<String>,
+    pub(crate) dtype: Option<Dtype>,
+    pub(crate) chat_template: Option<PathBuf>,
+    /// Texts at once; `None`: as many as is usual for the engine.
+    pub(crate) texts: Option<NonZeroUsize>,
+}
+
+/// Ways to speculate.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
+pub(crate) struct Speculation {
+    pub(crate) size: DraftSize,
+    pub(crate) proposer: Which,
+    /// The least acceptance of guessed tokens, where a guess has a fixed number of them.
+    pub(crate) threshold: f64,
+    pub(crate) prior: Option<PathBuf>,
+}
+
+impl LowEngine {
+    /// Resolves the flags.
+    pub(crate) fn resolve(self) -> Result<EngineArgs, BadInput> {
+        let asked = self.s.is_some() || self.proposer.is_some() || self.threshold.is_some();
+        if self.grammar_speculate == WhenToGuess::Off && (asked || self.prior.is_some()) {
+            return Err(BadInput::new("--s, --proposer, --threshold and --prior are for guesses")
+                .hint("leave them out, or take --grammar-speculate=off back"));
+        }
+        if let Some(format) = self.quantize.filter(|format| !format.is_quantised()) {
+            return Err(BadInput::new(format!("--quantize {format}: floats are not quantised"))
+                .hint("for example q8_0 or q4_k"));
+        }
+        let proposer = self.proposer.unwrap_or_default();
+        let usual = match proposer {
+            Which::Paper => NonZeroUsize::new(PAPER_DRAFT).map_or(DraftSize::Auto, DraftSize::Tokens),
+            Which::Shipped => DraftSize::Auto,
+        };
+        let size = self.s.unwrap_or(usual);
+        if size == DraftSize::Auto && self.threshold.is_some() {
+            return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
+        }
+        let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
+        let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
+        let mut load = LoadOptions::default();
+        load.quantize = self.quantize;
+        load.kv = self.kv.unwrap_or_default();
+        load.context = self.context.map(NonZeroUsize::get);
+        Ok(EngineArgs {
+            model: self.model,
+            engine: self.engine,
+            guess: self.grammar_speculate,
+            speculation: Speculation { size, proposer, threshold, prior: self.prior },
+            load,
+            kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
+            prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
+            share_caches: self.share_caches,
+            finish: self.finish,
+            isq: self.isq,
+            dtype: self.dtype,
+            chat_template: self.chat_template,
+            texts: self.max_seqs,
+        })
+    }
+}
+
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server has no engine"))]
+impl EngineArgs {
+    /// Texts that the engine writes at once.
+    pub(crate) fn texts(&self, engine: EngineName) -> NonZeroUsize {
+        self.texts.unwrap_or(match engine {
+            EngineName::Domino => USUAL_TEXTS,
+            EngineName::Mistralrs => NonZeroUsize::MIN,
+        })
+    }
+
+    /// Returns the way in which the engine guesses, if it does.
+    pub(crate) fn guesses(&self, engine: EngineName) -> Option<&Speculation> {
+        match (self.guess, engine) {
+            (WhenToGuess::Off, _) | (WhenToGuess::Auto, EngineName::Mistralrs) => None,
+            (WhenToGuess::On, _) | (WhenToGuess::Auto, EngineName::Domino) => Some(&self.speculation),
+        }
+    }
+
+    /// Refuses flags that the engine does not know.
+    pub(crate) fn check(&self, engine: EngineName) -> Result<(), BadInput> {
+        let LoadOptions { quantize, context, .. } = self.load;
+        let kv = self.load.kv != KvFormat::default();
+        let (foreign, hint) = match engine {
+            EngineName::Domino => (
+                [(self.isq.is_some(), "--isq"), (self.dtype.is_some(), "--dtype"), (false, "")],
+                "leave it out (--quantize is the engine domino's), or take --engine mistralrs",
+            ),
+            EngineName::Mistralrs => (
+                [(quantize.is_some(), "--quantize"), (kv, "--kv"), (context.is_some(), "--context")],
+                "leave it out, or take --engine domino",
+            ),
+        };
+        if let Some((_, flag)) = foreign.iter().find(|(given, _)| *given) {
+            let other = if engine == EngineName::Domino { "mistralrs" } else { "domino" };
+            return Err(BadInput::new(format!("{flag} is for the engine {other}")).hint(hint));
+        }
+        // Its attention on the CPU reads the keys of the first text for all of a batch.
+        if engine == EngineName::Mistralrs && self.texts(engine).get() > 1 {
+            return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
+                .hint("leave --max-seqs at 1, and requests wait for their turn; or take --engine domino"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        engine: LowEngine,
+    }
+
+    fn resolved(flags: &[&str]) -> Result<EngineArgs, BadInput> {
+        Line::parse_from([&["serve"], flags].concat()).engine.resolve()
+    }
+
+    #[test]
+    fn guesses_are_made_where_they_were_asked_for_or_pay() {
+        let made = |flags: &[&str]| {
+            let args = resolved(flags).unwrap();
+            [EngineName::Domino, EngineName::Mistralrs].map(|engine| args.guesses(engine).is_some())
+        };
+        assert_eq!(made(&[]), [true, false]);
+        assert_eq!(made(&["--grammar-speculate=auto"]), [true, false]);
+        assert_eq!(made(&["--grammar-speculate"]), [true, true]);
+        assert_eq!(made(&["--grammar-speculate=on", "--s", "3"]), [true, true]);
+        assert_eq!(made(&["--grammar-speculate=off"]), [false, false]);
+        assert!(resolved(&["--grammar-speculate=off", "--s", "3"]).is_err());
+        assert!(resolved(&["--threshold", "0.5"]).is_err());
+        assert!(resolved(&["--threshold", "0.5", "--s", "3"]).is_ok());
+    }
+
+    #[test]
+    fn flags_of_the_other_engine_are_refused() {
+        let refused = |flags: &[&str], engine| resolved(flags).unwrap().check(engine).is_err();
+        for flags in [["--isq", "4"], ["--dtype", "f32"]] {
+            assert!(refused(&flags, EngineName::Domino) && !refused(&flags, EngineName::Mistralrs));
+        }
+        for flags in [["--quantize", "q8_0"], ["--kv", "f16"], ["--context", "9"], ["--max-seqs", "2"]] {
+            assert!(!refused(&flags, EngineName::Domino) && refused(&flags, EngineName::Mistralrs));
+        }
+    }
+}

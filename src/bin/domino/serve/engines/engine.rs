@@ -1,0 +1,64 @@
+//! The interface of engines.
+
+use std::sync::Arc;
+
+use domino::{
+    CompiledGrammar, TokenId,
+    decode::{DecodeOptions, DecodeStats, Finish, Logprobs},
+};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::{super::gate::Places, super::problem::Problem, client::Client, guessing::GrammarGuesses};
+
+/// A model that writes texts, by itself and beside one another.
+pub(crate) trait Engine: Send + Sync {
+    /// Begins a text, and gives what hears of it. Whoever drops that has the text cancelled.
+    fn begin(&self, text: TextOrder) -> UnboundedReceiver<EngineEvent>;
+
+    /// Refuses what this engine does not do.
+    ///
+    /// # Errors
+    /// If the options ask for such.
+    fn check(&self, options: &DecodeOptions) -> Result<(), Problem>;
+}
+
+/// A text to be written.
+pub(crate) struct TextOrder {
+    /// Tokens of the prompt, at least one; the model has room for these and the most new ones.
+    pub(crate) prompt: Arc<[TokenId]>,
+    /// Drawing, penalties, seed, length, log-probabilities. Stop strings are not the engine's.
+    pub(crate) options: DecodeOptions,
+    /// `None`: any text.
+    pub(crate) grammar: Option<CompiledGrammar>,
+    /// GrammarGuesses for the grammar, if they are made.
+    pub(crate) guesses: Option<GrammarGuesses>,
+    /// The client, among whom turns are fair.
+    pub(crate) client: Client,
+    /// The client with whom counts and prefixes of prompts are shared: the same one, unless all share them.
+    pub(crate) shared: Client,
+    /// Number of the request, which its texts have in common.
+    pub(crate) request: u64,
+    /// Held until the engine has let go of the text.
+    pub(crate) places: Arc<Places>,
+}
+
+/// News of a text.
+#[derive(Debug)]
+pub(crate) enum EngineEvent {
+    /// Another token.
+    Token(WrittenToken),
+    /// The end: by end of text, or by length.
+    End(Finish, DecodeStats),
+    Failed(Problem),
+}
+
+/// A token of a text.
+#[derive(Debug)]
+pub(crate) struct WrittenToken {
+    pub(crate) token: TokenId,
+    /// Bytes that it adds to the text.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) logprobs: Option<Logprobs>,
+    /// Work of the text so far, for whoever ends it here.
+    pub(crate) stats: DecodeStats,
+}

@@ -1,0 +1,7 @@
+//! mistral.rs as an engine, for every model that it loads.
+
+mod load;
+mod recorder;
+mod writer;
+
+pub(super) use self::load::load;

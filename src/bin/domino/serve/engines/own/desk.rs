@@ -1,0 +1,175 @@
+//! The engine's thread: orders in, passes for all texts, news out.
+//!
+//! Invariant: a text that nobody hears any more is dropped before the next pass.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{
+        Arc,
+        mpsc::{Receiver, TryRecvError},
+    },
+};
+
+use domino::{
+    CompiledGrammar,
+    decode::{
+        BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, DecodeStats, Logprobs, SequenceId,
+        SequenceTurn,
+    },
+    model::BatchModel,
+};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::super::{
+    super::{
+        gate::{Places, Pulse},
+        problem::Problem,
+    },
+    engine::{EngineEvent, TextOrder, WrittenToken},
+};
+
+/// Texts in the making, on the engine's thread.
+pub(super) struct Desk<B: BatchModel> {
+    decoder: BatchDecoder<B>,
+    ordered: Receiver<(TextOrder, UnboundedSender<EngineEvent>)>,
+    running: HashMap<SequenceId, Running>,
+    pulse: Arc<Pulse>,
+}
+
+/// A text that was ordered.
+struct Running {
+    events: UnboundedSender<EngineEvent>,
+    grammar: Option<CompiledGrammar>,
+    /// Tokens told.
+    told: usize,
+    _places: Arc<Places>,
+}
+
+impl<B: BatchModel> Desk<B> {
+    pub(super) fn new(
+        decoder: BatchDecoder<B>,
+        ordered: Receiver<(TextOrder, UnboundedSender<EngineEvent>)>,
+        pulse: Arc<Pulse>,
+    ) -> Self {
+        Self { decoder, ordered, running: HashMap::new(), pulse }
+    }
+
+    /// Writes texts until there is nobody who could order one.
+    pub(super) fn work(&mut self) {
+        loop {
+            if self.running.is_empty() {
+                match self.ordered.recv() {
+                    Ok(order) => self.add(order),
+                    Err(_) => return,
+                }
+            }
+            loop {
+                match self.ordered.try_recv() {
+                    Ok(order) => self.add(order),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            self.drop_unheard();
+            self.step();
+            self.pulse.beat();
+        }
+    }
+
+    fn add(&mut self, (text, events): (TextOrder, UnboundedSender<EngineEvent>)) {
+        let TextOrder { prompt, options, grammar, guesses, client, shared, request, places } = text;
+        let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
+        let drafter = guesses.filter(|_| constraint.is_some()).map(|guesses| guesses.drafter(shared));
+        let turn = SequenceTurn { client: client.0, request, scope: shared.0 };
+        let added = self.decoder.add_in_turn(&prompt, constraint, &options, drafter, turn);
+        match added {
+            Ok(sequence) => {
+                let running = Running { events, grammar, told: 0, _places: places };
+                self.running.insert(sequence, running);
+            }
+            Err(error) => drop(events.send(EngineEvent::Failed(Problem::engine(error.to_string())))),
+        }
+    }
+
+    /// Cancels the texts that nobody hears.
+    fn drop_unheard(&mut self) {
+        let unheard = |running: &Running| running.events.is_closed();
+        let gone: Vec<SequenceId> =
+            self.running.iter().filter(|(_, running)| unheard(running)).map(|(&id, _)| id).collect();
+        for sequence in gone {
+            self.running.remove(&sequence);
+            self.decoder.cancel(sequence);
+        }
+    }
+
+    /// Makes a pass for all texts, and tells them what came of it.
+    fn step(&mut self) {
+        let events = self.decoder.step();
+        let ended: HashMap<SequenceId, EndOfText> = events.iter().filter_map(end_of).collect();
+        for event in events {
+            match event {
+                BatchEvent::Token { sequence, step } => {
+                    let ended = ended.get(&sequence).map(|(stats, all)| (stats, all.as_slice()));
+                    let so_far = self.decoder.so_far(sequence).or(ended);
+                    let stats = so_far.map(|(stats, _)| *stats).unwrap_or_default();
+                    let Some(running) = self.running.get_mut(&sequence) else { continue };
+                    let bytes = match &running.grammar {
+                        Some(grammar) => grammar.text_of(step.token),
+                        None => self.decoder.vocabulary().bytes(step.token).unwrap_or_default(),
+                    };
+                    let logprobs = so_far.and_then(|(_, all)| all.get(running.told)).cloned();
+                    let written = WrittenToken { token: step.token, bytes: bytes.to_vec(), logprobs, stats };
+                    running.told += 1;
+                    running.tell(EngineEvent::Token(written));
+                }
+                BatchEvent::Finished { sequence, generation } => {
+                    let Some(running) = self.running.remove(&sequence) else { continue };
+                    running.tell(EngineEvent::End(generation.finish, generation.stats));
+                }
+                BatchEvent::Failed { sequence, error, .. } => {
+                    let Some(running) = self.running.remove(&sequence) else { continue };
+                    running.tell(EngineEvent::Failed(problem(&error)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Work and log-probabilities of a text that has ended.
+type EndOfText = (DecodeStats, Vec<Logprobs>);
+
+/// Returns those of an event that ends a text.
+fn end_of(event: &BatchEvent) -> Option<(SequenceId, EndOfText)> {
+    match event {
+        BatchEvent::Finished { sequence, generation } | BatchEvent::Failed { sequence, generation, .. } => {
+            Some((*sequence, (generation.stats, generation.logprobs.clone())))
+        }
+        _ => None,
+    }
+}
+
+impl Running {
+    fn tell(&self, event: EngineEvent) {
+        // Whoever does not listen has cancelled.
+        let _ = self.events.send(event);
+    }
+}
+
+/// The problem that a text failed by.
+fn problem(error: &DecodeError) -> Problem {
+    let mut message = error.to_string();
+    if let Some(source) = error.source() {
+        message = format!("{message}: {source}");
+    }
+    match error.kind() {
+        DecodeErrorKind::Constraint | DecodeErrorKind::NothingAllowed { .. } => {
+            Problem::bad_request("grammar_failed", message).param("grammar")
+        }
+        DecodeErrorKind::EmptyPrompt
+        | DecodeErrorKind::PromptTooLong { .. }
+        | DecodeErrorKind::TextTooLong { .. } => Problem::bad_request("context_length_exceeded", message),
+        _ => Problem::engine(message),
+    }
+}

@@ -1,0 +1,184 @@
+//! PromptReader of requests -> tokens: texts as they are, messages by the model's chat template.
+//!
+//! Whoever calls is not trusted: a prompt that cannot fit is refused before it is read, few are read at a
+//! time, and none on a thread that answers.
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use domino::{
+    TokenId, Vocabulary,
+    chat::{ChatTemplate, Conversation},
+    vocab::Tokenizer,
+};
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use super::problem::Problem;
+use crate::{chat::prompt_tokens, failure::BadInput};
+
+/// A prompt as a request has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum PromptAsked {
+    Chat(ChatAsked),
+    Text(String),
+    Tokens(Vec<u32>),
+}
+
+/// Messages, functions and variables for the chat template.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct ChatAsked {
+    pub(crate) messages: Vec<Value>,
+    pub(crate) tools: Vec<Value>,
+    pub(crate) variables: Map<String, Value>,
+}
+
+/// Reader of prompts.
+#[derive(Debug)]
+pub(crate) struct PromptReader {
+    inner: Arc<Inner>,
+    /// PromptReader that are read at once.
+    reading: Semaphore,
+}
+
+#[derive(Debug)]
+struct Inner {
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+    /// Templates of conversations without functions and with some; `None`: the model has none.
+    templates: [Option<ChatTemplate>; 2],
+    /// Tokens of a prompt at most.
+    most: usize,
+    /// Bytes of the longest token.
+    longest: usize,
+}
+
+impl PromptReader {
+    /// A reader for the model at `path` with this context, in tokens; its template is that of the file, if
+    /// one is named.
+    ///
+    /// # Errors
+    /// If a template cannot be read, or is none.
+    pub(crate) fn new(
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        path: &Path,
+        template: Option<&Path>,
+        context: usize,
+    ) -> Result<Self, BadInput> {
+        let read = |with_tools| match template {
+            Some(file) => ChatTemplate::of_file(file, Some(path), with_tools).map(Some),
+            None => ChatTemplate::of_model(path, with_tools),
+        };
+        if let Some(file) = template
+            && !file.extension().is_some_and(|extension| extension == "jinja" || extension == "json")
+        {
+            return Err(BadInput::new(format!("{} is no chat template", file.display()))
+                .hint("--chat-template takes a file that ends in .jinja or .json"));
+        }
+        let templates = [read(false)?, read(true)?];
+        let longest = (0..vocabulary.size())
+            .filter_map(|index| vocabulary.bytes(TokenId::from_index(index)?))
+            .map(<[u8]>::len)
+            .max()
+            .unwrap_or(1);
+        let inner = Inner { tokenizer, vocabulary, templates, most: context.saturating_sub(1), longest };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+        Ok(Self { inner: Arc::new(inner), reading: Semaphore::new(cores) })
+    }
+
+    /// The text of the chat template that shows functions; empty without one.
+    pub(crate) fn template(&self) -> &str {
+        self.inner.templates[1].as_ref().map_or("", ChatTemplate::source)
+    }
+
+    /// Tokens of a prompt, at least one, with room for a token after them.
+    ///
+    /// # Errors
+    /// If it is too long, or cannot be read.
+    pub(crate) async fn read(&self, asked: PromptAsked) -> Result<Arc<[TokenId]>, Problem> {
+        // The semaphore is never closed.
+        let _turn = self.reading.acquire().await;
+        let inner = Arc::clone(&self.inner);
+        let read = tokio::task::spawn_blocking(move || inner.read(asked)).await;
+        read.map_err(|_| Problem::engine("reading the prompt failed"))?.map(Arc::from)
+    }
+}
+
+impl Inner {
+    fn read(&self, asked: PromptAsked) -> Result<Vec<TokenId>, Problem> {
+        let wrong = |param: &str, error: &dyn std::fmt::Display| {
+            Problem::invalid(param, format!("the prompt cannot be read: {error}"))
+        };
+        let tokens = match asked {
+            PromptAsked::Chat(chat) => {
+                let text = self.rendered(chat)?;
+                self.fits(&text, "messages")?;
+                let tokens = self.tokenizer.encode_written(&text);
+                let mut tokens = tokens.map_err(|error| wrong("messages", &error))?;
+                if tokens.is_empty() {
+                    tokens.extend(self.vocabulary.end_of_text().first());
+                }
+                tokens
+            }
+            PromptAsked::Text(text) => {
+                self.fits(&text, "prompt")?;
+                let tokens = prompt_tokens(&self.tokenizer, &text, &self.vocabulary);
+                tokens.map_err(|error| wrong("prompt", &format!("{error:#}")))?
+            }
+            PromptAsked::Tokens(tokens) => {
+                let tokens: Vec<TokenId> = tokens.into_iter().map(TokenId::new).collect();
+                if let Some(token) = tokens.iter().find(|token| token.index() >= self.vocabulary.size()) {
+                    return Err(wrong("prompt", &format!("there is no token {token}")));
+                }
+                tokens
+            }
+        };
+        if tokens.is_empty() || tokens.len() > self.most {
+            let message = format!(
+                "the prompt has {} tokens; with a text after it the model takes from 1 to {}",
+                tokens.len(),
+                self.most
+            );
+            return Err(Problem::bad_request("context_length_exceeded", message));
+        }
+        Ok(tokens)
+    }
+
+    fn rendered(&self, chat: ChatAsked) -> Result<String, Problem> {
+        let Some(template) = &self.templates[usize::from(!chat.tools.is_empty())] else {
+            return Err(Problem::unsupported("messages", "the model has no chat template")
+                .with("hint", "ask /v1/completions, or start the server with --chat-template FILE"));
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut conversation = Conversation::new(chat.messages).with_tools(&chat.tools).with_date(now);
+        for (name, value) in chat.variables {
+            conversation = conversation.with_variable(name, value);
+        }
+        template.render(&conversation).map_err(|error| {
+            let problem = Problem::invalid("messages", error.to_string());
+            match error.hint() {
+                Some(hint) => problem.with("hint", hint),
+                None => problem,
+            }
+        })
+    }
+
+    /// Refuses a text that has too many tokens however it is split, before that is done.
+    fn fits(&self, text: &str, param: &str) -> Result<(), Problem> {
+        let least = text.len() / self.longest.max(1);
+        if least <= self.most {
+            return Ok(());
+        }
+        let message = format!(
+            "the prompt has {} bytes, and so {least} tokens at least; with a text after it the model takes \
+             from 1 to {}",
+            text.len(),
+            self.most
+        );
+        Err(Problem::bad_request("context_length_exceeded", message).param(param))
+    }
+}

@@ -1,0 +1,351 @@
+//! One text of an answer: a task that asks the engine for it and hears it out.
+
+pub(crate) mod chances;
+mod closing;
+
+use std::{future::Future, sync::Arc, time::Instant};
+
+use domino::{
+    TokenId, Vocabulary,
+    decode::{DecodeOptions, DecodeStats, Finish},
+    grammar::tools::calls,
+};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use self::{
+    chances::{Chance, Spelt},
+    closing::Closing,
+};
+use super::{
+    answer::{GrammarSpent, Spent},
+    engines::{
+        client::Client,
+        engine::{Engine, EngineEvent, TextOrder, WrittenToken},
+    },
+    gate::{Places, Pulse},
+    metrics::Metrics,
+    problem::Problem,
+    registry::Prepared,
+    shown::Shown,
+    tool_calls::{Growing, News},
+};
+
+/// News of a text, piece by piece.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// More of the text, and its tokens if they were asked for.
+    Text(String, Vec<Chance>),
+    /// More of an answer that may call functions.
+    News(News),
+    /// The end, and why.
+    End(&'static str, Spent),
+    Failed(Problem),
+}
+
+/// Pieces with the number of their text.
+pub(crate) type Pieces = UnboundedReceiver<(usize, Piece)>;
+
+/// Destination of the pieces of one text.
+#[derive(Debug, Clone)]
+pub(crate) struct Out {
+    index: usize,
+    sender: UnboundedSender<(usize, Piece)>,
+}
+
+impl Out {
+    fn send(&self, piece: Piece) {
+        // A client who has gone is noticed elsewhere.
+        let _ = self.sender.send((self.index, piece));
+    }
+}
+
+/// A prompt, and the most tokens of a text after it.
+#[derive(Debug, Clone)]
+pub(crate) struct PromptOrder {
+    pub(crate) tokens: Arc<[TokenId]>,
+    pub(crate) most: usize,
+    /// Text that the answer begins with.
+    pub(crate) echo: String,
+}
+
+/// Everything that the texts of an answer have in common.
+pub(crate) struct Order {
+    pub(crate) prompts: Vec<PromptOrder>,
+    /// Texts of each prompt.
+    pub(crate) choices: usize,
+    pub(crate) options: DecodeOptions,
+    /// Seed of the first text of a prompt.
+    pub(crate) seed: u64,
+    pub(crate) stops: Vec<String>,
+    /// Are texts of a grammar closed that would be cut by their length?
+    pub(crate) finish: bool,
+    /// `None`: any text.
+    pub(crate) grammar: Option<GrammarOrder>,
+    pub(crate) client: Client,
+    /// The client with whom caches are shared.
+    pub(crate) shared: Client,
+    /// Number of the request.
+    pub(crate) request: u64,
+    /// Held until the engine has let go of all texts.
+    pub(crate) places: Arc<Places>,
+}
+
+/// A grammar that texts are of.
+pub(crate) struct GrammarOrder {
+    pub(crate) grammar: Prepared,
+    /// Reader of calls of functions, if there may be some.
+    pub(crate) calls: Option<calls::Reader>,
+}
+
+impl Order {
+    /// Texts in all.
+    pub(crate) fn texts(&self) -> usize {
+        self.prompts.len() * self.choices
+    }
+
+    /// One of the texts, for the engine.
+    fn text(&self, prompt: &PromptOrder, choice: usize) -> TextOrder {
+        let mut options = self.options.clone();
+        options.seed = self.seed.wrapping_add(u64::try_from(choice).unwrap_or_default());
+        options.max_new_tokens = prompt.most;
+        let prepared = self.grammar.as_ref().map(|grammar| &grammar.grammar);
+        TextOrder {
+            prompt: Arc::clone(&prompt.tokens),
+            options,
+            grammar: prepared.map(|prepared| prepared.grammar.clone()),
+            guesses: prepared.and_then(|prepared| prepared.guesses.clone()),
+            client: self.client,
+            shared: self.shared,
+            request: self.request,
+            places: Arc::clone(&self.places),
+        }
+    }
+}
+
+/// Everything of the server that texts need.
+#[derive(Clone)]
+pub(crate) struct TextMaker {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) vocabulary: Vocabulary,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// Begins to write all texts of an order.
+pub(crate) fn begin(maker: &TextMaker, order: Order) -> Pieces {
+    let (sender, pieces) = mpsc::unbounded_channel();
+    let order = Arc::new(order);
+    for index in 0..order.texts() {
+        let out = Out { index, sender: sender.clone() };
+        let (maker, order) = (maker.clone(), Arc::clone(&order));
+        tokio::spawn(async move { write(&maker, &order, &out).await });
+    }
+    pieces
+}
+
+/// Waits for the engine, but not for ever.
+pub(crate) async fn patiently<T>(pulse: &Pulse, work: impl Future<Output = T>) -> Result<T, Problem> {
+    let since = Instant::now();
+    tokio::pin!(work);
+    loop {
+        let deadline = pulse.deadline(since);
+        if let Ok(done) = tokio::time::timeout_at(deadline.into(), &mut work).await {
+            return Ok(done);
+        }
+        // It may have moved for another request meanwhile.
+        if pulse.deadline(since) <= Instant::now() {
+            return Err(pulse.stalled());
+        }
+    }
+}
+
+/// Ends of a text.
+enum Over {
+    End(&'static str),
+    Failed(Problem),
+    /// The client has gone.
+    Gone,
+}
+
+async fn write(maker: &TextMaker, order: &Order, out: &Out) {
+    let (number, choice) = (out.index / order.choices, out.index % order.choices);
+    let Some(prompt) = order.prompts.get(number) else { return };
+    if !prompt.echo.is_empty() {
+        out.send(Piece::Text(prompt.echo.clone(), Vec::new()));
+    }
+    let mut events = maker.engine.begin(order.text(prompt, choice));
+    let mut hearing = Hearing::new(maker, order);
+    let over = match hearing.may_close(prompt.most) {
+        Err(problem) => Over::Failed(problem),
+        Ok(()) => tokio::select! {
+            biased;
+            () = out.sender.closed() => Over::Gone,
+            over = hearing.hear(&mut events, out) => over,
+        },
+    };
+    // The prompt of several texts is counted once.
+    let read = if choice == 0 { prompt.tokens.len() } else { 0 };
+    let spent = hearing.spent(read);
+    count(maker, spent);
+    match over {
+        Over::End(finish) => out.send(Piece::End(finish, spent)),
+        Over::Failed(problem) => out.send(Piece::Failed(problem)),
+        Over::Gone => maker.metrics.cancelled.add(1),
+    }
+}
+
+/// A text as it is heard.
+struct Hearing<'a> {
+    maker: &'a TextMaker,
+    order: &'a Order,
+    count: usize,
+    stats: DecodeStats,
+    shown: Shown,
+    /// Reader of calls of functions.
+    growing: Option<Growing>,
+    /// Keeper of the text's shortest end, if it is to be closed.
+    closing: Option<Closing>,
+    closed: bool,
+    /// Tokens that are yet to be told.
+    chances: Vec<Chance>,
+    /// Characters of the text that have begun.
+    characters: usize,
+}
+
+impl<'a> Hearing<'a> {
+    fn new(maker: &'a TextMaker, order: &'a Order) -> Self {
+        Self {
+            maker,
+            order,
+            count: 0,
+            stats: DecodeStats::default(),
+            shown: Shown::new(&order.stops),
+            growing: order.grammar.as_ref().and_then(|grammar| grammar.calls.clone()).map(Growing::new),
+            closing: None,
+            closed: false,
+            chances: Vec::new(),
+            characters: 0,
+        }
+    }
+
+    /// Sees to it that a text of so many tokens can be closed, if that is wanted.
+    fn may_close(&mut self, most: usize) -> Result<(), Problem> {
+        if let Some(grammar) = self.order.grammar.as_ref().filter(|_| self.order.finish) {
+            let grammar = &grammar.grammar.grammar;
+            self.closing = Some(tokio::task::block_in_place(|| Closing::new(grammar, most))?);
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, events: &mut UnboundedReceiver<EngineEvent>, out: &Out) -> Over {
+        loop {
+            match patiently(&self.maker.pulse, events.recv()).await {
+                Ok(Some(EngineEvent::Token(written))) => {
+                    if let Some(over) = self.token(written, out) {
+                        return over;
+                    }
+                }
+                Ok(Some(EngineEvent::End(finish, stats))) => {
+                    self.stats = stats;
+                    let rest = self.shown.finish();
+                    let cut = finish == Finish::Length && !self.is_whole();
+                    return self.end(rest, if cut { "length" } else { "stop" }, out);
+                }
+                Ok(Some(EngineEvent::Failed(problem))) | Err(problem) => return Over::Failed(problem),
+                Ok(None) => return Over::Failed(Problem::engine("the engine ended without an answer")),
+            }
+        }
+    }
+
+    /// Takes a token; gives the end of the text if a stop string is whole.
+    fn token(&mut self, written: WrittenToken, out: &Out) -> Option<Over> {
+        if let Some(closing) = &mut self.closing {
+            match tokio::task::block_in_place(|| closing.take(written.token)) {
+                Ok(true) => {}
+                Ok(false) => return Some(self.close(out)),
+                Err(problem) => return Some(Over::Failed(problem)),
+            }
+        }
+        self.count += 1;
+        self.stats = written.stats;
+        if let Some(logprobs) = &written.logprobs {
+            let spelt = match &self.order.grammar {
+                Some(grammar) => Spelt::Of(&grammar.grammar.grammar),
+                None => Spelt::By(&self.maker.vocabulary),
+            };
+            self.chances.push(Chance::new(logprobs, &spelt, self.characters));
+        }
+        self.characters += written.bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        let (text, stopped) = self.shown.push(&written.bytes);
+        if stopped {
+            return Some(self.end(text, "stop", out));
+        }
+        self.tell(text, out);
+        None
+    }
+
+    /// Is the text one of the language that was kept within its limit?
+    fn is_whole(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.rest().is_empty())
+    }
+
+    /// Ends the text by its shortest completion.
+    fn close(&mut self, out: &Out) -> Over {
+        let (Some(closing), Some(grammar)) = (self.closing.take(), &self.order.grammar) else {
+            return Over::Failed(Problem::engine("there is nothing that would close the text"));
+        };
+        let rest = closing.rest().iter();
+        let bytes: Vec<u8> =
+            rest.flat_map(|&token| grammar.grammar.grammar.text_of(token)).copied().collect();
+        self.count += closing.rest().len();
+        self.closed = true;
+        let (mut text, stopped) = self.shown.push(&bytes);
+        if !stopped {
+            text += &self.shown.finish();
+        }
+        self.end(text, "stop", out)
+    }
+
+    fn tell(&mut self, text: String, out: &Out) {
+        match &mut self.growing {
+            Some(growing) => growing.push(&text).into_iter().for_each(|news| out.send(Piece::News(news))),
+            None if text.is_empty() => {}
+            None => out.send(Piece::Text(text, std::mem::take(&mut self.chances))),
+        }
+    }
+
+    fn end(&mut self, rest: String, finish: &'static str, out: &Out) -> Over {
+        self.tell(rest, out);
+        // Of tokens without text.
+        if !self.chances.is_empty() {
+            out.send(Piece::Text(String::new(), std::mem::take(&mut self.chances)));
+        }
+        let Some(growing) = &mut self.growing else { return Over::End(finish) };
+        growing.finish().into_iter().for_each(|news| out.send(Piece::News(news)));
+        Over::End(if finish == "stop" && growing.calls() { "tool_calls" } else { finish })
+    }
+
+    /// Work of the text; of its prompt, `read` tokens.
+    fn spent(&self, read: usize) -> Spent {
+        let stats = &self.stats;
+        let grammar = self.order.grammar.as_ref().map(|_| GrammarSpent {
+            passes: stats.passes,
+            drafted: stats.drafted,
+            accepted: stats.accepted,
+            mask_micros: u64::try_from(stats.mask_time.as_micros()).unwrap_or_default(),
+            closed: usize::from(self.closed),
+        });
+        Spent { prompt: read, cached: stats.cached_tokens.min(read), completion: self.count, grammar }
+    }
+}
+
+fn count(maker: &TextMaker, spent: Spent) {
+    let metrics = &maker.metrics;
+    metrics.prompt_tokens.add(spent.prompt);
+    metrics.completion_tokens.add(spent.completion);
+    if let Some(spent) = spent.grammar {
+        metrics.passes.add(spent.passes);
+        metrics.drafted.add(spent.drafted);
+        metrics.accepted.add(spent.accepted);
+    }
+}

@@ -1,0 +1,87 @@
+//! Admission of sequences to the places of a batch.
+
+use super::{
+    super::{error::DecodeError, sequence::Sequence},
+    event::BatchEvent,
+    prefixes::Prefixes,
+    turns::Waiting,
+};
+use crate::model::BatchModel;
+
+/// Sequences that wait, and what decides when they may join.
+pub(in super::super) struct Admission {
+    pub(in super::super) waiting: Waiting,
+    pub(in super::super) prefixes: Prefixes,
+    /// Tokens of prompts that a pass reads at most.
+    pub(in super::super) chunk: usize,
+    /// Tokens that all texts may have together, with those they may yet get.
+    pub(in super::super) room: usize,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        let (waiting, prefixes) = (Waiting::default(), Prefixes::default());
+        Self { waiting, prefixes, chunk: usize::MAX, room: usize::MAX }
+    }
+}
+
+impl Admission {
+    /// Puts waiting sequences in free places, but for those that end before their first pass. Where none is
+    /// free, one place may change hands.
+    pub(in super::super) fn admit<B: BatchModel>(
+        &mut self,
+        model: &mut B,
+        places: &mut [Option<Sequence>],
+        events: &mut Vec<BatchEvent>,
+    ) {
+        for (place, _) in places.iter().enumerate().filter(|(_, found)| found.is_none()) {
+            if model.position(place) > 0 {
+                // So that the memory is free. The next sequence at the place does so too, and is told of
+                // errors.
+                let _ = model.truncate(place, 0);
+            }
+        }
+        if let Some(place) = self.waiting.place_to_yield(places) {
+            self.give_up(model, place, places);
+        }
+        let (context, room) = (model.context(), self.room);
+        let most = |sequence: &Sequence| sequence.run.most_tokens(context);
+        for place in 0..places.len() {
+            while places[place].is_none() {
+                let taken = places.iter().flatten().map(most).fold(0, usize::saturating_add);
+                let fits = |next: &Sequence| taken == 0 || most(next).saturating_add(taken) <= room;
+                let Some(sequence) = self.waiting.next(places, fits) else { return };
+                places[place] = self.seat(model, place, sequence, events);
+            }
+        }
+    }
+
+    /// Gives a sequence its place, unless it ends before its first pass.
+    fn seat<B: BatchModel>(
+        &mut self,
+        model: &mut B,
+        place: usize,
+        mut sequence: Sequence,
+        events: &mut Vec<BatchEvent>,
+    ) -> Option<Sequence> {
+        let context = model.context();
+        let checked = sequence.run.check_prompt(context);
+        let empty = checked.and_then(|()| model.truncate(place, 0).map_err(DecodeError::model));
+        if let Err(error) = empty {
+            events.push(sequence.failed(error));
+            return None;
+        }
+        let cached = self.prefixes.fill(model, place, sequence.run.sequence(), sequence.turn.scope);
+        sequence.run.note_cached(cached);
+        sequence.unless_ended(context, events)
+    }
+
+    /// Lets the sequence at a place wait again. What the model holds of it is kept, if there is room.
+    fn give_up<B: BatchModel>(&mut self, model: &B, place: usize, places: &mut [Option<Sequence>]) {
+        let Some(sequence) = places[place].take() else { return };
+        let tokens = sequence.run.sequence();
+        let seen = model.position(place).min(tokens.len() - 1);
+        self.prefixes.keep(model, place, &tokens[..seen], sequence.turn.scope);
+        self.waiting.push(sequence);
+    }
+}

@@ -1,0 +1,146 @@
+//! Keys and values of prefixes that prompts have in common: blocks of tokens in a tree, as in vLLM's
+//! automatic prefix caching and SGLang's radix attention, but by copies.
+//!
+//! Invariants: what a block holds is a function of its tokens and of those before it, and was computed by the
+//! same model, so a prompt that begins with it goes on to the bit as if it were read; a block is found in the
+//! scope only whose prompt it was; the blocks take no more than the budget, and the one that was not used for
+//! longest goes first, the end of a prefix before its beginning.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+};
+
+use crate::{
+    ids::TokenId,
+    model::{BatchModel, KvCopy},
+};
+
+/// Predecessor of a block: none in a scope, or another block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Parent {
+    Scope(u64),
+    Block(u64),
+}
+
+type BlockKey = (Parent, Box<[TokenId]>);
+
+#[derive(Debug)]
+struct PrefixBlock {
+    key: BlockKey,
+    copy: KvCopy,
+    depth: usize,
+    used: u64,
+}
+
+/// The blocks.
+#[derive(Debug, Default)]
+pub(in super::super) struct Prefixes {
+    /// Bytes at most; 0: nothing is kept.
+    budget: usize,
+    bytes: usize,
+    names: HashMap<BlockKey, u64>,
+    blocks: HashMap<u64, PrefixBlock>,
+    /// Blocks by when they were used last; of those of one time the deepest first.
+    order: BTreeSet<(u64, Reverse<usize>, u64)>,
+    /// Times, and names.
+    next: u64,
+}
+
+impl Prefixes {
+    /// Keeps up to so many bytes.
+    pub(in super::super) fn new(budget: usize) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// Bytes that are kept.
+    pub(in super::super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives an empty `place` of the model what is known of the beginning of `tokens`, but for the last
+    /// one, and says how many tokens that is.
+    pub(in super::super) fn fill<B: BatchModel>(
+        &mut self,
+        model: &mut B,
+        place: usize,
+        tokens: &[TokenId],
+        scope: u64,
+    ) -> usize {
+        let Some(size) = model.copied_block().filter(|_| self.budget > 0) else { return 0 };
+        self.next += 1;
+        let now = self.next;
+        let (mut parent, mut done) = (Parent::Scope(scope), 0);
+        for block in tokens[..tokens.len().saturating_sub(1)].chunks_exact(size) {
+            let Some(&name) = self.names.get(&(parent, Box::from(block))) else { break };
+            let Some(found) = self.blocks.get(&name) else { break };
+            if !model.copy_in(place, &found.copy) {
+                break;
+            }
+            self.touch(name, now);
+            (parent, done) = (Parent::Block(name), done + size);
+        }
+        done
+    }
+
+    /// Keeps what a `place` of the model holds of `tokens`, which are those that it has seen.
+    pub(in super::super) fn keep<B: BatchModel>(
+        &mut self,
+        model: &B,
+        place: usize,
+        tokens: &[TokenId],
+        scope: u64,
+    ) {
+        let Some(size) = model.copied_block().filter(|_| self.budget > 0) else { return };
+        self.next += 1;
+        let now = self.next;
+        let mut parent = Parent::Scope(scope);
+        for (depth, block) in tokens.chunks_exact(size).enumerate() {
+            let key = (parent, Box::from(block));
+            let name = match self.names.get(&key) {
+                Some(&name) => name,
+                None => {
+                    let range = depth * size..(depth + 1) * size;
+                    let Some(copy) = model.copy_out(place, range) else { return };
+                    if copy.bytes() > self.budget {
+                        return;
+                    }
+                    self.add(PrefixBlock { key, copy, depth, used: now })
+                }
+            };
+            self.touch(name, now);
+            parent = Parent::Block(name);
+        }
+        self.trim();
+    }
+
+    fn add(&mut self, block: PrefixBlock) -> u64 {
+        self.next += 1;
+        let name = self.next;
+        self.bytes += block.copy.bytes();
+        self.names.insert(block.key.clone(), name);
+        self.order.insert((block.used, Reverse(block.depth), name));
+        self.blocks.insert(name, block);
+        name
+    }
+
+    fn touch(&mut self, name: u64, now: u64) {
+        let Some(block) = self.blocks.get_mut(&name) else { return };
+        self.order.remove(&(block.used, Reverse(block.depth), name));
+        block.used = now;
+        self.order.insert((now, Reverse(block.depth), name));
+    }
+
+    /// Drops blocks until the rest keeps to the budget. A block was used whenever one behind it was, so none
+    /// goes before those behind it.
+    fn trim(&mut self) {
+        while self.bytes > self.budget
+            && let Some((_, _, name)) = self.order.pop_first()
+        {
+            if let Some(block) = self.blocks.remove(&name) {
+                self.bytes -= block.copy.bytes();
+                self.names.remove(&block.key);
+            }
+        }
+    }
+}

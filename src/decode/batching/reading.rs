@@ -1,0 +1,47 @@
+//! Prompts that are read in chunks, so that sequences which have begun need not wait for a long one.
+
+use super::super::{sequence::Placed, verification::Between};
+
+/// So many times as many tokens of prompts are read in passes that no text goes on in.
+const ALONE: usize = 4;
+
+/// A sequence of whose tokens that the model has not seen a pass reads only some, without a row.
+pub(in super::super) struct PromptChunk {
+    pub(in super::super) one: Placed<Between>,
+    /// Tokens that the model has seen.
+    pub(in super::super) seen: usize,
+    /// Tokens that the pass reads; not all that are left.
+    pub(in super::super) count: usize,
+}
+
+/// Splits sequences into those that the next pass makes a row for and those that it reads on with, where a
+/// pass reads at most `chunk` tokens of prompts, and [`ALONE`] times as many if no text goes on in it;
+/// those that came first are read first. The third are those for whom nothing is left. `seen` says how many
+/// tokens of a place the model has.
+pub(in super::super) fn split(
+    all: Vec<Placed<Between>>,
+    chunk: usize,
+    seen: impl Fn(usize) -> usize,
+) -> (Vec<Placed<Between>>, Vec<PromptChunk>, Vec<Placed<Between>>) {
+    let pending = |one: &Placed<Between>| one.sequence.run.sequence().len() - seen(one.place);
+    let mut order: Vec<usize> = (0..all.len()).filter(|&index| pending(&all[index]) > 1).collect();
+    order.sort_by_key(|&index| all[index].sequence.id);
+    let alone = order.len() == all.len();
+    let mut left = if alone { chunk.saturating_mul(ALONE) } else { chunk }.max(1);
+    let mut counts = vec![None; all.len()];
+    for index in order {
+        let wanted = pending(&all[index]);
+        let count = wanted.min(left);
+        left -= count;
+        counts[index] = (count < wanted).then_some(count);
+    }
+    let (mut ready, mut reading, mut idle) = (Vec::with_capacity(all.len()), Vec::new(), Vec::new());
+    for (one, count) in all.into_iter().zip(counts) {
+        match count {
+            None => ready.push(one),
+            Some(0) => idle.push(one),
+            Some(count) => reading.push(PromptChunk { seen: seen(one.place), one, count }),
+        }
+    }
+    (ready, reading, idle)
+}

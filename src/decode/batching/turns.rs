@@ -1,0 +1,105 @@
+//! Turns of the sequences of a batch: fair between clients, then between the requests of a client, then first
+//! come, first served.
+//!
+//! Invariant: whose turn it is decides when a token is made, and never which.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{
+    super::sequence::Sequence,
+    event::{SequenceId, SequenceTurn},
+};
+
+/// Sequences without a place.
+#[derive(Default)]
+pub(in super::super) struct Waiting {
+    /// Sequences in the order in which they came.
+    all: VecDeque<Sequence>,
+}
+
+/// Places that clients and requests have.
+struct Held {
+    clients: HashMap<u64, usize>,
+    requests: HashMap<SequenceTurn, usize>,
+}
+
+impl Held {
+    fn new<'a>(places: impl IntoIterator<Item = &'a Sequence>) -> Self {
+        let mut held = Self { clients: HashMap::new(), requests: HashMap::new() };
+        for sequence in places {
+            *held.clients.entry(sequence.turn.client).or_default() += 1;
+            *held.requests.entry(sequence.turn).or_default() += 1;
+        }
+        held
+    }
+
+    /// Places of the client, and of the request.
+    fn of(&self, turn: SequenceTurn) -> (usize, usize) {
+        let client = self.clients.get(&turn.client).copied().unwrap_or(0);
+        (client, self.requests.get(&turn).copied().unwrap_or(0))
+    }
+}
+
+impl Waiting {
+    /// Lets a sequence wait.
+    pub(in super::super) fn push(&mut self, sequence: Sequence) {
+        self.all.push_back(sequence);
+    }
+
+    /// Iterates over those that wait.
+    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Sequence> {
+        self.all.iter()
+    }
+
+    /// Number of those that wait.
+    pub(in super::super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Takes one out by its name.
+    pub(in super::super) fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
+        let at = self.all.iter().position(|found| found.id == sequence)?;
+        self.all.remove(at)
+    }
+
+    /// The sequence whose turn it is beside those that have `places`: of the client with the fewest, of its
+    /// request with the fewest, the one that came first. Nothing if that one is too large: `fits` says so
+    /// of a sequence, and others do not overtake it.
+    pub(in super::super) fn next(
+        &mut self,
+        places: &[Option<Sequence>],
+        fits: impl FnOnce(&Sequence) -> bool,
+    ) -> Option<Sequence> {
+        let (at, _) = self.first(&Held::new(places.iter().flatten()))?;
+        if !fits(&self.all[at]) {
+            return None;
+        }
+        self.all.remove(at)
+    }
+
+    /// Where the sequence is whose turn it is, and how many places its client and its request have.
+    fn first(&self, held: &Held) -> Option<(usize, (usize, usize))> {
+        let turns = self.all.iter().enumerate();
+        let ranked = turns.map(|(at, sequence)| (held.of(sequence.turn), sequence.id, at));
+        ranked.min().map(|(held, _, at)| (at, held))
+    }
+
+    /// The place to be given up, where there is none free, for a sequence that waits: if a client has two
+    /// places more than the one whose turn it is, or one of that client's requests two more than the one
+    /// whose turn it is, the sequence that came last of it. It can wait again, and go on where it was.
+    pub(in super::super) fn place_to_yield(&self, places: &[Option<Sequence>]) -> Option<usize> {
+        if places.iter().any(Option::is_none) {
+            return None;
+        }
+        let held = Held::new(places.iter().flatten());
+        let (at, (of_client, of_request)) = self.first(&held)?;
+        let turn = self.all[at].turn;
+        let taken = places.iter().enumerate().filter_map(|(place, found)| Some((place, found.as_ref()?)));
+        let ranked =
+            taken.map(|(place, sequence)| (held.of(sequence.turn), sequence.id, place, sequence.turn));
+        let richer = ranked.filter(|&((client, request), _, _, other)| {
+            client >= of_client + 2 || other.client == turn.client && request >= of_request + 2
+        });
+        richer.max().map(|(_, _, place, _)| place)
+    }
+}
