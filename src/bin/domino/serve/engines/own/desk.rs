@@ -3,7 +3,7 @@
 //! Invariant: a text that nobody hears any more is dropped before the next pass.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     error::Error,
     sync::{
         Arc,
@@ -69,8 +69,8 @@ impl<B: BatchModel> Desk<B> {
                 }
             }
             self.drop_unheard();
-            self.step();
-            self.pulse.beat();
+            let texts = self.step();
+            self.pulse.pass(texts, self.decoder.prefix_bytes());
         }
     }
 
@@ -100,13 +100,15 @@ impl<B: BatchModel> Desk<B> {
         }
     }
 
-    /// Makes a pass for all texts, and tells them what came of it.
-    fn step(&mut self) {
+    /// Makes a pass for all texts, and tells them what came of it. Gives the number of those that went on.
+    fn step(&mut self) -> usize {
         let events = self.decoder.step();
+        let mut texts = HashSet::new();
         let ended: HashMap<SequenceId, Vec<Logprobs>> = events.iter().filter_map(logprobs_of).collect();
         for event in events {
             match event {
                 BatchEvent::Token { sequence, step } => {
+                    texts.insert(sequence);
                     let all = self.decoder.logprobs(sequence).or(ended.get(&sequence).map(Vec::as_slice));
                     let Some(running) = self.running.get_mut(&sequence) else { continue };
                     let bytes = match &running.grammar {
@@ -129,6 +131,7 @@ impl<B: BatchModel> Desk<B> {
                 _ => {}
             }
         }
+        texts.len()
     }
 }
 
