@@ -197,7 +197,7 @@ mod tests {
             ("prot = 9", "F:1:1: there is no flag --prot"),
             ("port = 9\n max_queu = 3", "F:2:2: there is no flag --max-queu"),
             ("config = \"a\"", "F:1:1: there is no flag --config"),
-            ("[limits]\nport = 9", "F:1:1: there is no flag --limits"),
+            ("[limits]\nport = 9", "F:1:2: there is no flag --limits"),
             ("port = 9\nport = 8", "F:2:1: "),
             ("max_queue = 9\nmax-queue = 8", "F:2:1: --max-queue is given twice"),
             ("port = [9]", "F:1:8: `port` takes a text or a number"),
