@@ -36,8 +36,10 @@ fn half_a_request_holds_neither_others_nor_the_end() {
     let mut server = Server::start(&["--max-connections", "64", "--read-timeout", "300"]);
     let head = format!("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n{JSON}");
     let mut held = begun(&server, "POST /v1/completions HTTP/1.1\r\nHost: loc", 100);
-    held.extend(begun(&server, &format!("{head}Content-Length: 1000000\r\n\r\n{{"), 8));
-    held.extend(begun(&server, &format!("{head}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n"), 8));
+    // Enough for minutes, at the least rate that a body must have.
+    let some = " ".repeat(128 << 10);
+    held.extend(begun(&server, &format!("{head}Content-Length: 1000000\r\n\r\n{some}"), 8));
+    held.extend(begun(&server, &format!("{head}Transfer-Encoding: chunked\r\n\r\n20000\r\n{some}\r\n"), 8));
     assert_eq!(server.get("/health").status, 200);
     assert_eq!(server.complete(&json!({ "max_tokens": 2 })).status, 200);
     let begun = Instant::now();
