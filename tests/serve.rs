@@ -1,7 +1,10 @@
 //! `domino serve` as its clients see it: plain HTTP against a running server with the shipped model.
 
+mod bad_input;
+mod bounds;
 mod doors;
 mod engine;
+mod operators;
 mod schemas;
 mod tools;
 
@@ -341,6 +344,17 @@ fn grammars_of_a_folder_are_seen_when_they_change() {
     let names: Vec<&str> =
         listed["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert!(names.contains(&"mine") && names.contains(&"rfc8259"), "{names:?}");
+}
+
+#[test]
+fn more_texts_than_places_are_no_question_of_time() {
+    let server = Server::start(&["--max-seqs", "1", "--max-queue", "2"]);
+    for n in [4, 9, 16] {
+        let answer = server.complete(&json!({ "n": n }));
+        let error = answer.error();
+        assert_eq!((answer.status, &error["param"]), (400, &json!("n")), "{error}");
+    }
+    assert_eq!(server.texts(&json!({ "n": 3, "max_tokens": 2 })).len(), 3);
 }
 
 #[test]

@@ -175,13 +175,19 @@ fn pages_of_other_sites_are_refused_on_loopback() {
         let allowed = format!("access-control-allow-origin: {origin}");
         assert!(answer.status == 200 && answer.head.contains(&allowed), "{}", answer.head);
         // Browsers ask before they send JSON or a key, and have no key then.
+        // What the official client sends in a browser.
+        let names = "authorization,content-type,x-stainless-arch,x-stainless-lang,x-stainless-os,\
+                     x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,\
+                     x-stainless-runtime-version,x-stainless-timeout";
         let asked =
-            "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
+            format!("Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: {names}\r\n");
         let ask = format!("Origin: {origin}\r\n{asked}");
         let answer = server.send("OPTIONS", "/v1/chat/completions", &ask, "");
         assert!(answer.status == 200 && answer.head.contains(&allowed), "{}", answer.head);
+        assert!(answer.head.contains(&format!("access-control-allow-headers: {names}")), "{}", answer.head);
+        let answer = get(&format!("Host: localhost\r\nOrigin: {origin}\r\n"));
         assert!(
-            answer.head.contains("access-control-allow-headers: authorization,content-type"),
+            answer.head.contains("access-control-expose-headers: retry-after,x-request-id"),
             "{}",
             answer.head
         );

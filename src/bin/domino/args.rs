@@ -3,7 +3,10 @@
 //! Invariant: whoever has a [`Command`] need not look at flags again; every mistake that flags alone can show
 //! was reported on the way.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domino::{grammar::json_schema::SchemaOptions, store::CacheFolder};
@@ -24,13 +27,17 @@ use crate::{
     input::Input,
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
+    log::LogFormat,
     notation::{GrammarSource, Notation},
     numbers,
     reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
     rows::UsualGrammar,
     schema::{self, LowSchema},
-    serve::args::{LowServe, Serve},
+    serve::{
+        self,
+        args::{LowServe, Serve},
+    },
     shell::{completions::LowCompletions, man::LowMan},
     tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
@@ -339,12 +346,33 @@ pub(crate) struct Mask {
 }
 
 impl LowArgs {
-    /// The flags of this run. Ends the program where they make no sense, and for `--help` and `--version`.
-    pub(crate) fn from_command_line() -> Self {
+    /// The flags of this run, those of a file (`serve --config`) among them. Ends the program where they make
+    /// no sense, and for `--help` and `--version`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or used.
+    pub(crate) fn from_command_line() -> Result<Self, BadInput> {
         let mut command = Self::arranged();
-        let matches = command.try_get_matches_from_mut(std::env::args_os());
-        let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        args.unwrap_or_else(|error| numbers::explained(error, &mut command).exit())
+        let line: Vec<OsString> = std::env::args_os().collect();
+        let merged = serve::settings::merge(&command, line.clone())?;
+        let mut read = |line: &[OsString]| {
+            let matches = command.try_get_matches_from_mut(line);
+            let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
+            args.map_err(|error| numbers::explained(error, &mut command))
+        };
+        read(&merged).or_else(|error| match merged == line || read(&line).is_err() {
+            true => error.exit(),
+            // Without the file the line is right.
+            false => Err(serve::settings::of_file(&error)),
+        })
+    }
+
+    /// How requests are logged.
+    pub(crate) fn log(&self) -> LogFormat {
+        match &self.verb {
+            LowVerb::Serve(serve) => serve.log(),
+            _ => LogFormat::Off,
+        }
     }
 
     /// Lists all commands and flags, as help shows them.

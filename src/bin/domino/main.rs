@@ -71,9 +71,15 @@ use crate::{
 
 fn main() -> ExitCode {
     allocator::keep_memory();
-    let args = LowArgs::from_command_line();
+    let args = match LowArgs::from_command_line() {
+        Ok(args) => args,
+        Err(error) => {
+            let json = std::env::args_os().any(|word| word == "--json");
+            return failure::report(&error.into(), json, Exit::Failure);
+        }
+    };
     failure::be_quiet(args.quiet());
-    log::install();
+    log::install(args.log());
     interrupt::install();
     let json = args.json();
     let cache = args.cache();

@@ -5,8 +5,11 @@ use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::Args;
 use domino::grammar::{json_schema::SchemaOptions, tools::Spelling};
 
-use super::engines::args::{EngineArgs, LowEngine};
-use crate::{failure::BadInput, schema::LowSchema};
+use super::{
+    engines::args::{EngineArgs, LowEngine},
+    settings::flags::{LowRunning, RunningFlags},
+};
+use crate::{failure::BadInput, log::LogFormat, schema::LowSchema};
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
@@ -42,9 +45,10 @@ use crate::{failure::BadInput, schema::LowSchema};
 /// its line and column too, for a schema its JSON pointer and keyword.
 ///
 /// GET /v1/models lists the model, GET /v1/grammars the named grammars, GET /metrics is for Prometheus, GET
-/// /health says whether a text can be made. There are no other addresses. On loopback (the default --host)
-/// only requests to localhost, 127.0.0.1 and [::1] are answered, and only those web pages may send them that
-/// came from there too.
+/// /health says whether a text can be made, GET /ready whether requests are taken. There are no other
+/// addresses. Every answer has its request's id in `x-request-id`, the caller's own if it sent one. On
+/// loopback (the default --host) only requests to localhost, 127.0.0.1 and [::1] are answered, and only those
+/// web pages may send them that came from there too.
 ///
 /// Ctrl-C or SIGTERM ends the server when the running requests are done; a second one ends it at once. With
 /// --json one object is printed when the server is ready: address, model.
@@ -58,9 +62,8 @@ pub(crate) struct LowServe {
     /// The port to listen on; 0 is any free one.
     #[arg(long, value_name = "PORT", default_value = "8080")]
     port: u16,
-    /// Ask for this key: clients send it as `Authorization: Bearer KEY`. /health needs none.
-    #[arg(long, value_name = "KEY", env = "DOMINO_API_KEY", hide_env_values = true)]
-    api_key: Option<String>,
+    #[command(flatten)]
+    running: LowRunning,
     /// Let pages of this origin (https://example.com) use the server too; a proxy may then pass its host on.
     /// Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
@@ -139,7 +142,7 @@ pub(crate) struct Serve {
     pub(crate) engine: EngineArgs,
     pub(crate) host: IpAddr,
     pub(crate) port: u16,
-    pub(crate) api_key: Option<String>,
+    pub(crate) running: RunningFlags,
     /// Origins whose pages may use the server.
     pub(crate) origins: Vec<String>,
     pub(crate) grammar_dir: Option<PathBuf>,
@@ -182,15 +185,13 @@ pub(crate) struct ServerLimits {
 }
 
 impl LowServe {
+    /// How the log is written.
+    pub(crate) fn log(&self) -> LogFormat {
+        self.running.log()
+    }
+
     /// What was asked for.
     pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
-        let api_key = match self.api_key {
-            Some(key) if key.is_empty() => {
-                return Err(BadInput::new("the API key is empty")
-                    .hint("give --api-key (or DOMINO_API_KEY) a value, or leave it out"));
-            }
-            key => key,
-        };
         let limits = ServerLimits {
             waiting: self.max_queue,
             body: self.max_body.get().saturating_mul(1 << 10),
@@ -201,6 +202,7 @@ impl LowServe {
             stall: self.stall_timeout,
             drain: self.drain_timeout,
         };
+        let running = self.running.resolve(self.host, limits.body)?;
         let mut options = self.schema.resolve(SchemaOptions::default())?;
         let documents = std::mem::take(&mut options.documents);
         let schemas = SchemaRules { options, documents, lenient_strict: self.lenient_strict };
@@ -208,7 +210,7 @@ impl LowServe {
             engine: self.engine.resolve()?,
             host: self.host,
             port: self.port,
-            api_key,
+            running,
             origins: self.allow_origin,
             grammar_dir: self.grammar_dir,
             tool_spelling: self.tool_spelling.map(|ToolSpelling(spelling)| spelling),

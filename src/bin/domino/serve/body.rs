@@ -1,22 +1,28 @@
-//! Bodies as they come: of the right type, no larger and no slower than allowed.
+//! Bodies of requests: of the right type, and within the bounds.
 
-use axum::{body::to_bytes, extract::Request, http::header};
+use std::sync::Arc;
+
+use axum::{extract::Request, http::header};
 use domino::grammar::tools::Spelling;
+use tokio::sync::watch;
 
 use super::{
+    access::caller::Caller,
     args::{SchemaRules, ServerLimits},
+    bounds::bodies::{self, BodyBounds, BodyMemory, SLOW_START},
+    connections::PeerVisit,
     endpoint::Endpoint,
     problem::Problem,
     request::Asked,
     visitors::is_json,
 };
 
-/// Reads the body of a request. A body without a length (`Transfer-Encoding: chunked`) is read up to the
-/// limit.
+/// Reads the body of a request.
 pub(crate) async fn read(
     request: Request,
     endpoint: Endpoint,
     limits: &ServerLimits,
+    memory: &Arc<BodyMemory>,
     schemas: &SchemaRules,
     spelling: Option<Spelling>,
 ) -> Result<Asked, Problem> {
@@ -29,11 +35,11 @@ pub(crate) async fn read(
     if length.is_some_and(|length: u64| usize::try_from(length).map_or(true, |length| length > most)) {
         return Err(Problem::too_large(most));
     }
-    let body = to_bytes(request.into_body(), most);
-    let body = tokio::time::timeout(limits.read, body).await.map_err(|_| Problem::too_slow(limits.read))?;
-    let body = body.map_err(|error| match error.to_string() {
-        message if message.contains("length limit") => Problem::too_large(most),
-        message => Problem::bad_request("unreadable", format!("the body cannot be read: {message}")),
-    })?;
+    let closing = request.extensions().get::<PeerVisit>().map(|visit| visit.closing.clone());
+    let closing = closing.unwrap_or_else(|| watch::channel(false).1);
+    // Held until the body has been read into what it asks for.
+    let mut held = memory.hold(Caller::of(request.extensions()));
+    let bounds = BodyBounds { most, time: limits.read, slow_start: SLOW_START };
+    let body = bodies::read(request.into_body(), bounds, &mut held, closing).await?;
     Asked::read(&body, endpoint, limits.grammar, schemas, spelling)
 }

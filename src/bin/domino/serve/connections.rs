@@ -1,44 +1,131 @@
 //! Connections: accepts them, and drops those whose requests do not come.
 //!
-//! As `axum::serve`, but with a limit on the time in which the head of a request must come: without one,
-//! clients that send a byte now and then (slow loris) hold connections for ever.
+//! As `axum::serve`, but with bounds. The head of a request must come in time: without that, clients that
+//! send a byte now and then (slow loris) hold connections for ever. There is a bound on how many connections
+//! there are, and where it is reached, the one on which nothing has been asked for longest makes room. And at
+//! the end of the server only those are waited for that are being answered: half a head is not.
 
-use std::time::Duration;
+mod line;
 
-use axum::{Router, serve::Listener};
+use std::{sync::Arc, time::Duration};
+
+use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
 };
-use tokio::net::TcpListener;
 
-/// Serves whoever comes until `end`. The head of a request must come within `patience` from when the
-/// connection was made or the last answer ended. Returns the connections that are still open, which take no
-/// further request once they are shut down.
+pub(crate) use line::PeerVisit;
+use line::{ConnectionLine, ConnectionLines, OnLine};
+
+/// Largest head of a request, in bytes; past it the answer is 431.
+const MOST_HEAD: usize = 64 << 10;
+
+/// How long a connection that asks for nothing is kept when the server ends: time for the end of an answer to
+/// be sent.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// How long to wait where the system gives no connection, as when all file descriptors are used up.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many connections there may be, and how slow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionBounds {
+    /// How long the head of a request may take from when the connection was made or the last answer ended.
+    pub(crate) patience: Duration,
+    /// Connections at once.
+    pub(crate) most: usize,
+}
+
+/// The connections of a server that takes no more.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    lines: Arc<ConnectionLines>,
+    closing: watch::Sender<bool>,
+}
+
+/// Serves whoever comes until `end`. Returns the connections that are still open, which take no further
+/// request once they are shut down.
 pub(crate) async fn accept(
-    mut listener: TcpListener,
+    listener: TcpListener,
     router: Router,
-    patience: Duration,
+    bounds: ConnectionBounds,
     end: impl Future<Output = ()>,
-) -> GracefulShutdown {
+) -> Connections {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(patience);
-    let connections = GracefulShutdown::new();
+    http.timer(TokioTimer::new()).header_read_timeout(bounds.patience).max_buf_size(MOST_HEAD);
+    let connections = Connections { lines: Arc::default(), closing: watch::Sender::new(false) };
     tokio::pin!(end);
     loop {
-        let (stream, _) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = &mut end => return connections,
-            accepted = Listener::accept(&mut listener) => accepted,
+            accepted = listener.accept() => accepted,
         };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = connections.watch(http.serve_connection(TokioIo::new(stream), service));
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!("a connection ended: {error}");
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("a connection cannot be accepted: {error}");
+                connections.lines.drop_quietest();
+                tokio::time::sleep(PAUSE).await;
+                continue;
             }
-        });
+        };
+        if connections.lines.count() >= bounds.most && !connections.lines.drop_quietest() {
+            tracing::debug!("a connection of {peer} is refused: all {} are being answered", bounds.most);
+            continue;
+        }
+        let line = connections.lines.open();
+        let visit = PeerVisit { peer: peer.ip(), closing: connections.closing.subscribe() };
+        tokio::spawn(hold(http.clone(), stream, router.clone(), line, visit));
     }
 }
+
+/// Holds a connection until it ends, has to make room, or the server ends.
+async fn hold(
+    http: http1::Builder,
+    stream: TcpStream,
+    router: Router,
+    line: Arc<ConnectionLine>,
+    visit: PeerVisit,
+) {
+    let mut closing = visit.closing.clone();
+    let service = OnLine { router, line: Arc::clone(&line), visit };
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let closed = async move {
+        // Whoever could say it being gone is an end too.
+        let _ = closing.wait_for(|closing| *closing).await;
+    };
+    tokio::select! {
+        ended = connection.as_mut() => return tell(ended),
+        () = line.dropped() => return,
+        () = closed => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        ended = connection.as_mut() => tell(ended),
+        () = line.dropped() => {}
+        () = line.quiet_for(LINGER) => {}
+    }
+}
+
+fn tell(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!("a connection ended: {error}");
+    }
+}
+
+impl Connections {
+    /// Waits until all that is being answered is, and ends all other connections. From now on nothing that
+    /// has not come as a whole is waited for.
+    pub(crate) async fn shutdown(self) {
+        self.closing.send_replace(true);
+        self.lines.all_ended().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,13 +2,13 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use super::problem::Problem;
+use super::{metrics::Metrics, problem::Problem};
 
 /// Places for texts, those that wait included.
 #[derive(Debug)]
@@ -30,7 +30,13 @@ impl Gate {
     }
 
     /// Takes `count` places, if there are as many.
+    ///
+    /// # Errors
+    /// If more texts are asked for than there are places in all, which waiting cannot cure, or than are free.
     pub(crate) fn enter(self: &Arc<Self>, count: usize) -> Result<Places, Problem> {
+        if count > self.places {
+            return Err(Problem::too_many_texts(count, self.places));
+        }
         let more = |taken: usize| taken.checked_add(count).filter(|&taken| taken <= self.places);
         match self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more) {
             Ok(_) => Ok(Places { gate: Arc::clone(self), count }),
@@ -65,6 +71,8 @@ pub(crate) struct Pulse {
     stalled: AtomicBool,
     /// How many gave up waiting.
     gave_up: AtomicU64,
+    /// Where passes are counted.
+    metrics: OnceLock<Arc<Metrics>>,
 }
 
 impl Pulse {
@@ -76,7 +84,26 @@ impl Pulse {
             patience,
             stalled: AtomicBool::new(false),
             gave_up: AtomicU64::new(0),
+            metrics: OnceLock::new(),
         }
+    }
+
+    /// Has passes counted from now on.
+    pub(crate) fn count_in(&self, metrics: Arc<Metrics>) {
+        // There is one place for them.
+        let _ = self.metrics.set(metrics);
+    }
+
+    /// The engine made a pass, with which so many texts went on, and keeps so many bytes of prompts.
+    pub(crate) fn pass(&self, texts: usize, prefix_bytes: usize) {
+        if let Some(metrics) = self.metrics.get() {
+            // Some passes read prompts alone.
+            if texts > 0 {
+                metrics.batch_sizes.add(texts);
+            }
+            metrics.prefix_bytes.set(prefix_bytes);
+        }
+        self.beat();
     }
 
     /// Time after which an engine that makes no token has stalled.
@@ -139,7 +166,21 @@ mod tests {
         assert!(gate.enter(3).is_err());
         drop(one);
         assert!(gate.enter(3).is_ok());
-        assert!(gate.enter(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn what_no_waiting_cures_is_a_bad_request() {
+        for places in [1, 3, 16] {
+            let gate = Gate::new(places);
+            for count in [places + 1, places + 7, usize::MAX] {
+                let error = gate.enter(count).unwrap_err().to_json()["error"].clone();
+                assert_eq!((&error["param"], &error["code"]), (&"n".into(), &"invalid_value".into()));
+            }
+            let all = gate.enter(places).unwrap();
+            let error = gate.enter(1).unwrap_err().to_json()["error"].clone();
+            assert_eq!(error["code"], "queue_full");
+            drop(all);
+        }
     }
 
     #[test]

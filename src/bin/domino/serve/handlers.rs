@@ -25,6 +25,7 @@ use futures_core::Stream;
 use serde_json::{Map, Value};
 
 use super::{
+    access::caller::Caller,
     answer::{Form, Spent},
     asked_grammar::GrammarAsked,
     asked_tools::reasoning,
@@ -45,18 +46,22 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Answers a request.
 pub(crate) async fn answer(server: Arc<Server>, endpoint: Endpoint, request: Request) -> Response {
-    let mut receipt = Receipt { server: Arc::clone(&server), endpoint, begun: Instant::now(), status: 499 };
+    server.metrics.begun();
+    let mut receipt =
+        Receipt { server: Arc::clone(&server), endpoint, begun: Instant::now(), first: None, status: 499 };
     let begun = match begin(&server, endpoint, request).await {
         Ok(begun) => begun,
         Err(problem) => return receipt.refuse(problem),
     };
     server.metrics.first_token_times.add(receipt.begun.elapsed());
+    receipt.first = Some(Instant::now()).filter(|_| begun.choices == 1);
     if begun.stream {
         let events = Events::new(begun, receipt);
         return Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     }
     match collect(begun).await {
-        Ok(whole) => {
+        Ok((whole, tokens)) => {
+            receipt.written(tokens);
             receipt.status = 200;
             Json(whole).into_response()
         }
@@ -69,10 +74,20 @@ struct Receipt {
     server: Arc<Server>,
     endpoint: Endpoint,
     begun: Instant,
+    /// When the first piece of an answer of one text was there.
+    first: Option<Instant>,
     status: u16,
 }
 
 impl Receipt {
+    /// Counts the time of a token, of a text that has ended after so many.
+    fn written(&self, tokens: usize) {
+        let after_first = tokens.checked_sub(1).and_then(|more| u32::try_from(more).ok());
+        if let (Some(first), Some(more @ 1..)) = (self.first, after_first) {
+            self.server.metrics.token_times.add(first.elapsed() / more);
+        }
+    }
+
     fn refuse(&mut self, problem: Problem) -> Response {
         self.status = problem.status().as_u16();
         problem.into_response()
@@ -99,12 +114,13 @@ struct Begun {
 
 /// Has the texts begun, and waits for the first piece: until then an error has a status of its own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
-    let client = request.extensions().get::<Client>().copied().unwrap_or_default();
-    let asked = body::read(request, endpoint, &server.limits, &server.schemas, server.model.spelling).await?;
+    let caller = Caller::of(request.extensions());
+    let (limits, spelling) = (&server.limits, server.model.spelling);
+    let asked = body::read(request, endpoint, limits, &server.bodies, &server.schemas, spelling).await?;
     let (stream, include_usage) = (asked.stream, asked.include_usage);
     let logprobs = asked.drawing.options.logprobs.is_some();
     let report = told::report(server, &asked).await;
-    let order = order(server, asked, client).await?;
+    let order = order(server, asked, &caller).await?;
     let choices = order.texts();
     let told = told::of_grammar(order.grammar.as_ref(), report);
     let mut pieces = writing::begin(&server.text_maker(), order);
@@ -117,7 +133,7 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
 }
 
 /// Work of the engine for a request. The request has its places from here on.
-pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) -> Result<Order, Problem> {
+pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -> Result<Order, Problem> {
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     check_model(server, asked.model.as_deref())?;
     let mut options = asked.drawing.options.clone();
@@ -128,7 +144,7 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) ->
     }
     let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
     let grammar = match asked.grammar {
-        Some(grammar) => Some(server.registry.get(grammar).await?),
+        Some(grammar) => Some(server.registry.get(caller, grammar).await?),
         None => None,
     };
     let mut prompts = Vec::with_capacity(asked.prompts.len());
@@ -137,7 +153,7 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) ->
             PromptAsked::Text(text) if asked.echo => text.clone(),
             _ => String::new(),
         };
-        let tokens = server.prompts.read(prompt).await?;
+        let tokens = server.prompts.read(server.registry.pool(), caller, prompt).await?;
         // Past its context the model has no room.
         let left = server.model.context.saturating_sub(tokens.len());
         let most = asked.drawing.most.map_or(left, |most| most.min(left));
@@ -147,7 +163,7 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) ->
     if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
         let model = &server.model;
         let (tags, reader) = tools.tags(reasoning(&model.vocabulary, &prompt.tokens, model.thinks))?;
-        let found = server.registry.get(GrammarAsked::Tools(tags)).await;
+        let found = server.registry.get(caller, GrammarAsked::Tools(tags)).await;
         let found = match found {
             Ok(found) => found,
             Err(problem) => {
@@ -160,6 +176,7 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, client: Client) ->
     }
     // Set for each text.
     options.seed = 0;
+    let client = Client(caller.number());
     Ok(Order {
         prompts,
         choices: asked.choices,
@@ -232,8 +249,8 @@ impl Text {
     }
 }
 
-/// Waits for all texts.
-async fn collect(begun: Begun) -> Result<Value, Problem> {
+/// Waits for all texts, and gives the answer with its number of tokens.
+async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
     let Begun { form, first, mut pieces, choices, logprobs, .. } = begun;
     let mut texts: Vec<Text> = (0..choices).map(|_| Text::default()).collect();
     let mut spent = Spent::default();
@@ -256,7 +273,7 @@ async fn collect(begun: Begun) -> Result<Value, Problem> {
         }
         if open == 0 {
             let choices = texts.into_iter().filter_map(|text| text.choice).collect();
-            return Ok(form.whole(choices, spent));
+            return Ok((form.whole(choices, spent), spent.completion));
         }
         next = pieces.recv().await;
     }
@@ -323,6 +340,7 @@ impl Events {
                     if self.include_usage {
                         self.say(self.form.usage_chunk(self.spent));
                     }
+                    self.receipt.written(self.spent.completion);
                     self.end(200);
                 }
             }

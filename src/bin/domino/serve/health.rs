@@ -16,8 +16,8 @@ use axum::http::StatusCode;
 use tokio::sync::watch;
 
 use super::{
+    access::caller::Caller,
     endpoint::Endpoint,
-    engines::client::Client,
     gate::Pulse,
     handlers,
     problem::Problem,
@@ -113,7 +113,7 @@ async fn write(server: Arc<Server>) -> Result<(), Problem> {
         let mut asked = Asked::read(TEXT, Endpoint::Completions, 0, &server.schemas, None)?;
         // It takes no place: those are for texts that somebody waits for.
         asked.choices = 0;
-        let mut order = handlers::order(&server, asked, Client::default()).await?;
+        let mut order = handlers::order(&server, asked, &Caller::Unknown).await?;
         order.choices = 1;
         let mut pieces = writing::begin(&server.text_maker(), order);
         while let Some((_, piece)) = pieces.recv().await {

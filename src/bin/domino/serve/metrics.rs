@@ -1,221 +1,342 @@
-//! What the server counts, for Prometheus.
+//! What the server counts, for Prometheus (OpenMetrics text).
+//!
+//! Invariant: requests started are those finished, cancelled, failed and running, at any moment. The server's
+//! own tests of its health are none of them, nor do their tokens count.
 
 use std::{
-    collections::BTreeMap,
-    fmt::Write,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Duration,
+};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter, family::Family, gauge, histogram::Histogram},
+    registry::Registry,
 };
 
 use super::endpoint::Endpoint;
 
+/// The type of the page.
+pub(crate) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Upper ends of the buckets of times, in seconds; the last has none.
+const SECONDS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
+
+/// Upper ends of the buckets of texts in a pass.
+const TEXTS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+
 /// A number that only grows.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counter(counter::Counter);
 
 impl Counter {
     pub(crate) fn add(&self, more: usize) {
-        self.0.fetch_add(u64::try_from(more).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.inc_by(u64::try_from(more).unwrap_or_default());
     }
 }
-
-/// Upper ends of the buckets of times, in seconds; the last has none.
-const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
 
 /// Times, counted in buckets.
-#[derive(Debug, Default)]
-pub(crate) struct Times {
-    buckets: [AtomicU64; BUCKETS.len()],
-    count: AtomicU64,
-    microseconds: AtomicU64,
-}
+#[derive(Debug, Clone)]
+pub(crate) struct Times(Histogram);
 
 impl Times {
     pub(crate) fn add(&self, time: Duration) {
-        let seconds = time.as_secs_f64();
-        for (bucket, end) in self.buckets.iter().zip(BUCKETS) {
-            if seconds <= end {
-                bucket.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        self.count.fetch_add(1, Ordering::Relaxed);
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.microseconds.fetch_add(micros, Ordering::Relaxed);
+        self.0.observe(time.as_secs_f64());
     }
 }
 
-/// All that is counted since the start.
+/// Numbers of texts, counted in buckets.
+#[derive(Debug, Clone)]
+pub(crate) struct BatchSizes(Histogram);
+
+impl BatchSizes {
+    pub(crate) fn add(&self, size: usize) {
+        // There are not so many texts.
+        self.0.observe(u32::try_from(size).map_or(f64::INFINITY, f64::from));
+    }
+}
+
+/// Time that only grows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SpentTime(counter::Counter<f64, AtomicU64>);
+
+impl SpentTime {
+    pub(crate) fn add(&self, time: Duration) {
+        self.0.inc_by(time.as_secs_f64());
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MetricLevel(gauge::Gauge);
+
+impl MetricLevel {
+    pub(crate) fn set(&self, value: usize) {
+        self.0.set(i64::try_from(value).unwrap_or_default());
+    }
+}
+
+/// An address and what was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AnswerLabels {
+    endpoint: &'static str,
+    code: u16,
+}
+
+/// How requests ended. They are counted under one lock, so that they add up on every page.
 #[derive(Debug, Default)]
+struct Requests {
+    running: MetricLevel,
+    started: Counter,
+    finished: Counter,
+    cancelled: Counter,
+    failed: Counter,
+    /// How many run.
+    count: Mutex<usize>,
+}
+
+/// All that is counted since the start.
+#[derive(Debug)]
 pub(crate) struct Metrics {
-    /// Answers by address and status.
-    answers: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    registry: Registry,
+    answers: Family<AnswerLabels, counter::Counter>,
+    requests: Requests,
     pub(crate) prompt_tokens: Counter,
+    /// Tokens of prompts that were read before, for another text.
+    pub(crate) cached_tokens: Counter,
     pub(crate) completion_tokens: Counter,
     pub(crate) passes: Counter,
     pub(crate) drafted: Counter,
     pub(crate) accepted: Counter,
+    pub(crate) mask_time: SpentTime,
     pub(crate) cancelled: Counter,
     pub(crate) grammar_hits: Counter,
     pub(crate) grammar_misses: Counter,
     pub(crate) grammar_evictions: Counter,
     pub(crate) grammar_failures: Counter,
+    pub(crate) grammar_cancelled: Counter,
     pub(crate) compile_times: Times,
+    pub(crate) queue_times: Times,
     pub(crate) first_token_times: Times,
+    pub(crate) token_times: Times,
     pub(crate) answer_times: Times,
+    pub(crate) batch_sizes: BatchSizes,
+    pub(crate) prefix_bytes: MetricLevel,
+    moment: MomentLevels,
 }
 
 /// What is so at this moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     /// Texts that are written or wait.
     pub(crate) texts: usize,
     pub(crate) most_texts: usize,
     pub(crate) grammars: usize,
     pub(crate) grammar_bytes: usize,
+    /// Grammars and long prompts that wait for a worker.
+    pub(crate) work_waiting: usize,
+    /// Of bodies that are being read.
+    pub(crate) body_bytes: usize,
     /// Has the engine stalled?
     pub(crate) stalled: bool,
     /// Texts that were given up for that, since the start.
     pub(crate) gave_up: u64,
 }
 
-impl Metrics {
-    /// Counts an answer; of a stream, when it ends.
-    pub(crate) fn answered(&self, endpoint: Endpoint, status: u16, time: Duration) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        *answers.entry((endpoint.name(), status)).or_default() += 1;
-        drop(answers);
-        self.answer_times.add(time);
-    }
+/// The moment as it was when a page was last made.
+#[derive(Debug, Default)]
+struct MomentLevels {
+    texts: MetricLevel,
+    most_texts: MetricLevel,
+    grammars: MetricLevel,
+    grammar_bytes: MetricLevel,
+    work_waiting: MetricLevel,
+    body_bytes: MetricLevel,
+    stalled: MetricLevel,
+    gave_up: Counter,
+}
 
-    /// In Prometheus' text format.
-    pub(crate) fn text(&self, now: Moment) -> String {
-        let mut page = Page::default();
-        page.head("domino_requests_total", "counter", "Answers, by address and status.");
-        for ((endpoint, status), count) in &*self.answers.lock().unwrap_or_else(PoisonError::into_inner) {
-            page.line(&format!("domino_requests_total{{endpoint=\"{endpoint}\",code=\"{status}\"}}"), count);
+/// How a request ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestEnd {
+    Finished,
+    Cancelled,
+    Failed,
+}
+
+impl RequestEnd {
+    /// By the status of the answer, where 499 is that of a client who went away.
+    pub(crate) fn of(status: u16) -> Self {
+        match status {
+            499 => Self::Cancelled,
+            200..=299 => Self::Finished,
+            _ => Self::Failed,
         }
-        let counters = [
-            ("domino_prompt_tokens_total", "Tokens read.", &self.prompt_tokens),
-            ("domino_completion_tokens_total", "Tokens written.", &self.completion_tokens),
-            ("domino_passes_total", "Passes of the model for texts with a grammar.", &self.passes),
-            ("domino_drafted_tokens_total", "Tokens guessed.", &self.drafted),
-            ("domino_accepted_tokens_total", "Guessed tokens that were right.", &self.accepted),
-            ("domino_cancelled_total", "Requests whose client went away.", &self.cancelled),
-            ("domino_grammar_hits_total", "Requests whose grammar was compiled before.", &self.grammar_hits),
-            ("domino_grammar_misses_total", "Grammars compiled for a request.", &self.grammar_misses),
-            ("domino_grammar_evictions_total", "Compiled grammars dropped.", &self.grammar_evictions),
-            ("domino_grammar_failures_total", "Grammars that cannot be compiled.", &self.grammar_failures),
-        ];
-        for (name, help, counter) in counters {
-            page.head(name, "counter", help);
-            page.line(name, counter.value());
-        }
-        let name = "domino_stalled_total";
-        page.head(name, "counter", "Texts given up with an error because the engine stalled.");
-        page.line(name, now.gave_up);
-        let gauges = [
-            ("domino_texts", "Texts that are written or wait.", now.texts),
-            ("domino_texts_limit", "Texts that may be written or wait.", now.most_texts),
-            ("domino_grammars", "Compiled grammars kept.", now.grammars),
-            ("domino_grammar_bytes", "Memory of compiled grammars.", now.grammar_bytes),
-            (
-                "domino_engine_stalled",
-                "1 while the engine makes no token though it should.",
-                usize::from(now.stalled),
-            ),
-        ];
-        for (name, help, value) in gauges {
-            page.head(name, "gauge", help);
-            page.line(name, value);
-        }
-        page.times("domino_grammar_compile_seconds", "Time to compile a grammar.", &self.compile_times);
-        page.times(
-            "domino_first_token_seconds",
-            "Time from a request to its first token.",
-            &self.first_token_times,
-        );
-        page.times(
-            "domino_request_seconds",
-            "Time from a request to the end of its answer.",
-            &self.answer_times,
-        );
-        page.0
     }
 }
 
-/// The text as it grows.
+impl Requests {
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self) {
+        let mut running = self.count();
+        *running += 1;
+        self.running.set(*running);
+        self.started.add(1);
+    }
+
+    fn end(&self, end: RequestEnd) {
+        let mut running = self.count();
+        *running = running.saturating_sub(1);
+        self.running.set(*running);
+        match end {
+            RequestEnd::Finished => &self.finished,
+            RequestEnd::Cancelled => &self.cancelled,
+            RequestEnd::Failed => &self.failed,
+        }
+        .add(1);
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Nothing counted yet.
+    pub(crate) fn new() -> Self {
+        let mut page = Page::default();
+        let answers = Family::default();
+        page.0.register("domino_requests", "Answers, by address and status", answers.clone());
+        let requests = Requests {
+            running: page.level("domino_requests_running", "Requests that are being answered"),
+            started: page.counter("domino_requests_started", "Requests begun"),
+            finished: page.counter("domino_requests_finished", "Requests answered to the end"),
+            cancelled: page.counter("domino_requests_cancelled", "Requests whose client went away"),
+            failed: page.counter("domino_requests_failed", "Requests answered with an error"),
+            count: Mutex::default(),
+        };
+        let moment = MomentLevels::on(&mut page);
+        Self {
+            answers,
+            requests,
+            moment,
+            prompt_tokens: page.counter("domino_prompt_tokens", "Tokens of prompts"),
+            cached_tokens: page.counter("domino_cached_tokens", "Tokens of prompts that were read before"),
+            completion_tokens: page.counter("domino_completion_tokens", "Tokens written"),
+            passes: page.counter("domino_passes", "Passes of the model for texts with a grammar"),
+            drafted: page.counter("domino_drafted_tokens", "Tokens guessed"),
+            accepted: page.counter("domino_accepted_tokens", "Guessed tokens that were right"),
+            mask_time: page.spending("domino_mask_seconds", "Time to make masks"),
+            cancelled: page.counter("domino_cancelled", "Texts whose client went away"),
+            grammar_hits: page.counter("domino_grammar_hits", "Requests whose grammar was known"),
+            grammar_misses: page.counter("domino_grammar_misses", "Grammars compiled for a request"),
+            grammar_evictions: page.counter("domino_grammar_evictions", "Compiled grammars dropped"),
+            grammar_failures: page.counter("domino_grammar_failures", "Grammars that cannot be compiled"),
+            grammar_cancelled: page.counter("domino_grammar_cancelled", "Grammars that were given up"),
+            compile_times: page.times("domino_grammar_compile_seconds", "Time to compile a grammar"),
+            queue_times: page.times("domino_queue_seconds", "Time that a text waits for the engine"),
+            first_token_times: page
+                .times("domino_first_token_seconds", "Time from a request to its first token"),
+            token_times: page.times("domino_token_seconds", "Mean time of a token after a text's first"),
+            answer_times: page.times("domino_request_seconds", "Time from a request to its answer's end"),
+            batch_sizes: page.sizes("domino_batch_size", "Texts that a pass of the model goes on with"),
+            prefix_bytes: page.level("domino_prefix_bytes", "Memory of keys and values that are kept"),
+            registry: page.0,
+        }
+    }
+
+    /// Counts a request as begun.
+    pub(crate) fn begun(&self) {
+        self.requests.start();
+    }
+
+    /// Counts an answer to a request that was [begun](Self::begun); of a stream, when it ends.
+    pub(crate) fn answered(&self, endpoint: Endpoint, status: u16, time: Duration) {
+        self.answers.get_or_create(&AnswerLabels { endpoint: endpoint.name(), code: status }).inc();
+        self.requests.end(RequestEnd::of(status));
+        self.answer_times.add(time);
+    }
+
+    /// All of it as a page.
+    pub(crate) fn text(&self, now: Moment) -> String {
+        let mut text = String::new();
+        // So that requests add up.
+        let _still = self.requests.count();
+        self.moment.set(now);
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl MomentLevels {
+    fn on(page: &mut Page) -> Self {
+        Self {
+            texts: page.level("domino_texts", "Texts that are written or wait"),
+            most_texts: page.level("domino_texts_limit", "Texts that may be written or wait"),
+            grammars: page.level("domino_grammars", "Compiled grammars kept"),
+            grammar_bytes: page.level("domino_grammar_bytes", "Memory of compiled grammars"),
+            work_waiting: page.level("domino_work_waiting", "Grammars and long prompts that wait"),
+            body_bytes: page.level("domino_body_bytes", "Memory of bodies that are being read"),
+            stalled: page
+                .level("domino_engine_stalled", "1 while the engine makes no token though it should"),
+            gave_up: page.counter("domino_stalled", "Texts given up because the engine stalled"),
+        }
+    }
+
+    fn set(&self, now: Moment) {
+        self.texts.set(now.texts);
+        self.most_texts.set(now.most_texts);
+        self.grammars.set(now.grammars);
+        self.grammar_bytes.set(now.grammar_bytes);
+        self.work_waiting.set(now.work_waiting);
+        self.body_bytes.set(now.body_bytes);
+        self.stalled.set(usize::from(now.stalled));
+        self.gave_up.0.inc_by(now.gave_up.saturating_sub(self.gave_up.0.get()));
+    }
+}
+
+/// The page as it is set out.
 #[derive(Debug, Default)]
-struct Page(String);
+struct Page(Registry);
 
 impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        let counter = Counter::default();
+        self.0.register(name, help, counter.0.clone());
+        counter
     }
 
-    fn line(&mut self, name: &str, value: impl std::fmt::Display) {
-        let _ = writeln!(self.0, "{name} {value}");
+    fn spending(&mut self, name: &str, help: &str) -> SpentTime {
+        let spending = SpentTime::default();
+        self.0.register(name, help, spending.0.clone());
+        spending
     }
 
-    fn times(&mut self, name: &str, help: &str, times: &Times) {
-        self.head(name, "histogram", help);
-        // Read before the buckets, which only grow: no bucket is below the count that stands after it.
-        let count = times.count.load(Ordering::Relaxed);
-        let mut last = 0;
-        for (bucket, end) in times.buckets.iter().zip(BUCKETS) {
-            last = bucket.load(Ordering::Relaxed).max(last);
-            self.line(&format!("{name}_bucket{{le=\"{end}\"}}"), last);
-        }
-        let count = count.max(last);
-        self.line(&format!("{name}_bucket{{le=\"+Inf\"}}"), count);
-        let seconds = Duration::from_micros(times.microseconds.load(Ordering::Relaxed)).as_secs_f64();
-        self.line(&format!("{name}_sum"), seconds);
-        self.line(&format!("{name}_count"), count);
+    fn level(&mut self, name: &str, help: &str) -> MetricLevel {
+        let level = MetricLevel::default();
+        self.0.register(name, help, level.0.clone());
+        level
+    }
+
+    fn sizes(&mut self, name: &str, help: &str) -> BatchSizes {
+        let sizes = BatchSizes(Histogram::new(TEXTS));
+        self.0.register(name, help, sizes.0.clone());
+        sizes
+    }
+
+    fn times(&mut self, name: &str, help: &str) -> Times {
+        let times = Times(Histogram::new(SECONDS));
+        self.0.register(name, help, times.0.clone());
+        times
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_line_has_a_head_and_a_number() {
-        let metrics = Metrics::default();
-        metrics.answered(Endpoint::Chat, 200, Duration::from_millis(30));
-        metrics.answered(Endpoint::Chat, 200, Duration::from_secs(100));
-        metrics.drafted.add(3);
-        let now =
-            Moment { texts: 1, most_texts: 2, grammars: 3, grammar_bytes: 4, stalled: false, gave_up: 5 };
-        let text = metrics.text(now);
-        let mut name = "";
-        for line in text.lines() {
-            if let Some(head) = line.strip_prefix("# TYPE ") {
-                name = head.split(' ').next().unwrap();
-            } else if !line.starts_with('#') {
-                let (left, value) = line.rsplit_once(' ').unwrap();
-                assert!(left.starts_with(name) && value.parse::<f64>().is_ok(), "{line}");
-            }
-        }
-        for line in [
-            "domino_requests_total{endpoint=\"chat\",code=\"200\"} 2",
-            "domino_drafted_tokens_total 3",
-            "domino_stalled_total 5",
-            "domino_request_seconds_bucket{le=\"0.025\"} 0",
-            "domino_request_seconds_bucket{le=\"0.05\"} 1",
-            "domino_request_seconds_bucket{le=\"60\"} 1",
-            "domino_request_seconds_bucket{le=\"+Inf\"} 2",
-            "domino_request_seconds_sum 100.03",
-            "domino_request_seconds_count 2",
-            "domino_texts 1",
-        ] {
-            assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
-        }
-    }
-}
+mod tests;

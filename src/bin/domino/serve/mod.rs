@@ -3,16 +3,21 @@
 //! `engines` load the model and write the texts: our own runner, or mistral.rs. `server` has the addresses,
 //! `handlers` the two that write text: a body becomes a `request`, its grammar (`asked_grammar`,
 //! `asked_tools`, `schemas`) a compiled one (`named`, `registry`), its prompts tokens (`prompts`), each of
-//! its texts a task (`writing`) that hears the engine's tokens, and what comes of them an `answer`, with
-//! the functions that it calls (`tool_calls`) and what is to be told of its grammar (`told`).
+//! its texts a task (`writing`) that hears the engine's tokens, and what comes of them an `answer`, with the
+//! functions that it calls (`tool_calls`) and what is to be told of its grammar (`told`).
 //!
-//! Nobody is trusted who calls: `connections` bounds how long a request may take to come, `visitors` which
-//! pages of the web may send it, `body` how large it is, `fields` and `drawing` what it may ask for, `gate`
-//! how many wait.
+//! Nobody is trusted who calls: `connections` bounds how many there are and how long a request may take to
+//! come, `visitors` which pages of the web may send it, `access` who, `bounds` how large and slow its body
+//! is, `fields` and `drawing` what it may ask for, `gate` how many wait. Grammars are compiled and long
+//! prompts read in `work`, in fair turns. `settings` has the flags of those who run it, `observe` what they
+//! see.
 
 pub(crate) mod args;
 pub(crate) mod engines;
+pub(crate) mod settings;
 
+#[cfg(feature = "serve")]
+mod access;
 #[cfg(feature = "serve")]
 mod answer;
 #[cfg(feature = "serve")]
@@ -23,6 +28,8 @@ mod asked_prompts;
 mod asked_tools;
 #[cfg(feature = "serve")]
 mod body;
+#[cfg(feature = "serve")]
+mod bounds;
 #[cfg(feature = "serve")]
 mod connections;
 #[cfg(feature = "serve")]
@@ -43,6 +50,8 @@ mod memory;
 mod metrics;
 #[cfg(feature = "serve")]
 mod named;
+#[cfg(feature = "serve")]
+mod observe;
 #[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]
@@ -67,6 +76,8 @@ mod told;
 mod tool_calls;
 #[cfg(feature = "serve")]
 mod visitors;
+#[cfg(feature = "serve")]
+mod work;
 #[cfg(feature = "serve")]
 mod writing;
 

@@ -78,6 +78,38 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", message)
     }
 
+    /// A body that brings fewer than `least` bytes a second.
+    pub(crate) fn too_slow_rate(least: u64) -> Self {
+        let message = format!("the body of a request must bring {least} bytes a second");
+        Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
+    }
+
+    /// No room for another body while so many come, for all of which there are `most` bytes.
+    pub(crate) fn bodies_full(most: usize) -> Self {
+        let message = format!(
+            "the bodies that come now take the {most} bytes there are for them, or your part of it; ask \
+             again later (`domino serve --body-memory`)"
+        );
+        Self::unavailable("bodies_full", message)
+    }
+
+    /// No place to wait for a worker, for a caller of whom `own` tasks wait.
+    pub(crate) fn work_queue_full(own: usize) -> Self {
+        let message = format!(
+            "{own} grammars and long prompts of yours wait to be worked on, and as many as may of all; ask \
+             again later"
+        );
+        Self::unavailable("work_queue_full", message)
+    }
+
+    /// More texts in one request than there are places.
+    pub(crate) fn too_many_texts(asked: usize, places: usize) -> Self {
+        let message = format!(
+            "`n` is {asked}; this server has {places} places (`domino serve --max-seqs` and --max-queue)"
+        );
+        Self::invalid("n", message)
+    }
+
     /// A body over the limit of `most` bytes.
     pub(crate) fn too_large(most: usize) -> Self {
         let message = format!("the body of a request may have {most} bytes (`domino serve --max-body`)");

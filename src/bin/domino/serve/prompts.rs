@@ -1,7 +1,7 @@
-//! PromptReader of requests -> tokens: texts as they are, messages by the model's chat template.
+//! Prompts of requests -> tokens: texts as they are, messages by the model's chat template.
 //!
-//! Whoever calls is not trusted: a prompt that cannot fit is refused before it is read, few are read at a
-//! time, and none on a thread that answers.
+//! Whoever calls is not trusted: a prompt that cannot fit is refused before it is made into tokens, long ones
+//! are read in fair turns, and none on a thread that answers.
 
 use std::{
     path::Path,
@@ -15,10 +15,12 @@ use domino::{
     vocab::Tokenizer,
 };
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
-use super::problem::Problem;
+use super::{access::caller::Caller, problem::Problem, work::pool::Pool};
 use crate::{chat::prompt_tokens, failure::BadInput};
+
+/// Bytes from which on a prompt is read in its caller's turn: it takes some ten milliseconds and more.
+const LONG: usize = 64 << 10;
 
 /// A prompt as a request has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +28,18 @@ pub(crate) enum PromptAsked {
     Chat(ChatAsked),
     Text(String),
     Tokens(Vec<u32>),
+}
+
+impl PromptAsked {
+    /// Bytes of its texts, about.
+    fn bytes(&self) -> usize {
+        let of_message = |message: &Value| message["content"].as_str().map_or(0, str::len);
+        match self {
+            Self::Chat(chat) => chat.messages.iter().map(of_message).sum(),
+            Self::Text(text) => text.len(),
+            Self::Tokens(tokens) => tokens.len(),
+        }
+    }
 }
 
 /// Messages, functions and variables for the chat template.
@@ -40,8 +54,6 @@ pub(crate) struct ChatAsked {
 #[derive(Debug)]
 pub(crate) struct PromptReader {
     inner: Arc<Inner>,
-    /// PromptReader that are read at once.
-    reading: Semaphore,
 }
 
 #[derive(Debug)]
@@ -86,8 +98,7 @@ impl PromptReader {
             .max()
             .unwrap_or(1);
         let inner = Inner { tokenizer, vocabulary, templates, most: context.saturating_sub(1), longest };
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-        Ok(Self { inner: Arc::new(inner), reading: Semaphore::new(cores) })
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The text of the chat template that shows functions; empty without one.
@@ -99,12 +110,21 @@ impl PromptReader {
     ///
     /// # Errors
     /// If it is too long, or cannot be read.
-    pub(crate) async fn read(&self, asked: PromptAsked) -> Result<Arc<[TokenId]>, Problem> {
-        // The semaphore is never closed.
-        let _turn = self.reading.acquire().await;
+    pub(crate) async fn read(
+        &self,
+        pool: &Arc<Pool>,
+        caller: &Caller,
+        asked: PromptAsked,
+    ) -> Result<Arc<[TokenId]>, Problem> {
         let inner = Arc::clone(&self.inner);
-        let read = tokio::task::spawn_blocking(move || inner.read(asked)).await;
-        read.map_err(|_| Problem::engine("reading the prompt failed"))?.map(Arc::from)
+        let read = match asked.bytes() > LONG {
+            true => pool.run(caller, move || inner.read(asked)).await?,
+            false => {
+                let read = tokio::task::spawn_blocking(move || inner.read(asked)).await;
+                read.map_err(|_| Problem::engine("reading the prompt failed"))?
+            }
+        };
+        read.map(Arc::from)
     }
 }
 

@@ -1,9 +1,11 @@
-//! Grammars of requests -> compiled ones: each compiled once, off the threads that answer, and kept while there is room.
+//! Grammars of requests -> compiled ones: each compiled once, off the threads that answer and in fair turns
+//! (`work::pool`), and kept while there is room. What nobody waits for any more is not compiled further.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -12,9 +14,10 @@ use domino::{
     CompiledGrammar, Compiler, Grammar, Memory,
     grammar::json_schema::{Relaxed, SchemaOptions},
 };
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::{
+    access::caller::Caller,
     args::SchemaRules,
     asked_grammar::GrammarAsked,
     engines::guessing::{GrammarGuesses, Guessing},
@@ -22,11 +25,9 @@ use super::{
     named::{NamedGrammars, Source},
     problem::Problem,
     shelf::Shelf,
+    work::pool::{Pool, PoolTask},
 };
 use crate::{budgets, notation::Notation};
-
-/// Grammars that may wait to be compiled.
-const MOST_WAITING: usize = 64;
 
 /// At least one part in so many of the memory for grammars is for what the compiler keeps for the next ones.
 const KEPT_SHARE: usize = 8;
@@ -57,7 +58,28 @@ pub(crate) struct Shop {
 }
 
 /// A grammar that is compiled or will be.
-type Slot = watch::Receiver<Option<Outcome>>;
+#[derive(Debug, Clone)]
+struct Slot {
+    outcome: watch::Receiver<Option<Outcome>>,
+    wanted: Arc<WantedGrammar>,
+}
+
+/// Who waits for a grammar.
+#[derive(Debug)]
+struct WantedGrammar {
+    /// Changed only while the shelf is locked.
+    waiting: AtomicUsize,
+    /// Nobody waits any more.
+    given_up: AtomicBool,
+    task: PoolTask,
+}
+
+/// One who waits for a grammar.
+struct GrammarWaiter<'a> {
+    registry: &'a Registry,
+    key: Key,
+    slot: Slot,
+}
 
 /// The grammars of one server.
 #[derive(Debug)]
@@ -67,34 +89,23 @@ pub(crate) struct Registry {
     /// Memory of all that is kept, in bytes.
     most_bytes: usize,
     patience: Duration,
-    /// Grammars that are compiled at once.
-    workers: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    pool: Arc<Pool>,
     shelf: Mutex<Shelf<Key, Slot>>,
     metrics: Arc<Metrics>,
 }
 
 impl Registry {
-    /// One that compiles on up to `workers` threads, keeps `most_bytes` of grammars, and lets a request wait for
-    /// `patience`.
+    /// One that compiles in `pool`, keeps `most_bytes` of grammars, and lets a request wait for `patience`.
     pub(crate) fn new(
         shop: Shop,
         named: NamedGrammars,
         metrics: Arc<Metrics>,
-        workers: usize,
+        pool: Arc<Pool>,
         most_bytes: usize,
         patience: Duration,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            shop: Arc::new(shop),
-            named,
-            most_bytes,
-            patience,
-            workers: Arc::new(Semaphore::new(workers.max(1))),
-            waiting: AtomicUsize::new(0),
-            shelf: Mutex::new(Shelf::new()),
-            metrics,
-        })
+        let (shop, shelf) = (Arc::new(shop), Mutex::new(Shelf::new()));
+        Arc::new(Self { shop, named, most_bytes, patience, pool, shelf, metrics })
     }
 
     /// Makes ahead what JSON Schemas need of the vocabulary, some 30 ms that the first request would wait
@@ -111,19 +122,25 @@ impl Registry {
         &self.named
     }
 
-    /// The grammar that a request asks for.
-    pub(crate) async fn get(self: &Arc<Self>, asked: GrammarAsked) -> Outcome {
-        let param = asked.param();
-        // Others may have asked for the same in another field.
-        self.found(asked).await.map_err(|problem| problem.about(param))
+    /// The workers that compile.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
-    async fn found(self: &Arc<Self>, asked: GrammarAsked) -> Outcome {
+    /// The grammar that a request of `caller` asks for. Dropping the future gives it up.
+    pub(crate) async fn get(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> Outcome {
+        let param = asked.param();
+        // Others may have asked for the same in another field.
+        self.found(caller, asked).await.map_err(|problem| problem.about(param))
+    }
+
+    async fn found(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> Outcome {
         let named = self.named.clone();
         let found = tokio::task::spawn_blocking(move || named.find(&asked)).await;
         let source = found.map_err(|_| Problem::engine("looking for the grammar failed"))??;
-        let mut slot = self.slot(source)?;
-        match tokio::time::timeout(self.patience, slot.wait_for(Option::is_some)).await {
+        let waiting = self.wait(caller, source)?;
+        let mut outcome = waiting.slot.outcome.clone();
+        match tokio::time::timeout(self.patience, outcome.wait_for(Option::is_some)).await {
             Ok(Ok(done)) => {
                 let outcome = done.clone();
                 drop(done);
@@ -132,60 +149,104 @@ impl Registry {
                 outcome.unwrap_or_else(|| Err(Problem::engine("the grammar was not compiled")))
             }
             Ok(Err(_)) => Err(Problem::unavailable("shutting_down", "the server is ending")),
-            Err(_) => {
-                let message = format!(
-                    "the grammar is not compiled after {} s; that goes on, so ask again later, or make it smaller",
-                    self.patience.as_secs_f64()
-                );
-                Err(Problem::unavailable("grammar_timeout", message).param("grammar"))
-            }
+            Err(_) => Err(self.too_late(&waiting.slot)),
         }
     }
 
-    /// Where the grammar is or will be.
-    fn slot(self: &Arc<Self>, source: Source) -> Result<Slot, Problem> {
+    /// What to say to one who has waited too long.
+    fn too_late(&self, slot: &Slot) -> Problem {
+        let seconds = self.patience.as_secs_f64();
+        let message = match slot.wanted.task.waits() {
+            true => {
+                format!("{seconds} s were not enough for the grammar's turn to be compiled; ask again later")
+            }
+            false => {
+                format!("the grammar is not compiled after {seconds} s and is given up; make it smaller")
+            }
+        };
+        let message = format!("{message} (`domino serve --compile-timeout`)");
+        Problem::unavailable("grammar_timeout", message).param("grammar")
+    }
+
+    /// Waits for the grammar, which is or will be compiled.
+    fn wait(self: &Arc<Self>, caller: &Caller, source: Source) -> Result<GrammarWaiter<'_>, Problem> {
         let key = (source.notation, blake3::hash(source.text.as_bytes()), source.options.clone());
         let mut shelf = self.shelf();
-        if let Some(slot) = shelf.get(&key) {
-            self.metrics.grammar_hits.add(1);
-            return Ok(slot.clone());
-        }
-        if self.waiting.fetch_add(1, Ordering::AcqRel) >= MOST_WAITING {
-            self.waiting.fetch_sub(1, Ordering::AcqRel);
-            let message = format!("{MOST_WAITING} grammars wait to be compiled; ask again later");
-            return Err(Problem::unavailable("grammar_queue_full", message));
-        }
-        self.metrics.grammar_misses.add(1);
-        let (sender, slot) = watch::channel(None);
-        shelf.insert(key.clone(), slot.clone());
+        let slot = match shelf.get(&key).cloned() {
+            Some(slot) => {
+                self.metrics.grammar_hits.add(1);
+                // In this caller's turn too: it need not wait behind all that another one has asked for.
+                self.pool.join(caller, &slot.wanted.task)?;
+                slot
+            }
+            None => {
+                let slot = self.begin(caller, &key, source)?;
+                self.metrics.grammar_misses.add(1);
+                shelf.insert(key.clone(), slot.clone());
+                slot
+            }
+        };
+        slot.wanted.waiting.fetch_add(1, Ordering::AcqRel);
         drop(shelf);
-        let registry = Arc::clone(self);
-        tokio::spawn(async move { registry.work(key, source, sender).await });
-        Ok(slot)
+        Ok(GrammarWaiter { registry: self, key, slot })
     }
 
-    /// Compiles a grammar, tells those who wait, then grows its trees and makes the masks that texts come to first.
-    async fn work(self: Arc<Self>, key: Key, source: Source, sender: watch::Sender<Option<Outcome>>) {
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.workers).acquire_owned().await;
-        let shop = Arc::clone(&self.shop);
+    /// Has the grammar compiled.
+    fn begin(self: &Arc<Self>, caller: &Caller, key: &Key, source: Source) -> Result<Slot, Problem> {
+        let (sender, outcome) = watch::channel(None);
+        // The task is known only once it is submitted.
+        let (registry, key) = (Arc::clone(self), key.clone());
+        let (tell, told) = std::sync::mpsc::channel::<Arc<WantedGrammar>>();
+        let task = self.pool.submit(caller, move || {
+            if let Ok(wanted) = told.recv() {
+                registry.work(&key, &source, &sender, &wanted);
+            }
+        })?;
+        let wanted = WantedGrammar { waiting: AtomicUsize::new(0), given_up: AtomicBool::new(false), task };
+        let wanted = Arc::new(wanted);
+        // A task that was begun at once waits for it; one that is withdrawn needs it not.
+        let _ = tell.send(Arc::clone(&wanted));
+        Ok(Slot { outcome, wanted })
+    }
+
+    /// Compiles a grammar, tells those who wait, and has its trees grown and the masks made that texts come
+    /// to first, when there is nothing better to do.
+    fn work(
+        self: &Arc<Self>,
+        key: &Key,
+        source: &Source,
+        sender: &watch::Sender<Option<Outcome>>,
+        wanted: &WantedGrammar,
+    ) {
         let start = Instant::now();
-        let compiled = tokio::task::spawn_blocking(move || shop.prepare(&source)).await;
+        let stop = &wanted.given_up;
+        let compiled = catch_unwind(AssertUnwindSafe(|| self.shop.prepare(source, stop)));
         let outcome = compiled.unwrap_or_else(|_| Err(Problem::engine("compiling the grammar failed")));
         self.metrics.compile_times.add(start.elapsed());
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        if outcome.is_err() {
-            self.metrics.grammar_failures.add(1);
-            self.shelf().remove(&key);
-        }
         let grammar = outcome.as_ref().ok().map(|prepared| prepared.grammar.clone());
-        sender.send_replace(Some(outcome));
+        {
+            let mut shelf = self.shelf();
+            if outcome.is_err() {
+                self.metrics.grammar_failures.add(usize::from(!stop.load(Ordering::Relaxed)));
+                Self::forget(&mut shelf, key, wanted);
+            }
+            sender.send_replace(Some(outcome));
+        }
         if let Some(grammar) = grammar {
             // Texts go on meanwhile, and use what is there.
-            let _ = tokio::task::spawn_blocking(move || grammar.explore()).await;
-            self.trim();
+            let registry = Arc::clone(self);
+            self.pool.later(move || {
+                grammar.explore();
+                registry.trim();
+            });
         }
-        drop(permit);
+    }
+
+    /// Takes a grammar from the shelf, unless it is another one there by now.
+    fn forget(shelf: &mut Shelf<Key, Slot>, key: &Key, wanted: &WantedGrammar) {
+        if shelf.get(key).is_some_and(|slot| std::ptr::eq(&*slot.wanted, wanted)) {
+            shelf.remove(key);
+        }
     }
 
     /// Drops what there is no room for: grammars grow while texts use them, and what the compiler keeps of
@@ -217,9 +278,32 @@ impl Registry {
     }
 }
 
+impl Drop for GrammarWaiter<'_> {
+    fn drop(&mut self) {
+        let Slot { outcome, wanted } = &self.slot;
+        let mut shelf = self.registry.shelf();
+        let last = wanted.waiting.fetch_sub(1, Ordering::AcqRel) == 1;
+        if !last || outcome.borrow().is_some() {
+            return;
+        }
+        wanted.given_up.store(true, Ordering::Relaxed);
+        self.registry.metrics.grammar_cancelled.add(1);
+        Registry::forget(&mut shelf, &self.key, wanted);
+        drop(shelf);
+        self.registry.pool.withdraw(&wanted.task);
+    }
+}
+
 impl Shop {
-    fn prepare(&self, source: &Source) -> Outcome {
+    /// Reads and compiles a grammar, unless it is given up meanwhile.
+    fn prepare(&self, source: &Source, given_up: &AtomicBool) -> Outcome {
+        let go_on = || match given_up.load(Ordering::Relaxed) {
+            true => Err(Problem::unavailable("grammar_given_up", "nobody waits for the grammar")),
+            false => Ok(()),
+        };
+        go_on()?;
         let (grammar, relaxed) = self.parse(source).map_err(|problem| problem.param("grammar"))?;
+        go_on()?;
         let grammar = self
             .compiler
             .compile(&grammar)
@@ -248,7 +332,7 @@ fn weigh(slot: &Slot) -> usize {
 }
 
 fn weighed(slot: &Slot, of: fn(&Memory) -> usize) -> usize {
-    match &*slot.borrow() {
+    match &*slot.outcome.borrow() {
         Some(Ok(Prepared { grammar, guesses, .. })) => {
             of(&grammar.memory()) + guesses.as_ref().map_or(0, GrammarGuesses::memory)
         }
@@ -257,110 +341,4 @@ fn weighed(slot: &Slot, of: fn(&Memory) -> usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::check::byte_vocabulary;
-
-    fn registry(most_bytes: usize) -> Arc<Registry> {
-        let compiler = Compiler::new(byte_vocabulary().unwrap());
-        let shop = Shop { compiler, guessing: None, schemas: Arc::default() };
-        let named = NamedGrammars::new(None, Arc::default()).unwrap();
-        let metrics = Arc::new(Metrics::default());
-        Registry::new(shop, named, metrics, 2, most_bytes, Duration::from_secs(60))
-    }
-
-    fn regex(text: &str) -> GrammarAsked {
-        GrammarAsked::Text(Notation::Regex, text.to_owned())
-    }
-
-    #[tokio::test]
-    async fn a_grammar_is_compiled_once_for_all_who_ask_at_once() {
-        let registry = registry(1 << 30);
-        let tasks: Vec<_> = (0..20)
-            .map(|_| {
-                let registry = Arc::clone(&registry);
-                tokio::spawn(async move { registry.get(GrammarAsked::Named("json".to_owned())).await })
-            })
-            .collect();
-        for task in tasks {
-            task.await.unwrap().unwrap();
-        }
-        assert_eq!(registry.size().0, 1);
-        let now = super::super::metrics::Moment {
-            texts: 0,
-            most_texts: 0,
-            grammars: 0,
-            grammar_bytes: 0,
-            stalled: false,
-            gave_up: 0,
-        };
-        let text = registry.metrics.text(now);
-        assert!(text.contains("\ndomino_grammar_misses_total 1\n"), "{text}");
-        assert!(text.contains("\ndomino_grammar_hits_total 19\n"), "{text}");
-    }
-
-    #[tokio::test]
-    async fn errors_have_a_place_and_are_not_kept() {
-        let registry = registry(1 << 30);
-        for _ in 0..2 {
-            let problem = registry.get(regex("a(")).await.unwrap_err();
-            let error = &problem.to_json()["error"];
-            assert_eq!(
-                (error["code"].as_str(), error["param"].as_str()),
-                (Some("invalid_grammar"), Some("grammar"))
-            );
-            assert!(error["line"] == 1 && error["column"].is_u64(), "{error}");
-        }
-        let empty = GrammarAsked::Text(Notation::Gbnf, "root ::= root".to_owned());
-        assert_eq!(registry.get(empty).await.unwrap_err().to_json()["error"]["code"], "invalid_grammar");
-        assert_eq!(registry.size().0, 0);
-    }
-
-    #[tokio::test]
-    async fn schemas_are_known_by_their_options_and_told_by_their_field() {
-        let registry = registry(1 << 30);
-        let array = r#"{"type": "array", "contains": {"const": 1}, "uniqueItems": true}"#;
-        let text = format!(r#"{{"type": "object", "properties": {{"a": {array}}}}}"#);
-        let schema = |options: &SchemaOptions| GrammarAsked::Schema(text.to_owned(), options.clone());
-        let lenient = SchemaOptions::default().with_lenient(true);
-        let prepared = registry.get(schema(&lenient)).await.unwrap();
-        assert!(prepared.relaxed[0].pointer.starts_with("#/properties/a"), "{:?}", prepared.relaxed);
-        registry.get(schema(&lenient.clone().with_closed(true))).await.unwrap();
-        assert_eq!(registry.size().0, 2);
-        let format = GrammarAsked::Format(text.to_owned(), SchemaOptions::default());
-        for (asked, param) in [(schema(&SchemaOptions::default()), "grammar"), (format, "response_format")] {
-            let error = registry.get(asked).await.unwrap_err().to_json()["error"].clone();
-            let message = error["message"].as_str().unwrap();
-            assert!(message.starts_with(&format!("{param}: #/properties/a")), "{error}");
-            assert_eq!((&error["param"], &error["code"]), (&param.into(), &"invalid_json_schema".into()));
-            assert_eq!(error["keyword"], "uniqueItems");
-        }
-    }
-
-    #[tokio::test]
-    async fn memory_is_bounded_but_the_last_grammar_stays() {
-        let registry = registry(1);
-        for text in ["a+", "b+", "c+"] {
-            let grammar = registry.get(regex(text)).await.unwrap();
-            grammar.grammar.constraint().mask().unwrap();
-            registry.trim();
-        }
-        assert_eq!(registry.size().0, 1);
-    }
-
-    #[tokio::test]
-    async fn who_waits_too_long_is_told_so() {
-        let mut registry = registry(1 << 30);
-        let inner = Arc::get_mut(&mut registry).unwrap();
-        inner.workers = Arc::new(Semaphore::new(0));
-        inner.patience = Duration::from_millis(10);
-        let problem = registry.get(regex("a")).await.unwrap_err();
-        assert_eq!(problem.to_json()["error"]["code"], "grammar_timeout");
-        // Others wait too, but not without end.
-        for number in 1..MOST_WAITING {
-            registry.slot(registry.named.find(&regex(&format!("a{{{number}}}"))).unwrap()).unwrap();
-        }
-        let problem = registry.slot(registry.named.find(&regex("b")).unwrap()).unwrap_err();
-        assert_eq!(problem.to_json()["error"]["code"], "grammar_queue_full");
-    }
-}
+mod tests;

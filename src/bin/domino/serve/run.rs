@@ -1,10 +1,11 @@
 //! Starts the server and ends it.
 
 use std::{
+    fs,
     io::{self, Write},
     net::SocketAddr,
     path::Path,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -14,8 +15,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{
+    access::keys::ApiKeys,
     args::Serve,
-    connections,
+    bounds::bodies::BodyMemory,
+    connections::{self, ConnectionBounds},
     engines::load::{self, LoadedModel},
     gate::{Gate, Pulse},
     health::Health,
@@ -26,6 +29,7 @@ use super::{
     registry::{Registry, Shop},
     server::{self, Served, Server},
     visitors::Visitors,
+    work::pool::Pool,
 };
 use crate::{
     failure::{BadInput, Exit, Paint, note},
@@ -49,6 +53,8 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
     let schemas = Arc::new(command.schemas.clone());
     let named = NamedGrammars::new(command.grammar_dir.clone(), Arc::clone(&schemas))?;
     let visitors = Visitors::new(command.host, &command.origins)?;
+    let keys = ApiKeys::new(command.running.api_key.as_deref(), command.running.api_keys.as_deref())?;
+    tell_of_cache(cache);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -64,7 +70,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
             let load = load::load(&command.engine, (&path, kind), &pulse, cache);
             tokio::task::block_in_place(|| runtime.block_on(load))
         })?;
-        let doors = Doors { named, visitors };
+        let doors = Doors { named, visitors, keys };
         let server = Arc::new(server(command, &path, loaded, pulse, doors, cache)?);
         let registry = Arc::clone(&server.registry);
         runtime.spawn_blocking(move || registry.prepare_for_schemas());
@@ -90,6 +96,7 @@ async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
 pub(crate) struct Doors {
     pub(crate) named: NamedGrammars,
     pub(crate) visitors: Visitors,
+    pub(crate) keys: ApiKeys,
 }
 
 /// Makes what all requests share, of a model that is loaded.
@@ -110,10 +117,11 @@ pub(crate) fn server(
         crate::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
     let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
-    let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+    pulse.count_in(Arc::clone(&metrics));
+    let pool = Pool::new(command.running.workers);
     let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
     let registry =
-        Registry::new(shop, doors.named, Arc::clone(&metrics), workers, limits.grammars, limits.compile);
+        Registry::new(shop, doors.named, Arc::clone(&metrics), pool, limits.grammars, limits.compile);
     let model = Served {
         vocabulary,
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -133,12 +141,32 @@ pub(crate) fn server(
         pulse,
         health: Health::default(),
         visitors: doors.visitors,
+        keys: doors.keys,
+        bodies: BodyMemory::new(command.running.bodies, limits.body),
+        closing: OnceLock::new(),
         limits,
         share_caches: command.engine.share_caches,
         finish: command.engine.finish,
         schemas,
-        key: command.api_key.as_ref().map(|key| blake3::hash(key.as_bytes())),
     })
+}
+
+/// Says where the cache folder cannot be written, which costs time and fails nothing.
+fn tell_of_cache(cache: &CacheFolder) {
+    let Some(path) = cache.path() else { return };
+    let probe = || {
+        fs::create_dir_all(path)?;
+        let probe = path.join(format!(".probe-{}", std::process::id()));
+        fs::write(&probe, b"")?;
+        fs::remove_file(&probe)
+    };
+    if let Err(error) = probe() {
+        tracing::warn!(
+            "the cache folder {} cannot be written: {error}; what is worked out for a model and its grammars \
+             is worked out again at each start (--cache-dir names another folder)",
+            path.display()
+        );
+    }
 }
 
 /// Says which files of the grammar folder cannot be used, before a request does.
@@ -161,10 +189,10 @@ async fn serve(
         writeln!(io::stdout(), "{}", json!({ "address": address.to_string(), "model": server.model.name }))?;
     }
     note!("{} {} on http://{address}/v1", paint.green("serving"), server.model.name);
-    if !address.ip().is_loopback() && command.api_key.is_none() {
-        tracing::warn!("the server is open to the network without --api-key");
-    }
-    let connections = connections::accept(listener, router, command.limits.read, ended()).await;
+    let bounds = ConnectionBounds { patience: command.limits.read, most: command.running.connections };
+    let connections = connections::accept(listener, router, bounds, ended()).await;
+    // From now on /ready says no to those who still ask.
+    let _ = server.closing.set(());
     let drain = command.limits.drain;
     if tokio::time::timeout(drain, connections.shutdown()).await.is_err() {
         tracing::warn!("requests that still run after {} s are left", drain.as_secs_f64());

@@ -1,6 +1,9 @@
 //! The addresses.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use axum::{
     Json, Router,
@@ -12,24 +15,26 @@ use axum::{
 };
 use domino::{Vocabulary, grammar::tools::Spelling};
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use super::{
+    access::{caller::Caller, keys::ApiKeys},
     args::{SchemaRules, ServerLimits},
+    bounds::bodies::BodyMemory,
+    connections::PeerVisit,
     endpoint::Endpoint,
-    engines::{client::Client, engine::Engine},
+    engines::engine::Engine,
     gate::{Gate, Pulse},
     handlers,
     health::{self, Health},
-    metrics::{Metrics, Moment},
+    metrics::{METRICS_TYPE, Metrics, Moment},
+    observe::{access_log::LogEntry, request_id::RequestId},
     problem::Problem,
     prompts::PromptReader,
     registry::Registry,
     visitors::Visitors,
     writing::TextMaker,
 };
-
-/// Prometheus' text format.
-const METRICS_TYPE: &str = "text/plain; version=0.0.4";
 
 /// The model that is served.
 #[derive(Debug)]
@@ -58,14 +63,16 @@ pub(crate) struct Server {
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) health: Health,
     pub(crate) visitors: Visitors,
+    pub(crate) keys: ApiKeys,
+    pub(crate) bodies: Arc<BodyMemory>,
+    /// Set when the server ends.
+    pub(crate) closing: OnceLock<()>,
     pub(crate) limits: ServerLimits,
     /// Do all clients share what is kept of prompts and texts?
     pub(crate) share_caches: bool,
     /// Are texts closed that would be cut by their length, unless a request says otherwise?
     pub(crate) finish: bool,
     pub(crate) schemas: Arc<SchemaRules>,
-    /// Of the key that clients must send.
-    pub(crate) key: Option<blake3::Hash>,
 }
 
 impl Server {
@@ -89,6 +96,7 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
         .route("/v1/grammars", get(grammars))
         .route("/metrics", get(metrics))
         .route("/health", get(health))
+        .route("/ready", get(ready))
         .route("/", get(health))
         .method_not_allowed_fallback(no_such_method)
         .route_layer(middleware::from_fn_with_state(Arc::clone(server), authorise))
@@ -131,6 +139,8 @@ async fn metrics(State(server): State<Arc<Server>>) -> Response {
         most_texts: server.gate.places(),
         grammars,
         grammar_bytes,
+        work_waiting: server.registry.pool().waiting(),
+        body_bytes: server.bodies.taken(),
         stalled: server.pulse.is_stalled(),
         gave_up: server.pulse.gave_up(),
     };
@@ -142,6 +152,16 @@ async fn health(State(server): State<Arc<Server>>) -> Response {
         Ok(()) => (StatusCode::OK, "OK").into_response(),
         Err(problem) => problem.into_response(),
     }
+}
+
+/// Would a request be taken now? Costs nothing, so that a balancer can ask often.
+async fn ready(State(server): State<Arc<Server>>) -> Response {
+    let problem = match (server.closing.get(), server.pulse.is_stalled()) {
+        (Some(()), _) => Problem::unavailable("shutting_down", "the server is ending"),
+        (None, true) => Problem::unavailable("engine_stalled", "the engine makes no tokens"),
+        (None, false) => return (StatusCode::OK, "OK").into_response(),
+    };
+    problem.into_response()
 }
 
 async fn no_such_address(request: Request) -> Problem {
@@ -157,30 +177,36 @@ async fn no_such_method(request: Request) -> Problem {
     Problem::method(request.method().as_str(), request.uri().path())
 }
 
-/// Lets those pass who may call, and says what they asked for.
+/// Lets those pass who may call, gives each request its id, and has it logged.
 async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let begun = Instant::now();
-    let response = match server.visitors.admit(&request) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+    let id = RequestId::of(request.headers());
+    let entry = LogEntry {
+        id: id.clone(),
+        method: request.method().clone(),
+        path: request.uri().path().to_owned(),
+        begun: Instant::now(),
     };
-    tracing::info!("{method} {path}: {} after {:?}", response.status(), begun.elapsed());
-    response
+    let answer = async {
+        match server.visitors.admit(&request) {
+            Ok(()) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        }
+    };
+    let mut response = answer.instrument(tracing::error_span!("request", %id)).await;
+    id.tell(response.headers_mut());
+    entry.follow(response)
 }
 
-/// Lets those pass who have the key.
+/// Lets those pass who have a key, where one is needed, and says of each request whose it is.
 async fn authorise(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
-    let open = matches!(request.uri().path(), "/health" | "/");
-    if let Some(key) = server.key.filter(|_| !open) {
-        let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let given = given.and_then(|given| given.strip_prefix("Bearer ")).unwrap_or_default();
-        // Hashes are compared in constant time.
-        if blake3::hash(given.trim().as_bytes()) != key {
-            return Problem::unauthorized().into_response();
-        }
-        // Those who share a key are one client.
-        request.extensions_mut().insert(Client::default());
-    }
-    next.run(request).await
+    let open = matches!(request.uri().path(), "/health" | "/ready" | "/");
+    let caller = match server.keys.admit(request.headers()) {
+        Ok(Some(name)) => Caller::Key(name),
+        Err(problem) if !open => return problem.into_response(),
+        _ => request.extensions().get::<PeerVisit>().map_or(Caller::Unknown, |visit| Caller::at(visit.peer)),
+    };
+    request.extensions_mut().insert(caller.clone());
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(caller);
+    response
 }

@@ -6,21 +6,24 @@
 //! loopback, and only to pages that were loaded from there or that `--allow-origin` names. CORS headers let
 //! the same pages read the answers.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use axum::{
     extract::Request,
     http::{
-        HeaderMap, HeaderValue, Method, Uri, Version,
-        header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN},
+        HeaderMap, HeaderName, HeaderValue, Method, Uri, Version,
+        header::{CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER},
         request::Parts,
         uri::Authority,
     },
 };
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::problem::Problem;
 use crate::failure::BadInput;
+
+/// How long a browser need not ask again whether a page may send something.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
 
 /// Which names and pages are served.
 #[derive(Debug, Clone)]
@@ -80,14 +83,18 @@ impl Visitors {
         }
     }
 
-    /// Lets the browser show answers to the pages that may use the server.
+    /// Lets the browser show answers to the pages that may use the server. These may send any header: the
+    /// official client for browsers sends a dozen of its own (`x-stainless-..`), and others with each
+    /// version.
     pub(crate) fn cors(&self) -> CorsLayer {
         let visitors = self.clone();
         let allowed = move |origin: &HeaderValue, _: &Parts| visitors.allows(origin);
         CorsLayer::new()
             .allow_methods([Method::GET, Method::POST])
-            .allow_headers([AUTHORIZATION, CONTENT_TYPE])
+            .allow_headers(AllowHeaders::mirror_request())
             .allow_origin(AllowOrigin::predicate(allowed))
+            .expose_headers([RETRY_AFTER, HeaderName::from_static("x-request-id")])
+            .max_age(PREFLIGHT_AGE)
     }
 
     /// May pages of this origin use the server?

@@ -3,7 +3,11 @@
 pub(crate) mod chances;
 mod closing;
 
-use std::{future::Future, sync::Arc, time::Instant};
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use domino::{
     TokenId, Vocabulary,
@@ -173,6 +177,7 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     if !prompt.echo.is_empty() {
         out.send(Piece::Text(prompt.echo.clone(), Vec::new()));
     }
+    let begun = Instant::now();
     let mut events = maker.engine.begin(order.text(prompt, choice));
     let mut hearing = Hearing::new(maker, order);
     let over = match hearing.may_close(prompt.most) {
@@ -186,7 +191,15 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     // The prompt of several texts is counted once.
     let read = if choice == 0 { prompt.tokens.len() } else { 0 };
     let spent = hearing.spent(read);
-    count(maker, spent);
+    // What the server writes to test itself is nobody's.
+    if order.client != Client::default() {
+        count(maker, spent);
+        // What the engine did not work on the text it waited.
+        let worked = hearing.stats.total_time;
+        if !worked.is_zero() {
+            maker.metrics.queue_times.add(begun.elapsed().saturating_sub(worked));
+        }
+    }
     match over {
         Over::End(finish) => out.send(Piece::End(finish, spent)),
         Over::Failed(problem) => out.send(Piece::Failed(problem)),
@@ -342,10 +355,12 @@ impl<'a> Hearing<'a> {
 fn count(maker: &TextMaker, spent: Spent) {
     let metrics = &maker.metrics;
     metrics.prompt_tokens.add(spent.prompt);
+    metrics.cached_tokens.add(spent.cached);
     metrics.completion_tokens.add(spent.completion);
     if let Some(spent) = spent.grammar {
         metrics.passes.add(spent.passes);
         metrics.drafted.add(spent.drafted);
         metrics.accepted.add(spent.accepted);
+        metrics.mask_time.add(Duration::from_micros(spent.mask_micros));
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: a text that nobody hears any more is dropped before the next pass.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     error::Error,
     sync::{
         Arc,
@@ -72,8 +72,8 @@ impl<B: BatchModel> Desk<B> {
                 }
             }
             self.drop_unheard();
-            self.step();
-            self.pulse.beat();
+            let texts = self.step();
+            self.pulse.pass(texts, self.decoder.prefix_bytes());
         }
     }
 
@@ -103,13 +103,15 @@ impl<B: BatchModel> Desk<B> {
         }
     }
 
-    /// Makes a pass for all texts, and tells them what came of it.
-    fn step(&mut self) {
+    /// Makes a pass for all texts, and tells them what came of it. Gives the number of those that went on.
+    fn step(&mut self) -> usize {
         let events = self.decoder.step();
+        let mut texts = HashSet::new();
         let ended: HashMap<SequenceId, EndOfText> = events.iter().filter_map(end_of).collect();
         for event in events {
             match event {
                 BatchEvent::Token { sequence, step } => {
+                    texts.insert(sequence);
                     let ended = ended.get(&sequence).map(|(stats, all)| (stats, all.as_slice()));
                     let so_far = self.decoder.so_far(sequence).or(ended);
                     let stats = so_far.map(|(stats, _)| *stats).unwrap_or_default();
@@ -134,6 +136,7 @@ impl<B: BatchModel> Desk<B> {
                 _ => {}
             }
         }
+        texts.len()
     }
 }
 

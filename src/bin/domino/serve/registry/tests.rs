@@ -1,0 +1,182 @@
+//! Grammars as several callers ask for them.
+
+use super::*;
+use crate::check::byte_vocabulary;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn registry(most_bytes: usize) -> Arc<Registry> {
+    patient(most_bytes, LONG)
+}
+
+fn patient(most_bytes: usize, patience: Duration) -> Arc<Registry> {
+    let compiler = Compiler::new(byte_vocabulary().unwrap());
+    let shop = Shop { compiler, guessing: None, schemas: Arc::default() };
+    let named = NamedGrammars::new(None, Arc::default()).unwrap();
+    let metrics = Arc::new(Metrics::default());
+    Registry::new(shop, named, metrics, Pool::new(2), most_bytes, patience)
+}
+
+fn me() -> Caller {
+    Caller::Key("me".into())
+}
+
+/// Keeps all workers of two callers busy until what is returned is dropped.
+fn busy(registry: &Registry) -> [std::sync::mpsc::Sender<()>; 2] {
+    ["x", "y"].map(|name| {
+        let (end, ended) = std::sync::mpsc::channel();
+        let job = move || {
+            let _ = ended.recv();
+        };
+        registry.pool.submit(&Caller::Key(name.into()), job).unwrap();
+        end
+    })
+}
+
+fn regex(text: &str) -> GrammarAsked {
+    GrammarAsked::Text(Notation::Regex, text.to_owned())
+}
+
+#[tokio::test]
+async fn a_grammar_is_compiled_once_for_all_who_ask_at_once() {
+    let registry = registry(1 << 30);
+    let tasks: Vec<_> = (0..20)
+        .map(|_| {
+            let registry = Arc::clone(&registry);
+            tokio::spawn(async move { registry.get(&me(), GrammarAsked::Named("json".to_owned())).await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(registry.size().0, 1);
+    let text = registry.metrics.text(super::super::metrics::Moment::default());
+    assert!(text.contains("\ndomino_grammar_misses_total 1\n"), "{text}");
+    assert!(text.contains("\ndomino_grammar_hits_total 19\n"), "{text}");
+}
+
+#[tokio::test]
+async fn errors_have_a_place_and_are_not_kept() {
+    let registry = registry(1 << 30);
+    for _ in 0..2 {
+        let problem = registry.get(&me(), regex("a(")).await.unwrap_err();
+        let error = &problem.to_json()["error"];
+        assert_eq!(
+            (error["code"].as_str(), error["param"].as_str()),
+            (Some("invalid_grammar"), Some("grammar"))
+        );
+        assert!(error["line"] == 1 && error["column"].is_u64(), "{error}");
+    }
+    let empty = GrammarAsked::Text(Notation::Gbnf, "root ::= root".to_owned());
+    assert_eq!(registry.get(&me(), empty).await.unwrap_err().to_json()["error"]["code"], "invalid_grammar");
+    assert_eq!(registry.size().0, 0);
+}
+
+#[tokio::test]
+async fn schemas_are_known_by_their_options_and_told_by_their_field() {
+    let registry = registry(1 << 30);
+    let array = r#"{"type": "array", "contains": {"const": 1}, "uniqueItems": true}"#;
+    let text = format!(r#"{{"type": "object", "properties": {{"a": {array}}}}}"#);
+    let schema = |options: &SchemaOptions| GrammarAsked::Schema(text.to_owned(), options.clone());
+    let lenient = SchemaOptions::default().with_lenient(true);
+    let prepared = registry.get(&me(), schema(&lenient)).await.unwrap();
+    assert!(prepared.relaxed[0].pointer.starts_with("#/properties/a"), "{:?}", prepared.relaxed);
+    registry.get(&me(), schema(&lenient.clone().with_closed(true))).await.unwrap();
+    assert_eq!(registry.size().0, 2);
+    let format = GrammarAsked::Format(text.to_owned(), SchemaOptions::default());
+    for (asked, param) in [(schema(&SchemaOptions::default()), "grammar"), (format, "response_format")] {
+        let error = registry.get(&me(), asked).await.unwrap_err().to_json()["error"].clone();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("{param}: #/properties/a")), "{error}");
+        assert_eq!((&error["param"], &error["code"]), (&param.into(), &"invalid_json_schema".into()));
+        assert_eq!(error["keyword"], "uniqueItems");
+    }
+}
+
+#[tokio::test]
+async fn memory_is_bounded_but_the_last_grammar_stays() {
+    let registry = registry(1);
+    for text in ["a+", "b+", "c+"] {
+        let grammar = registry.get(&me(), regex(text)).await.unwrap();
+        grammar.grammar.constraint().mask().unwrap();
+        registry.trim();
+    }
+    assert_eq!(registry.size().0, 1);
+}
+
+#[tokio::test]
+async fn who_waits_too_long_is_told_so_and_waited_for_no_more() {
+    let registry = patient(1 << 30, Duration::from_millis(10));
+    let held = busy(&registry);
+    for number in 1..50 {
+        let problem = registry.get(&me(), regex(&format!("a{{{number}}}"))).await.unwrap_err();
+        let error = &problem.to_json()["error"];
+        assert_eq!((&error["code"], &error["param"]), (&"grammar_timeout".into(), &"grammar".into()));
+        // It leaves its place, so that this never ends in a full queue.
+        assert_eq!((registry.pool.waiting(), registry.size().0), (0, 0));
+    }
+    drop(held);
+}
+
+#[tokio::test]
+async fn who_goes_away_gives_up_the_grammar_unless_others_wait() {
+    let registry = registry(1 << 30);
+    let held = busy(&registry);
+    let ask = |name: &str| {
+        let (registry, caller) = (Arc::clone(&registry), Caller::Key(name.into()));
+        tokio::spawn(async move { registry.get(&caller, regex("[ab]+")).await })
+    };
+    let (one, other) = (ask("me"), ask("you"));
+    let begun = Instant::now();
+    // In the turns of both.
+    while registry.pool.waiting() < 2 {
+        assert!(begun.elapsed() < LONG);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    one.abort();
+    assert!(one.await.unwrap_err().is_cancelled());
+    assert_eq!(registry.size().0, 1);
+    drop(held);
+    assert!(other.await.unwrap().is_ok());
+    // Of one that nobody waits for nothing is left.
+    let held = busy(&registry);
+    let alone = {
+        let registry = Arc::clone(&registry);
+        tokio::spawn(async move { registry.get(&me(), regex("c+")).await })
+    };
+    while registry.pool.waiting() < 1 {
+        assert!(begun.elapsed() < LONG);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    alone.abort();
+    assert!(alone.await.unwrap_err().is_cancelled());
+    assert_eq!((registry.pool.waiting(), registry.size().0), (0, 1));
+    drop(held);
+    // And it can be asked for again.
+    registry.get(&me(), regex("c+")).await.unwrap();
+}
+
+/// A schema that takes seconds, of one client, and grammars of another.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_client_does_not_stop_grammars_of_others() {
+    let registry = registry(1 << 30);
+    let properties: Vec<String> = (0..1000)
+        .map(|number| format!(r#""p{number}": {{"type": "number", "multipleOf": {}}}"#, number + 2))
+        .collect();
+    let slow = |salt: usize| {
+        let text = format!(r#"{{"title": "{salt}", "properties": {{{}}}}}"#, properties.join(", "));
+        GrammarAsked::Schema(text, SchemaOptions::default())
+    };
+    let hogs: Vec<_> = (0..8)
+        .map(|salt| {
+            let (registry, asked) = (Arc::clone(&registry), slow(salt));
+            tokio::spawn(async move { registry.get(&Caller::Key("hog".into()), asked).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    for text in ["a+", "b+", "c+"] {
+        registry.get(&me(), regex(text)).await.unwrap();
+        assert!(hogs.iter().any(|hog| !hog.is_finished()), "the schemas were not slow enough to tell");
+    }
+    hogs.iter().for_each(tokio::task::JoinHandle::abort);
+}

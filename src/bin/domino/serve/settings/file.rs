@@ -1,0 +1,226 @@
+//! `--config FILE`: flags in a file of TOML.
+//!
+//! A key is made into the flag of its name, and the command line is read with it: what a flag may be, its
+//! default and what it needs beside it are said once. Flags that the command line or the environment give are
+//! left out, so that these win.
+
+use std::{ffi::OsString, fs, ops::Range, path::Path};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
+use domino::grammar::suggest;
+use toml::{
+    Spanned,
+    de::{DeArray, DeTable, DeValue},
+};
+
+use crate::failure::BadInput;
+
+/// The command that has such a file.
+const SERVE: &str = "serve";
+
+/// Flags that a file cannot have.
+const NOT_HERE: [&str; 3] = ["config", "help", "version"];
+
+const HINT: &str = "a key is the name of a flag of `domino serve` (see its --help), such as port = 8081";
+
+/// The command line with the flags of its file, if it names one.
+///
+/// # Errors
+/// If the file cannot be read, is not TOML, or has what is no flag.
+pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, BadInput> {
+    // What is wrong with the line alone is told when it is read as a whole.
+    let mut lenient = command.clone().ignore_errors(true);
+    let Ok(matches) = lenient.try_get_matches_from_mut(&line) else { return Ok(line) };
+    let Some((SERVE, given)) = matches.subcommand() else { return Ok(line) };
+    let Some(path) = given.get_one::<std::path::PathBuf>("config") else { return Ok(line) };
+    let Some(serve) = lenient.find_subcommand(SERVE) else { return Ok(line) };
+    let text = fs::read_to_string(path).map_err(|error| {
+        BadInput::new(format!("{}: {error}", path.display())).hint("--config takes a file of TOML")
+    })?;
+    let flags: Vec<&Arg> = serve.get_arguments().chain(lenient.get_arguments()).collect();
+    let more = ConfigFile { path, text: &text, flags, given }.flags()?;
+    let mut merged = line;
+    merged.extend(more.into_iter().map(OsString::from));
+    Ok(merged)
+}
+
+/// A file and what it is read for.
+struct ConfigFile<'a> {
+    path: &'a Path,
+    text: &'a str,
+    flags: Vec<&'a Arg>,
+    given: &'a ArgMatches,
+}
+
+impl ConfigFile<'_> {
+    /// The file's flags that were not given elsewhere.
+    fn flags(&self) -> Result<Vec<String>, BadInput> {
+        let table = DeTable::parse(self.text).map_err(|error| {
+            self.wrong(error.span().unwrap_or_default(), error.message())
+                .hint("--config takes a file of TOML")
+        })?;
+        let mut seen: Vec<String> = Vec::new();
+        let mut flags = Vec::new();
+        let mut lines: Vec<_> = table.into_inner().into_iter().collect();
+        lines.sort_unstable_by_key(|(key, _)| key.span().start);
+        for (key, value) in lines {
+            let name = key.get_ref().replace('_', "-");
+            let flag = self.flag(&key.span(), &name)?;
+            if seen.contains(&name) {
+                return Err(self.wrong(key.span(), &format!("--{name} is given twice")));
+            }
+            seen.push(name.clone());
+            let of_file = written(flag, &name, &value).map_err(|wanted| {
+                self.wrong(value.span(), &format!("`{}` takes {wanted}", key.get_ref())).hint(HINT)
+            })?;
+            if !self.is_given(flag) {
+                flags.extend(of_file);
+            }
+        }
+        Ok(flags)
+    }
+
+    fn flag(&self, place: &Range<usize>, name: &str) -> Result<&Arg, BadInput> {
+        let known = |flag: &&Arg| flag.get_long().is_some_and(|long| !NOT_HERE.contains(&long));
+        let flags = || self.flags.iter().copied().filter(known);
+        if let Some(flag) = flags().find(|flag| flag.get_long() == Some(name)) {
+            return Ok(flag);
+        }
+        let wrong = self.wrong(place.clone(), &format!("there is no flag --{name}"));
+        let near = suggest::did_you_mean(name, flags().filter_map(Arg::get_long));
+        Err(wrong.hint(near.unwrap_or_else(|| HINT.to_owned())))
+    }
+
+    /// Was the flag given on the command line, or by the environment?
+    fn is_given(&self, flag: &Arg) -> bool {
+        let source = self.given.try_contains_id(flag.get_id().as_str()).ok();
+        let source = source.and_then(|_| self.given.value_source(flag.get_id().as_str()));
+        matches!(source, Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+    }
+
+    fn wrong(&self, place: Range<usize>, message: &str) -> BadInput {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        BadInput::new(format!("{}:{line}:{column}: {message}", self.path.display()))
+    }
+}
+
+/// A flag with its value, or what it takes.
+fn written(flag: &Arg, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, &'static str> {
+    let takes_value = flag.get_action().takes_values();
+    let alone = !takes_value || flag.get_num_args().is_some_and(|range| range.min_values() == 0);
+    match (flag.get_action(), value.get_ref()) {
+        (ArgAction::SetTrue | ArgAction::SetFalse, DeValue::Boolean(true)) => Ok(vec![format!("--{name}")]),
+        (ArgAction::SetTrue | ArgAction::SetFalse, DeValue::Boolean(false)) => Ok(Vec::new()),
+        (ArgAction::SetTrue | ArgAction::SetFalse, _) => Err("true or false"),
+        (_, DeValue::Boolean(true)) if alone => Ok(vec![format!("--{name}")]),
+        (ArgAction::Append, DeValue::Array(list)) => listed(name, list),
+        (ArgAction::Append, one) => {
+            Ok(vec![scalar(name, one).ok_or("a text, a number, or a list of these")?])
+        }
+        (_, one) => Ok(vec![scalar(name, one).ok_or("a text or a number")?]),
+    }
+}
+
+fn listed(name: &str, list: &DeArray<'_>) -> Result<Vec<String>, &'static str> {
+    let each = list.iter().map(|one| scalar(name, one.get_ref()));
+    each.collect::<Option<_>>().ok_or("a list of texts or numbers")
+}
+
+fn scalar(name: &str, value: &DeValue<'_>) -> Option<String> {
+    let text = match value {
+        DeValue::String(text) => text.to_string(),
+        // As the flag takes them: without underscores.
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        _ => return None,
+    };
+    Some(format!("--{name}={text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::LowArgs;
+
+    /// What the line becomes with this text as its file, from the file's flags on.
+    fn merged(line: &[&str], text: &str) -> Result<Vec<String>, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        let path = file.path().to_str().unwrap();
+        let whole = [&["domino", "serve", "--config", path], line].concat();
+        let whole: Vec<OsString> = whole.into_iter().map(OsString::from).collect();
+        let count = whole.len();
+        let merged =
+            merge(&LowArgs::arranged(), whole).map_err(|error| error.to_string().replace(path, "F"))?;
+        Ok(merged.into_iter().skip(count).map(|word| word.into_string().unwrap()).collect())
+    }
+
+    #[test]
+    fn keys_are_flags() {
+        let text = "port = 9\nhost = \"::1\"\nallow_origin = [\"https://a.example\", \"https://b.example\"]\n\
+                    read-timeout = 1.5\nlenient-strict = true\nallow-anonymous = false\nmax_queue = 1_000\n";
+        let flags = merged(&[], text).unwrap();
+        let mut wanted = [
+            "--port=9",
+            "--host=::1",
+            "--allow-origin=https://a.example",
+            "--allow-origin=https://b.example",
+            "--read-timeout=1.5",
+            "--lenient-strict",
+            "--max-queue=1000",
+        ];
+        let mut found: Vec<&str> = flags.iter().map(String::as_str).collect();
+        (wanted.sort_unstable(), found.sort_unstable());
+        assert_eq!(found, wanted);
+        // Flags of all commands too, and nothing at all.
+        assert_eq!(merged(&[], "max-memory = 100").unwrap(), ["--max-memory=100"]);
+        assert_eq!(merged(&[], "# nothing\n").unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn flags_of_the_command_line_win() {
+        let text = "port = 9\nallow-origin = [\"https://a.example\"]\nlog = \"json\"";
+        for line in [&["--port", "7"][..], &["--port=7"]] {
+            assert!(!merged(line, text).unwrap().contains(&"--port=9".to_owned()), "{line:?}");
+        }
+        let flags = merged(&["--allow-origin", "https://b.example"], text).unwrap();
+        assert!(flags.contains(&"--port=9".to_owned()) && flags.len() == 2, "{flags:?}");
+        // Short ones as well.
+        assert_eq!(merged(&["-m", "a"], "model = \"b\"").unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place_and_a_hint() {
+        for (text, said) in [
+            ("prot = 9", "F:1:1: there is no flag --prot"),
+            ("port = 9\n max_queu = 3", "F:2:2: there is no flag --max-queu"),
+            ("config = \"a\"", "F:1:1: there is no flag --config"),
+            ("[limits]\nport = 9", "F:1:2: there is no flag --limits"),
+            ("port = 9\nport = 8", "F:2:1: "),
+            ("max_queue = 9\nmax-queue = 8", "F:2:1: --max-queue is given twice"),
+            ("port = [9]", "F:1:8: `port` takes a text or a number"),
+            ("port = 0x50", "F:1:8: `port` takes a text or a number"),
+            ("port = 2020-01-01", "F:1:8: `port` takes a text or a number"),
+            ("port = {a = 1}", "F:1:8: `port` takes a text or a number"),
+            ("lenient-strict = 1", "F:1:18: `lenient-strict` takes true or false"),
+            ("allow-origin = [[1]]", "F:1:16: `allow-origin` takes a list of texts or numbers"),
+            ("port =", "F:1:"),
+        ] {
+            let told = merged(&[], text).unwrap_err();
+            assert!(told.starts_with(said), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn other_lines_are_left_as_they_are() {
+        for line in [&["domino", "serve"][..], &["domino", "check", "-"], &["domino"], &["domino", "--help"]]
+        {
+            let line: Vec<OsString> = line.iter().map(OsString::from).collect();
+            assert_eq!(merge(&LowArgs::arranged(), line.clone()).unwrap(), line);
+        }
+        let line = ["domino", "serve", "--config", "no-such-file"].map(OsString::from).to_vec();
+        assert!(merge(&LowArgs::arranged(), line).is_err());
+    }
+}
