@@ -227,7 +227,10 @@ impl LowEngine {
     }
 }
 
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server has no engine"))]
+#[cfg_attr(
+    not(any(feature = "serve", test)),
+    expect(dead_code, reason = "a build without a server has no engine")
+)]
 impl EngineArgs {
     /// Texts that the engine writes at once.
     pub(crate) fn texts(&self, engine: EngineName) -> NonZeroUsize {
