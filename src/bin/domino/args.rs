@@ -12,10 +12,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domino::{grammar::json_schema::SchemaOptions, store::CacheFolder};
 
 use crate::{
+    batch::Batch,
     bench_model::{BenchModel, LowBenchModel},
     budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
     captures::LowCapture,
+    check::Check,
     compile::{Compile, LowCompile},
     experiment::{Experiment, LowExperiment},
     explain::args::{Explain, LowExplain},
@@ -28,6 +30,7 @@ use crate::{
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
     log::LogFormat,
+    mask::Mask,
     notation::{GrammarSource, Notation},
     numbers,
     reach::{LowReach, Reach},
@@ -302,49 +305,6 @@ pub(crate) enum Command {
     Man(LowMan),
 }
 
-/// The resolved command `domino check`.
-#[derive(Debug)]
-pub(crate) struct Check {
-    pub(crate) grammar: GrammarSource,
-    pub(crate) prefix: bool,
-    pub(crate) inputs: Vec<Input>,
-    /// Names of the rules to capture.
-    pub(crate) captured: Vec<String>,
-    /// True if the keywords of a schema are listed.
-    pub(crate) report: bool,
-    /// Limit on the bytes read of each input.
-    pub(crate) max_bytes: u64,
-    pub(crate) json: bool,
-}
-
-/// The resolved command `domino check --batch`.
-#[derive(Debug)]
-pub(crate) struct Batch {
-    pub(crate) input: Input,
-    /// Limit on the bytes of a line.
-    pub(crate) max_bytes: u64,
-    /// The grammar of the rows that name none.
-    pub(crate) usual: UsualGrammar,
-    /// True if unknown columns are copied.
-    pub(crate) keep: bool,
-    /// True if texts need only be beginnings, where rows do not say.
-    pub(crate) prefix: bool,
-    /// True if the keywords of schemas are listed.
-    pub(crate) report: bool,
-}
-
-/// The resolved command `domino mask`.
-#[derive(Debug)]
-pub(crate) struct Mask {
-    pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: TokensOf,
-    pub(crate) text: String,
-    pub(crate) reach: Reach,
-    pub(crate) trees: Option<PathBuf>,
-    pub(crate) all: bool,
-    pub(crate) json: bool,
-}
-
 impl LowArgs {
     /// The flags of this run, those of a file (`serve --config`) among them. Ends the program where they make
     /// no sense, and for `--help` and `--version`.
@@ -367,7 +327,7 @@ impl LowArgs {
         })
     }
 
-    /// How requests are logged.
+    /// Returns the format of the log of requests.
     pub(crate) fn log(&self) -> LogFormat {
         match &self.verb {
             LowVerb::Serve(serve) => serve.log(),

@@ -10,15 +10,31 @@ use domino::{CompiledGrammar, Compiler};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    args::Batch,
     check::{byte_vocabulary, explained, explained_field, extend, judge},
     failure::{self, BadInput, Exit, note},
+    input::Input,
     lines,
     notation::{GrammarSource, relaxed_as_json},
     progress,
-    rows::{LastUsed, Row, RowReader, RowReading, WantedGrammar},
+    rows::{LastUsed, Row, RowReader, RowReading, UsualGrammar, WantedGrammar},
     stdout, warned,
 };
+
+/// The resolved command `domino check --batch`.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) input: Input,
+    /// Limit on the bytes of a line.
+    pub(crate) max_bytes: u64,
+    /// The grammar of the rows that name none.
+    pub(crate) usual: UsualGrammar,
+    /// True if unknown columns are copied.
+    pub(crate) keep: bool,
+    /// True if texts need only be beginnings, where rows do not say.
+    pub(crate) prefix: bool,
+    /// True if the keywords of schemas are listed.
+    pub(crate) report: bool,
+}
 
 /// Limit on the compiled grammars in the LRU cache.
 const MOST_KEPT: usize = 1024;

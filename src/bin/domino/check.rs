@@ -30,18 +30,31 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::finding::SchemaFault;
 use crate::{
-    advice,
-    args::Check,
-    budgets,
+    advice, budgets,
     captures::Capturing,
     failure::{self, BadInput, Exit, Paint, Told},
     input::Input,
     keywords::Reports,
-    notation::{Parsed, relaxed_as_json},
+    notation::{GrammarSource, Parsed, relaxed_as_json},
     progress,
     reading::{End, Leaving, Reading, Unanswered},
     schema, stdout, warned,
 };
+
+/// The resolved command `domino check`.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) prefix: bool,
+    pub(crate) inputs: Vec<Input>,
+    /// Names of the rules to capture.
+    pub(crate) captured: Vec<String>,
+    /// True if the keywords of a schema are listed.
+    pub(crate) report: bool,
+    /// Limit on the bytes read of each input.
+    pub(crate) max_bytes: u64,
+    pub(crate) json: bool,
+}
 
 /// Time after which a check counts as slow, so that advice on the grammar is given.
 const PATIENCE: Duration = Duration::from_secs(2);

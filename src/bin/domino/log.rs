@@ -27,7 +27,7 @@ const DEFAULT: &str = "error,domino=warn";
 /// The target of a server's lines about its requests.
 pub(crate) const ACCESS: &str = "domino::access";
 
-/// How a server's requests are logged.
+/// The format of a server's log of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     Off,
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Where lines go to.
+    /// The memory that lines go to.
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
 

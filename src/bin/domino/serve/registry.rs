@@ -61,12 +61,12 @@ pub(crate) struct Shop {
 #[derive(Debug, Clone)]
 struct Slot {
     outcome: watch::Receiver<Option<Outcome>>,
-    wanted: Arc<WantedGrammar>,
+    wanted: Arc<CompileTask>,
 }
 
 /// Who waits for a grammar.
 #[derive(Debug)]
-struct WantedGrammar {
+struct CompileTask {
     /// Changed only while the shelf is locked.
     waiting: AtomicUsize,
     /// Nobody waits any more.
@@ -196,13 +196,13 @@ impl Registry {
         let (sender, outcome) = watch::channel(None);
         // The task is known only once it is submitted.
         let (registry, key) = (Arc::clone(self), key.clone());
-        let (tell, told) = std::sync::mpsc::channel::<Arc<WantedGrammar>>();
+        let (tell, told) = std::sync::mpsc::channel::<Arc<CompileTask>>();
         let task = self.pool.submit(caller, move || {
             if let Ok(wanted) = told.recv() {
                 registry.work(&key, &source, &sender, &wanted);
             }
         })?;
-        let wanted = WantedGrammar { waiting: AtomicUsize::new(0), given_up: AtomicBool::new(false), task };
+        let wanted = CompileTask { waiting: AtomicUsize::new(0), given_up: AtomicBool::new(false), task };
         let wanted = Arc::new(wanted);
         // A task that was begun at once waits for it; one that is withdrawn needs it not.
         let _ = tell.send(Arc::clone(&wanted));
@@ -216,7 +216,7 @@ impl Registry {
         key: &Key,
         source: &Source,
         sender: &watch::Sender<Option<Outcome>>,
-        wanted: &WantedGrammar,
+        wanted: &CompileTask,
     ) {
         let start = Instant::now();
         let stop = &wanted.given_up;
@@ -243,7 +243,7 @@ impl Registry {
     }
 
     /// Takes a grammar from the shelf, unless it is another one there by now.
-    fn forget(shelf: &mut Shelf<Key, Slot>, key: &Key, wanted: &WantedGrammar) {
+    fn forget(shelf: &mut Shelf<Key, Slot>, key: &Key, wanted: &CompileTask) {
         if shelf.get(key).is_some_and(|slot| std::ptr::eq(&*slot.wanted, wanted)) {
             shelf.remove(key);
         }

@@ -9,7 +9,7 @@ use std::{
 
 use axum::http::Extensions;
 
-/// Who a request is from. Whoever shares a key, or an address where no key is asked for, is one client.
+/// The client that sent a request. Whoever shares a key, or an address where no key is asked for, is one client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     /// Has the key of this name.

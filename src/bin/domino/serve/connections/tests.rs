@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A server that ends when told.
-struct Served {
+struct TestServer {
     address: std::net::SocketAddr,
     end: Arc<Notify>,
     /// Lets `/slow` answer.
@@ -26,7 +26,7 @@ struct Served {
     ended: tokio::task::JoinHandle<Duration>,
 }
 
-async fn serve(patience: Duration, most: usize) -> Served {
+async fn serve(patience: Duration, most: usize) -> TestServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (end, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -49,10 +49,10 @@ async fn serve(patience: Duration, most: usize) -> Served {
         connections.shutdown().await;
         begun.elapsed()
     });
-    Served { address, end, go, ended }
+    TestServer { address, end, go, ended }
 }
 
-impl Served {
+impl TestServer {
     fn open(&self, text: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();

@@ -14,13 +14,13 @@ fn caller(name: &str) -> Caller {
 }
 
 /// Tells when jobs begin, and lets them end.
-struct Stage {
+struct Workplace {
     pool: Arc<Pool>,
     begun: Receiver<&'static str>,
     sender: Sender<&'static str>,
 }
 
-impl Stage {
+impl Workplace {
     fn new(workers: usize) -> Self {
         let (sender, begun) = channel();
         Self { pool: Pool::new(workers), begun, sender }
@@ -54,7 +54,7 @@ impl Stage {
 #[tokio::test]
 async fn one_caller_never_has_all_workers() {
     for workers in [0, 1, 2, 3, 5] {
-        let stage = Stage::new(workers);
+        let stage = Workplace::new(workers);
         let most = workers.max(2) - 1;
         let ends: Vec<_> = (0..10).map(|_| stage.submit("a", "a")).collect();
         (0..most).for_each(|_| assert_eq!(stage.next(), "a"));
@@ -85,7 +85,7 @@ fn turns_go_round() {
 
 #[tokio::test]
 async fn one_caller_never_has_all_places() {
-    let stage = Stage::new(2);
+    let stage = Workplace::new(2);
     let mut held = vec![stage.submit("a", "a")];
     held.extend((0..MOST_OF_CALLER).map(|_| stage.submit("a", "a")));
     let problem = stage.pool.submit(&caller("a"), || ()).unwrap_err();
@@ -101,7 +101,7 @@ async fn one_caller_never_has_all_places() {
 
 #[tokio::test]
 async fn a_task_of_several_is_done_once_by_the_first_turn() {
-    let stage = Stage::new(2);
+    let stage = Workplace::new(2);
     let (_, busy) = stage.submit("a", "busy");
     assert_eq!(stage.next(), "busy");
     let (task, end) = stage.submit("a", "shared");
@@ -118,7 +118,7 @@ async fn a_task_of_several_is_done_once_by_the_first_turn() {
 
 #[tokio::test]
 async fn what_has_no_haste_waits_for_what_has() {
-    let stage = Stage::new(2);
+    let stage = Workplace::new(2);
     let (_, a) = stage.submit("a", "a");
     let (_, b) = stage.submit("b", "b");
     let _ = [stage.next(), stage.next()];
@@ -144,7 +144,7 @@ async fn panics_free_their_worker_and_those_who_leave_their_place() {
         assert_eq!(outcome.map(|(): ()| ()).unwrap_err().to_json()["error"]["code"], "engine_error");
     }
     assert_eq!(pool.run(&caller("a"), || 7).await.unwrap(), 7);
-    let stage = Stage::new(2);
+    let stage = Workplace::new(2);
     let (_, busy) = stage.submit("a", "busy");
     assert_eq!(stage.next(), "busy");
     let (job, _end) = stage.job("left");
