@@ -25,10 +25,14 @@ fn me() -> Caller {
 fn busy(registry: &Registry) -> [std::sync::mpsc::Sender<()>; 2] {
     ["x", "y"].map(|name| {
         let (end, ended) = std::sync::mpsc::channel();
+        let (begin, begun) = std::sync::mpsc::channel();
         let job = move || {
+            let _ = begin.send(());
             let _ = ended.recv();
         };
         registry.pool.submit(&Caller::Key(name.into()), job).unwrap();
+        // The trees of a grammar from before may still have the worker.
+        begun.recv_timeout(LONG).unwrap();
         end
     })
 }
