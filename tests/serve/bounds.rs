@@ -135,3 +135,30 @@ fn one_client_does_not_stop_grammars_of_others() {
     until("what nobody waits for waits", || metric("domino_work_waiting") == 0.0);
     assert!(metric("domino_grammar_cancelled_total") >= 1.0);
 }
+
+#[test]
+fn more_texts_than_places_are_no_question_of_time() {
+    let server = Server::start(&["--max-seqs", "1", "--max-queue", "2"]);
+    for n in [4, 9, 16] {
+        let answer = server.complete(&json!({ "n": n }));
+        let error = answer.error();
+        assert_eq!((answer.status, &error["param"]), (400, &json!("n")), "{error}");
+    }
+    assert_eq!(server.texts(&json!({ "n": 3, "max_tokens": 2 })).len(), 3);
+}
+
+#[test]
+fn keys_are_asked_for() {
+    let server = Server::start(&["--api-key", "secret"]);
+    assert_eq!(server.get("/health").status, 200);
+    for path in ["/v1/models", "/metrics"] {
+        let refused = server.get(path);
+        assert_eq!(
+            (refused.status, &refused.error()["type"]),
+            (401, &json!("authentication_error")),
+            "{path}"
+        );
+        assert_eq!(server.send("GET", path, "Authorization: Bearer secret2\r\n", "").status, 401);
+        assert_eq!(server.send("GET", path, "Authorization: Bearer secret\r\n", "").status, 200);
+    }
+}
