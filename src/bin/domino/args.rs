@@ -33,7 +33,7 @@ use crate::{
     mask::Mask,
     notation::{GrammarSource, Notation},
     numbers,
-    reach::{LowReach, Reach},
+    reach::LowReach,
     retokenize::{LowRetokenize, Retokenize},
     rows::UsualGrammar,
     schema::{self, LowSchema},
@@ -42,7 +42,7 @@ use crate::{
         args::{LowServe, Serve},
     },
     shell::{completions::LowCompletions, man::LowMan},
-    tokenizer::{LowVocabulary, TokensOf},
+    tokenizer::LowVocabulary,
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
