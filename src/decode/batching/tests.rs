@@ -122,9 +122,9 @@ fn wanted() -> impl Strategy<Value = WantedText> {
     let goes = prop::option::weighted(0.2, 0..12_usize);
     (prompt, drawn, any::<[bool; 2]>(), turn, 0..12_usize, goes).prop_map(
         |(prompt, (seed, temperature, most, penalised), [constrained, drafted], turn, comes, goes)| {
-            let mut options = DecodeOptions::default();
-            options.sampling = Sampling::with_temperature(temperature).unwrap();
-            (options.seed, options.max_new_tokens) = (seed, most);
+            let sampling = Sampling::with_temperature(temperature).unwrap();
+            let mut options =
+                DecodeOptions { sampling, seed, max_new_tokens: most, ..DecodeOptions::default() };
             if penalised {
                 options.penalties = Penalties::none().presence(1.0).unwrap();
             }
@@ -237,8 +237,7 @@ fn a_large_request_does_not_hold_others() {
     ] {
         let model = ScriptedModel::new(13, CONTEXT, 1).script(0, vec![TokenId::new(0); CONTEXT]);
         let mut batch = BatchDecoder::new(Copying::new(&model, 4), vocabulary.clone()).unwrap();
-        let mut options = DecodeOptions::default();
-        options.max_new_tokens = 40;
+        let options = DecodeOptions { max_new_tokens: 40, ..DecodeOptions::default() };
         let prompt = [TokenId::new(0)];
         let large = SequenceTurn::default();
         for _ in 0..16 {
@@ -265,8 +264,7 @@ fn prefixes_are_apart_for_each_scope() {
     let mut batch = batch.prefix_cache(1 << 20);
     let prompt: Vec<TokenId> = (0..22).map(|id| TokenId::new(id % 12)).collect();
     let mut cached = |prompt: &[TokenId], scope| {
-        let mut options = DecodeOptions::default();
-        options.max_new_tokens = 1;
+        let options = DecodeOptions { max_new_tokens: 1, ..DecodeOptions::default() };
         let turn = SequenceTurn { scope, ..SequenceTurn::default() };
         batch.add_in_turn(prompt, None, &options, None, turn).unwrap();
         let ended = std::iter::repeat_with(|| batch.step()).flatten().find_map(|event| match event {
@@ -291,8 +289,7 @@ fn a_long_prompt_does_not_hold_others() {
     let model = ScriptedModel::new(13, CONTEXT, 1).script(0, vec![TokenId::new(0); CONTEXT]);
     let batch = BatchDecoder::new(Copying::new(&model, 2), vocabulary).unwrap();
     let mut batch = batch.prompt_chunk(4);
-    let mut options = DecodeOptions::default();
-    options.max_new_tokens = 12;
+    let options = DecodeOptions { max_new_tokens: 12, ..DecodeOptions::default() };
     let short = batch.add(&[TokenId::new(0)], None, &options).unwrap();
     batch.step();
     let long = batch.add(&[TokenId::new(1); 20], None, &options).unwrap();
@@ -323,8 +320,7 @@ fn copied_keys_and_values_give_the_same_bits() {
     (model.hidden, model.intermediate, model.layers) = (128, 64, 2);
     (model.heads, model.kv_heads, model.vocabulary) = (4, 2, 32);
     for kv in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
-        let mut options = LoadOptions::default();
-        options.kv = kv;
+        let options = LoadOptions { kv, ..LoadOptions::default() };
         let mut batch = CandleBatch::random(&model, NonZeroUsize::new(2).unwrap(), &options).unwrap();
         let tokens: Vec<TokenId> = (0..50).map(|id| TokenId::new(id % 20)).collect();
         let row = |batch: &mut CandleBatch, sequence, tokens: &[TokenId]| {

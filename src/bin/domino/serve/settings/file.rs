@@ -172,7 +172,8 @@ mod tests {
             "--max-queue=1000",
         ];
         let mut found: Vec<&str> = flags.iter().map(String::as_str).collect();
-        (wanted.sort_unstable(), found.sort_unstable());
+        wanted.sort_unstable();
+        found.sort_unstable();
         assert_eq!(found, wanted);
         // Flags of all commands too, and nothing at all.
         assert_eq!(merged(&[], "max-memory = 100").unwrap(), ["--max-memory=100"]);
