@@ -30,10 +30,9 @@ use crate::{
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
     log::LogFormat,
-    mask::Mask,
     notation::{GrammarSource, Notation},
     numbers,
-    reach::LowReach,
+    reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
     rows::UsualGrammar,
     schema::{self, LowSchema},
@@ -42,7 +41,7 @@ use crate::{
         args::{LowServe, Serve},
     },
     shell::{completions::LowCompletions, man::LowMan},
-    tokenizer::LowVocabulary,
+    tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
@@ -303,6 +302,18 @@ pub(crate) enum Command {
     Experiment(Experiment),
     Completions(LowCompletions),
     Man(LowMan),
+}
+
+/// The resolved command `domino mask`.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) tokens: TokensOf,
+    pub(crate) text: String,
+    pub(crate) reach: Reach,
+    pub(crate) trees: Option<PathBuf>,
+    pub(crate) all: bool,
+    pub(crate) json: bool,
 }
 
 impl LowArgs {

@@ -1,34 +1,19 @@
 //! `domino mask`: shows what may follow a text.
 
-use std::{io::Write, path::PathBuf};
+use std::io::Write;
 
 use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use crate::{
+    args::Mask,
     check::extend,
     compile, describe,
     failure::{self, Exit, Told, note},
-    notation::GrammarSource,
     progress,
-    reach::Reach,
     reading::{Leaving, Reading},
-    stdout,
-    tokenizer::TokensOf,
-    warned,
+    stdout, warned,
 };
-
-/// The resolved command `domino mask`.
-#[derive(Debug)]
-pub(crate) struct Mask {
-    pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: TokensOf,
-    pub(crate) text: String,
-    pub(crate) reach: Reach,
-    pub(crate) trees: Option<PathBuf>,
-    pub(crate) all: bool,
-    pub(crate) json: bool,
-}
 
 /// Limit on the tokens and threads shown, unless all are asked for.
 const MOST_SHOWN: usize = 50;
