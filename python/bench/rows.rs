@@ -1,4 +1,4 @@
-//! Rows of masks filled from Rust: what `rows.py` does through Python.
+//! Measures rows of masks filled from Rust, as `rows.py` does through Python.
 //!
 //!     cargo run --release --example rows -- TOKENIZER GRAMMAR.gbnf TRACES.json
 
@@ -7,14 +7,14 @@ use std::time::Instant;
 use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
 use rayon::prelude::*;
 
-/// Passes over all texts, of which the last counts.
+/// Passes over all texts; only the last counts.
 const PASSES: usize = 7;
 /// Constraints of a batch.
 const BATCH: usize = 256;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Nanoseconds of each mask with its row and its step, of the last pass.
+/// Measures the nanoseconds of each mask with its row and its step, in the last pass.
 fn steps(compiled: &CompiledGrammar, texts: &[Vec<TokenId>], row: &mut [i32]) -> Fallible<Vec<u128>> {
     let mut taken = Vec::new();
     for _ in 0..PASSES {
@@ -33,7 +33,7 @@ fn steps(compiled: &CompiledGrammar, texts: &[Vec<TokenId>], row: &mut [i32]) ->
     Ok(taken)
 }
 
-/// Microseconds of a batch that is filled on so many threads: the median.
+/// Measures the median microseconds of a batch that is filled on `threads` threads.
 fn batch(compiled: &CompiledGrammar, texts: &[Vec<TokenId>], words: usize, threads: usize) -> Fallible<u128> {
     let mut rows = vec![0; BATCH * words];
     let mut all = Vec::new();

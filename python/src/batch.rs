@@ -16,10 +16,10 @@ use crate::{
     vocabulary::token_ids,
 };
 
-/// Constraints that are worth another core: fewer are filled by the thread that called.
+/// Constraints that are worth another core; the calling thread fills fewer by itself.
 const FEW: usize = 4;
 
-/// A text, what is drafted for it, and its rows: one more than drafted tokens.
+/// A text, its draft, and its rows: one more than drafted tokens.
 struct Job {
     constraint: Py<PyConstraint>,
     draft: Vec<TokenId>,
@@ -50,7 +50,7 @@ pub(crate) fn fill_batch(
         if jobs.len() <= FEW {
             return jobs.into_iter().map(|job| done(job, cancel.as_ref())).collect();
         }
-        // Each by itself, so that a mistake of one row is told of the first one that has it.
+        // Results are collected one by one, so that the error of the first wrong row is raised.
         let all: Vec<Outcome<usize>> = jobs
             .into_par_iter()
             .with_min_len(FEW)
@@ -60,7 +60,7 @@ pub(crate) fn fill_batch(
     })
 }
 
-/// Checks what was given, and takes it apart.
+/// Checks the arguments, and makes a job of each constraint.
 fn jobs(
     constraints: &[Bound<'_, PyConstraint>],
     mask: &Bound<'_, PyAny>,

@@ -1,15 +1,15 @@
-//! Several byte strings as one, sealed by a checksum: what pickles and files of `Compiled` are.
+//! Joins byte strings to one that is sealed by a checksum, for pickles and files of `Compiled`.
 
 use crate::failure::{Failure, Outcome};
 
-/// Head of all such bytes: what they are, and the version that can read them.
+/// Head of all such bytes: their kind, and the version that can read them.
 const HEAD: &[u8] = concat!("domino_decoding ", env!("CARGO_PKG_VERSION"), " compiled\n").as_bytes();
-/// The beginning that all versions have in common.
+/// Beginning of the head, which all versions share.
 const NAME: &[u8] = b"domino_decoding ";
 /// Bytes of the checksum.
 const SUM: usize = 32;
 
-/// The parts, as one.
+/// Joins the parts.
 pub(crate) fn joined(parts: &[&[u8]]) -> Vec<u8> {
     let mut all = HEAD.to_vec();
     for part in parts {
@@ -21,7 +21,7 @@ pub(crate) fn joined(parts: &[&[u8]]) -> Vec<u8> {
     all
 }
 
-/// The parts again.
+/// Splits what [`joined`] made.
 ///
 /// # Errors
 /// If they are not as many as [`joined`] was given, or not of this version.

@@ -39,7 +39,7 @@ impl PyDrafter {
         match self.drafter.try_lock() {
             Ok(mut drafter) => guarded(|| work(&mut drafter)),
             Err(TryLockError::WouldBlock) => Err(Failure::Busy("drafter")),
-            // Counts that a panic has left can at worst guess badly.
+            // Counts that a panic has left half-made can at worst guess badly.
             Err(TryLockError::Poisoned(held)) => guarded(|| work(&mut held.into_inner())),
         }
     }

@@ -1,4 +1,4 @@
-//! Failures, and the exceptions of `domino_decoding.errors` that say them.
+//! Failures, and their exceptions in `domino_decoding.errors`.
 
 use domino::{
     CaptureError, CompileError, CompileErrorKind, GrammarError, LimitExceeded, StepError, StepErrorKind,
@@ -26,19 +26,19 @@ pub(crate) enum Failure {
     Compile(CompileError),
     Step(StepError),
     Store(StoreError),
-    /// Bytes that are none of this package.
+    /// Bytes that this package did not write.
     Foreign(String),
     Prior(PriorError),
     Capture(CaptureError),
     Limit(LimitExceeded),
     /// The text of a constraint has ended.
     Ended,
-    /// A token that is no number of one.
+    /// A number that cannot be a token's.
     NoToken(i64),
     /// A token that cannot follow.
     Refused(u32),
     Cancelled,
-    /// Longer than the compiler's `step_seconds`.
+    /// A step took longer than the compiler's `step_seconds`.
     TimeOver(f64),
     /// Another thread uses it.
     Busy(&'static str),
@@ -73,7 +73,7 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// The exception.
+/// Converts a failure to its exception.
 fn shown(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
     let details = PyDict::new(py);
     let (class, text) = match failure {

@@ -16,15 +16,15 @@ use crate::{
     schema, tools,
 };
 
-/// Automata that JSON Schemas have in common, for all that this process reads.
+/// Automata that all JSON Schemas of this process share.
 static AUTOMATA: LazyLock<AutomataCache> = LazyLock::new(AutomataCache::new);
 
-/// Hands these automata to compilers.
+/// Returns the automata that all JSON Schemas share, for compilers.
 pub(crate) fn automata() -> &'static AutomataCache {
     &AUTOMATA
 }
 
-/// The text of a grammar, and how it is to be read: what a pickle keeps.
+/// The text of a grammar with its notation and options, which a pickle keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Written {
     pub(crate) notation: String,
@@ -41,10 +41,10 @@ pub(crate) struct Read {
 }
 
 impl Written {
-    /// Reads it.
+    /// Reads the text.
     ///
     /// # Errors
-    /// Where the text is none of the notation.
+    /// If the text is not of the notation.
     pub(crate) fn read(self) -> Outcome<Read> {
         let syntax = match self.notation.as_str() {
             "gbnf" => Syntax::Gbnf,

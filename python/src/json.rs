@@ -1,4 +1,4 @@
-//! JSON texts of Python's values.
+//! Writes Python's values as JSON.
 
 use pyo3::{
     prelude::*,

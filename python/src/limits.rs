@@ -32,7 +32,7 @@ fields! {
     history,
 }
 
-/// The budgets that a `dict` changes.
+/// Reads budgets from a `dict`; the others are the defaults.
 ///
 /// # Errors
 /// If a name is not one of a budget, or a value is no number that fits.
@@ -48,12 +48,12 @@ pub(crate) fn read(given: Option<&Bound<'_, PyDict>>) -> Outcome<Limits> {
     Ok(limits)
 }
 
-/// The budgets as JSON.
+/// Writes the budgets as JSON.
 pub(crate) fn to_json(limits: &Limits) -> serde_json::Value {
     pairs(limits).into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The budgets of that JSON.
+/// Reads what [`to_json`] wrote.
 ///
 /// # Errors
 /// As [`read`].

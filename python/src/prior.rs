@@ -1,4 +1,4 @@
-//! `Prior`: what was learnt of the texts of a grammar.
+//! `Prior`: counts learnt from the texts of a grammar.
 
 use std::{
     path::PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct PyPrior {
 type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, PyCompiled));
 
 impl PyPrior {
-    /// One of this grammar.
+    /// A prior of this grammar.
     pub(crate) fn new(parts: Arc<Parts>, prior: Prior) -> Self {
         Self { parts, prior: Mutex::new(prior) }
     }
@@ -49,7 +49,7 @@ impl PyPrior {
         match self.prior.try_lock() {
             Ok(prior) => Ok(prior),
             Err(TryLockError::WouldBlock) => Err(Failure::Busy("prior")),
-            // One that a panic has left can at worst guess badly.
+            // Counts that a panic has left half-made can at worst guess badly.
             Err(TryLockError::Poisoned(held)) => Ok(held.into_inner()),
         }
     }

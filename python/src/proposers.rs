@@ -1,11 +1,11 @@
-//! A proposer of what must follow, for texts of which nothing was learnt.
+//! Proposes the text that must follow (jump-forward decoding), for grammars of which nothing was learnt.
 
 use domino::{
     TokenId, Vocabulary,
     proposer::{Guess, Propose, Site},
 };
 
-/// Bytes that are looked ahead.
+/// Bytes of text that it looks ahead.
 const AHEAD: usize = 24;
 
 /// Guesses the longest token of the text that must follow (jump-forward decoding). Where a single token may
@@ -16,10 +16,10 @@ pub(crate) struct Forced {
 }
 
 impl Forced {
-    /// Share of longest tokens that are right, about.
+    /// Approximate share of longest tokens that are right.
     const LONGEST: f64 = 0.9;
 
-    /// One for texts of this vocabulary.
+    /// A proposer for texts of this vocabulary.
     pub(crate) fn new(vocabulary: Vocabulary) -> Self {
         Self { vocabulary }
     }

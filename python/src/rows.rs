@@ -1,7 +1,7 @@
 //! Rows of masks in memory of others: numpy, torch, or a bare address.
 //!
-//! The only file with `unsafe`. What makes it sound: the object that owns the memory is held by the caller
-//! for as long as rows of it are used, its layout was checked before, and each row is written by one thread.
+//! The only file with `unsafe`. It is sound because the caller holds the object that owns the memory for as
+//! long as its rows are used, its layout was checked before, and each row is written by one thread.
 #![allow(unsafe_code)]
 
 use std::{
@@ -48,7 +48,7 @@ pub(crate) struct Row {
 unsafe impl Send for Row {}
 
 impl Rows {
-    /// Those of a mask, for a vocabulary that needs `needed` words.
+    /// Finds the rows of a mask, for a vocabulary that needs `needed` words.
     ///
     /// # Errors
     /// If there are none, of another type, on a card, read-only, with gaps between words, or too few words.
@@ -116,7 +116,7 @@ impl Row {
         set.write_bits32(self.slice());
     }
 
-    /// Allows all tokens, which the padding behind the vocabulary looks like too.
+    /// Allows all tokens, the padding behind the vocabulary included.
     pub(crate) fn allow_all(&mut self) {
         self.slice().fill(-1);
     }
@@ -131,8 +131,8 @@ fn wrong<T>(text: String) -> Outcome<T> {
     Err(Failure::Mask(text))
 }
 
-/// The array, if it is one of numpy. An object can only be one if numpy was imported; asked before that, it
-/// would be.
+/// Returns the array, if the object is one of numpy. If numpy was not imported yet no object is one, and the
+/// check itself would import it.
 fn as_numpy<'a, 'py>(mask: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyUntypedArray>> {
     static LOADED: AtomicBool = AtomicBool::new(false);
     if !LOADED.load(Ordering::Relaxed) {
@@ -195,7 +195,7 @@ impl Tensor {
     }
 }
 
-/// Is it a tensor? Objects of other classes are not believed what they say of an address.
+/// Is it a tensor of torch? The addresses that other classes state are not trusted.
 fn is_torch(mask: &Bound<'_, PyAny>) -> PyResult<bool> {
     static TENSOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = mask.py();
@@ -238,7 +238,7 @@ pub(crate) struct PyMask {
     words: usize,
 }
 
-/// Words of a mask at most: 4 GiB.
+/// Most words of a mask: 4 GiB.
 const MOST_WORDS: usize = 1 << 30;
 
 #[pymethods]

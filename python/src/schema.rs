@@ -1,4 +1,4 @@
-//! How a JSON Schema is read, as keyword arguments, and what becomes of its keywords.
+//! Options for reading a JSON Schema, as keyword arguments, and the report on its keywords.
 
 use domino::grammar::json_schema::{
     Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaOptions, SchemaReport, WhiteSpace,
@@ -28,7 +28,7 @@ const NAMES: [&str; 10] = [
 /// Options as JSON of keyword arguments, which a pickle keeps.
 ///
 /// # Errors
-/// If a name or a value is none of an option.
+/// If there is no such option, or it has no such value.
 pub(crate) fn options_json(given: Option<&Bound<'_, PyDict>>) -> Outcome<Value> {
     let mut options = Map::new();
     for (name, value) in given.into_iter().flatten() {
@@ -63,7 +63,7 @@ pub(crate) fn options_json(given: Option<&Bound<'_, PyDict>>) -> Outcome<Value> 
 /// The options that [`options_json`] wrote down.
 ///
 /// # Errors
-/// If a name or a value is none of an option.
+/// If there is no such option, or it has no such value.
 pub(crate) fn read(json: &Value) -> Outcome<SchemaOptions> {
     let mut options = SchemaOptions::default();
     for (name, value) in json.as_object().into_iter().flatten() {
@@ -72,7 +72,7 @@ pub(crate) fn read(json: &Value) -> Outcome<SchemaOptions> {
     Ok(options)
 }
 
-/// The value of this name in a table of an option's values.
+/// Finds a value by its name in the table of an option.
 fn one_of<T: Copy>(name: &str, value: &Value, table: &[(&str, T)]) -> Outcome<T> {
     let wanted = value.as_str();
     let found = table.iter().find(|(known, _)| Some(*known) == wanted).map(|&(_, value)| value);

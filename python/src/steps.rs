@@ -1,7 +1,7 @@
-//! Steps in pieces: between two of them a step can be cancelled, interrupted, or run out of time.
+//! Takes steps in pieces, between which they can be cancelled, interrupted, or run out of time.
 //!
-//! The engine does a step in pieces of a bounded work and keeps what a piece has found out
-//! (`domino::Patience::one_piece`), so a step that goes on begins nothing anew.
+//! The engine does a step in pieces of bounded work and keeps what each has found out
+//! (`domino::Patience::one_piece`), so a step that goes on repeats nothing.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 
 use crate::failure::{Failure, Outcome};
 
-/// Nodes of a vocabulary's trie for each token, about.
+/// Approximate nodes of a vocabulary's trie for each token.
 const NODES: usize = 3;
 /// Nodes that totals are reckoned for at least, as in `domino::Limits`.
 const LEAST_NODES: usize = 1 << 16;
@@ -86,10 +86,10 @@ pub(crate) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks whether to end.
+    /// Checks whether the step must end.
     ///
     /// # Errors
-    /// If so.
+    /// If it must.
     pub(crate) fn look(&self) -> Outcome<()> {
         if self.cancel.is_set() || self.more.is_some_and(PyCancel::is_set) {
             return Err(Failure::Cancelled);

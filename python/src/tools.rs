@@ -1,4 +1,4 @@
-//! Lists of functions as grammars: keyword arguments of `Grammar.tools`.
+//! Reads lists of functions as grammars, and the keyword arguments of `Grammar.tools`.
 
 use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 /// Reads how functions are called from the JSON of the keyword arguments.
 ///
 /// # Errors
-/// If a value is none of an option.
+/// If an option has no such value.
 pub(crate) fn calling(options: &Value) -> Outcome<Calling> {
     let text = |name: &str| options.get(name).and_then(Value::as_str);
     let spelling = text("spelling").unwrap_or("hermes");

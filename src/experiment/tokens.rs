@@ -1,4 +1,4 @@
-//! PromptTokens as tokens: as they are, or in a model's chat template.
+//! Turns prompts into tokens: as they are, or in a model's chat template.
 
 use super::{
     definition::{Definition, Task},

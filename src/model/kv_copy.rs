@@ -1,4 +1,4 @@
-//! Copies of keys and values.
+//! Copies of keys and values, for caches of prefixes.
 
 /// Keys and values of some positions of a sequence, copied from a model's cache. Only a model of the same
 /// weights and the same format of its cache can take them back.
@@ -9,7 +9,7 @@ pub struct KvCopy {
 }
 
 impl KvCopy {
-    /// A copy of so many positions, in the model's own form.
+    /// A copy of `positions` positions; `bytes` are in the model's own form.
     #[must_use]
     pub fn new(positions: usize, bytes: Vec<u8>) -> Self {
         Self { positions, bytes }

@@ -194,8 +194,9 @@ impl Prior {
 
     /// Reads the prior of a file for texts of `grammar`.
     ///
-    /// # Errors If it is not a prior, is damaged, was written by another version, or was learnt for another
-    /// grammar, other terminals or another vocabulary.
+    /// # Errors
+    /// If it is not a prior, is damaged, was written by another version, or was learnt for another grammar,
+    /// other terminals or another vocabulary.
     pub fn from_bytes(file: &[u8], grammar: &CompiledGrammar) -> Result<Self, PriorError> {
         let prior = Self::open(file)?;
         prior.check(&Self::new(grammar))?;

@@ -1,5 +1,5 @@
-//! Ends in the decoders: a text that ends where only white space can follow is a prefix of the one that goes
-//! on.
+//! Tests ends in the decoders: a text that ends where only white space can follow is a prefix of the text
+//! that goes on.
 
 use domino::{
     TrailingSpace,
@@ -36,14 +36,14 @@ fn alone(grammar: &str, options: &DecodeOptions, drafter: Option<Drafter>) -> Ge
     decoder.generate(&prompt()).unwrap()
 }
 
-/// Proposers that begin without counts, and lookups of repeats, in drafts of a fixed length.
+/// A drafter with proposers that begin without counts and lookups of repeats, in drafts of a fixed length.
 fn drafter(grammar: &str, tokens: usize) -> Drafter {
     let counts = CountProposer::new(Prior::new(&compiled(grammar)), Learning::Text);
     let all: Vec<Box<dyn Propose>> = vec![Box::new(counts), Box::new(Lookup::default())];
     Drafter::new(Box::new(BestOf::new(all)), DraftLength::up_to(tokens, 0.0).unwrap())
 }
 
-/// Tokens of the text up to where only white space can follow, and whether it comes to such a place.
+/// Counts the tokens up to the place where only white space can follow, and tells whether there is one.
 fn beginning(grammar: &str, whole: &Generation) -> (usize, bool) {
     let mut constraint = compiled(grammar).constraint();
     for (at, &token) in whole.tokens.iter().enumerate() {

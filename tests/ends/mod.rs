@@ -1,4 +1,4 @@
-//! Ends of texts: a complete text ends where nothing but white space can follow it.
+//! Tests of the ends of texts: a complete text ends where nothing but white space can follow it.
 
 mod decoders;
 #[cfg(feature = "cli")]

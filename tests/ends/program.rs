@@ -1,4 +1,4 @@
-//! Ends in the program: `--trailing-space`, its key in rows, and the field `finish`.
+//! Tests of ends in the program: `--trailing-space`, its key in rows, and the field `finish`.
 
 use std::path::Path;
 

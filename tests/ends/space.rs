@@ -1,4 +1,5 @@
-//! `Constraint::only_space_follows` against the oracle, which tries the bytes that may follow one by one.
+//! Tests `Constraint::only_space_follows` against the oracle, which tries the bytes that may follow one by
+//! one.
 
 use domino::{
     Compiler, Grammar, Limits, Syntax, Terminals,
@@ -12,9 +13,10 @@ use crate::decider::byte_vocabulary;
 const SPACES: [u8; 2] = [b' ', b'\n'];
 const OTHERS: [u8; 3] = *b"abx";
 
-/// Most bytes of white space behind which another byte is looked for.
+/// Most bytes of white space behind which the oracle looks for another byte.
 const DEPTH: usize = 7;
-/// Most bytes of white space where the engine says that another byte follows and none was found yet.
+/// Most bytes of white space for a second look, if the engine says that another byte follows and the first
+/// look found none.
 const FAR: usize = 13;
 
 /// True if another byte than white space can follow, after at most `depth` bytes of white space.
@@ -82,7 +84,7 @@ fn grammar() -> impl Strategy<Value = String> {
     )
 }
 
-/// Walks through a text of the grammar and compares at each byte; `None` if there are no texts to walk.
+/// Walks through a text of the grammar and compares at each byte. `None`: the grammar has no texts.
 fn compare(text: &str, steps: &[u8]) -> Option<usize> {
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
     let oracle = Oracle::new(&grammar).unwrap();
@@ -128,7 +130,7 @@ proptest! {
     }
 }
 
-/// Texts of a grammar, and whether nothing but white space can follow each.
+/// Checks for each text of a grammar whether nothing but white space can follow it.
 fn cases(syntax: Syntax, grammar: &str, texts: &[(&str, bool)]) {
     let parsed = Grammar::parse(syntax, grammar, &Limits::default()).unwrap();
     let compiled = Compiler::new(byte_vocabulary()).compile(&parsed).unwrap();

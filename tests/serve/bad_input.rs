@@ -1,4 +1,4 @@
-//! Bad input of all kinds: each is answered with an error in OpenAI's form, and the server goes on.
+//! Tests of bad input: each is answered with an error in OpenAI's form, and the server goes on.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::{JSON, MODEL, Server, completion};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Still serves, with a grammar.
+/// Checks that the server still serves, with a grammar.
 fn goes_on(server: &Server) {
     assert_eq!(server.texts(&json!({ "grammar": { "type": "regex", "value": "b" } })), ["b"]);
 }
@@ -95,7 +95,7 @@ fn messages_functions_and_schemas_that_are_wrong() {
     goes_on(&server);
 }
 
-/// A call cannot be had of a model whose way to write calls nobody knows.
+/// A request for a call is refused if the model's spelling of calls is unknown.
 #[test]
 fn a_call_of_an_unknown_spelling_says_which_flag_cures_it() {
     let server = Server::start(&["--tool-spelling", "off"]);
@@ -184,7 +184,7 @@ fn those_who_leave_at_any_point_leave_nothing_behind() {
     goes_on(&server);
 }
 
-/// A server that a shell starts after these commands.
+/// Starts a server from a shell, after these commands.
 fn after(commands: &str, model: &Path, more: &[&str]) -> Server {
     let program = env!("CARGO_BIN_EXE_domino");
     let mut child = Command::new("sh")
@@ -207,7 +207,7 @@ fn file_descriptors_that_are_used_up_are_found_again() {
     let server = after("ulimit -n 64", Path::new(MODEL), &[]);
     let held: Vec<TcpStream> = (0..200).filter_map(|_| TcpStream::connect(&server.address).ok()).collect();
     assert!(held.len() > 64);
-    // Those who ask are served, for those who only hold a connection make room.
+    // Clients with requests are served: idle connections make room for them.
     for _ in 0..5 {
         goes_on(&server);
     }
@@ -219,7 +219,7 @@ fn file_descriptors_that_are_used_up_are_found_again() {
 fn a_disk_that_is_full_costs_time_alone() {
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().to_str().unwrap().to_owned();
-    // No file can have a byte.
+    // Files cannot be written: the limit on their size is zero.
     let server = after("trap '' XFSZ; ulimit -f 0", Path::new(MODEL), &["--cache-dir", &cache]);
     goes_on(&server);
     server.texts(&json!({ "grammar": { "type": "named", "value": "json" }, "max_tokens": 4 }));

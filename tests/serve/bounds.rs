@@ -1,4 +1,4 @@
-//! Bounds that hold while others are served: bodies and heads that do not end, long prompts, slow grammars.
+//! Tests of bounds while others are served: bodies and heads that do not end, long prompts, slow grammars.
 
 use std::{
     io::{Read, Write},
@@ -12,7 +12,7 @@ use super::{JSON, Server};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Connections on each of which this is sent, and no more.
+/// Opens connections, and sends this text and nothing else on each.
 fn begun(server: &Server, text: &str, count: usize) -> Vec<TcpStream> {
     let open = || {
         let mut stream = TcpStream::connect(&server.address).unwrap();
@@ -46,7 +46,7 @@ fn half_a_request_holds_neither_others_nor_the_end() {
     server.signal("-TERM");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
-    // Whose body was on its way is told.
+    // A client whose body was on its way gets an error.
     let last = held.last_mut().unwrap();
     let mut said = String::new();
     let _ = last.read_to_string(&mut said);
@@ -58,7 +58,7 @@ fn bodies_take_no_more_memory_than_there_is_for_them() {
     let server = Server::start(&["--body-memory", "4", "--max-body", "1024"]);
     let head = format!("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n{JSON}");
     let body = format!("{head}Content-Length: 1048576\r\n\r\n{}", " ".repeat(900 << 10));
-    // More than one client may have: what is over it is told, and the rest is counted.
+    // This is more than one client's share: the excess is refused, and the rest is counted.
     let mut held = begun(&server, &body, 4);
     until("the bodies are not counted", || server.metric("domino_body_bytes") >= f64::from(900 << 10));
     assert!(server.metric("domino_body_bytes") <= f64::from(2 << 20));
@@ -74,7 +74,7 @@ fn bodies_take_no_more_memory_than_there_is_for_them() {
     assert_eq!(server.complete(&json!({ "max_tokens": 2 })).status, 200);
 }
 
-/// Twenty of them stopped all streams for 24 s.
+/// A regression test: twenty such prompts once stopped all streams for 24 s.
 #[test]
 fn long_prompts_are_refused_before_they_are_read() {
     let server = Server::start(&[]);
@@ -130,7 +130,7 @@ fn one_client_does_not_stop_grammars_of_others() {
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
     assert!(metric("domino_work_waiting") >= 1.0, "the schemas were not slow enough to tell");
-    // Those who leave take what they asked for with them.
+    // Work for clients that leave is given up.
     drop(streams);
     until("what nobody waits for waits", || metric("domino_work_waiting") == 0.0);
     assert!(metric("domino_grammar_cancelled_total") >= 1.0);

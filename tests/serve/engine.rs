@@ -99,7 +99,7 @@ fn log_probabilities_are_natural_and_finite() {
             let top: Vec<f64> = top.as_object().unwrap().values().map(|one| one.as_f64().unwrap()).collect();
             assert!(taken <= 0.0 && taken.is_finite() && offset.is_u64());
             assert!(top.iter().map(|one| one.exp()).sum::<f64>() < 1.0 + 1e-9, "{top:?}");
-            // Greedily drawn: nothing is likelier.
+            // The draw is greedy, so nothing is likelier.
             assert!(top.iter().all(|&one| one <= taken + 1e-12), "{taken} {top:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What those who run a server need: keys, ids, logs, settings in a file, metrics that add up, replicas.
+//! Tests of the server's operation: keys, ids, logs, settings in a file, metrics that add up, replicas.
 
 use std::{
     fs,

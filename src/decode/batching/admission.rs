@@ -8,13 +8,13 @@ use super::{
 };
 use crate::model::BatchModel;
 
-/// Sequences that wait, and what decides when they may join.
+/// Sequences that wait, and the bounds that decide when they may join.
 pub(in super::super) struct Admission {
     pub(in super::super) waiting: Waiting,
     pub(in super::super) prefixes: Prefixes,
-    /// Tokens of prompts that a pass reads at most.
+    /// Most tokens of prompts that a pass reads.
     pub(in super::super) chunk: usize,
-    /// Tokens that all texts may have together, with those they may yet get.
+    /// Most tokens of all texts together, counting those that they may yet get.
     pub(in super::super) room: usize,
 }
 
@@ -26,8 +26,8 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Puts waiting sequences in free places, but for those that end before their first pass. Where none is
-    /// free, one place may change hands.
+    /// Puts waiting sequences in free places; those that end before their first pass get none. If no place is
+    /// free, one may change hands.
     pub(in super::super) fn admit<B: BatchModel>(
         &mut self,
         model: &mut B,
@@ -36,8 +36,7 @@ impl Admission {
     ) {
         for (place, _) in places.iter().enumerate().filter(|(_, found)| found.is_none()) {
             if model.position(place) > 0 {
-                // So that the memory is free. The next sequence at the place does so too, and is told of
-                // errors.
+                // This frees the memory early. `seat` empties the place again, and reports errors.
                 let _ = model.truncate(place, 0);
             }
         }
@@ -76,7 +75,7 @@ impl Admission {
         sequence.unless_ended(context, events)
     }
 
-    /// Lets the sequence at a place wait again. What the model holds of it is kept, if there is room.
+    /// Makes the sequence at a place wait again. Its keys and values are kept, if there is room.
     fn give_up<B: BatchModel>(&mut self, model: &B, place: usize, places: &mut [Option<Sequence>]) {
         let Some(sequence) = places[place].take() else { return };
         let tokens = sequence.run.sequence();

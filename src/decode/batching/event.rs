@@ -10,15 +10,15 @@ use super::super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(pub(in super::super) u64);
 
-/// The client and the request that a sequence is of. Clients get the same number of places, as far as they
-/// ask for them, and so do the requests of a client.
+/// The client and the request of a sequence. Places are shared evenly between the clients that ask for them,
+/// and a client's places between its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct SequenceTurn {
     /// The client.
     pub client: u64,
     /// The request, of which there may be several sequences.
     pub request: u64,
-    /// Sequences of the same scope, and only they, find what is kept of one another's prompts.
+    /// Scope of cached prefixes: only sequences of one scope reuse one another's prompts.
     pub scope: u64,
 }
 

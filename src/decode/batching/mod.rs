@@ -1,5 +1,5 @@
-//! Parts of the batch decoder that know nothing of passes: names and events of sequences, whose turn it is,
-//! prompts that are read in chunks, and the prefixes that prompts have in common.
+//! Parts of the batch decoder beside its passes: names and events of sequences, admission and turns, prompts
+//! that are read in chunks, and the prefixes that prompts have in common.
 
 pub(super) mod admission;
 pub(super) mod event;

@@ -1,11 +1,12 @@
-//! Parts of how the drafts of a batch are cut.
+//! Parts of the method that cuts the drafts of a batch, which experiments can leave out.
 
 /// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
 /// costs nearly as much there as one without a draft, so a small error of the cost would turn a gain into a
 /// loss.
 const MARGIN: f64 = 1.1;
 
-/// A part of how the drafts of a batch are cut, which an experiment can leave out to see what it brings.
+/// A part of the method that cuts the drafts of a batch. An experiment can leave it out to see what it
+/// brings.
 #[cfg(feature = "experiments")]
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub enum BatchPart {
     Margin,
 }
 
-/// Parts of how drafts are cut that are there.
+/// The parts that are in use.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct CutParts {
     pub(in super::super) joint: bool,
@@ -31,7 +32,7 @@ impl Default for CutParts {
 }
 
 impl CutParts {
-    /// Returns the least value of a drafted token where so many sequences share a pass.
+    /// Returns the least value of a drafted token, relative to its cost, in a pass of `sequences`.
     pub(in super::super) fn margin(self, sequences: usize) -> f64 {
         if sequences > 1 && self.margin { MARGIN } else { 1.0 }
     }

@@ -1,10 +1,10 @@
-//! Keys and values of prefixes that prompts have in common: blocks of tokens in a tree, as in vLLM's
-//! automatic prefix caching and SGLang's radix attention, but by copies.
+//! Caches the keys and values of prompts' prefixes: an LRU cache of blocks of tokens in a tree, as in vLLM's
+//! automatic prefix caching and SGLang's radix attention, but with copies of the blocks.
 //!
 //! Invariants: what a block holds is a function of its tokens and of those before it, and was computed by the
-//! same model, so a prompt that begins with it goes on to the bit as if it were read; a block is found in the
-//! scope only whose prompt it was; the blocks take no more than the budget, and the one that was not used for
-//! longest goes first, the end of a prefix before its beginning.
+//! same model, so a prompt that begins with it goes on to the bit as if it were read; a block is found only
+//! in the scope of its prompt; the blocks take no more than the budget, and the least recently used one goes
+//! first, the end of a prefix before its beginning.
 
 use std::{
     cmp::Reverse,
@@ -33,33 +33,33 @@ struct PrefixBlock {
     used: u64,
 }
 
-/// The blocks.
+/// The cached blocks.
 #[derive(Debug, Default)]
 pub(in super::super) struct Prefixes {
-    /// Bytes at most; 0: nothing is kept.
+    /// Most bytes of all blocks; 0: nothing is kept.
     budget: usize,
     bytes: usize,
     names: HashMap<BlockKey, u64>,
     blocks: HashMap<u64, PrefixBlock>,
-    /// Blocks by when they were used last; of those of one time the deepest first.
+    /// Blocks by the time of their last use; of equal times the deepest first.
     order: BTreeSet<(u64, Reverse<usize>, u64)>,
-    /// Times, and names.
+    /// Source of times and of names of blocks.
     next: u64,
 }
 
 impl Prefixes {
-    /// Keeps up to so many bytes.
+    /// An empty cache that keeps up to `budget` bytes.
     pub(in super::super) fn new(budget: usize) -> Self {
         Self { budget, ..Self::default() }
     }
 
-    /// Bytes that are kept.
+    /// Bytes of all cached blocks.
     pub(in super::super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives an empty `place` of the model what is known of the beginning of `tokens`, but for the last
-    /// one, and says how many tokens that is.
+    /// Copies the longest cached prefix of `tokens` without its last one to an empty `place` of the model.
+    /// Returns the number of tokens copied.
     pub(in super::super) fn fill<B: BatchModel>(
         &mut self,
         model: &mut B,
@@ -83,7 +83,7 @@ impl Prefixes {
         done
     }
 
-    /// Keeps what a `place` of the model holds of `tokens`, which are those that it has seen.
+    /// Caches the keys and values of `tokens`, which `place` of the model has seen.
     pub(in super::super) fn keep<B: BatchModel>(
         &mut self,
         model: &B,
@@ -131,8 +131,8 @@ impl Prefixes {
         self.order.insert((now, Reverse(block.depth), name));
     }
 
-    /// Drops blocks until the rest keeps to the budget. A block was used whenever one behind it was, so none
-    /// goes before those behind it.
+    /// Drops the least recently used blocks until the rest is within the budget. Using a block uses all
+    /// before it, so no block goes before those behind it.
     fn trim(&mut self) {
         while self.bytes > self.budget
             && let Some((_, _, name)) = self.order.pop_first()

@@ -1,23 +1,23 @@
-//! Prompts that are read in chunks, so that sequences which have begun need not wait for a long one.
+//! Chunked prefill: prompts are read in chunks, so that texts which have begun need not wait for a long one.
 
 use super::super::{sequence::Placed, verification::Between};
 
-/// So many times as many tokens of prompts are read in passes that no text goes on in.
+/// Factor on the tokens of prompts that a pass reads if no text goes on in it.
 const ALONE: usize = 4;
 
-/// A sequence of whose tokens that the model has not seen a pass reads only some, without a row.
+/// A sequence of which the next pass reads only a chunk of the unseen tokens, and so makes no row for it.
 pub(in super::super) struct PromptChunk {
     pub(in super::super) one: Placed<Between>,
     /// Tokens that the model has seen.
     pub(in super::super) seen: usize,
-    /// Tokens that the pass reads; not all that are left.
+    /// Tokens that the pass reads; fewer than are left.
     pub(in super::super) count: usize,
 }
 
-/// Splits sequences into those that the next pass makes a row for and those that it reads on with, where a
-/// pass reads at most `chunk` tokens of prompts, and [`ALONE`] times as many if no text goes on in it;
-/// those that came first are read first. The third are those for whom nothing is left. `seen` says how many
-/// tokens of a place the model has.
+/// Splits sequences into those for which the next pass makes a row, those of whose prompts it reads a chunk,
+/// and those that must wait. A pass reads at most `chunk` tokens of prompts, and [`ALONE`] times as many if
+/// no text goes on in it; sequences that came first are read first. `seen` returns the number of tokens that
+/// the model has of a place.
 pub(in super::super) fn split(
     all: Vec<Placed<Between>>,
     chunk: usize,

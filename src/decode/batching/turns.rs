@@ -1,7 +1,7 @@
-//! Turns of the sequences of a batch: fair between clients, then between the requests of a client, then first
-//! come, first served.
+//! Schedules the sequences of a batch by fair sharing: places are shared between clients, then between the
+//! requests of a client; within a request the first to come is served first.
 //!
-//! Invariant: whose turn it is decides when a token is made, and never which.
+//! Invariant: turns decide when a token is made, and never which token it is.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,7 @@ pub(in super::super) struct Waiting {
     all: VecDeque<Sequence>,
 }
 
-/// Places that clients and requests have.
+/// Number of places by client and by request.
 struct Held {
     clients: HashMap<u64, usize>,
     requests: HashMap<SequenceTurn, usize>,
@@ -33,7 +33,7 @@ impl Held {
         held
     }
 
-    /// Places of the client, and of the request.
+    /// Returns the numbers of places of the client and of the request.
     fn of(&self, turn: SequenceTurn) -> (usize, usize) {
         let client = self.clients.get(&turn.client).copied().unwrap_or(0);
         (client, self.requests.get(&turn).copied().unwrap_or(0))
@@ -41,7 +41,7 @@ impl Held {
 }
 
 impl Waiting {
-    /// Lets a sequence wait.
+    /// Adds a sequence to those that wait.
     pub(in super::super) fn push(&mut self, sequence: Sequence) {
         self.all.push_back(sequence);
     }
@@ -56,15 +56,15 @@ impl Waiting {
         self.all.len()
     }
 
-    /// Takes one out by its name.
+    /// Removes a waiting sequence by its name.
     pub(in super::super) fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
         let at = self.all.iter().position(|found| found.id == sequence)?;
         self.all.remove(at)
     }
 
-    /// The sequence whose turn it is beside those that have `places`: of the client with the fewest, of its
-    /// request with the fewest, the one that came first. Nothing if that one is too large: `fits` says so
-    /// of a sequence, and others do not overtake it.
+    /// Takes the sequence whose turn it is: the oldest one of the request with the fewest `places`, among
+    /// those of the client with the fewest. `None` if it is too large, which `fits` says; others do not
+    /// overtake it.
     pub(in super::super) fn next(
         &mut self,
         places: &[Option<Sequence>],
@@ -77,16 +77,17 @@ impl Waiting {
         self.all.remove(at)
     }
 
-    /// Where the sequence is whose turn it is, and how many places its client and its request have.
+    /// Finds the sequence whose turn it is, with the numbers of places of its client and its request.
     fn first(&self, held: &Held) -> Option<(usize, (usize, usize))> {
         let turns = self.all.iter().enumerate();
         let ranked = turns.map(|(at, sequence)| (held.of(sequence.turn), sequence.id, at));
         ranked.min().map(|(held, _, at)| (at, held))
     }
 
-    /// The place to be given up, where there is none free, for a sequence that waits: if a client has two
-    /// places more than the one whose turn it is, or one of that client's requests two more than the one
-    /// whose turn it is, the sequence that came last of it. It can wait again, and go on where it was.
+    /// Finds the place that must be given up to a waiting sequence if none is free. A place qualifies if its
+    /// client has at least two places more than the client whose turn it is, or if it is of that client and
+    /// its request has at least two more than the request whose turn it is. Of these the richest client and
+    /// request give up their youngest sequence, which waits again and later goes on where it was.
     pub(in super::super) fn place_to_yield(&self, places: &[Option<Sequence>]) -> Option<usize> {
         if places.iter().any(Option::is_none) {
             return None;

@@ -1,4 +1,4 @@
-//! Rows do not depend on their neighbours, nor on the order of threads, to the bit.
+//! Tests that rows do not depend, to the bit, on their neighbours or on the order of threads.
 
 use domino::{
     TokenId,
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::{emulated, fixtures, some_tokens};
 
-/// Bits of all rows of `tokens`, given in parts of these sizes.
+/// Returns the bits of all rows of `tokens`, which the model gets in parts of these sizes.
 fn bits(model: &mut TensorModel, tokens: &[TokenId], sizes: &[usize]) -> Vec<Vec<u32>> {
     model.truncate(0).unwrap();
     let (mut rows, mut rest) = (Vec::new(), tokens);

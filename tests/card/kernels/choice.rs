@@ -1,4 +1,4 @@
-//! Choices by the kernel beside those from rows in memory.
+//! Compares choices by the kernel with those from rows in memory.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Rows of logits beside those of the CPU's runner.
+//! Compares rows of logits with those of the CPU's runner.
 
 use domino::model::{
     Model, Rows,
@@ -8,8 +8,8 @@ use domino::model::{
 use super::{emulated, fixtures, some_tokens};
 use crate::gguf;
 
-/// Largest difference between the rows of two models for the same tokens, given in parts of `size`, relative
-/// to the largest logit.
+/// Returns the largest difference between the rows of two models, relative to the largest logit. Both get the
+/// same tokens, in parts of `size`.
 fn distance(own: &mut CandleModel, card: &mut TensorModel, size: usize) -> f32 {
     own.truncate(0).unwrap();
     card.truncate(0).unwrap();

@@ -1,5 +1,5 @@
-//! Texts with drafts are the texts without, to the bit of every row: a decoder over the card's kernels in
-//! bf16.
+//! Tests that texts with drafts are the texts without, to the bit of every row, in a decoder over the card's
+//! kernels in bf16.
 
 use domino::{
     Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,

@@ -1,7 +1,8 @@
-//! The card's kernels on the CPU, thread by thread, against the CPU's own runner and against themselves.
+//! Tests the card's kernels on the CPU, thread by thread, against the CPU's own runner and against
+//! themselves.
 //!
-//! Not shown here: captured graphs, cuBLAS (sums of another order stand for it), races between barriers that
-//! two orders of threads do not find, and times.
+//! These tests do not cover captured graphs, cuBLAS (sums in another order stand for it), races between
+//! barriers that two orders of threads do not find, and times.
 
 mod bits;
 mod choice;
@@ -29,7 +30,7 @@ fn emulated(path: &Path, precision: Precision) -> TensorModel {
     TensorModel::load(path, &LoadOptions::default(), placement).unwrap()
 }
 
-/// Any tokens of a vocabulary, the same each time.
+/// Some tokens of a vocabulary, the same each time.
 fn some_tokens(count: usize, vocabulary: usize) -> Vec<TokenId> {
     (0..count).map(|index| TokenId::from_index(index * 7919 % vocabulary).unwrap()).collect()
 }

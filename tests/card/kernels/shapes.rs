@@ -1,4 +1,5 @@
-//! Shapes that the checkpoints do not have: every kernel of attention, keys split over all blocks, long rows.
+//! Tests shapes that the checkpoints do not have: every kernel of attention, keys split over all blocks, long
+//! rows.
 
 use domino::model::{
     Model, Rows,

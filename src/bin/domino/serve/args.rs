@@ -115,7 +115,7 @@ pub(crate) struct LowServe {
     schema: LowSchema,
 }
 
-/// How calls are written; `None`: by no grammar.
+/// The spelling of calls. `None`: no grammar holds the model to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ToolSpelling(Option<Spelling>);
 
@@ -146,38 +146,38 @@ pub(crate) struct Serve {
     /// Origins whose pages may use the server.
     pub(crate) origins: Vec<String>,
     pub(crate) grammar_dir: Option<PathBuf>,
-    /// How calls are written; `None`: as the chat template shows.
+    /// The spelling of calls. `None`: the one that the chat template shows. `Some(None)`: no grammar.
     pub(crate) tool_spelling: Option<Option<Spelling>>,
     pub(crate) limits: ServerLimits,
     pub(crate) schemas: SchemaRules,
     pub(crate) json: bool,
 }
 
-/// How schemas of requests and files are read.
+/// Options for the schemas of requests and files.
 #[derive(Debug, Clone, Default)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct SchemaRules {
-    /// What requests may choose otherwise. Without documents, so that it is cheap to compare.
+    /// Defaults that requests may override. They hold no documents, so that comparing them is cheap.
     pub(crate) options: SchemaOptions,
-    /// Documents that references may lead to: their address and their text.
+    /// Addresses and texts of the documents that references may lead to.
     pub(crate) documents: Vec<(String, String)>,
     /// Take schemas with `strict` that OpenAI refuses?
     pub(crate) lenient_strict: bool,
 }
 
-/// What requests may take.
+/// Bounds on the work and memory that requests may take.
 #[derive(Debug, Clone)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct ServerLimits {
-    /// Texts that wait.
+    /// Most texts that wait.
     pub(crate) waiting: usize,
-    /// Of a body, in bytes.
+    /// Largest body, in bytes.
     pub(crate) body: usize,
-    /// Time in which the head of a request must come, and its body.
+    /// Longest time for the head of a request to come, and again for its body.
     pub(crate) read: Duration,
-    /// Of a grammar's text, in bytes.
+    /// Largest text of a grammar, in bytes.
     pub(crate) grammar: usize,
-    /// Of all compiled grammars, in bytes.
+    /// Memory of all compiled grammars, in bytes.
     pub(crate) grammars: usize,
     pub(crate) compile: Duration,
     pub(crate) stall: Duration,
@@ -185,12 +185,12 @@ pub(crate) struct ServerLimits {
 }
 
 impl LowServe {
-    /// How the log is written.
+    /// The format of the log of requests.
     pub(crate) fn log(&self) -> LogFormat {
         self.running.log()
     }
 
-    /// What was asked for.
+    /// Checks the flags and converts them to the server's settings.
     pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
         let limits = ServerLimits {
             waiting: self.max_queue,

@@ -1,4 +1,4 @@
-//! Prompts in the body of a request: messages of a chat, or the prompts of a completion.
+//! Reads the prompts in the body of a request: messages of a chat, or the prompts of a completion.
 
 use serde_json::{Map, Value};
 
@@ -8,13 +8,13 @@ use super::{
     prompts::{ChatAsked, PromptAsked},
 };
 
-/// Prompts that one request may have.
+/// Most prompts of one request.
 const MOST_PROMPTS: usize = 64;
 
 /// Roles that messages may have.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
-/// Reads what the chat template gets.
+/// Reads messages, functions and variables for the chat template.
 pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> {
     flatten_messages(body)?;
     let list = |value: Option<Value>| match value {
@@ -26,7 +26,7 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
         Some(Value::Array(tools)) => tools,
         Some(_) => return Err(Problem::invalid("tools", "`tools` must be a list of functions")),
     };
-    // Of a model whose spelling of calls is not known: nobody could hold it to a call.
+    // Only models whose spelling of calls is unknown come here, and such a model cannot be held to a call.
     match body.shift_remove("tool_choice") {
         None => {}
         Some(Value::String(choice)) if choice == "auto" => {}
@@ -58,7 +58,7 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
     Ok(ChatAsked { messages, tools, variables })
 }
 
-/// Contents in parts become one text: what is served are models of text.
+/// Joins contents in parts to one text, since only models of text are served.
 fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
     let wrong = |message: &str| Problem::invalid("messages", message);
     let messages = match body.get_mut("messages") {

@@ -23,19 +23,18 @@ use line::{ConnectionLine, ConnectionLines, OnLine};
 /// Largest head of a request, in bytes; past it the answer is 431.
 const MOST_HEAD: usize = 64 << 10;
 
-/// How long a connection that asks for nothing is kept when the server ends: time for the end of an answer to
-/// be sent.
+/// Time for which an idle connection is kept when the server ends, so that the end of an answer is sent.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// How long to wait where the system gives no connection, as when all file descriptors are used up.
+/// Pause after the system gave no connection, as when all file descriptors are used up.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How many connections there may be, and how slow.
+/// Bounds on the number and the slowness of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionBounds {
-    /// How long the head of a request may take from when the connection was made or the last answer ended.
+    /// Longest time for the head of a request, from the opening of the connection or the last answer's end.
     pub(crate) patience: Duration,
-    /// Connections at once.
+    /// Most connections at once.
     pub(crate) most: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers of a request that say how a text is drawn and when it ends.
+//! Reads the parameters of a request that decide how a text is drawn and when it ends.
 //!
 //! Invariant: each is in its range, whatever the text must be.
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use super::{endpoint::Endpoint, fields, problem::Problem};
 
-/// Texts that end an answer, at most.
+/// Most strings that end an answer.
 const MOST_STOPS: usize = 16;
 
-/// Alternatives that are told of a token, at most.
+/// Most alternatives of a token in an answer.
 const MOST_ALTERNATIVES: u64 = 20;
 
-/// DrawingAsked of a text.
+/// A request's parameters for drawing a text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DrawingAsked {
     /// Sampling, penalties and log-probabilities; seed and length are not known yet.
@@ -25,7 +25,7 @@ pub(crate) struct DrawingAsked {
 }
 
 impl DrawingAsked {
-    /// Takes what is about drawing out of a body.
+    /// Takes the parameters of drawing out of a body.
     pub(crate) fn read(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<Self, Problem> {
         let mut options = DecodeOptions::default();
         options.sampling = sampling(body)?;

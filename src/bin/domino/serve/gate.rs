@@ -1,4 +1,4 @@
-//! How many texts there may be at once, and whether the engine moves.
+//! Bounds the texts at once ([`Gate`]), and watches whether the engine moves ([`Pulse`]).
 
 use std::{
     sync::{
@@ -29,7 +29,7 @@ impl Gate {
         Arc::new(Self { taken: AtomicUsize::new(0), places })
     }
 
-    /// Takes `count` places, if there are as many.
+    /// Takes `count` places, if that many are free.
     ///
     /// # Errors
     /// If more texts are asked for than there are places in all, which waiting cannot cure, or than are free.
@@ -44,12 +44,12 @@ impl Gate {
         }
     }
 
-    /// Places that are taken.
+    /// Number of places that are taken.
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// All places.
+    /// Number of places, taken or free.
     pub(crate) fn places(&self) -> usize {
         self.places
     }
@@ -61,7 +61,7 @@ impl Drop for Places {
     }
 }
 
-/// When the engine last moved.
+/// Watch over the engine: when it last made progress, and whether it has stalled.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     start: Instant,
@@ -69,14 +69,14 @@ pub(crate) struct Pulse {
     last: AtomicU64,
     patience: Duration,
     stalled: AtomicBool,
-    /// How many gave up waiting.
+    /// Number of texts that gave up waiting.
     gave_up: AtomicU64,
-    /// Where passes are counted.
+    /// Metrics that count passes. Empty: none do yet.
     metrics: OnceLock<Arc<Metrics>>,
 }
 
 impl Pulse {
-    /// An engine that makes no token for `patience` though it should has stalled.
+    /// A watch by which an engine that makes no token for `patience` though it should has stalled.
     pub(crate) fn new(patience: Duration) -> Self {
         Self {
             start: Instant::now(),
@@ -88,13 +88,13 @@ impl Pulse {
         }
     }
 
-    /// Has passes counted from now on.
+    /// Starts counting passes in `metrics`.
     pub(crate) fn count_in(&self, metrics: Arc<Metrics>) {
-        // There is one place for them.
+        // A second call changes nothing: there is one server.
         let _ = self.metrics.set(metrics);
     }
 
-    /// The engine made a pass, with which so many texts went on, and keeps so many bytes of prompts.
+    /// Notes a pass of the engine that carried on `texts` texts; `prefix_bytes` are kept of prompts.
     pub(crate) fn pass(&self, texts: usize, prefix_bytes: usize) {
         if let Some(metrics) = self.metrics.get() {
             // Some passes read prompts alone.
@@ -112,30 +112,30 @@ impl Pulse {
         self.patience
     }
 
-    /// The engine made something.
+    /// Notes that the engine made progress.
     pub(crate) fn beat(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.fetch_max(now.max(1), Ordering::Relaxed);
         self.stalled.store(false, Ordering::Relaxed);
     }
 
-    /// Did it make something in the last `time`?
+    /// Did the engine make progress in the last `time`?
     pub(crate) fn beat_within(&self, time: Duration) -> bool {
         let last = self.last.load(Ordering::Relaxed);
         last > 0 && (self.start + Duration::from_millis(last)).elapsed() <= time
     }
 
-    /// Is there somebody who gave up waiting, and has it not moved since?
+    /// Has a text given up waiting, and has the engine made no progress since?
     pub(crate) fn is_stalled(&self) -> bool {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// How many gave up waiting.
+    /// Number of texts that gave up waiting.
     pub(crate) fn gave_up(&self) -> u64 {
         self.gave_up.load(Ordering::Relaxed)
     }
 
-    /// What to tell one who gives up waiting.
+    /// Notes that a text gave up waiting, and returns the error for its client.
     pub(crate) fn stalled(&self) -> Problem {
         self.stalled.store(true, Ordering::Relaxed);
         self.gave_up.fetch_add(1, Ordering::Relaxed);
@@ -143,8 +143,8 @@ impl Pulse {
         Problem::unavailable("engine_stalled", message)
     }
 
-    /// When to give up waiting for the engine, for one who waits since `since`: while it moves for others, the queue is
-    /// long and the engine well.
+    /// The time at which a text that waits since `since` gives up. While the engine makes progress for others
+    /// it is well and the queue is long, so each beat moves the deadline.
     pub(crate) fn deadline(&self, since: Instant) -> Instant {
         let last = self.start + Duration::from_millis(self.last.load(Ordering::Relaxed));
         last.max(since) + self.patience

@@ -41,7 +41,7 @@ use super::{
     writing::{self, GrammarOrder, Order, Piece, Pieces, PromptOrder, chances::Chance},
 };
 
-/// Between signs of life in a stream without tokens.
+/// Time between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Answers a request.
@@ -69,18 +69,18 @@ pub(crate) async fn answer(server: Arc<Server>, endpoint: Endpoint, request: Req
     }
 }
 
-/// Counts an answer when it has ended; as 499, as others do, if its client went away before that.
+/// Counts an answer when it has ended. If its client went away before that it counts as 499, nginx's status.
 struct Receipt {
     server: Arc<Server>,
     endpoint: Endpoint,
     begun: Instant,
-    /// When the first piece of an answer of one text was there.
+    /// Arrival of the first piece, for answers of one text.
     first: Option<Instant>,
     status: u16,
 }
 
 impl Receipt {
-    /// Counts the time of a token, of a text that has ended after so many.
+    /// Counts the mean time of a token after the first, of a text that has ended after `tokens`.
     fn written(&self, tokens: usize) {
         let after_first = tokens.checked_sub(1).and_then(|more| u32::try_from(more).ok());
         if let (Some(first), Some(more @ 1..)) = (self.first, after_first) {
@@ -108,7 +108,7 @@ struct Begun {
     choices: usize,
     stream: bool,
     include_usage: bool,
-    /// Are the tokens told?
+    /// Are log-probabilities of the tokens part of the answer?
     logprobs: bool,
 }
 
@@ -132,7 +132,7 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
     }
 }
 
-/// Work of the engine for a request. The request has its places from here on.
+/// Makes the engine's order of a request. The request holds its places until the order is dropped.
 pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -> Result<Order, Problem> {
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     check_model(server, asked.model.as_deref())?;
@@ -204,12 +204,12 @@ fn check_model(server: &Server, asked: Option<&str>) -> Result<(), Problem> {
     }
 }
 
-/// A seed for who asks for none.
+/// Makes a seed for a request that names none.
 fn random() -> u64 {
     RandomState::new().hash_one(Instant::now())
 }
 
-/// What a whole answer is made of.
+/// One text of an answer that is sent as a whole.
 #[derive(Default)]
 struct Text {
     text: String,
@@ -283,11 +283,11 @@ async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
 /// An answer as a stream of events.
 struct Events {
     form: Form,
-    /// What the next event says beside its piece.
+    /// Fields that the next event carries beside its piece.
     told: Map<String, Value>,
     pieces: Pieces,
     ready: VecDeque<Event>,
-    /// For each text whether something of it was sent.
+    /// Tells by text whether something of it was sent.
     begun: Vec<bool>,
     /// Texts that have not ended.
     open: usize,

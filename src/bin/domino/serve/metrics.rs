@@ -1,4 +1,4 @@
-//! What the server counts, for Prometheus (OpenMetrics text).
+//! Counters and histograms of the server, as a page for Prometheus (OpenMetrics text).
 //!
 //! Invariant: requests started are those finished, cancelled, failed and running, at any moment. The server's
 //! own tests of its health are none of them, nor do their tokens count.
@@ -16,7 +16,7 @@ use prometheus_client::{
 
 use super::endpoint::Endpoint;
 
-/// The type of the page.
+/// Media type of the page.
 pub(crate) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Upper ends of the buckets of times, in seconds; the last has none.
@@ -52,7 +52,7 @@ pub(crate) struct BatchSizes(Histogram);
 
 impl BatchSizes {
     pub(crate) fn add(&self, size: usize) {
-        // There are not so many texts.
+        // No batch has 2^32 texts.
         self.0.observe(u32::try_from(size).map_or(f64::INFINITY, f64::from));
     }
 }
@@ -77,14 +77,14 @@ impl MetricLevel {
     }
 }
 
-/// An address and what was answered.
+/// Labels of an answer: its endpoint and its status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AnswerLabels {
     endpoint: &'static str,
     code: u16,
 }
 
-/// How requests ended. They are counted under one lock, so that they add up on every page.
+/// Requests by their end. They are counted under one lock, so that they add up on every page.
 #[derive(Debug, Default)]
 struct Requests {
     running: MetricLevel,
@@ -92,11 +92,11 @@ struct Requests {
     finished: Counter,
     cancelled: Counter,
     failed: Counter,
-    /// How many run.
+    /// Number of requests that are running.
     count: Mutex<usize>,
 }
 
-/// All that is counted since the start.
+/// All metrics since the start.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -126,7 +126,7 @@ pub(crate) struct Metrics {
     moment: MomentLevels,
 }
 
-/// What is so at this moment.
+/// A snapshot of the numbers that are read when a page is made.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     /// Texts that are written or wait.
@@ -136,7 +136,7 @@ pub(crate) struct Moment {
     pub(crate) grammar_bytes: usize,
     /// Grammars and long prompts that wait for a worker.
     pub(crate) work_waiting: usize,
-    /// Of bodies that are being read.
+    /// Memory of bodies that are being read.
     pub(crate) body_bytes: usize,
     /// Has the engine stalled?
     pub(crate) stalled: bool,
@@ -144,7 +144,7 @@ pub(crate) struct Moment {
     pub(crate) gave_up: u64,
 }
 
-/// The moment as it was when a page was last made.
+/// The snapshot on the last page.
 #[derive(Debug, Default)]
 struct MomentLevels {
     texts: MetricLevel,
@@ -157,7 +157,7 @@ struct MomentLevels {
     gave_up: Counter,
 }
 
-/// How a request ends.
+/// Kinds of ends of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
     Finished,
@@ -166,7 +166,7 @@ pub(crate) enum RequestEnd {
 }
 
 impl RequestEnd {
-    /// By the status of the answer, where 499 is that of a client who went away.
+    /// Classifies the status of an answer; 499 stands for a client who went away.
     pub(crate) fn of(status: u16) -> Self {
         match status {
             499 => Self::Cancelled,
@@ -208,7 +208,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Metrics that have counted nothing.
     pub(crate) fn new() -> Self {
         let mut page = Page::default();
         let answers = Family::default();
@@ -263,10 +263,10 @@ impl Metrics {
         self.answer_times.add(time);
     }
 
-    /// All of it as a page.
+    /// Writes all metrics as a page.
     pub(crate) fn text(&self, now: Moment) -> String {
         let mut text = String::new();
-        // So that requests add up.
+        // The lock keeps requests from changing while the page is written, so that they add up.
         let _still = self.requests.count();
         self.moment.set(now);
         // Writing to a string cannot fail.
@@ -302,7 +302,7 @@ impl MomentLevels {
     }
 }
 
-/// The page as it is set out.
+/// The page in the making: names and help texts.
 #[derive(Debug, Default)]
 struct Page(Registry);
 

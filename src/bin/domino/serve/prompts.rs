@@ -1,7 +1,7 @@
-//! Prompts of requests -> tokens: texts as they are, messages by the model's chat template.
+//! Turns prompts of requests into tokens: texts as they are, messages through the model's chat template.
 //!
-//! Whoever calls is not trusted: a prompt that cannot fit is refused before it is made into tokens, long ones
-//! are read in fair turns, and none on a thread that answers.
+//! Callers are not trusted: a prompt that cannot fit is refused before it is tokenised, long ones are
+//! tokenised in fair turns, and none on a thread that answers.
 
 use std::{
     path::Path,
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::{access::caller::Caller, problem::Problem, work::pool::Pool};
 use crate::{chat::prompt_tokens, failure::BadInput};
 
-/// Bytes from which on a prompt is read in its caller's turn: it takes some ten milliseconds and more.
+/// Bytes past which a prompt is read in its caller's turn: it takes some ten milliseconds or more.
 const LONG: usize = 64 << 10;
 
 /// A prompt as a request has it.
@@ -31,7 +31,7 @@ pub(crate) enum PromptAsked {
 }
 
 impl PromptAsked {
-    /// Bytes of its texts, about.
+    /// Approximate size of its texts, in bytes; for tokens their number.
     fn bytes(&self) -> usize {
         let of_message = |message: &Value| message["content"].as_str().map_or(0, str::len);
         match self {
@@ -60,9 +60,9 @@ pub(crate) struct PromptReader {
 struct Inner {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
-    /// Templates of conversations without functions and with some; `None`: the model has none.
+    /// Templates for conversations without functions and with some. `None`: the model has no template.
     templates: [Option<ChatTemplate>; 2],
-    /// Tokens of a prompt at most.
+    /// Most tokens of a prompt.
     most: usize,
     /// Bytes of the longest token.
     longest: usize,
@@ -106,7 +106,7 @@ impl PromptReader {
         self.inner.templates[1].as_ref().map_or("", ChatTemplate::source)
     }
 
-    /// Tokens of a prompt, at least one, with room for a token after them.
+    /// Tokenises a prompt. It has at least one token, and the model's context has room for one more.
     ///
     /// # Errors
     /// If it is too long, or cannot be read.
@@ -187,7 +187,7 @@ impl Inner {
         })
     }
 
-    /// Refuses a text that has too many tokens however it is split, before that is done.
+    /// Refuses a text that has too many tokens however it is split, before it is split.
     fn fits(&self, text: &str, param: &str) -> Result<(), Problem> {
         let least = text.len() / self.longest.max(1);
         if least <= self.most {

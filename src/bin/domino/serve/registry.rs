@@ -1,5 +1,6 @@
-//! Grammars of requests -> compiled ones: each compiled once, off the threads that answer and in fair turns
-//! (`work::pool`), and kept while there is room. What nobody waits for any more is not compiled further.
+//! Compiles the grammars of requests: each once, off the threads that answer and in fair turns
+//! (`work::pool`). Compiled grammars are kept while there is room. Work that nobody waits for any more is
+//! given up.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -29,26 +30,26 @@ use super::{
 };
 use crate::{budgets, notation::Notation};
 
-/// At least one part in so many of the memory for grammars is for what the compiler keeps for the next ones.
+/// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;
 
-/// What a grammar is known by: its notation, the hash of its text, and how it is read if it is a schema.
+/// Identity of a grammar: its notation, the hash of its text, and the options if it is a schema.
 type Key = (Notation, blake3::Hash, SchemaOptions);
 
-/// A grammar that texts can be written of.
+/// A compiled grammar that is ready for texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) grammar: CompiledGrammar,
-    /// What its texts are guessed by, if they are.
+    /// Proposers of its drafts. `None`: nothing is guessed.
     pub(crate) guesses: Option<GrammarGuesses>,
-    /// What it allows beyond its schema.
+    /// Keywords of its schema that it relaxes.
     pub(crate) relaxed: Arc<[Relaxed]>,
 }
 
-/// What became of a grammar.
+/// Result of compiling a grammar.
 type Outcome = Result<Prepared, Problem>;
 
-/// What grammars are prepared with.
+/// Everything that compiling a grammar needs.
 #[derive(Debug)]
 pub(crate) struct Shop {
     pub(crate) compiler: Compiler,
@@ -64,17 +65,17 @@ struct Slot {
     wanted: Arc<CompileTask>,
 }
 
-/// Who waits for a grammar.
+/// The work of compiling a grammar, and the number of requests that wait for it.
 #[derive(Debug)]
 struct CompileTask {
     /// Changed only while the shelf is locked.
     waiting: AtomicUsize,
-    /// Nobody waits any more.
+    /// Has everybody who waited left?
     given_up: AtomicBool,
     task: PoolTask,
 }
 
-/// One who waits for a grammar.
+/// A request that waits for a grammar; dropping the last one gives the grammar up.
 struct GrammarWaiter<'a> {
     registry: &'a Registry,
     key: Key,
@@ -95,7 +96,8 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// One that compiles in `pool`, keeps `most_bytes` of grammars, and lets a request wait for `patience`.
+    /// A registry that compiles in `pool`, keeps `most_bytes` of grammars, and lets a request wait for
+    /// `patience`.
     pub(crate) fn new(
         shop: Shop,
         named: NamedGrammars,
@@ -144,7 +146,7 @@ impl Registry {
             Ok(Ok(done)) => {
                 let outcome = done.clone();
                 drop(done);
-                // The texts of others have grown since they were asked for.
+                // Grammars grow while texts use them, so room may have run out since the last look.
                 self.trim();
                 outcome.unwrap_or_else(|| Err(Problem::engine("the grammar was not compiled")))
             }
@@ -153,7 +155,7 @@ impl Registry {
         }
     }
 
-    /// What to say to one who has waited too long.
+    /// The error for a request that has waited too long.
     fn too_late(&self, slot: &Slot) -> Problem {
         let seconds = self.patience.as_secs_f64();
         let message = match slot.wanted.task.waits() {
@@ -191,7 +193,7 @@ impl Registry {
         Ok(GrammarWaiter { registry: self, key, slot })
     }
 
-    /// Has the grammar compiled.
+    /// Submits the grammar to the pool, in the caller's turn.
     fn begin(self: &Arc<Self>, caller: &Caller, key: &Key, source: Source) -> Result<Slot, Problem> {
         let (sender, outcome) = watch::channel(None);
         // The task is known only once it is submitted.
@@ -204,7 +206,7 @@ impl Registry {
         })?;
         let wanted = CompileTask { waiting: AtomicUsize::new(0), given_up: AtomicBool::new(false), task };
         let wanted = Arc::new(wanted);
-        // A task that was begun at once waits for it; one that is withdrawn needs it not.
+        // A task that was begun at once waits for this; one that was withdrawn has hung up.
         let _ = tell.send(Arc::clone(&wanted));
         Ok(Slot { outcome, wanted })
     }
@@ -242,7 +244,7 @@ impl Registry {
         }
     }
 
-    /// Takes a grammar from the shelf, unless it is another one there by now.
+    /// Takes a grammar from the shelf, unless another one has its place by now.
     fn forget(shelf: &mut Shelf<Key, Slot>, key: &Key, wanted: &CompileTask) {
         if shelf.get(key).is_some_and(|slot| std::ptr::eq(&*slot.wanted, wanted)) {
             shelf.remove(key);
@@ -264,7 +266,7 @@ impl Registry {
         compiler.trim(most.saturating_sub(grammars).max(self.most_bytes / KEPT_SHARE));
     }
 
-    /// How many are kept, and their memory and that of their compiler in bytes.
+    /// Number of grammars that are kept, and their memory with that of the compiler, in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let shelf = self.shelf();
         let values = shelf.values();
@@ -312,7 +314,7 @@ impl Shop {
         Ok(Prepared { grammar, guesses, relaxed: relaxed.into() })
     }
 
-    /// The grammar, and what it allows beyond its schema.
+    /// Reads the grammar, with the keywords that it relaxes.
     fn parse(&self, source: &Source) -> Result<(Grammar, Vec<Relaxed>), Problem> {
         if source.notation == Notation::JsonSchema {
             let read = self.schemas.read(&source.text, &source.options);

@@ -1,10 +1,10 @@
 //! The kernels on an NVIDIA card: launches on the device's stream, products by cuBLAS, and passes as captured
 //! graphs.
 //!
-//! A pass of a width is queued kernel by kernel the first time, which loads them; captured as a graph the
-//! second time; and from then on replayed, by one call. Nothing is allocated in a capture, and all that
-//! differs between passes lies in memory that kernels read, so a replay is the same work. Where a capture
-//! fails, passes of that width stay as they were.
+//! A pass of a width is queued kernel by kernel the first time, which loads them. The second time it is
+//! captured as a graph. Every later pass replays the graph, by one call. Nothing is allocated in a capture,
+//! and all that differs between passes lies in memory that kernels read, so a replay is the same work. Where
+//! a capture fails, passes of that width stay as they were.
 
 use std::{collections::HashMap, ffi::c_void, fmt, sync::Arc};
 
@@ -27,7 +27,7 @@ use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
 /// The kernels, as assembly that the driver compiles for its card.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
 
-/// The stages of a width's passes on the way to being replayed.
+/// The stages of a width's passes up to their replay.
 enum Recording {
     /// Passes were run once, kernel by kernel.
     Warm,
@@ -184,7 +184,7 @@ impl Driver for CudaDriver {
     fn write(&mut self, to: Address, words: &[u32]) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(Error::wrap)?;
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
-        // SAFETY: the address is of a tensor of at least so many words, which the plan keeps. Of memory that
+        // SAFETY: the address is of a tensor of at least as many words, which the plan keeps. Of memory that
         // is not page-locked the driver takes a copy before it returns.
         unsafe { result::memcpy_htod_async(to.0, words, self.stream.cu_stream()) }.map_err(Error::wrap)
     }
@@ -192,7 +192,7 @@ impl Driver for CudaDriver {
     fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(Error::wrap)?;
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
-        // SAFETY: the address is of a tensor of at least so many words, and the words are waited for below.
+        // SAFETY: the address is of a tensor of at least as many words, and the words are waited for below.
         unsafe { result::memcpy_dtoh_async(words, from.0, self.stream.cu_stream()) }.map_err(Error::wrap)?;
         self.stream.synchronize().map_err(Error::wrap)
     }

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-/// A number's place in the device's memory, as the kernels are told it.
+/// Address of a number in the device's memory, as kernels take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address(pub(super) u64);
 
@@ -24,7 +24,7 @@ pub(super) enum KernelArgument {
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a str,
     pub(super) grid: [u32; 3],
-    /// A multiple of 32.
+    /// Threads of a block: a multiple of 32.
     pub(super) threads: u32,
     pub(super) arguments: &'a [KernelArgument],
 }
@@ -42,8 +42,8 @@ pub(super) struct CardProduct {
 
 /// A queue of work on one stream. All is done in the order in which it was asked for.
 pub(super) trait Driver: Send {
-    /// The place of the first number of a contiguous tensor of this device. It stays the same as long as the
-    /// tensor lives.
+    /// Returns the address of the first number of a contiguous tensor of this device, which is fixed while
+    /// the tensor lives.
     ///
     /// # Errors
     /// If the tensor is not contiguous, or on another device.

@@ -1,4 +1,4 @@
-//! A model's passes over few tokens, and choices from their rows.
+//! Runs a model's passes over few tokens, and chooses tokens from their rows.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{ids::TokenId, model::candle::config::Config, vocab::TokenSet};
 
-/// No token, in the kernel `choose`.
+/// The result of the kernel `choose` if it finds no token.
 const NONE: u32 = u32::MAX;
 
 /// The device that kernels are run on.
@@ -51,7 +51,7 @@ struct QueueAndRoom {
 pub(in crate::model::candle) const ROWS: usize = 16;
 
 impl CardEngine {
-    /// Says what of `config` the kernels cannot do. `None`: they can do it.
+    /// Says why the kernels cannot run `config`. `None`: they can.
     pub(in crate::model::candle) fn lacks(config: &Config) -> Option<String> {
         (config.head_dim > LARGEST_HEAD).then(|| {
             format!("its heads have {} numbers, and the kernels take {LARGEST_HEAD}", config.head_dim)
@@ -60,8 +60,9 @@ impl CardEngine {
 
     /// The engine of a model whose tensors are on `device`. Makes buffers of some MB.
     ///
-    /// # Errors If this build has no kernels for the device, the device has no room, or sizes are past those
-    /// of the kernels.
+    /// # Errors
+    /// If this build has no kernels for the device, the device has no room, or sizes are past those of the
+    /// kernels.
     pub(in crate::model::candle) fn new(
         place: Where,
         mode: CardMode,
@@ -116,14 +117,14 @@ impl fmt::Debug for CardEngine {
     }
 }
 
-/// Greedy choices from rows where they are.
+/// Makes greedy choices from rows in the device's memory.
 #[derive(Clone)]
 pub(in crate::model::candle) struct CardChooser(Arc<Mutex<QueueAndRoom>>);
 
 impl CardChooser {
-    /// The token with the largest logit of row `index` of `logits` (`[rows, vocabulary]` in 32 bits) among
-    /// the allowed ones, of equals the lowest. `None` if there is none above minus infinity, or a logit up to
-    /// the set's size is NaN or plus infinity. Waits for the row.
+    /// Returns the allowed token with the largest logit in row `index` of `logits` (`[rows, vocabulary]` in
+    /// 32 bits); of equals the lowest id. `None` if no logit is above minus infinity, or one up to the set's
+    /// size is NaN or plus infinity. Waits for the row.
     ///
     /// # Errors
     /// If there is no such row, or the device fails.
@@ -169,7 +170,7 @@ fn halves(word: u64) -> [u32; 2] {
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }
 
-/// A call that panicked has left no half-made state: what is queued is settled before.
+/// Locks what is shared. A poisoned lock is used on: a call that panicked leaves no half-made state.
 fn lock(shared: &Mutex<QueueAndRoom>) -> MutexGuard<'_, QueueAndRoom> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

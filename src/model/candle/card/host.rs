@@ -1,4 +1,4 @@
-//! The kernels on the host, thread by thread: what tests hold against the CPU's runner.
+//! Runs the kernels on the host, thread by thread, for tests that compare them with the CPU's runner.
 //!
 //! Products stand for cuBLAS: sums in the order of the inputs.
 
@@ -100,7 +100,7 @@ impl Driver for HostDriver {
 
     fn write(&mut self, to: Address, words: &[u32]) -> Result<()> {
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
-        // SAFETY: the address is of a tensor of at least so many words, which the plan keeps.
+        // SAFETY: the address is of a tensor of at least as many words, which the plan keeps.
         unsafe {
             std::ptr::copy_nonoverlapping(words.as_ptr(), pointer(to).cast(), words.len());
         }
@@ -109,7 +109,7 @@ impl Driver for HostDriver {
 
     fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()> {
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
-        // SAFETY: the address is of a tensor of at least so many words, which the plan keeps.
+        // SAFETY: the address is of a tensor of at least as many words, which the plan keeps.
         unsafe {
             std::ptr::copy_nonoverlapping(pointer(from).cast(), words.as_mut_ptr(), words.len());
         }

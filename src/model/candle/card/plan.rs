@@ -22,7 +22,7 @@ pub(super) const LARGEST_HEAD: usize = 256;
 /// Blocks that share the keys of a row and head.
 const SPLITS: u32 = 8;
 
-/// CardShape, as kernels take them.
+/// Sizes of a model, as kernels take them.
 #[derive(Debug, Clone, Copy)]
 struct CardShape {
     hidden: i32,

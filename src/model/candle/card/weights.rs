@@ -6,7 +6,7 @@ use candle_core::Tensor;
 #[derive(Debug, Clone)]
 pub(in crate::model::candle) struct CardMatrix {
     pub(in crate::model::candle) weights: Tensor,
-    /// Vector in the same numbers.
+    /// Bias, in the same numbers. `None`: there is none.
     pub(in crate::model::candle) bias: Option<Tensor>,
 }
 

@@ -1,4 +1,4 @@
-//! Callers, between whom turns are shared and bounds are kept.
+//! Identifies the callers between whom turns are shared and for each of whom bounds are kept.
 
 use std::{
     fmt,
@@ -9,7 +9,8 @@ use std::{
 
 use axum::http::Extensions;
 
-/// The client that sent a request. Whoever shares a key, or an address where no key is asked for, is one client.
+/// The client that sent a request. All who share a key are one client; where no key is asked for, all who
+/// share an address are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     /// Has the key of this name.

@@ -15,13 +15,13 @@ use axum::http::{HeaderMap, header::AUTHORIZATION};
 use super::super::problem::Problem;
 use crate::failure::BadInput;
 
-/// How often the file is looked at, at most.
+/// Least time between two looks at the file of keys.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Largest file of keys, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What the key of the command line is called.
+/// The name of the key that the command line gives.
 const FIXED_NAME: &str = "api-key";
 
 const HINT: &str = "--api-keys takes a file with a name and a key on each line, `alice 9f86d081884c7d65`; # \
@@ -51,15 +51,15 @@ pub(crate) struct ApiKeys {
 struct KeyFile {
     path: PathBuf,
     read: Mutex<ReadKeys>,
-    /// How often it is looked at, at most.
+    /// Least time between two looks at the file.
     look: Duration,
 }
 
-/// What was read last.
+/// The keys of a file as they were last read.
 #[derive(Debug)]
 struct ReadKeys {
     looked: Instant,
-    /// Of the whole text, whether it could be used or not; `None` where there was none.
+    /// Hash of the whole file at the last look, usable or not. `None`: the file could not be read.
     text: Option<blake3::Hash>,
     keys: Arc<[NamedKey]>,
 }
@@ -83,7 +83,7 @@ impl ApiKeys {
         self.fixed.is_some() || self.file.is_some()
     }
 
-    /// The name of the key that a request has; nothing where none is asked for.
+    /// Returns the name of the key that a request has. `None`: no key is asked for.
     ///
     /// # Errors
     /// If there is no key where one is needed, or a wrong one.
@@ -119,7 +119,7 @@ impl KeyFile {
     }
 
     /// The keys that are in the file now, or were when it was looked at in the last second. A file that
-    /// cannot be used any more leaves the keys as they were, and is told once.
+    /// cannot be used any more leaves the keys as they were, and is logged once.
     fn keys(&self) -> Arc<[NamedKey]> {
         let mut last = self.lock();
         if last.looked.elapsed() >= self.look {
@@ -160,7 +160,7 @@ fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// A key for each line, with its name before it.
+/// Reads a name and a key from each line.
 fn parse(text: &str) -> Result<Vec<NamedKey>, String> {
     let mut keys: Vec<NamedKey> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

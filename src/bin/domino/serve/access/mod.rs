@@ -1,4 +1,4 @@
-//! Who calls: the key that a request has ([`keys`]), or else the address it comes from ([`caller`]).
+//! Tells callers apart: by the key that a request has ([`keys`]), or else by its address ([`caller`]).
 
 pub(crate) mod caller;
 pub(crate) mod keys;

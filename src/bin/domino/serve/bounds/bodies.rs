@@ -1,4 +1,4 @@
-//! Bodies as they come: bounded in size, in time, in rate, and in the memory that all of them take together.
+//! Reads bodies with bounds on their size, time and rate, and on the memory of all of them together.
 //!
 //! Memory is counted as bytes come, not as they are announced: an announcement costs nothing.
 
@@ -18,20 +18,20 @@ use super::super::{access::caller::Caller, problem::Problem};
 /// Bytes a second that a body must bring, on average, once its slow start is over.
 const LEAST_RATE: u64 = 1024;
 
-/// How long a body may be slower than that.
+/// Time for which a body may come more slowly than [`LEAST_RATE`].
 pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
 
-/// One client may have one part in so many of the memory for all bodies.
+/// Divisor of the memory for all bodies that gives the share of one client.
 const CLIENT_SHARE: usize = 2;
 
-/// How large and how slow one body may be.
+/// Bounds of one body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyBounds {
-    /// Bytes.
+    /// Largest size, in bytes.
     pub(crate) most: usize,
-    /// From the end of the head on.
+    /// Longest time for the whole body, counted from the end of the head.
     pub(crate) time: Duration,
-    /// How long it may bring fewer bytes than [`LEAST_RATE`] asks for.
+    /// Time for which it may bring fewer bytes than [`LEAST_RATE`] asks for.
     pub(crate) slow_start: Duration,
 }
 
@@ -59,12 +59,12 @@ impl BodyMemory {
         Arc::new(Self { most: most.max(most_body), most_of_client, held: Mutex::default() })
     }
 
-    /// A body of `client`, of which nothing has come.
+    /// Opens the account of a body of `client`; it holds nothing yet.
     pub(crate) fn hold(self: &Arc<Self>, client: Caller) -> HeldMemory {
         HeldMemory { memory: Arc::clone(self), client, bytes: 0 }
     }
 
-    /// Bytes of all bodies.
+    /// Bytes that all bodies hold.
     pub(crate) fn taken(&self) -> usize {
         self.lock().values().sum()
     }
@@ -131,7 +131,7 @@ async fn collect(mut body: Body, bounds: BodyBounds, held: &mut HeldMemory) -> R
     let begun = Instant::now();
     let mut whole = Vec::new();
     loop {
-        // When the bytes so far would be too few.
+        // The time at which the bytes so far become too few.
         let enough = u64::try_from(whole.len()).unwrap_or_default().saturating_mul(1000) / LEAST_RATE;
         let deadline = begun + bounds.slow_start + Duration::from_millis(enough);
         let frame = match next(&mut body, deadline).await? {

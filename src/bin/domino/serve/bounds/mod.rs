@@ -1,3 +1,3 @@
-//! Bounds that hold whoever calls: how slow bodies may be, and how much memory they take while they come.
+//! Bounds on all requests alike: how slowly their bodies may come, and how much memory these take meanwhile.
 
 pub(crate) mod bodies;

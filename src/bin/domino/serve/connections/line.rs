@@ -1,4 +1,4 @@
-//! One connection: whether something is being answered on it, and since when not.
+//! Tracks for each connection whether a request is being answered on it, or since when it is idle.
 
 use std::{
     convert::Infallible,
@@ -19,10 +19,10 @@ use hyper::{body::Frame, body::Incoming, body::SizeHint, service::Service};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{Notify, watch};
 
-/// What a request knows of its connection.
+/// Facts about the connection of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerVisit {
-    /// The other end.
+    /// Address of the other end.
     pub(crate) peer: IpAddr,
     /// Turns true when the server ends.
     pub(crate) closing: watch::Receiver<bool>,
@@ -38,7 +38,7 @@ pub(crate) struct ConnectionLines {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionLine {
-    /// Since when nothing is being answered on it; `None` while something is.
+    /// Time since which the connection is idle. `None`: something is being answered.
     quiet: watch::Sender<Option<Instant>>,
     drop: Notify,
     lines: Arc<ConnectionLines>,
@@ -53,15 +53,14 @@ impl ConnectionLines {
         line
     }
 
-    /// How many there are.
+    /// Number of open connections.
     pub(crate) fn count(&self) -> usize {
         let mut open = self.lock();
         open.retain(|line| line.strong_count() > 0);
         open.len()
     }
 
-    /// Drops the connection that has asked for nothing for longest. False where all of them wait for an
-    /// answer.
+    /// Drops the connection that is idle for longest. Returns false if all of them wait for an answer.
     pub(crate) fn drop_quietest(&self) -> bool {
         let mut open = self.lock();
         let quiet = |(index, line): (usize, &Weak<ConnectionLine>)| {
@@ -77,7 +76,7 @@ impl ConnectionLines {
         true
     }
 
-    /// Waits until there is none.
+    /// Waits until no connection is open.
     pub(crate) async fn all_ended(&self) {
         loop {
             let ended = self.ended.notified();
@@ -109,10 +108,10 @@ impl ConnectionLine {
             let changed = quiet.changed();
             match since {
                 None => {
-                    // It cannot be gone: this is its own.
+                    // The sender cannot be gone: this connection owns it.
                     let _ = changed.await;
                 }
-                // From now on, not from when it was: what is late may still be on its way.
+                // The time counts anew, not since the idling began: a late request may still be on its way.
                 Some(_) => {
                     if tokio::time::timeout(time, changed).await.is_err() {
                         return;
@@ -146,7 +145,7 @@ impl Drop for Answering {
     }
 }
 
-/// The addresses as one connection sees them.
+/// The server's routes as a service for one connection.
 pub(super) struct OnLine {
     pub(super) router: Router,
     pub(super) line: Arc<ConnectionLine>,
@@ -169,7 +168,7 @@ impl Service<Request<Incoming>> for OnLine {
     }
 }
 
-/// The body of an answer, with which it ends.
+/// The body of an answer; the answering ends when it is dropped.
 struct TrackedAnswer {
     body: Body,
     _answering: Answering,

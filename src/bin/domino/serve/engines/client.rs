@@ -1,6 +1,7 @@
 //! Clients as the engines know them.
 
-/// Name of the key that a client has sent. What one client wrote is not to be guessed from the times, counts
-/// and caches that another one sees, so these are apart for each.
+/// Number of the client that sent a request. Learnt counts and cached prefixes are kept apart by client, so
+/// that no client can infer another's texts from times or from hits. 0 is the server itself and,
+/// for what all clients share, all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Client(pub(crate) u64);

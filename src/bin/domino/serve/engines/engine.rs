@@ -12,13 +12,13 @@ use super::{super::gate::Places, super::problem::Problem, client::Client, guessi
 
 /// A model that writes texts, by itself and beside one another.
 pub(crate) trait Engine: Send + Sync {
-    /// Begins a text, and gives what hears of it. Whoever drops that has the text cancelled.
+    /// Begins a text, and returns the receiver of its events. Dropping the receiver cancels the text.
     fn begin(&self, text: TextOrder) -> UnboundedReceiver<EngineEvent>;
 
-    /// Refuses what this engine does not do.
+    /// Refuses options that this engine does not support.
     ///
     /// # Errors
-    /// If the options ask for such.
+    /// If there is such an option.
     fn check(&self, options: &DecodeOptions) -> Result<(), Problem>;
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct TextOrder {
     pub(crate) options: DecodeOptions,
     /// `None`: any text.
     pub(crate) grammar: Option<CompiledGrammar>,
-    /// GrammarGuesses for the grammar, if they are made.
+    /// Proposers of drafts for the grammar. `None`: nothing is guessed.
     pub(crate) guesses: Option<GrammarGuesses>,
     /// The client, among whom turns are fair.
     pub(crate) client: Client,

@@ -1,5 +1,5 @@
-//! GrammarGuesses for the texts of a grammar: by counts that were learnt before, and from then on by its
-//! texts.
+//! Proposers of drafts for the texts of a grammar: they begin with a prior's counts, if there is one, and
+//! learn from each text.
 
 use std::{
     any::Any,
@@ -56,12 +56,12 @@ impl Guessing {
         Ok(Self { tokenizer, priors, proposer: asked.proposer, length, threshold: asked.threshold })
     }
 
-    /// GrammarGuesses for a grammar, by the prior that was made for it, if there is one.
+    /// Makes the guesses for a grammar, with the prior that was made for it, if there is one.
     pub(crate) fn guesses(&self, grammar: &CompiledGrammar) -> GrammarGuesses {
         let prior = self.priors.iter().find_map(|file| Prior::from_bytes(file, grammar).ok());
         tracing::debug!(found = prior.is_some(), "looked for a prior");
         let forced = (!self.proposer.is_paper()).then(|| {
-            // Of a vocabulary with the grammar's own special tokens, if it has some.
+            // The grammar's own vocabulary includes the special tokens that the grammar spells out.
             let forced = ForcedText::new(self.tokenizer.clone(), grammar.vocabulary().clone());
             if prior.is_none() { forced.with_spellings() } else { forced }
         });
@@ -73,7 +73,7 @@ impl Guessing {
     }
 }
 
-/// GrammarGuesses for the texts of one grammar, learnt apart for each client. Cloning shares them.
+/// Guesses for the texts of one grammar, learnt apart for each client. Cloning shares them.
 #[derive(Debug, Clone)]
 pub(crate) struct GrammarGuesses {
     inner: Arc<Inner>,
@@ -81,7 +81,7 @@ pub(crate) struct GrammarGuesses {
 
 #[derive(Debug)]
 struct Inner {
-    /// Counts from before, with which each client begins.
+    /// Counts of the prior, with which each client begins.
     first: CountProposer,
     /// `None`: nothing but counts guesses.
     forced: Option<ForcedText>,
@@ -100,7 +100,7 @@ pub(crate) struct Book {
 }
 
 impl GrammarGuesses {
-    /// Counts of a client; those from before if it has none of its own yet.
+    /// Returns the counts of a client; a new client begins with those of the prior.
     pub(crate) fn book(&self, client: Client) -> Arc<Book> {
         let mut books = held(&self.inner.books);
         let new = || {
@@ -122,7 +122,7 @@ impl GrammarGuesses {
         }
     }
 
-    /// GrammarGuesses of text that the grammar forces, if they are made.
+    /// Guesses of the text that the grammar forces. `None`: they are not made.
     #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) fn forced(&self) -> Option<&ForcedText> {
         self.inner.forced.as_ref()
@@ -146,8 +146,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Files that `--prior` means: a file, the *.prior of a folder, or, if nothing is named, those of the
-/// model.
+/// Lists the files that `--prior` means: one file, the *.prior of a folder, or by default those in the
+/// model's folder `priors`.
 pub(crate) fn prior_files(named: Option<&Path>, model: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let Some(named) = named else {
         // Most models have none.

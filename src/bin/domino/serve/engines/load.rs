@@ -1,4 +1,4 @@
-//! Finding and loading the model.
+//! Finds and loads the model.
 
 use std::{
     path::{Path, PathBuf},
@@ -29,7 +29,7 @@ pub(crate) struct LoadedModel {
     pub(crate) guessing: Option<Guessing>,
 }
 
-/// Place of the model, after looking whether it can be one, and the engine that is to run it.
+/// Finds the model's path, checks that it can be a model, and chooses the engine that runs it.
 pub(crate) fn find(args: &EngineArgs) -> Result<(PathBuf, EngineName), BadInput> {
     let path = model::locate(args.model.as_deref())?;
     if path.is_file() {
@@ -66,7 +66,7 @@ pub(crate) fn find(args: &EngineArgs) -> Result<(PathBuf, EngineName), BadInput>
     Ok((path, engine))
 }
 
-/// Looks whether a folder has the files of a model.
+/// Checks that a folder has the files of a model.
 fn check_folder(path: &Path) -> Result<(), BadInput> {
     for needed in ["config.json", "tokenizer.json"] {
         if !path.join(needed).is_file() {

@@ -1,4 +1,4 @@
-//! The page, and what adds up on it.
+//! Tests of the page: its form, and the sums that must hold on it.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A line of the log for each request, when its answer has ended (`--log`).
+//! Writes a line to the log for each request when its answer has ended (`--log`).
 
 use std::{
     pin::Pin,
@@ -16,7 +16,7 @@ use hyper::body::{Frame, SizeHint};
 use super::{super::access::caller::Caller, request_id::RequestId};
 use crate::log::ACCESS;
 
-/// What is known of a request from its head.
+/// Facts about a request that its head tells.
 #[derive(Debug)]
 pub(crate) struct LogEntry {
     pub(crate) id: RequestId,
@@ -25,7 +25,7 @@ pub(crate) struct LogEntry {
     pub(crate) begun: Instant,
 }
 
-/// A line that is written when it is dropped.
+/// A line of the log; dropping it writes it.
 #[derive(Debug)]
 struct LogLine {
     entry: LogEntry,

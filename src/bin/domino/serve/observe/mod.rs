@@ -1,4 +1,4 @@
-//! What those who run a server see of its requests: an id for each ([`request_id`]), and a line of the log
+//! Makes requests visible to the server's operators: each has an id ([`request_id`]) and a line in the log
 //! ([`access_log`]).
 
 pub(crate) mod access_log;

@@ -1,4 +1,4 @@
-//! Ids of requests: the caller's own (`x-request-id`), or new ones; every answer has its request's.
+//! Ids of requests: a caller's own (`x-request-id`) or new ones. Every answer has the id of its request.
 
 use std::{
     fmt,
@@ -22,19 +22,19 @@ const MOST_BYTES: usize = 128;
 pub(crate) struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// The caller's, if it has one that can be put into a log as it is: letters, digits and `-_.:/+=@`.
-    /// Otherwise a new one.
+    /// Takes the caller's id if a log can hold it as it is (letters, digits and `-_.:/+=@`), or makes a new
+    /// one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
         given.filter(|given| is_plain(given)).map_or_else(Self::new, |given| Self(given.into()))
     }
 
-    /// One that no other request has.
+    /// Makes an id that no other request has.
     fn new() -> Self {
         static KEYS: OnceLock<(RandomState, AtomicU64)> = OnceLock::new();
         let (keys, number) = KEYS.get_or_init(|| (RandomState::new(), AtomicU64::new(0)));
         let number = number.fetch_add(1, Ordering::Relaxed);
-        // The number keeps those of one server apart, the keys those of several.
+        // The number keeps the ids of one server apart, the random hash those of several servers.
         Self(format!("req-{:016x}{number:08x}", keys.hash_one(number)).into())
     }
 

@@ -1,4 +1,4 @@
-//! Grammars as several callers ask for them.
+//! Tests of grammars that several callers ask for.
 
 use super::*;
 use crate::check::byte_vocabulary;

@@ -1,8 +1,8 @@
 //! `--config FILE`: flags in a file of TOML.
 //!
-//! A key is made into the flag of its name, and the command line is read with it: what a flag may be, its
-//! default and what it needs beside it are said once. Flags that the command line or the environment give are
-//! left out, so that these win.
+//! Each key becomes the flag of its name, and the command line is read with these flags behind it. So values,
+//! defaults and dependencies of flags are declared once, for clap. Flags that the command line or the
+//! environment give are left out, so that these win.
 
 use std::{ffi::OsString, fs, ops::Range, path::Path};
 
@@ -15,7 +15,7 @@ use toml::{
 
 use crate::failure::BadInput;
 
-/// The command that has such a file.
+/// The command that takes such a file.
 const SERVE: &str = "serve";
 
 /// Flags that a file cannot have.
@@ -23,12 +23,12 @@ const NOT_HERE: [&str; 3] = ["config", "help", "version"];
 
 const HINT: &str = "a key is the name of a flag of `domino serve` (see its --help), such as port = 8081";
 
-/// The command line with the flags of its file, if it names one.
+/// Adds the flags of its file to the command line, if it names one.
 ///
 /// # Errors
-/// If the file cannot be read, is not TOML, or has what is no flag.
+/// If the file cannot be read, is not TOML, or has a key that is no flag.
 pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, BadInput> {
-    // What is wrong with the line alone is told when it is read as a whole.
+    // Mistakes of the line alone are reported when the whole line is read.
     let mut lenient = command.clone().ignore_errors(true);
     let Ok(matches) = lenient.try_get_matches_from_mut(&line) else { return Ok(line) };
     let Some((SERVE, given)) = matches.subcommand() else { return Ok(line) };
@@ -44,7 +44,7 @@ pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsStri
     Ok(merged)
 }
 
-/// A file and what it is read for.
+/// A file of settings, and the flags that it may have.
 struct ConfigFile<'a> {
     path: &'a Path,
     text: &'a str,
@@ -106,7 +106,7 @@ impl ConfigFile<'_> {
     }
 }
 
-/// A flag with its value, or what it takes.
+/// Writes a flag with its value. The error says which values the flag takes.
 fn written(flag: &Arg, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, &'static str> {
     let takes_value = flag.get_action().takes_values();
     let alone = !takes_value || flag.get_num_args().is_some_and(|range| range.min_values() == 0);
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::args::LowArgs;
 
-    /// What the line becomes with this text as its file, from the file's flags on.
+    /// Returns the words that a file with this text adds to the line.
     fn merged(line: &[&str], text: &str) -> Result<Vec<String>, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), text).unwrap();

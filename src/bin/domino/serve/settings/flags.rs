@@ -43,25 +43,25 @@ pub(crate) struct LowRunning {
     log: LogFormat,
 }
 
-/// What was asked for.
+/// The flags once checked.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct RunningFlags {
     pub(crate) api_key: Option<String>,
     pub(crate) api_keys: Option<PathBuf>,
     pub(crate) connections: usize,
-    /// Of all bodies, in bytes.
+    /// Memory of all bodies that are being read, in bytes.
     pub(crate) bodies: usize,
     pub(crate) workers: usize,
 }
 
 impl LowRunning {
-    /// How the log is written.
+    /// The format of the log of requests.
     pub(crate) fn log(&self) -> LogFormat {
         self.log
     }
 
-    /// What was asked for, of a server at `host` that takes bodies of `most_body` bytes.
+    /// Checks the flags of a server at `host` that takes bodies of up to `most_body` bytes.
     pub(crate) fn resolve(self, host: IpAddr, most_body: usize) -> Result<RunningFlags, BadInput> {
         let keyed = self.api_key.is_some() || self.api_keys.is_some();
         if !host.to_canonical().is_loopback() && !keyed && !self.allow_anonymous {

@@ -1,5 +1,5 @@
-//! Settings of those who run a server: flags about its bounds and its log ([`flags`]), and a file that has
-//! all flags ([`file`]).
+//! Settings for a server's operators: flags about its bounds and its log ([`flags`]), and a file that may
+//! hold any flag of `domino serve` ([`file`]).
 
 #[cfg(feature = "serve")]
 pub(crate) mod file;
@@ -11,7 +11,7 @@ use clap::Command;
 
 use crate::failure::BadInput;
 
-/// The command line with the flags of its file, if it names one.
+/// Adds the flags of its file to the command line, if it names one.
 ///
 /// # Errors
 /// If the file cannot be read or used.
@@ -20,13 +20,13 @@ pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsStri
     file::merge(command, line)
 }
 
-/// The command line as it is: this build has no server, and says so whatever the file has.
+/// Returns the command line unchanged: this build has no server, and says so whatever the file has.
 #[cfg(not(feature = "serve"))]
 pub(crate) fn merge(_: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, BadInput> {
     Ok(line)
 }
 
-/// What is wrong with the flags of a file, as clap says it.
+/// Converts clap's error about the flags of a file to the program's own form.
 pub(crate) fn of_file(error: &clap::Error) -> BadInput {
     let text = error.render().to_string();
     let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ").trim();

@@ -1,3 +1,3 @@
-//! Work that takes long, such as compiling a grammar, on several threads and in fair turns.
+//! Runs long work, such as compiling a grammar, on several threads and in fair turns.
 
 pub(crate) mod pool;

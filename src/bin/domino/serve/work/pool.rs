@@ -50,7 +50,7 @@ impl std::fmt::Debug for PoolTask {
     }
 }
 
-/// The workers.
+/// A pool of workers.
 #[derive(Debug)]
 pub(crate) struct Pool {
     runtime: Handle,
@@ -61,9 +61,9 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct PoolState {
-    /// How many workers each caller has; nobody is in it with none.
+    /// Busy workers by caller; callers without one are absent.
     running: HashMap<Caller, usize>,
-    /// How many workers tasks without haste have.
+    /// Workers that are busy with tasks without haste.
     running_spare: usize,
     /// Callers with tasks that wait, in the order of their turns.
     queues: VecDeque<(Caller, VecDeque<PoolTask>)>,
@@ -85,7 +85,7 @@ impl Pool {
         Arc::new(Self { runtime: Handle::current(), workers, numbers, state })
     }
 
-    /// Has `job` done when it is the caller's turn.
+    /// Queues `job` for the caller's turn.
     ///
     /// # Errors
     /// If too many tasks wait.
@@ -101,7 +101,7 @@ impl Pool {
         Ok(task)
     }
 
-    /// Has a task done when it is this caller's turn too, whichever comes first.
+    /// Queues a task for this caller's turn too; whichever turn comes first does it.
     ///
     /// # Errors
     /// If too many tasks wait.
@@ -122,7 +122,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Has `job` done where workers have nothing else to do, or never, where too much waits for that.
+    /// Queues `job` for workers that have nothing else to do. It is dropped if the queue is full.
     pub(crate) fn later(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         if state.spare.len() < MOST_SPARE {
@@ -140,11 +140,11 @@ impl Pool {
         }
         state.queues.retain(|(_, queue)| !queue.is_empty());
         drop(state);
-        // What it holds may ask for the pool in turn.
+        // Dropped without the lock: what the job holds may use the pool.
         drop(job);
     }
 
-    /// Does `work` when it is the caller's turn, and gives what comes of it.
+    /// Does `work` when it is the caller's turn, and returns its result.
     ///
     /// # Errors
     /// If too many tasks wait, or the work panics.
@@ -163,12 +163,12 @@ impl Pool {
         done.await.map_err(|_| Problem::engine("work for the request failed"))
     }
 
-    /// Tasks that wait.
+    /// Number of tasks that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().waiting()
     }
 
-    /// Gives workers that are free what is to be done.
+    /// Hands the next jobs to free workers.
     fn dispatch(self: &Arc<Self>, mut state: MutexGuard<'_, PoolState>) {
         let mut begun = Vec::new();
         while let Some((caller, job)) = state.next(self.workers) {
@@ -208,7 +208,7 @@ impl PoolState {
         self.queues.iter().map(|(_, queue)| queue.len()).sum()
     }
 
-    /// The next job that one of `workers` can take, and whose it is.
+    /// Takes the next job that one of `workers` can do, with its caller (`None`: a job without haste).
     fn next(&mut self, workers: usize) -> Option<(Option<Caller>, PoolJob)> {
         let busy = self.running.values().sum::<usize>() + self.running_spare;
         if busy >= workers {
@@ -236,7 +236,7 @@ impl PoolState {
     }
 }
 
-/// A worker, which is free again when this is dropped.
+/// Guard of a busy worker; dropping it frees the worker.
 struct FreeWorker {
     pool: Arc<Pool>,
     caller: Option<Caller>,

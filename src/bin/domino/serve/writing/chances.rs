@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::endpoint::Endpoint;
 
-/// Said in place of minus infinity, which JSON does not have; OpenAI says it too.
+/// The value in place of minus infinity, which JSON does not have; OpenAI uses it too.
 const NEVER: f64 = -9999.0;
 
 /// A token, and how likely it and others were.
@@ -41,14 +41,14 @@ impl Spelt<'_> {
             Self::By(vocabulary) => (vocabulary.bytes(token).unwrap_or_default(), *vocabulary),
             Self::Of(grammar) => (grammar.text_of(token), grammar.vocabulary()),
         };
-        // One that ends a text has no bytes of it, but a name.
+        // A special token adds no bytes to the text, but has a name.
         let name = || vocabulary.name(token).unwrap_or_default().as_bytes();
         if text.is_empty() { name().to_vec() } else { text.to_vec() }
     }
 }
 
 impl Chance {
-    /// Takes what the decoder says of a token, where the text before it has `offset` characters.
+    /// Converts the decoder's log-probabilities of a token; the text before it has `offset` characters.
     pub(super) fn new(logprobs: &Logprobs, spelt: &Spelt<'_>, offset: usize) -> Self {
         let others = match spelt {
             Spelt::By(_) => &logprobs.top,

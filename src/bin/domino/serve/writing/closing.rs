@@ -1,8 +1,8 @@
-//! Texts that are closed before their limit cuts them: by the shortest completion, of which the limit is to
-//! hold the tokens too.
+//! Closes texts before their limit cuts them: by the shortest completion, whose tokens count towards the
+//! limit.
 //!
-//! Invariant: the text that was told, and the completion that is at hand, have no more tokens than the
-//! limit. So a token is told only if the text can be closed after it as well.
+//! Invariant: the tokens sent and the completion at hand are together no more than the limit. So a token is
+//! sent only if the text can be closed after it as well.
 
 use domino::{CompiledGrammar, Constraint, TokenId};
 
@@ -13,16 +13,17 @@ pub(super) struct Closing {
     constraint: Constraint,
     /// Tokens of the shortest completion.
     rest: Vec<TokenId>,
-    /// Tokens of the text, and of all of it.
+    /// Tokens of the text so far.
     count: usize,
+    /// Most tokens of the text with its completion.
     most: usize,
 }
 
 impl Closing {
-    /// An empty text of a grammar, of so many tokens at most.
+    /// An empty text of a grammar that may have `most` tokens.
     ///
     /// # Errors
-    /// If no text of the grammar is as short, or that cannot be found out within its budgets.
+    /// If every text of the grammar is longer, or its budgets do not suffice to find out.
     pub(super) fn new(grammar: &CompiledGrammar, most: usize) -> Result<Self, Problem> {
         let mut constraint = grammar.constraint();
         let rest = rest(&mut constraint)?;
@@ -36,10 +37,10 @@ impl Closing {
         Ok(Self { constraint, rest, count: 0, most })
     }
 
-    /// Goes on by a token, if the text can still be closed then; says whether it did.
+    /// Goes on by a token if the text can still be closed after it. Returns whether it did.
     ///
     /// # Errors
-    /// If that cannot be found out within the budgets of the grammar.
+    /// If the budgets of the grammar do not suffice to find out.
     pub(super) fn take(&mut self, token: TokenId) -> Result<bool, Problem> {
         let mut next = self.constraint.fork();
         next.advance(token).map_err(|error| failed(&error))?;
@@ -88,8 +89,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a text is drawn: with the tokens that close it, it is of the grammar and keeps to the
-        /// limit.
+        /// Every text that is drawn, with the tokens that close it, is of the grammar and within the limit.
         #[test]
         fn every_text_is_closed_within_its_limit(
             most in 2..30_usize, draws in prop::collection::vec(0..3_usize, 40),

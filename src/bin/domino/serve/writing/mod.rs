@@ -1,4 +1,4 @@
-//! One text of an answer: a task that asks the engine for it and hears it out.
+//! Writes the texts of an answer: one task for each orders it from the engine and follows its events.
 
 pub(crate) mod chances;
 mod closing;
@@ -147,7 +147,7 @@ pub(crate) fn begin(maker: &TextMaker, order: Order) -> Pieces {
     pieces
 }
 
-/// Waits for the engine, but not for ever.
+/// Waits for the engine until it has stalled.
 pub(crate) async fn patiently<T>(pulse: &Pulse, work: impl Future<Output = T>) -> Result<T, Problem> {
     let since = Instant::now();
     tokio::pin!(work);
@@ -191,10 +191,10 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     // The prompt of several texts is counted once.
     let read = if choice == 0 { prompt.tokens.len() } else { 0 };
     let spent = hearing.spent(read);
-    // What the server writes to test itself is nobody's.
+    // Texts by which the server tests itself do not count.
     if order.client != Client::default() {
         count(maker, spent);
-        // What the engine did not work on the text it waited.
+        // The text has waited for as long as the engine did not work on it.
         let worked = hearing.stats.total_time;
         if !worked.is_zero() {
             maker.metrics.queue_times.add(begun.elapsed().saturating_sub(worked));
@@ -207,7 +207,7 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     }
 }
 
-/// A text as it is heard.
+/// A text in the making, as its events come.
 struct Hearing<'a> {
     maker: &'a TextMaker,
     order: &'a Order,
@@ -219,9 +219,9 @@ struct Hearing<'a> {
     /// Keeper of the text's shortest end, if it is to be closed.
     closing: Option<Closing>,
     closed: bool,
-    /// Tokens that are yet to be told.
+    /// Log-probabilities of tokens that are yet to be sent.
     chances: Vec<Chance>,
-    /// Characters of the text that have begun.
+    /// Characters of the text whose first byte was written.
     characters: usize,
 }
 
@@ -241,7 +241,7 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// Sees to it that a text of so many tokens can be closed, if that is wanted.
+    /// Prepares to close a text at `most` tokens, if the request wants that.
     fn may_close(&mut self, most: usize) -> Result<(), Problem> {
         if let Some(grammar) = self.order.grammar.as_ref().filter(|_| self.order.finish) {
             let grammar = &grammar.grammar.grammar;
@@ -270,7 +270,8 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// Takes a token; gives the end of the text if a stop string is whole.
+    /// Takes a token. Returns the end of the text if a stop string is complete, or the text is closed or
+    /// failed.
     fn token(&mut self, written: WrittenToken, out: &Out) -> Option<Over> {
         if let Some(closing) = &mut self.closing {
             match tokio::task::block_in_place(|| closing.take(written.token)) {
@@ -297,7 +298,7 @@ impl<'a> Hearing<'a> {
         None
     }
 
-    /// Is the text one of the language that was kept within its limit?
+    /// Is the text complete within its limit, so that nothing is left to close?
     fn is_whole(&self) -> bool {
         self.closing.as_ref().is_some_and(|closing| closing.rest().is_empty())
     }
@@ -329,7 +330,7 @@ impl<'a> Hearing<'a> {
 
     fn end(&mut self, rest: String, finish: &'static str, out: &Out) -> Over {
         self.tell(rest, out);
-        // Of tokens without text.
+        // Tokens without text are left, such as the one that ends the text.
         if !self.chances.is_empty() {
             out.send(Piece::Text(String::new(), std::mem::take(&mut self.chances)));
         }
@@ -338,7 +339,7 @@ impl<'a> Hearing<'a> {
         Over::End(if finish == "stop" && growing.calls() { "tool_calls" } else { finish })
     }
 
-    /// Work of the text; of its prompt, `read` tokens.
+    /// Sums up the work of the text; `read` tokens of its prompt count.
     fn spent(&self, read: usize) -> Spent {
         let stats = &self.stats;
         let grammar = self.order.grammar.as_ref().map(|_| GrammarSpent {

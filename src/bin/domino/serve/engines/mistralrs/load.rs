@@ -21,7 +21,7 @@ use super::{
 };
 use crate::failure::BadInput;
 
-/// Loads it. Blocks while it reads the weights.
+/// Loads the model. Blocks while it reads the weights.
 pub(in super::super) async fn load(
     args: &EngineArgs,
     path: &Path,
@@ -44,7 +44,7 @@ pub(in super::super) async fn load(
     if let Some(asked) = args.guesses(EngineName::Mistralrs) {
         let around = match asked.size {
             DraftSize::Auto => GrammarSpeculativeLoader::new(loader),
-            // A row more than guessed tokens.
+            // A pass has one row more than guessed tokens.
             DraftSize::Tokens(tokens) => {
                 GrammarSpeculativeLoader::with_gamma(loader, tokens.get().saturating_add(1))
             }

@@ -1,4 +1,4 @@
-//! A processor that hears which tokens the engine takes, beside the one that draws.
+//! A logits processor that records the tokens which the engine accepts, behind the processor that draws.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::super::gate::Pulse;
 
-/// Sends the tokens that are taken. Stands after a processor that draws, so a row has one token that can be
-/// drawn.
+/// Sends the tokens that are taken. It stands behind the processor that draws, so that each row has exactly
+/// one token above minus infinity.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     taken: UnboundedSender<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// One for an engine that draws each token once, or, with `drafts`, one that draws drafts first.
+    /// A recorder for an engine that draws each token once or, with `drafts`, draws drafts first.
     pub(crate) fn new(taken: UnboundedSender<u32>, pulse: Arc<Pulse>, drafts: bool) -> Self {
         let rounds = if drafts { Rounds::Before } else { Rounds::None };
         Self { taken, rounds: Mutex::new(rounds), pulse }
@@ -46,9 +46,9 @@ impl CustomLogitsProcessor for Recorder {
 /// before the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rounds {
-    /// There are none.
+    /// The engine does not speculate: every token is taken.
     None,
-    /// The first has yet to begin.
+    /// The first round has yet to begin.
     Before,
     Drafting {
         base: usize,
@@ -86,7 +86,8 @@ mod tests {
         Arc::new(Pulse::new(Duration::from_secs(1)))
     }
 
-    /// The lengths of contexts in `rounds` of `draft` tokens, of which so many are taken, with what is taken.
+    /// Lengths of contexts, and whether the token is taken: each round drafts `draft` tokens, and takes the
+    /// number in `rounds`.
     fn calls(draft: usize, rounds: &[usize]) -> Vec<(usize, bool)> {
         let mut base = 7;
         let mut calls = Vec::new();

@@ -1,4 +1,4 @@
-//! Texts by mistral.rs, one at a time.
+//! Writes texts with mistral.rs, one at a time.
 //!
 //! They are drawn by processors of ours, by seed and position, and heard by a recorder beside them. The
 //! engine's own text has the white space at its beginning cut off and U+2581 replaced, so it is not used.
@@ -237,7 +237,7 @@ fn guesses_for(guesses: &guessing::GrammarGuesses, text: &TextOrder) -> Guesses 
     made.unwrap_or_else(|| Guesses::of_counts(Arc::clone(&book.learner), forced))
 }
 
-/// The engine's words in place of a text.
+/// Converts the engine's answer in place of a text to an error.
 fn told(response: Option<Response>) -> Problem {
     match response {
         Some(Response::ValidationError(error)) => Problem::bad_request("invalid_value", error.to_string()),

@@ -1,6 +1,6 @@
-//! The engine's thread: orders in, passes for all texts, news out.
+//! Work of the engine's thread: it takes orders, makes passes for all texts, and sends their events.
 //!
-//! Invariant: a text that nobody hears any more is dropped before the next pass.
+//! Invariant: a text whose receiver is gone is cancelled before the next pass.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -41,7 +41,7 @@ pub(super) struct Desk<B: BatchModel> {
 struct Running {
     events: UnboundedSender<EngineEvent>,
     grammar: Option<CompiledGrammar>,
-    /// Tokens told.
+    /// Tokens that were sent.
     told: usize,
     _places: Arc<Places>,
 }
@@ -55,7 +55,7 @@ impl<B: BatchModel> Desk<B> {
         Self { decoder, ordered, running: HashMap::new(), pulse }
     }
 
-    /// Writes texts until there is nobody who could order one.
+    /// Writes texts until nobody is left who could order one.
     pub(super) fn work(&mut self) {
         loop {
             if self.running.is_empty() {
@@ -92,7 +92,7 @@ impl<B: BatchModel> Desk<B> {
         }
     }
 
-    /// Cancels the texts that nobody hears.
+    /// Cancels the texts whose receiver is gone.
     fn drop_unheard(&mut self) {
         let unheard = |running: &Running| running.events.is_closed();
         let gone: Vec<SequenceId> =
@@ -103,7 +103,7 @@ impl<B: BatchModel> Desk<B> {
         }
     }
 
-    /// Makes a pass for all texts, and tells them what came of it. Gives the number of those that went on.
+    /// Makes a pass for all texts and sends their events. Returns the number of texts that went on.
     fn step(&mut self) -> usize {
         let events = self.decoder.step();
         let mut texts = HashSet::new();
@@ -143,7 +143,7 @@ impl<B: BatchModel> Desk<B> {
 /// Work and log-probabilities of a text that has ended.
 type EndOfText = (DecodeStats, Vec<Logprobs>);
 
-/// Returns those of an event that ends a text.
+/// Returns the work and log-probabilities of a text that the event ends.
 fn end_of(event: &BatchEvent) -> Option<(SequenceId, EndOfText)> {
     match event {
         BatchEvent::Finished { sequence, generation } | BatchEvent::Failed { sequence, generation, .. } => {

@@ -35,16 +35,16 @@ use super::{
 };
 use crate::failure::BadInput;
 
-/// Tokens of prompts that a pass reads at most while texts are written; four times as many while none is.
+/// Most tokens of prompts that a pass reads while texts are written; four times that while none is.
 const CHUNK: usize = 128;
 
-/// The part of the memory that is free which keys and values take at most, unless told otherwise.
+/// Divisor of the free memory that gives the most that keys and values take by default.
 const SHARE: u64 = 2;
 
-/// An order, and who hears of it.
+/// An order, and the sender of its events.
 type Ordered = (TextOrder, UnboundedSender<EngineEvent>);
 
-/// The engine's end of its thread.
+/// Handle of the engine's thread.
 pub(super) struct OwnEngine {
     orders: Sender<Ordered>,
     context: usize,
@@ -92,7 +92,7 @@ impl OwnEngine {
 impl Engine for OwnEngine {
     fn begin(&self, text: TextOrder) -> UnboundedReceiver<EngineEvent> {
         let (sender, events) = unbounded_channel();
-        // Where the thread is gone the sender goes too, which tells whoever hears.
+        // If the thread is gone the sender is dropped, which ends the receiver.
         let _ = self.orders.send((text, sender));
         events
     }
@@ -116,9 +116,9 @@ struct EngineJob {
 }
 
 impl EngineJob {
-    /// A decoder with the model, and its context.
+    /// Loads the model into a decoder, and returns it with the model's context.
     fn decoder(mut self) -> anyhow::Result<(BatchDecoder<CandleBatch>, usize)> {
-        // Before anything uses the pool.
+        // This must come before anything uses the pool.
         join_threads(None);
         let path = self.path.display().to_string();
         let bad = |error: &dyn std::fmt::Display| BadInput::new(format!("{path}: {error}"));
@@ -159,7 +159,7 @@ impl EngineJob {
 mod tests {
     use super::*;
 
-    /// The receiver's end of an engine whose thread is gone.
+    /// An engine whose thread is gone ends the receivers of its texts.
     #[test]
     fn an_engine_that_is_gone_tells_its_texts() {
         let orders = channel().0;

@@ -1,4 +1,4 @@
-//! Turns, by jobs that end when they are told to.
+//! Tests of turns, with jobs that end on command.
 
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
