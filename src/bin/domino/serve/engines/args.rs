@@ -28,7 +28,7 @@ pub(crate) struct LowEngine {
     /// Default: domino for each model that it can load, mistralrs for all others.
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<EngineName>,
-    /// WhenToGuess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
+    /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
     /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
     /// as long as that pays, and not with mistralrs.
@@ -48,7 +48,7 @@ pub(crate) struct LowEngine {
     /// Default: 0, and 0.5 with --proposer paper.
     #[arg(long, value_name = "SHARE", value_parser = threshold)]
     threshold: Option<f64>,
-    /// WhenToGuess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
+    /// Guess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
     ///
     /// A file is for the grammar it was made for, the files of a folder are for the named grammars. Default:
     /// the folder priors of the model.
