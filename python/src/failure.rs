@@ -82,14 +82,7 @@ fn shown(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         Failure::Value(text) => return Ok(PyValueError::new_err(text)),
         Failure::Type(text) => return Ok(PyTypeError::new_err(text)),
         Failure::Grammar(error) => (of_grammar(&details, &error)?, error.to_string()),
-        Failure::Schema(error) => {
-            details.set_item("message", error.message())?;
-            details.set_item("hint", error.hint())?;
-            details.set_item("pointer", error.pointer())?;
-            details.set_item("keyword", error.keyword())?;
-            let exceeded = matches!(error.kind(), domino::grammar::json_schema::SchemaErrorKind::Limit);
-            (if exceeded { "SchemaLimitError" } else { "SchemaError" }, error.to_string())
-        }
+        Failure::Schema(error) => (of_schema(&details, &error)?, error.to_string()),
         Failure::Vocabulary(error) => ("VocabularyError", error.to_string()),
         Failure::Compile(error) => {
             let exceeded = matches!(error.kind(), CompileErrorKind::Limit(_));
@@ -137,6 +130,16 @@ fn shown(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
     };
     let raised = errors(py)?.getattr(class)?.call((in_python(&text),), Some(&details))?;
     Ok(PyErr::from_value(raised))
+}
+
+/// Notes the schema's place and hint, and names the class.
+fn of_schema(details: &Bound<'_, PyDict>, error: &SchemaError) -> PyResult<&'static str> {
+    details.set_item("message", error.message())?;
+    details.set_item("hint", error.hint())?;
+    details.set_item("pointer", error.pointer())?;
+    details.set_item("keyword", error.keyword())?;
+    let exceeded = matches!(error.kind(), domino::grammar::json_schema::SchemaErrorKind::Limit);
+    Ok(if exceeded { "SchemaLimitError" } else { "SchemaError" })
 }
 
 /// Notes places and hint, and names the class.

@@ -7,22 +7,22 @@ mod batch;
 mod bytes;
 mod compile;
 mod constraint;
-mod drafts;
+mod drafting;
 mod engine;
 mod failure;
-mod grammar;
+mod grammars;
 mod json;
 mod limits;
-mod parts;
-mod prior;
-mod proposers;
 mod rows;
-mod schema;
 mod steps;
-mod tools;
 mod vocabulary;
 
 use pyo3::prelude::*;
+
+use self::{
+    drafting::{drafts, prior, proposers},
+    grammars::{grammar, parts, schema, tools},
+};
 
 /// The classes and functions; `domino_decoding/__init__.py` hands them on.
 #[pymodule]
