@@ -24,6 +24,7 @@ pub(in crate::model::candle) enum Where {
     /// The card that tensors are on.
     Card,
     /// Thread by thread on the host; the threads of a block in this order or in the opposite one.
+    #[cfg(feature = "card-host")]
     Host {
         /// Is it the opposite one?
         backwards: bool,
@@ -182,8 +183,8 @@ fn open(place: Where, device: &Device, numbers: DType) -> Result<Box<dyn Driver>
         Where::Card => Ok(Box::new(super::cuda::CudaDriver::new(device, numbers)?)),
         #[cfg(feature = "card-host")]
         Where::Host { backwards } => Ok(Box::new(super::host::HostDriver::new(numbers, backwards)?)),
-        #[cfg(not(all(feature = "cuda", feature = "card-host")))]
-        _ => candle_core::bail!("this build has no kernels in {numbers:?} for {:?}", device.location()),
+        #[cfg(not(feature = "cuda"))]
+        Where::Card => candle_core::bail!("this build has no kernels in {numbers:?} for {:?}", device.location()),
     }
 }
 
