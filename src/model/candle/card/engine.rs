@@ -184,7 +184,9 @@ fn open(place: Where, device: &Device, numbers: DType) -> Result<Box<dyn Driver>
         #[cfg(feature = "card-host")]
         Where::Host { backwards } => Ok(Box::new(super::host::HostDriver::new(numbers, backwards)?)),
         #[cfg(not(feature = "cuda"))]
-        Where::Card => candle_core::bail!("this build has no kernels in {numbers:?} for {:?}", device.location()),
+        Where::Card => {
+            candle_core::bail!("this build has no kernels in {numbers:?} for {:?}", device.location())
+        }
     }
 }
 
