@@ -5,8 +5,9 @@ mod definitions;
 mod draft_model;
 mod drafts;
 mod priors;
-#[cfg(feature = "candle")]
+#[cfg(feature = "experiments")]
 mod several;
+#[cfg(feature = "candle")]
 mod shipped;
 
 use domino::{

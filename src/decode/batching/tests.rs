@@ -1,6 +1,6 @@
 //! Hundreds of batches whose sequences join and leave at random, against the decoder of one text.
 
-use std::{collections::BTreeMap, num::NonZeroUsize};
+use std::collections::BTreeMap;
 
 use proptest::{prelude::*, test_runner::TestCaseError};
 
@@ -321,7 +321,8 @@ fn copied_keys_and_values_give_the_same_bits() {
     (model.heads, model.kv_heads, model.vocabulary) = (4, 2, 32);
     for kv in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
         let options = LoadOptions { kv, ..LoadOptions::default() };
-        let mut batch = CandleBatch::random(&model, NonZeroUsize::new(2).unwrap(), &options).unwrap();
+        let mut batch =
+            CandleBatch::random(&model, std::num::NonZeroUsize::new(2).unwrap(), &options).unwrap();
         let tokens: Vec<TokenId> = (0..50).map(|id| TokenId::new(id % 20)).collect();
         let row = |batch: &mut CandleBatch, sequence, tokens: &[TokenId]| {
             let input = BatchInput { sequence, tokens, rows: crate::model::Rows::Last };
