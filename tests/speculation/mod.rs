@@ -5,7 +5,7 @@ mod definitions;
 mod draft_model;
 mod drafts;
 mod priors;
-#[cfg(feature = "experiments")]
+#[cfg(all(feature = "cli", feature = "experiments"))]
 mod several;
 #[cfg(feature = "candle")]
 mod shipped;
