@@ -46,7 +46,7 @@ fn logits_are_those_of_the_cpus_runner() {
 
 #[test]
 fn sixteen_bits_are_nearly_as_good() {
-    for (precision, tolerance) in [(Precision::F16, 2e-2), (Precision::Bf16, 2e-1)] {
+    for (precision, tolerance) in [(Precision::F16, 5e-2), (Precision::Bf16, 4e-1)] {
         for path in fixtures() {
             let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
             let mut card = emulated(&path, precision);
