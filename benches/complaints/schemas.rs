@@ -72,7 +72,7 @@ pub(super) fn measure(shipped: &Vocabulary) {
     }
 }
 
-/// Times of one schema: milliseconds up to the first mask, and microseconds of a mask from then on.
+/// Times of one schema: milliseconds to the first mask, and microseconds for each later one.
 struct Taken {
     cold: f64,
     prepared: f64,

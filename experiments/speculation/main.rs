@@ -75,7 +75,7 @@ struct Args {
     /// The folder with `grammars` and `experiments/train/prompts.jsonl`.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/.."))]
     root: PathBuf,
-    /// Spend about so many seconds in all, in equal shares.
+    /// Budget of seconds for all grammars together, in equal shares.
     #[arg(long)]
     seconds: Option<f64>,
     /// Write each cell as a line of JSON to this file.

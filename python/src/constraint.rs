@@ -107,10 +107,10 @@ impl PyConstraint {
         Self { parts, compiled, held: Mutex::new(held), cancel: PyCancel::default() }
     }
 
-    /// Does `work` with what it knows.
+    /// Runs `work` on the constraint, under its lock.
     ///
     /// # Errors
-    /// Those of `work`; if another thread uses it, or a call before has panicked.
+    /// If `work` fails, another thread uses the constraint, or an earlier call has panicked.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Held) -> Outcome<T>) -> Outcome<T> {
         match self.held.try_lock() {
             Ok(mut held) => guarded(|| work(&mut held)),

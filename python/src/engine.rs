@@ -28,7 +28,7 @@ pub(crate) fn after_fork() {
 /// Does `work`, which may take long, without the interpreter's lock.
 ///
 /// # Errors
-/// Those of `work`, and a panic of it.
+/// If `work` fails or panics.
 pub(crate) fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
     py.detach(|| match FORKS.load(Ordering::Relaxed) {
         0 => guarded(work),
@@ -39,7 +39,7 @@ pub(crate) fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> Outcome<T
 /// Does `work` with panics caught.
 ///
 /// # Errors
-/// Those of `work`, and a panic of it.
+/// If `work` fails or panics.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());

@@ -2,7 +2,7 @@
 //!
 //! The only file with `unsafe`. It is sound because the caller holds the object that owns the memory for as
 //! long as its rows are used, its layout was checked before, and each row is written by one thread.
-#![allow(unsafe_code)]
+#![expect(unsafe_code, reason = "masks are written into memory of numpy, torch or a bare address")]
 
 use std::{
     ptr::NonNull,

@@ -73,19 +73,18 @@ impl<B: BatchModel> BatchDecoder<B> {
         Ok(Self { model, vocabulary, possible, places, admission, next: 0, passes: 0, cost, speedup, parts })
     }
 
-    /// Reads at most so many tokens of prompts in a pass that other texts go on in, at least one, and four
-    /// times as many in one that none does: texts which have begun go on beside a long prompt, which can be
-    /// cancelled meanwhile. Default: a prompt is read in one pass.
+    /// Chunked prefill: limits a pass to `tokens` (at least one) tokens of prompts while other texts are being
+    /// written, and to four times as many otherwise. Texts that have begun keep their pace beside a long
+    /// prompt, and the prompt can be cancelled meanwhile. Default: a prompt is read in one pass.
     #[must_use]
     pub fn prompt_chunk(mut self, tokens: usize) -> Self {
         self.admission.chunk = tokens.max(1);
         self
     }
 
-    /// Keeps keys and values of prompts in so many bytes, for the next ones of the same
-    /// [scope](SequenceTurn::scope) that begin alike (what was not used for longest goes first), and those
-    /// of texts that gave their places up. Without effect where the model [cannot copy
-    /// them](BatchModel::copied_block). Default: none.
+    /// LRU cache of `bytes` bytes for the keys and values of prompts, and of texts that gave their places up.
+    /// A later prompt of the same [scope](SequenceTurn::scope) that begins alike copies them instead of being
+    /// read. Without effect if the model [cannot copy them](BatchModel::copied_block). Default: no cache.
     #[must_use]
     pub fn prefix_cache(mut self, bytes: usize) -> Self {
         self.admission.prefixes = Prefixes::new(bytes);

@@ -154,7 +154,7 @@ impl Run {
         self.stats.prompt_tokens.saturating_add(self.max_new_tokens).min(context)
     }
 
-    /// Notes that so many of its tokens need not be read, before the first pass.
+    /// Records, before the first pass, that `tokens` tokens of the prompt come from the prefix cache.
     pub(super) fn note_cached(&mut self, tokens: usize) {
         if self.stats.passes == 0 {
             self.stats.cached_tokens = tokens;

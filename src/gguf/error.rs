@@ -21,7 +21,7 @@ pub(crate) enum GgufErrorKind {
 pub(crate) struct GgufError {
     pub(crate) kind: GgufErrorKind,
     pub(crate) file: PathBuf,
-    /// A description of what is wrong.
+    /// The fault in the file, in words.
     pub(crate) reason: String,
 }
 

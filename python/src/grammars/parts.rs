@@ -26,7 +26,7 @@ impl Parts {
     /// Compiles a grammar.
     ///
     /// # Errors
-    /// Those of the library.
+    /// If the grammar cannot be compiled.
     pub(crate) fn new(
         compiler: &Compiler,
         read: &Arc<Read>,
@@ -97,7 +97,7 @@ impl Parts {
 /// Writes a file by way of another one beside it.
 ///
 /// # Errors
-/// Those of the file system.
+/// If the file cannot be written or renamed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.tmp", std::process::id()));

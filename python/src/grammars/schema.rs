@@ -147,10 +147,10 @@ fn set(options: SchemaOptions, name: &str, value: &Value) -> Outcome<SchemaOptio
     })
 }
 
-/// A report as a list of `dict`s.
+/// Converts a report to a list of `dict`s.
 ///
 /// # Errors
-/// Those of Python.
+/// If Python is out of memory.
 pub(crate) fn report<'py>(py: Python<'py>, report: &SchemaReport) -> PyResult<Vec<Bound<'py, PyDict>>> {
     report
         .keywords

@@ -38,10 +38,10 @@ pub(crate) fn calling(options: &Value) -> Outcome<Calling> {
     Ok(Calling::new(spelling).choice(choice).parallel(parallel).reasoning(reasoning))
 }
 
-/// Reads the list.
+/// Reads a list of functions as the grammar of their calls.
 ///
 /// # Errors
-/// Those of the library.
+/// If the list is none, or a schema in it cannot be read.
 pub(crate) fn grammar(
     text: &str,
     options: &Value,

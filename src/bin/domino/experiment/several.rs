@@ -29,7 +29,7 @@ struct OneOfSeveral {
 }
 
 impl Several {
-    /// Runs them. Where one fails the others are run all the same, and the failure is told at the end.
+    /// Runs all definitions. A failure does not stop the others; it is reported at the end.
     pub(super) fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
         // What is wrong with the last one should not come to light after an hour.
         let definitions = self.runs.iter().map(super::Run::read).collect::<anyhow::Result<Vec<_>>>()?;

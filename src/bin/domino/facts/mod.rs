@@ -23,9 +23,9 @@ use crate::{
 
 /// Limit on the special tokens that people are shown.
 const SHOWN: usize = 8;
-/// Number of tokens for which the memory of the cache is told.
+/// Number of tokens for which the size of the key-value cache is printed.
 const TOKENS: usize = 1_000;
-/// The formats of the cache whose memory is told.
+/// The formats of the key-value cache whose sizes are printed.
 const CACHES: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 
 /// Show what a model is: its shape, formats, vocabulary, chat template, context and memory.
@@ -63,7 +63,7 @@ impl LowModel {
     }
 }
 
-/// Everything that is told of a model.
+/// The printed facts of a model.
 struct ModelTold {
     name: String,
     description: ModelDescription,

@@ -84,7 +84,7 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
     }
 
-    /// No room for another body while so many come, for all of which there are `most` bytes.
+    /// The refusal of a body because the bodies being received fill the `most` bytes for all of them.
     pub(crate) fn bodies_full(most: usize) -> Self {
         let message = format!(
             "the bodies that come now take the {most} bytes there are for them, or your part of it; ask \

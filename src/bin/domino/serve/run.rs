@@ -92,7 +92,7 @@ async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// What requests meet before they come to the model.
+/// The checks and tables that requests pass before they reach the model.
 pub(crate) struct Doors {
     pub(crate) named: NamedGrammars,
     pub(crate) visitors: Visitors,

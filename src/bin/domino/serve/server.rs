@@ -40,7 +40,7 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) vocabulary: Vocabulary,
-    /// Its name for clients.
+    /// The name that clients give in `model`.
     pub(crate) name: String,
     /// Tokens of a text, its prompt included.
     pub(crate) context: usize,

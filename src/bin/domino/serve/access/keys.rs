@@ -248,7 +248,7 @@ mod tests {
         write("# who may\nalice six\n\n  bob\ttwo  \n");
         assert_eq!(name(&keys, "Bearer one"), None);
         assert_eq!(name(&keys, "Bearer six").as_deref(), Some("alice"));
-        // What cannot be used changes nothing.
+        // A file that cannot be used leaves the old keys in force.
         for wrong in ["", "alice", "alice one two", "a x\na y", "a x\nb x", "api-key x", "# nobody"] {
             write(wrong);
             assert_eq!(name(&keys, "Bearer six").as_deref(), Some("alice"), "{wrong}");

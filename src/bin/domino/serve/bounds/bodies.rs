@@ -221,7 +221,7 @@ mod tests {
         }
         for (pieces, size) in [(1, 101), (101, 1), (1000, 1000)] {
             let mut held = memory.hold(client(1));
-            // It ends as soon as there is a byte too many.
+            // Reading stops at the first byte past the bound.
             let outcome = read(body(pieces, size, false), bounds, &mut held, never()).await;
             assert_eq!(code(outcome), "body_too_large");
         }
@@ -278,7 +278,7 @@ mod tests {
         let reading = read(body(1, 1, false), bounds, &mut held, closing.clone());
         let (outcome, _) = tokio::join!(reading, async { sender.send_replace(true) });
         assert_eq!(code(outcome), "shutting_down");
-        // What has come is answered.
+        // A body that is whole is still answered.
         let mut held = memory.hold(client(1));
         assert_eq!(read(body(3, 1, true), bounds, &mut held, closing).await.unwrap(), b"aaa");
     }

@@ -66,7 +66,7 @@ pub(crate) struct LowEngine {
     #[arg(long, value_name = "N")]
     context: Option<NonZeroUsize>,
     /// Memory for keys and values of the texts that are written, in MiB. Texts past that wait. For the engine
-    /// domino. Default: what they all may take, at most half of what is free.
+    /// domino. Default: enough for all places, at most half of the free memory.
     #[arg(long, value_name = "MIB")]
     kv_memory: Option<NonZeroUsize>,
     /// Memory for keys and values of the beginnings of prompts, in MiB, which need not be read again; those

@@ -142,7 +142,7 @@ async fn who_goes_away_gives_up_the_grammar_unless_others_wait() {
     assert_eq!(registry.size().0, 1);
     drop(held);
     assert!(other.await.unwrap().is_ok());
-    // Of one that nobody waits for nothing is left.
+    // A grammar that nobody waits for is withdrawn.
     let held = busy(&registry);
     let alone = {
         let registry = Arc::clone(&registry);
