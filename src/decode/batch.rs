@@ -73,9 +73,9 @@ impl<B: BatchModel> BatchDecoder<B> {
         Ok(Self { model, vocabulary, possible, places, admission, next: 0, passes: 0, cost, speedup, parts })
     }
 
-    /// Chunked prefill: limits a pass to `tokens` (at least one) tokens of prompts while other texts are being
-    /// written, and to four times as many otherwise. Texts that have begun keep their pace beside a long
-    /// prompt, and the prompt can be cancelled meanwhile. Default: a prompt is read in one pass.
+    /// Chunked prefill: limits a pass to `tokens` (at least one) tokens of prompts while other texts are
+    /// being written, and to four times as many otherwise. Texts that have begun keep their pace beside a
+    /// long prompt, and the prompt can be cancelled meanwhile. Default: a prompt is read in one pass.
     #[must_use]
     pub fn prompt_chunk(mut self, tokens: usize) -> Self {
         self.admission.chunk = tokens.max(1);

@@ -44,14 +44,18 @@ fn logits_are_those_of_the_cpus_runner() {
     }
 }
 
+/// Rounding to sixteen bits takes both runners away from the exact logits, at different places, so the largest
+/// differences are of one order: a mistake of a kernel is far larger.
 #[test]
-fn sixteen_bits_are_nearly_as_good() {
-    for (precision, tolerance) in [(Precision::F16, 5e-2), (Precision::Bf16, 4e-1)] {
+fn sixteen_bits_round_off_as_much_as_candles_tensors() {
+    for precision in [Precision::F16, Precision::Bf16] {
         for path in fixtures() {
             let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
-            let mut card = emulated(&path, precision);
-            let distance = distance(&mut own, &mut card, 9);
-            assert!(distance <= tolerance, "{} in {precision}: {distance}", path.display());
+            let tensors = Placement::CPU.with_precision(precision);
+            let mut tensors = TensorModel::load(&path, &LoadOptions::default(), tensors).unwrap();
+            let theirs = distance(&mut own, &mut tensors, 9);
+            let ours = distance(&mut own, &mut emulated(&path, precision), 9);
+            assert!(ours <= 4.0 * theirs, "{} in {precision}: {ours}, {theirs}", path.display());
         }
     }
 }
