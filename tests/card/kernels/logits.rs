@@ -44,8 +44,8 @@ fn logits_are_those_of_the_cpus_runner() {
     }
 }
 
-/// Rounding to sixteen bits takes both runners away from the exact logits, at different places, so the largest
-/// differences are of one order: a mistake of a kernel is far larger.
+/// Rounding to sixteen bits takes both runners away from the exact logits, at different places, so the
+/// largest differences are of one order: a mistake of a kernel is far larger.
 #[test]
 fn sixteen_bits_round_off_as_much_as_candles_tensors() {
     for precision in [Precision::F16, Precision::Bf16] {
