@@ -23,7 +23,7 @@ pub(crate) struct Spent {
     pub(crate) grammar: Option<GrammarSpent>,
 }
 
-/// What a text of a grammar took besides.
+/// Counts of what texts under a grammar took beside their tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GrammarSpent {
     pub(crate) passes: usize,
@@ -78,14 +78,14 @@ impl Spent {
     }
 }
 
-/// What all parts of an answer have in common.
+/// The fields that all parts of an answer have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
     endpoint: Endpoint,
     id: String,
     created: u64,
     model: String,
-    /// What is told of the grammar beside the texts, in fields of their own.
+    /// Facts of the grammar, in fields of their own beside the texts.
     told: Map<String, Value>,
 }
 

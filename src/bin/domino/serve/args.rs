@@ -75,7 +75,7 @@ pub(crate) struct LowServe {
     /// request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
-    /// How the model writes calls of functions (`tools` in requests): a name, or off.
+    /// Spell calls of functions (`tools` in requests) as the model does: a name, or off.
     ///
     /// docs/tools.md has the names; with off the model sees its functions and answers without a grammar.
     /// Default: as the chat template shows.
@@ -87,8 +87,8 @@ pub(crate) struct LowServe {
     /// Largest body of a request, in KiB.
     #[arg(long, value_name = "KIB", default_value = "4096")]
     max_body: NonZeroUsize,
-    /// How long the head of a request may take to come, and again its body, in seconds. Connections on which
-    /// no request comes for so long are closed.
+    /// Close connections on which no request comes for this many seconds. The head of a request may take as
+    /// long to come, and its body as long again.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     read_timeout: Duration,
     /// Largest grammar in a request, in KiB.
@@ -97,14 +97,14 @@ pub(crate) struct LowServe {
     /// Memory of compiled grammars, in MiB; those that were not used for longest go first.
     #[arg(long, value_name = "MIB", default_value = "512")]
     grammar_cache: NonZeroUsize,
-    /// How long a request waits for its grammar to be compiled, in seconds.
+    /// Let a request wait this many seconds for its grammar to be compiled.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     compile_timeout: Duration,
-    /// How long the engine may make no token before requests are answered with an error, and how long the
-    /// test of --grammar-speculate may take that comes before the first, in seconds.
+    /// Answer requests with an error once the engine has made no token for this many seconds. The test of
+    /// --grammar-speculate that comes before the first request may take as long.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     stall_timeout: Duration,
-    /// How long running requests may take to finish after Ctrl-C or SIGTERM, in seconds.
+    /// Give running requests this many seconds to finish after Ctrl-C or SIGTERM.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     drain_timeout: Duration,
     /// Take schemas with "strict": true that OpenAI refuses: with objects that are open, or with properties

@@ -1,4 +1,4 @@
-//! What the text of a request must be: its `grammar` or its `response_format`.
+//! The grammar that a request asks for: its `grammar` or its `response_format`.
 
 use domino::grammar::json_schema::SchemaOptions;
 use serde_json::{Map, Value};
@@ -9,13 +9,13 @@ use crate::notation::Notation;
 /// A grammar as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GrammarAsked {
-    /// Its text.
+    /// The text of a grammar, and its notation.
     Text(Notation, String),
     /// The text of a schema, and how it is to be read.
     Schema(String, SchemaOptions),
-    /// The same, of a `response_format`.
+    /// The text of a schema in a `response_format`, and how it is to be read.
     Format(String, SchemaOptions),
-    /// One of the server's.
+    /// The name of a grammar that the server has.
     Named(String),
     /// Structural tags, and how the schemas in them are to be read.
     Structure(String, SchemaOptions),
@@ -38,7 +38,7 @@ impl GrammarAsked {
     }
 }
 
-/// How a grammar is read from a body.
+/// A reader of the grammar in the body of a request.
 pub(crate) struct Reading<'a> {
     /// The body as it came.
     pub(crate) bytes: &'a [u8],
@@ -48,7 +48,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// What `grammar` or `response_format` asks for.
+    /// Takes the grammar that `grammar` or `response_format` asks for out of the body.
     pub(crate) fn grammar(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
         let grammar = body.shift_remove("grammar");
         let format = body.shift_remove("response_format");

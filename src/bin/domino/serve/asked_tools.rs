@@ -57,15 +57,15 @@ impl ToolsAsked {
         Ok(self)
     }
 
-    /// What becomes of the keywords of the functions' schemas, where the list can be read.
+    /// Reports what becomes of the keywords of the functions' schemas; `None` if the list cannot be read.
     pub(crate) fn reports(&self) -> Option<Reports> {
         let tools = Tools::parse(&self.list).ok()?;
         let reports = tools.reports(&budgets::limits()).ok()?.into_iter();
         Some(Reports { list: reports.map(|(name, report)| (Some(name.to_owned()), report)).collect() })
     }
 
-    /// What is wrong with a schema of the list, with its place there: the tags that it is read with have
-    /// others. Reads all schemas once more.
+    /// Finds the mistake in a schema of the list, with its place in the list: an error of the structural tags
+    /// that are made of it names a place in those. Reads all schemas once more.
     pub(crate) fn mistake(&self) -> Option<Problem> {
         let tools = Tools::parse(&self.list).ok()?;
         tools.grammar_with(&self.calling, &budgets::limits(), budgets::automata()).err().map(wrong)

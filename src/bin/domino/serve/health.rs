@@ -26,7 +26,7 @@ use super::{
     writing::{self, Piece},
 };
 
-/// How long an answer waits for the text.
+/// Time that an answer waits for the text.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// An engine that has made a token in this time is well.
@@ -35,7 +35,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The request for the text.
 const TEXT: &[u8] = br#"{"prompt": "a", "max_tokens": 1, "temperature": 0}"#;
 
-/// Whether a text could be made; `None` until that is known.
+/// The outcome of an attempt to make a text; `None` until it is known.
 type Verdict = watch::Receiver<Option<Result<(), Problem>>>;
 
 /// The last text that was tried.
@@ -48,7 +48,7 @@ pub(crate) struct Health {
 struct Tried {
     since: Instant,
     verdict: Verdict,
-    /// Why the text before could not be made.
+    /// The problem of the text before, if that could not be made.
     before: Option<Problem>,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a request, as an answer: OpenAI's error object, with the place in a grammar.
+//! Answers to requests that fail: OpenAI's error object, with the place in a grammar.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Problem {
     code: &'static str,
     message: String,
     param: Option<String>,
-    /// Beside those of OpenAI: line, column, detail, hint.
+    /// Fields beside OpenAI's: line, column, detail, hint.
     more: Vec<(&'static str, Value)>,
     retry_after: Option<u32>,
 }
@@ -122,12 +122,12 @@ impl Problem {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message).retry_after(1)
     }
 
-    /// Not now.
+    /// The server cannot answer now (503); the client is asked to try again in five seconds.
     pub(crate) fn unavailable(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(5)
     }
 
-    /// The engine, not the request.
+    /// The engine failed, not the request (500).
     pub(crate) fn engine(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "engine_error", message)
     }
@@ -193,7 +193,7 @@ impl Problem {
         self.status
     }
 
-    /// What is wrong, in a sentence.
+    /// The message: one sentence that says what is wrong.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -36,7 +36,7 @@ use crate::{
     interrupt, progress,
 };
 
-/// How long Ctrl-C waits to be noticed.
+/// Time between two looks for Ctrl-C.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time that a step of a text's constraint may take, and the long steps of one text together, while others
@@ -44,7 +44,7 @@ const TICK: Duration = Duration::from_millis(50);
 const STEP_TIME: Duration = Duration::from_secs(2);
 const TEXT_TIME: Duration = Duration::from_secs(30);
 
-/// How long threads that still work at the end are waited for.
+/// Time that is given at the end to threads that still work.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// Serves until Ctrl-C or SIGTERM.

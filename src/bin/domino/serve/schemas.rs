@@ -25,7 +25,7 @@ impl SchemaRules {
         options.parse_with(text, &budgets::limits(), budgets::automata())
     }
 
-    /// What becomes of the keywords of a schema, read so.
+    /// Reports what becomes of the keywords of a schema that is read with `options`.
     pub(crate) fn report(&self, text: &str, options: &SchemaOptions) -> Result<SchemaReport, SchemaError> {
         let mut options = options.clone();
         options.documents.clone_from(&self.documents);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list in the order of use.
+        /// Holds the cache to a plain list in the order of use.
         #[test]
         fn as_a_list_in_order_of_use(uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60), most in 0_usize..20) {
             let mut shelf = Shelf::new();

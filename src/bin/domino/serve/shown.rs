@@ -32,19 +32,19 @@ impl Shown {
         (self.characters.push(&shown), false)
     }
 
-    /// What was held back.
+    /// Returns the text that was held back.
     pub(crate) fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         self.characters.push(&held) + &self.characters.finish()
     }
 }
 
-/// Where `pattern` begins in `text` first.
+/// Finds the first place of `pattern` in `text`.
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).position(|window| window == pattern)
 }
 
-/// How much of the beginning of `pattern`, but not all of it, `text` ends with.
+/// Length of the longest proper prefix of `pattern` that `text` ends with.
 fn overlap(text: &[u8], pattern: &[u8]) -> usize {
     let most = text.len().min(pattern.len() - 1);
     (1..=most).rev().find(|&length| text.ends_with(&pattern[..length])).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! What an answer tells of its grammar beside its texts, in fields that it has only where they say something.
+//! Fields by which an answer tells of its grammar beside its texts. Those that would say nothing are left
+//! out.
 
 use std::sync::Arc;
 

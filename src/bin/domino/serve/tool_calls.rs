@@ -33,7 +33,7 @@ impl ToolCall {
         Self { id, name: name.to_owned(), arguments: String::new() }
     }
 
-    /// As in a message.
+    /// The call as it stands in a message.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "id": self.id, "type": "function",
@@ -47,7 +47,7 @@ impl ToolCall {
 }
 
 impl News {
-    /// As the delta of a chunk.
+    /// The piece as the delta of a chunk.
     pub(crate) fn delta(&self) -> Value {
         match self {
             Self::Content(text) => json!({ "content": text }),
@@ -69,7 +69,7 @@ impl News {
 pub(crate) struct Growing {
     reader: Reader,
     text: String,
-    /// What was sent of it.
+    /// The part of the answer that was sent.
     told: Answer,
 }
 

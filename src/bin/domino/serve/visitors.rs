@@ -1,4 +1,4 @@
-//! Who may call the server: the names it answers to, and the web pages that may use it.
+//! Checks who calls the server: the names it answers to, and the web pages that may use it.
 //!
 //! DNS rebinding lets a page of any site reach a server on loopback: the site's name is made to resolve to
 //! 127.0.0.1, and the browser then takes the server for a part of the site. Its requests still carry that
@@ -25,7 +25,7 @@ use crate::failure::BadInput;
 /// How long a browser need not ask again whether a page may send something.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
 
-/// Which names and pages are served.
+/// The names and pages that are served.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitors {
     /// Can the server be reached by loopback only?
