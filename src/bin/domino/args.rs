@@ -94,7 +94,7 @@ enum LowVerb {
     Man(LowMan),
 }
 
-/// Which grammar.
+/// Flags that name the grammar of a command.
 #[derive(Debug, Args)]
 pub(crate) struct LowGrammar {
     /// The grammar: a file, or the name of a grammar that comes with the program (`domino grammars`).

@@ -58,7 +58,7 @@ pub(crate) struct LowBenchModel {
     /// Measure a prompt of N tokens too: from an empty cache, for the logits of its last token.
     #[arg(long, value_name = "N", default_value_t = 0)]
     prompt: usize,
-    /// How often each pass is measured.
+    /// Measure each pass this many times.
     #[arg(long, value_name = "N", default_value_t = 15)]
     repeats: usize,
 }

@@ -7,7 +7,7 @@ use domino::{AutomataCache, Compiler, Limits, Patience, Vocabulary};
 
 use crate::failure::BadInput;
 
-/// How long a step may take, and how much memory a grammar. For all commands that compile grammars.
+/// Flags of all commands that compile grammars: the time of a step, and the memory of a grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowBudgetFlags {
     /// Give a step (a mask, or a token of text) this many seconds before it ends in an error.

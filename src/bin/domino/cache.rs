@@ -18,7 +18,7 @@ use crate::{
     stdout,
 };
 
-/// Where vocabularies, tables and trees are kept between runs.
+/// Flags of the folder that keeps vocabularies, tables and trees between runs.
 #[derive(Debug, Args)]
 pub(crate) struct LowCacheFlags {
     /// Keep vocabularies and what was worked out about grammars in this folder, so that they are there at

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{failure, failure::BadInput};
 
-/// Which rules are captured, besides what the grammar names itself.
+/// Flags that name rules to capture, besides those that the grammar itself marks.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LowCapture {
-    /// With --json: list which bytes of the text the rule of this name has matched.
+    /// List which bytes of the text the rule of this name has matched. Needs --json.
     ///
     /// They are in the field captures. Can be given more than once. Named groups of regular expressions and
     /// rules that the grammar marks (`rule[capture]` in Lark) are listed without it.

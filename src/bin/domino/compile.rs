@@ -39,7 +39,7 @@ pub(crate) struct LowCompile {
     tokens: LowVocabulary,
     #[command(flatten)]
     terminals: LowTerminals,
-    /// Where the trees go.
+    /// The file that the trees are written to.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: PathBuf,
     /// Grow the trees and write the file even if it is right.

@@ -15,10 +15,10 @@ use domino::{
 pub(crate) const PAPER_DRAFT: usize = 10;
 const PAPER_THRESHOLD: f64 = 0.5;
 
-/// `--proposer`.
+/// The value of `--proposer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Which {
-    /// That of the DOMINO paper (3.6).
+    /// The proposer of the DOMINO paper (section 3.6).
     Paper,
     /// Counts with all refinements, forced text and repeats.
     #[default]

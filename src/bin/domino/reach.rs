@@ -7,23 +7,23 @@ use domino::{Compiler, Lookahead, Terminals, Vocabulary, store::CacheFolder};
 
 use crate::failure::{BadInput, Paint, note};
 
-/// How far masks look ahead.
+/// Flags of how far masks look ahead.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowReach {
-    /// How many terminals past the current one a token may reach. Default: infinite.
+    /// Let a token reach at most this many terminals past the current one. Default: infinite.
     ///
-    /// Fewer allow fewer tokens and bend the model more; infinite, that is, any number, bends it least. Which
-    /// parts of the grammar are terminals is said by --terminals.
+    /// Fewer allow fewer tokens and bend the model more; infinite, that is, any number, bends it least.
+    /// --terminals says which parts of the grammar are terminals.
     #[arg(short = 'k', long, value_name = "K|infinite")]
     lookahead: Option<Count>,
     #[command(flatten)]
     terminals: LowTerminals,
 }
 
-/// Which parts of a grammar are terminals.
+/// The flag that says which parts of a grammar are terminals.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowTerminals {
-    /// Which parts of the grammar are terminals: the largest regular ones, or those of a lexer.
+    /// Take these parts of the grammar as terminals: the largest regular ones, or those of a lexer.
     ///
     /// folded: the largest regular parts. written: those that a lexer written for the grammar would have:
     /// literals, classes, and token-like rules such as string, number, name and ws. Without --lookahead the
@@ -51,12 +51,12 @@ impl FromStr for Count {
     }
 }
 
-/// `--terminals`.
+/// The value of `--terminals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
     /// The largest regular parts.
     Folded,
-    /// Those of a lexer.
+    /// The terminals of a lexer.
     Written,
 }
 

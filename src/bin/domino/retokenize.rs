@@ -48,10 +48,10 @@ pub(crate) struct LowRetokenize {
     /// The text itself.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "file")]
     text: Option<String>,
-    /// What comes before the text.
+    /// The text before it, which is not split: the prompt.
     #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// A file with what comes before the text; - is standard input.
+    /// A file with the prompt; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
     /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.

@@ -16,7 +16,7 @@ use domino::{
 
 use crate::failure::{BadInput, Paint, note};
 
-/// Where to run the model.
+/// Flags of the device that runs the model, and of its numbers.
 #[derive(Debug, Args)]
 pub(crate) struct LowDevice {
     /// cpu, cuda (the first NVIDIA card) or cuda:INDEX. Cards need a build of the program of their own

@@ -17,7 +17,7 @@ pub(crate) struct LowSchema {
     /// spellings that it does not have.
     #[arg(long, value_name = "DRAFT", value_parser = draft)]
     draft: Option<Draft>,
-    /// Whether `format` restricts strings. Default: assert.
+    /// Take `format` as a restriction of strings (assert), or as a remark (annotate). Default: assert.
     #[arg(long, value_name = "WHAT")]
     format: Option<LowFormat>,
     /// White space between the parts of a value: flexible (any, in bounded runs), compact, pretty:N (N blanks
@@ -27,7 +27,7 @@ pub(crate) struct LowSchema {
     /// The order of an object's members: that of the schema, or any. Default: schema; any for `check`.
     #[arg(long, value_name = "WHICH")]
     order: Option<LowOrder>,
-    /// Whether an object may have a key twice that the schema does not list. Default: refuse.
+    /// Refuse or allow an object that has a key twice which the schema does not list. Default: refuse.
     #[arg(long, value_name = "WHETHER")]
     duplicate_keys: Option<LowDuplicateKeys>,
     /// Ways to write a character: escapes only where they must be, or all that JSON has. Default: minimal;

@@ -27,7 +27,7 @@ use crate::{
     runner::Card,
 };
 
-/// How to speculate. Part of the flags of `domino generate` and `domino explain`.
+/// Flags of speculation, of `domino generate` and `domino explain`.
 #[derive(Debug, Args)]
 pub(crate) struct LowSpeculate {
     /// Guess tokens ahead and verify several in one pass of the model: auto, N tokens, or off.
@@ -38,15 +38,16 @@ pub(crate) struct LowSpeculate {
     /// mistralrs nothing is guessed then).
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
-    /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
-    /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
-    /// most often at such a place, and nothing else; without --speculate drafts of up to 10 tokens, without
-    /// --threshold of 0.5 at least). The text is the same. Default: shipped.
+    /// Guess tokens by this proposer. shipped: counts of what came at such a place of the grammar and after
+    /// such tokens, text that the grammar forces, and repeats. paper: the token that came most often at such
+    /// a place, and nothing else (section 3.6 of the DOMINO paper), with drafts of up to 10 tokens unless
+    /// --speculate says otherwise, and guesses of at least 0.5 unless --threshold does. The text is the same.
+    /// Default: shipped.
     #[arg(long, value_name = "WHICH", value_enum)]
     proposer: Option<Which>,
-    /// How likely each token of a draft must be to be accepted, from 0 to 1, as the proposer thinks; of
-    /// paper, its share of the counts at its place. For drafts of up to N tokens, since auto weighs that
-    /// itself. Default: 0.
+    /// Draft only tokens that the proposer thinks will be accepted with at least this probability, from 0 to
+    /// 1; with paper, their share of the counts at their place. Only for drafts of up to N tokens, since auto
+    /// weighs probabilities itself. Default: 0.
     #[arg(long, value_name = "SHARE", value_parser = proposer::threshold)]
     threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the
@@ -66,12 +67,12 @@ pub(crate) struct LowSpeculate {
     draft: LowDraftModel,
 }
 
-/// `--learn`.
+/// The value of `--learn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Learn {
-    /// From the text being written.
+    /// Learn from the text being written too, and keep what was learnt.
     Online,
-    /// What is learnt from a text is forgotten with it.
+    /// Forget what is learnt from a text with it.
     Fixed,
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct LowTools {
         conflicts_with_all = ["grammar", "schema", "regex"]
     )]
     tools: Option<PathBuf>,
-    /// How the model writes calls: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral, mistral-v11,
-    /// deepseek, deepseek-v3.1 or harmony.
+    /// Spell calls as these models do: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral,
+    /// mistral-v11, deepseek, deepseek-v3.1 or harmony.
     #[arg(long, value_name = "NAME")]
     tool_spelling: Option<String>,
     /// The chat template in place of the model's own: a file in Jinja, or tokenizer_config.json.
@@ -37,8 +37,8 @@ pub(crate) struct LowTools {
     /// It shows how the model writes calls, and with --chat it makes the prompt.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// Which functions are called: auto (any or none), required (one at least), none, or one by its name.
-    /// Default: auto.
+    /// Let the model call these functions: auto (any or none), required (one at least), none, or one by its
+    /// name. Default: auto.
     #[arg(long, value_name = "CHOICE")]
     tool_choice: Option<String>,
     /// Allow one call at most.

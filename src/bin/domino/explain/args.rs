@@ -70,7 +70,7 @@ pub(crate) struct LowExplain {
     reach: LowReach,
     #[command(flatten)]
     speculate: LowSpeculate,
-    /// Where the page goes. Can be left out with --json.
+    /// The file that the page is written to. Can be left out with --json.
     #[arg(long, short = 'o', value_name = "FILE.html")]
     out: Option<PathBuf>,
 }

@@ -77,7 +77,7 @@ pub(crate) struct LowGenerate {
     model: Option<PathBuf>,
     #[command(flatten)]
     device: LowDevice,
-    /// What runs the model: domino's own runner, or the engine of mistral.rs, to compare the two (needs a
+    /// Run the model by domino's own runner, or by the engine of mistral.rs, to compare the two (needs a
     /// build with the feature mistralrs; one text at a time, on the CPU).
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
     engine: Engine,
@@ -103,7 +103,7 @@ pub(crate) struct LowGenerate {
     /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
     #[arg(long, requires = "batch")]
     keep_fields: bool,
-    /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
+    /// Generate this many texts of --batch at once. Each takes the memory of a cache of keys and values.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
     parallel: NonZeroUsize,
     #[command(flatten)]
@@ -120,23 +120,25 @@ pub(crate) struct LowGenerate {
     /// grammar (--prior, --trees).
     #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
     heal: bool,
-    /// What a text is drawn from. masked: token by token from what the grammar's masks keep. conditional:
-    /// from the model conditioned on the language, as nearly as --particles allow; a research mode, which
-    /// takes a temperature above 0 and neither cuts (--top-k, --top-p, --min-p) nor penalties. --json has
-    /// then also particles, log_kept (of the text), log_language (an estimate of the log of the probability
-    /// that the model by itself writes a text of the language within --max-tokens; null if no particle did),
-    /// effective (sample size), resamplings and fed (tokens of all passes). Default: masked.
+    /// Draw a text from this distribution. masked: token by token from what the grammar's masks keep.
+    /// conditional: from the model conditioned on the language, as nearly as --particles allow; a research
+    /// mode, which takes a temperature above 0 and neither cuts (--top-k, --top-p, --min-p) nor penalties.
+    /// With conditional, --json has also particles, log_kept (of the text), log_language (an estimate of the
+    /// log of the probability that the model by itself writes a text of the language within --max-tokens;
+    /// null if no particle did), effective (sample size), resamplings and fed (tokens of all passes).
+    /// Default: masked.
     #[arg(long, value_name = "FROM", value_enum)]
     sampling: Option<DrawnFrom>,
-    /// With --sampling conditional: texts that are written side by side, of which one is drawn. Each takes
-    /// the memory of a cache. Default: 8.
+    /// Write this many texts side by side with --sampling conditional, and draw one of them. Each takes the
+    /// memory of a cache of keys and values. Default: 8.
     #[arg(long, value_name = "N", requires = "sampling")]
     particles: Option<NonZeroUsize>,
-    /// Which tokens may spell a text. free: any. canonical: those that the tokenizer itself would make of it;
-    /// another one is refused and drawn again, and where none is left the token before goes. Nothing is
-    /// drafted, and the text comes as a whole. --json has then also redraws (refusals and steps back) and
-    /// canonical: true, or false where 256 steps back led to no such text, or null where the tokenizer does
-    /// not split the text, as one that was cut inside a character. Default: free.
+    /// Spell texts in these tokens. free: any that make up the text. canonical: only those that the tokenizer
+    /// itself would make of it; another token is refused and drawn again, and where none is left the token
+    /// before it is taken back. With canonical nothing is drafted, the text comes as a whole, and --json has
+    /// also redraws (refusals and steps back) and canonical: true, or false where 256 steps back led to no
+    /// such text, or null where the tokenizer cannot split the text, such as one that was cut inside a
+    /// character. Default: free.
     #[arg(long, value_name = "TOKENS", value_enum)]
     tokenization: Option<Tokenization>,
     #[command(flatten)]

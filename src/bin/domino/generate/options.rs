@@ -7,7 +7,7 @@ use super::space::Trailing;
 
 use crate::failure::{BadInput, Paint, note};
 
-/// When a mask is made.
+/// The value of `--mask`: when the mask of a token is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mask {
     Ahead,
@@ -18,7 +18,7 @@ pub(crate) enum Mask {
 /// Default number of tokens that penalties look at.
 const LAST: usize = 64;
 
-/// How to draw, and when to end.
+/// Flags of drawing tokens and of ending a text.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LowOptions {
     /// Draw tokens more or less evenly: 0 takes the likeliest, 1 draws as the model says.
@@ -39,7 +39,7 @@ pub(crate) struct LowOptions {
     /// changes nothing, 1.1 is usual.
     #[arg(long, value_name = "R", default_value_t = 1.0)]
     pub(super) repeat_penalty: f64,
-    /// How many last tokens, prompt included, the three penalties look at; 0 means none.
+    /// Apply the three penalties to tokens among this many last ones, prompt included; 0 means none.
     #[arg(long, value_name = "N", default_value_t = LAST)]
     pub(super) repeat_last_n: usize,
     /// Subtract this from the logits of tokens that are among the last ones.
@@ -51,10 +51,10 @@ pub(crate) struct LowOptions {
     /// The seed of the draws.
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
-    /// When the grammar's mask is made: before the model's pass, which then computes only the logits that
-    /// count; after it, with the model's own choice, so that interventions can be counted; or only if that
-    /// choice is refused (which makes no difference with --top-k, --top-p and --min-p). The text is the
-    /// same, the time is not.
+    /// Make the grammar's mask at this time. ahead: before the model's pass, which then computes only the
+    /// logits that count. always: after the pass, beside the model's own choice, so that interventions can be
+    /// counted. opportunistic: only if the model's own choice is refused (which makes no difference with
+    /// --top-k, --top-p and --min-p). The text is the same, the time is not.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
     pub(super) mask: Mask,
     /// Short for --mask opportunistic.

@@ -65,7 +65,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LowInspect {
-    /// What to show.
+    /// The part to show; without it, a summary of all.
     #[arg(value_name = "STAGE", default_value = "all", hide_default_value = true)]
     stage: Stage,
     #[command(flatten)]
@@ -74,10 +74,10 @@ pub(crate) struct LowInspect {
     tokens: LowVocabulary,
     #[command(flatten)]
     terminals: LowTerminals,
-    /// For sets: the text so far. For masks: the text.
+    /// The text so far, for sets; the whole text, for masks.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "along")]
     text: Option<String>,
-    /// For sets and masks: a file with a text to go along; - is standard input.
+    /// A file with a text to go along, for sets and masks; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "dot")]
     along: Option<PathBuf>,
     /// Show only this rule, or what has to do with it.
@@ -86,7 +86,7 @@ pub(crate) struct LowInspect {
     /// Show only the terminal of this number.
     #[arg(long, value_name = "N")]
     terminal: Option<u32>,
-    /// For trees: show only that of this state of the terminal.
+    /// Show only the tree of this state of the terminal.
     #[arg(long, value_name = "N")]
     state: Option<u32>,
     /// Show at most this many rows of anything; 0 shows all.
@@ -97,7 +97,7 @@ pub(crate) struct LowInspect {
     dot: bool,
 }
 
-/// What to show.
+/// The value of STAGE: the part to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stage {
     /// Sizes, memory, times and warnings.

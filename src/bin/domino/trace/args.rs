@@ -35,22 +35,22 @@ pub(crate) struct LowTrace {
     grammar: LowGrammar,
     #[command(flatten)]
     tokens: LowVocabulary,
-    /// Where the times of all steps go.
+    /// The file that the times of all steps are written to.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
     /// The exact masks of the same texts; - is standard input.
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
-    /// How often each text is walked along. Warm times are medians over all passes but the first.
+    /// Walk along each text this many times. Warm times are medians over all passes but the first.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     passes: u32,
-    /// How often pass 1 is done, each time on grammars compiled anew. Its times are then medians, which on a
+    /// Do pass 1 this many times, each time on grammars compiled anew. Its times are then medians, which on a
     /// machine that is not idle are closer to the engine's own.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     fresh: u32,
     #[command(flatten)]
     reach: LowReach,
-    /// When subterminal trees are grown.
+    /// Grow subterminal trees at this time.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     trees: Trees,
     /// Threads that trees may be grown on, where they are eager.

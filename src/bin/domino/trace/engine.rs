@@ -8,16 +8,17 @@ use serde::Serialize;
 
 use super::walk::{Digest, Engine};
 
-/// When subterminal trees are grown.
+/// The time at which subterminal trees are grown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Trees {
-    /// When a text first needs them; then the mask that needs them takes longer.
+    /// Grown when a text first needs them; the mask that needs them then takes longer.
     #[default]
     Lazy,
-    /// All of them while compiling; then compiling takes longer.
+    /// All grown while compiling, which then takes longer.
     Eager,
-    /// All of them, and the masks of the places that texts come to first; then compiling takes longer still.
+    /// All grown while compiling, and masks made of the places that texts come to first; compiling then takes
+    /// longest.
     Explored,
 }
 
