@@ -1,4 +1,4 @@
-//! What a compiler keeps between grammars: filled ahead, weighed and dropped.
+//! Tables that a compiler keeps between grammars: filled ahead, weighed and dropped.
 
 use std::sync::PoisonError;
 

@@ -140,7 +140,7 @@ impl KvBlocks {
         }
     }
 
-    /// Those of a head.
+    /// The blocks of a head.
     pub(super) fn head(&self, head: usize) -> Head<'_> {
         let size = self.size();
         let bytes = &self.memory.bytes()[head * self.blocks * size..][..self.blocks * size];

@@ -1,7 +1,7 @@
 //! Matrices on a device, and their products: in floats, or in ggml's blocks as they are stored.
 //!
-//! A product with blocks reads 4.5 to 8.5 bits for each weight where floats are 16 or 32, which is what a pass
-//! over few tokens costs. Like llama.cpp's it rounds its inputs to eight bits.
+//! A product with blocks reads 4.5 to 8.5 bits for each weight where floats are 16 or 32, and reading weights
+//! is the cost of a pass over few tokens. Like llama.cpp's it rounds its inputs to eight bits.
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ pub(super) struct Product {
 }
 
 impl Factor {
-    /// The matrices of `parts` (name and rows, each row `inputs` long), one below the other, at `place`. Neighbours
-    /// of one format are one part, so that a pass has few products.
+    /// Loads the matrices of `parts` (name and rows, each row `inputs` long), one below the other, to
+    /// `place`. Neighbours of one format become one part, so that a pass has few products.
     ///
     /// # Errors
     /// Those of the weights, and if the device has no room.
@@ -191,8 +191,8 @@ mod tests {
 
     const ROWS: usize = 16;
 
-    /// Whole numbers that rounding to eight bits leaves as they are: Candle rounds groups of 32 or 256 to 127 parts of
-    /// the largest magnitude, which is 127.
+    /// Makes whole numbers that rounding to eight bits leaves as they are: Candle rounds groups of 32 or 256
+    /// to 127 parts of the largest magnitude, which is 127.
     fn unrounded(count: usize, inputs: usize, format: Format) -> Tensor {
         let number = |index: usize| match index % format.block() {
             0 => 127.0,

@@ -16,16 +16,16 @@ pub(super) fn split(x: &Tensor, head_dim: usize) -> Result<Tensor> {
     x.reshape((count, width / head_dim, head_dim))?.transpose(0, 1)?.contiguous()
 }
 
-/// Rotates each pair of numbers (`i`, `i + head_dim / 2`) of heads `[heads, n, head_dim]` by the angles of its
-/// row: cosines and sines `[n, head_dim / 2]`. In 32 bits.
+/// Rotates each pair of numbers (`i`, `i + head_dim / 2`) of heads `[heads, n, head_dim]` by the angles of
+/// its row: cosines and sines `[n, head_dim / 2]`. In 32 bits.
 pub(super) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let wide = x.to_dtype(DType::F32)?.contiguous()?.unsqueeze(0)?;
     candle_nn::rotary_emb::rope(&wide, cos, sin)?.squeeze(0)?.to_dtype(x.dtype())
 }
 
-/// Attention of `queries` (`[heads, n, head_dim]`) to `keys` and `values` (`[kv_heads, keys, head_dim]`): rows
-/// `[n, heads * head_dim]`. Neighbouring heads share a key head. `unseen` (`[n, keys]`) is added to the scores:
-/// minus infinity where a query does not see a key.
+/// Attention of `queries` (`[heads, n, head_dim]`) to `keys` and `values` (`[kv_heads, keys, head_dim]`):
+/// rows `[n, heads * head_dim]`. Neighbouring heads share a key head. `unseen` (`[n, keys]`) is added to the
+/// scores: minus infinity where a query does not see a key.
 pub(super) fn attend(
     queries: &Tensor,
     keys: &Tensor,

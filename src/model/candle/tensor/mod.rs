@@ -1,8 +1,8 @@
-//! The same models with Candle's own products, on the CPU or on an NVIDIA card.
+//! The models of `candle` with Candle's own products, on the CPU or on an NVIDIA card.
 //!
 //! Owns what is apart from [`CandleModel`](super::CandleModel): where tensors lie and in which numbers. The
-//! transformer is one for all devices, so that what is tested on the CPU is what a card runs; only there is it
-//! fast. Invariant: the cache is whole between calls: a call that fails has not changed it.
+//! transformer is one for all devices, so that tests on the CPU are tests of what a card runs; only a card
+//! runs it fast. Invariant: the cache is whole between calls: a call that fails has not changed it.
 
 mod factor;
 mod layers;

@@ -1,4 +1,4 @@
-//! Where a model's tensors lie, and in which numbers.
+//! The device that a model's tensors lie on, and the numbers they are in.
 
 use std::{fmt, str::FromStr};
 
@@ -22,8 +22,8 @@ pub enum Precision {
     F32,
     /// 16 bits, IEEE: more exact than `Bf16`, but large numbers overflow.
     F16,
-    /// The upper half of 32 bits. On the CPU, for which Candle has no such products, these are made in 32 bits and
-    /// rounded: what a card computes, but slow.
+    /// The upper half of 32 bits. Candle has no such products for the CPU, so there they are made in 32 bits
+    /// and rounded: what a card computes, but slow.
     Bf16,
 }
 
@@ -68,7 +68,7 @@ impl Placement {
         Self { mode, ..self }
     }
 
-    /// The same device with these numbers.
+    /// Returns the same device with these numbers.
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
@@ -150,7 +150,7 @@ impl fmt::Display for Precision {
 impl FromStr for Precision {
     type Err = String;
 
-    /// By name.
+    /// Reads a name: `f32`, `f16` or `bf16`.
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
             "f32" => Ok(Self::F32),

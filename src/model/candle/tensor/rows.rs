@@ -42,8 +42,8 @@ impl DeviceRows {
         Ok(Logits::new(self.logits.flatten_all()?.to_vec1()?, width))
     }
 
-    /// The logits of the allowed tokens of a row, lowest id first, and whether all logits up to the set's size are
-    /// numbers below infinity.
+    /// The logits of the allowed tokens of a row, lowest id first, and whether all logits up to the set's
+    /// size are numbers below infinity.
     fn gather(&self, index: usize, allowed: &TokenSet) -> Result<(Vec<f32>, bool)> {
         let device = self.logits.device();
         let width = self.logits.dim(1)?.min(allowed.size());
@@ -131,8 +131,9 @@ fn is_fine(row: &Tensor) -> Result<Tensor> {
     row.lt(f32::INFINITY)?.to_dtype(DType::F32)?.min_keepdim(1)
 }
 
-/// A set of tokens as `[1, width]` bytes that are zero or one. What goes to the device is a bit for each token;
-/// Candle has no operations on bits, so they are taken out by halving and rounding down, which is exact.
+/// Expands a set of tokens to `[1, width]` bytes that are zero or one. A bit for each token goes to the
+/// device; Candle has no operations on bits, so they are taken out by halving and rounding down, which is
+/// exact.
 fn expand(allowed: &TokenSet, width: usize, device: &Device) -> Result<Tensor> {
     let words = allowed.words();
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());

@@ -53,13 +53,13 @@ pub(super) struct Transformer {
     rotation: [Tensor; 2],
 }
 
-/// What a pass needs besides weights and cache.
+/// The data of a pass besides weights and cache.
 struct Pass {
     position: usize,
     count: usize,
     cos: Tensor,
     sin: Tensor,
-    /// For layers without a window and with one: the first key, and what is added to the scores.
+    /// The first key and what is added to the scores, for layers without a window and for those with one.
     views: [(usize, Option<Tensor>); 2],
 }
 
@@ -221,7 +221,7 @@ impl Transformer {
         Tensor::from_vec(values, (count, keys), &self.place.device)
     }
 
-    /// What layer `index` attends to, for the stream `x` (`[n, hidden]`).
+    /// Computes the attention of layer `index` for the stream `x` (`[n, hidden]`).
     fn attention(
         &self,
         layer: &Layer,
