@@ -86,8 +86,8 @@ impl LowReach {
         if let (Some(k), None) = (lookahead_number(lookahead), self.terminals.terminals) {
             let note = Paint::for_stderr().cyan("note:");
             note!(
-                "{note} -k {k} counts folded terminals, the largest regular parts of the grammar; --terminals \
-                 written counts those of a lexer, as the DOMINO paper does"
+                "{note} -k {k} counts folded terminals, the largest regular parts of the grammar; \
+                 --terminals written counts those of a lexer, as the DOMINO paper does"
             );
         }
         Reach { lookahead, terminals: self.terminals.resolve() }

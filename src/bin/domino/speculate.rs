@@ -40,9 +40,8 @@ pub(crate) struct LowSpeculate {
     speculate: Option<Speculate>,
     /// Guess tokens by this proposer. shipped: counts of what came at such a place of the grammar and after
     /// such tokens, text that the grammar forces, and repeats. paper: the token that came most often at such
-    /// a place, and nothing else (section 3.6 of the DOMINO paper), with drafts of up to 10 tokens unless
-    /// --speculate says otherwise, and guesses of at least 0.5 unless --threshold does. The text is the same.
-    /// Default: shipped.
+    /// a place, and nothing else (section 3.6 of the DOMINO paper; by default drafts of up to 10 tokens, each
+    /// with a share of at least 0.5). The text is the same. Default: shipped.
     #[arg(long, value_name = "WHICH", value_enum)]
     proposer: Option<Which>,
     /// Draft only tokens that the proposer thinks will be accepted with at least this probability, from 0 to

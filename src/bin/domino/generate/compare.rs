@@ -135,7 +135,8 @@ impl Comparison {
             [&self.unconstrained, &self.plain, &self.speculative].map(Times::rate);
         let same = if self.same_tokens { "the same tokens" } else { "OTHER TOKENS, which must not be" };
         note!(
-            "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: {:.2} times the first, {:.2} times the second, with {same}]",
+            "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: \
+             {:.2} times the first, {:.2} times the second, with {same}]",
             self.over_unconstrained(),
             self.over_plain()
         );

@@ -43,7 +43,10 @@ pub(super) fn show(
         let parts: Vec<Value> = parts(&rows)
             .map(|part| {
                 let digest = digest(part);
-                json!({ "bytes": part.len(), "threads": digest.threads, "items": digest.items, "work": digest.work })
+                json!({
+                    "bytes": part.len(), "threads": digest.threads, "items": digest.items,
+                    "work": digest.work,
+                })
             })
             .collect();
         object.insert("parts".to_owned(), json!(parts));
@@ -133,6 +136,7 @@ fn row_json(row: &Row) -> Value {
 pub(super) fn sizes_json(sizes: &StateSizes) -> Value {
     json!({
         "threads": sizes.threads, "doubled": sizes.doubled, "starting": sizes.starting, "sets": sizes.sets,
-        "items": sizes.items, "known_sets": sizes.known_sets, "known_states": sizes.known_states, "work": sizes.work,
+        "items": sizes.items, "known_sets": sizes.known_sets, "known_states": sizes.known_states,
+        "work": sizes.work,
     })
 }

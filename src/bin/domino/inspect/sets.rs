@@ -42,7 +42,8 @@ fn text(
     let sizes = constraint.state_sizes();
     writeln!(
         out,
-        "{} threads ({} of them doubled), {} terminals may begin; {} parser sets with {} items from earlier sets",
+        "{} threads ({} of them doubled), {} terminals may begin; {} parser sets with {} items from earlier \
+         sets",
         sizes.threads, sizes.doubled, sizes.starting, sizes.sets, sizes.items
     )?;
     for set in &view.sets {

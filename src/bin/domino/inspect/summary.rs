@@ -30,11 +30,11 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         object.insert(
             "sizes".to_owned(),
             json!({
-                "rules": sizes.rules, "folded_rules": sizes.folded_rules, "rewritten_rules": sizes.rewritten_rules,
-                "nonterminals": sizes.nonterminals, "productions": sizes.productions, "symbols": sizes.symbols,
-                "terminals": sizes.terminals, "scanner_states": sizes.scanner_states,
-                "byte_classes": sizes.byte_classes, "vocabulary": sizes.vocabulary,
-                "trees": trees.len(), "tree_nodes": nodes,
+                "rules": sizes.rules, "folded_rules": sizes.folded_rules,
+                "rewritten_rules": sizes.rewritten_rules, "nonterminals": sizes.nonterminals,
+                "productions": sizes.productions, "symbols": sizes.symbols, "terminals": sizes.terminals,
+                "scanner_states": sizes.scanner_states, "byte_classes": sizes.byte_classes,
+                "vocabulary": sizes.vocabulary, "trees": trees.len(), "tree_nodes": nodes,
             }),
         );
         let passes: Vec<Value> = passes.iter().map(|(pass, ms)| json!({ "pass": pass, "ms": ms })).collect();

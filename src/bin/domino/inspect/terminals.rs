@@ -86,8 +86,9 @@ fn row_json(subject: &Subject<'_>, row: &Row) -> Value {
     let terminal = &row.terminal;
     let mut object = json!({
         "terminal": terminal.terminal.raw(), "name": terminal.name, "rule": subject.rule_name(terminal.rule),
-        "place": subject.places.show(terminal.span), "states": terminal.states, "byte_classes": terminal.byte_classes,
-        "finite": terminal.finite, "users": subject.rule_names(&terminal.users),
+        "place": subject.places.show(terminal.span), "states": terminal.states,
+        "byte_classes": terminal.byte_classes, "finite": terminal.finite,
+        "users": subject.rule_names(&terminal.users),
         "tokens_inside": row.tokens, "examples": row.examples,
     });
     if let (Some(origin), Some(object)) = (subject.origin(terminal), object.as_object_mut()) {

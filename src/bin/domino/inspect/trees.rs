@@ -139,15 +139,16 @@ fn totals_json(trees: &[TreeView]) -> Value {
 fn tree_json(subject: &Subject<'_>, tree: &TreeView) -> Value {
     json!({
         "terminal": tree.terminal.raw(), "name": name(subject, tree.terminal), "state": tree.scanner_state,
-        "nodes": tree.nodes, "depth": tree.depth, "tokens": tree.tokens, "exits": tree.exits, "bytes": tree.bytes,
-        "open": tree.open,
+        "nodes": tree.nodes, "depth": tree.depth, "tokens": tree.tokens, "exits": tree.exits,
+        "bytes": tree.bytes, "open": tree.open,
     })
 }
 
 fn node_json(subject: &Subject<'_>, node: &TreeNodeView) -> Value {
     json!({
         "parent": node.parent, "terminal": node.terminal.raw(), "name": name(subject, node.terminal),
-        "tokens": node.tokens, "exits": node.exits, "children": node.children, "examples": examples(subject, node),
+        "tokens": node.tokens, "exits": node.exits, "children": node.children,
+        "examples": examples(subject, node),
     })
 }
 

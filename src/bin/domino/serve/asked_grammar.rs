@@ -142,7 +142,8 @@ impl Reading<'_> {
             }
             other => {
                 let message = format!(
-                    "no response format {other:?}; there are text, json_object, json_schema and structural_tag"
+                    "no response format {other:?}; there are text, json_object, json_schema and \
+                     structural_tag"
                 );
                 Err(Problem::unsupported(PARAM, message))
             }

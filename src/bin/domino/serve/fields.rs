@@ -145,7 +145,8 @@ mod tests {
     fn what_clients_of_openai_send_is_taken() {
         let both = json!({
             "model": "m", "frequency_penalty": 0, "logit_bias": {}, "max_tokens": 1, "n": 1,
-            "presence_penalty": 0, "seed": 1, "stop": "a", "stream": true, "stream_options": {}, "temperature": 1, "top_p": 1,
+            "presence_penalty": 0, "seed": 1, "stop": "a", "stream": true, "stream_options": {},
+            "temperature": 1, "top_p": 1,
         });
         let ignored = json!({ "user": "u" });
         let chat = json!({
@@ -155,7 +156,8 @@ mod tests {
         let ignored_chat = json!({
             "metadata": { "a": "b" }, "store": true, "service_tier": "flex", "safety_identifier": "s",
             "prompt_cache_key": "k", "prompt_cache_retention": "24h", "verbosity": "low",
-            "prediction": { "type": "content", "content": "a" }, "parallel_tool_calls": false, "modalities": ["text"], "functions": [], "function_call": "none",
+            "prediction": { "type": "content", "content": "a" }, "parallel_tool_calls": false,
+            "modalities": ["text"], "functions": [], "function_call": "none",
         });
         let completions = json!({ "prompt": "a", "best_of": 1, "echo": false, "logprobs": 1, "suffix": "z" });
         for (endpoint, kept, dropped) in [

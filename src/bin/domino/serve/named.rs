@@ -60,7 +60,8 @@ impl NamedGrammars {
         if let Some(folder) = &named.folder {
             named.files().map_err(|error| {
                 BadInput::new(format!("cannot read {}: {error}", folder.display())).hint(
-                    "--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, *.json)",
+                    "--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.lark, *.ebnf, \
+                     *.tags.json, *.json)",
                 )
             })?;
         }

@@ -76,8 +76,8 @@ impl Asked {
         let include_usage = include_usage(&mut body)?;
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
         if is_list_of_some(body.get("tools")) && grammar.is_some() {
-            let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
-                           grammar's language";
+            let message = "tools and a grammar cannot be asked for together: a call of a tool need not be \
+                           in the grammar's language";
             return Err(Problem::unsupported("tools", message));
         }
         let model = match body.shift_remove("model") {
@@ -249,7 +249,8 @@ mod tests {
             let asked = json!({ "tools": tool, "tool_choice": choice });
             assert_eq!(problem(&asked), unsupported("tool_choice"));
         }
-        let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }] }]);
+        let image = json!([{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }]);
+        let image = json!([{ "role": "user", "content": image }]);
         assert_eq!(problem(&json!({ "messages": image })), unsupported("messages"));
         let not_json =
             Asked::read(b"{", Endpoint::Chat, 100, &SchemaRules::default(), None).unwrap_err().to_json();

@@ -85,8 +85,13 @@ async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::new(command.host, command.port);
     TcpListener::bind(address).await.map_err(|error| {
         let hint = match error.kind() {
-            io::ErrorKind::AddrInUse => "another program listens there; name another with --port, or any free one with --port 0",
-            _ => "--host takes an address of this machine, and ports below 1024 are often for administrators only",
+            io::ErrorKind::AddrInUse => {
+                "another program listens there; name another with --port, or any free one with --port 0"
+            }
+            _ => {
+                "--host takes an address of this machine, and ports below 1024 are often for administrators \
+                 only"
+            }
         };
         BadInput::new(format!("cannot listen on {address}: {error}")).hint(hint).into()
     })

@@ -39,8 +39,8 @@ impl<K: Eq + Hash + Clone, V> Shelf<K, V> {
         self.values.remove(key);
     }
 
-    /// Takes away what was not used for longest until all of it weighs `most` at the most, but never what was used
-    /// last. Weighs every value: weights may change. Returns how many went.
+    /// Evicts the least recently used values until the rest weigh at most `most`, but never the value used
+    /// last. Weighs every value anew, since weights may change. Returns how many went.
     pub(crate) fn trim(&mut self, most: usize, weigh: impl Fn(&V) -> usize) -> usize {
         let mut weights: Vec<(u64, usize, K)> =
             self.values.iter().map(|(key, kept)| (kept.used, weigh(&kept.value), key.clone())).collect();
@@ -86,7 +86,10 @@ mod tests {
     proptest! {
         /// Holds the cache to a plain list in the order of use.
         #[test]
-        fn as_a_list_in_order_of_use(uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60), most in 0_usize..20) {
+        fn as_a_list_in_order_of_use(
+            uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60),
+            most in 0_usize..20,
+        ) {
             let mut shelf = Shelf::new();
             let mut list: Vec<(u8, usize)> = Vec::new();
             for (key, weight) in uses {

@@ -60,7 +60,10 @@ mod tests {
         /// However the bytes are cut, what is shown is the lossy text before the first stop string.
         #[test]
         fn as_the_whole_text_cut(
-            pieces in prop::collection::vec(prop::collection::vec(prop::sample::select(b"ab\xc3\xa9\xe2".to_vec()), 0..4), 0..8),
+            pieces in prop::collection::vec(
+                prop::collection::vec(prop::sample::select(b"ab\xc3\xa9\xe2".to_vec()), 0..4),
+                0..8,
+            ),
             stops in prop::collection::vec("[ab\u{e9}]{1,3}", 0..3),
         ) {
             let whole = pieces.concat();

@@ -42,11 +42,22 @@ pub(crate) struct LowTrace {
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
     /// Walk along each text this many times. Warm times are medians over all passes but the first.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "N",
+        default_value_t = 11,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
     passes: u32,
     /// Do pass 1 this many times, each time on grammars compiled anew. Its times are then medians, which on a
     /// machine that is not idle are closer to the engine's own.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
     fresh: u32,
     #[command(flatten)]
     reach: LowReach,
@@ -54,7 +65,12 @@ pub(crate) struct LowTrace {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     trees: Trees,
     /// Threads that trees may be grown on, where they are eager.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1_024)
+    )]
     threads: u32,
     /// What is known of the grammar's terminals when it is compiled.
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]

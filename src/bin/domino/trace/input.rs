@@ -77,7 +77,8 @@ impl Traces {
         let raw: RawTraces = serde_json::from_slice(lines::content(json)).map_err(|error| {
             Malformed::hinted(
                 format!("{name}: not a file of traces: {error}"),
-                "it looks like {\"grammar\": .., \"vocab\": .., \"eos\": 2, \"traces\": [{\"text\": .., \"tokens\": [..]}]}",
+                "it looks like {\"grammar\": .., \"vocab\": .., \"eos\": 2, \
+                 \"traces\": [{\"text\": .., \"tokens\": [..]}]}",
             )
         })?;
         if raw.traces.is_empty() {

@@ -47,7 +47,8 @@ impl fmt::Display for Memory {
         let Self { start, vocab, compiled, end, peak } = self;
         write!(
             f,
-            "{start} KiB at the start, {vocab} with the vocabulary, {compiled} compiled, {end} at the end, peak {peak}"
+            "{start} KiB at the start, {vocab} with the vocabulary, {compiled} compiled, {end} at the end, \
+             peak {peak}"
         )
     }
 }
