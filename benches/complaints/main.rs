@@ -123,10 +123,8 @@ fn tool_grammar(tools: usize, properties: usize) -> String {
     }
     text.push('\n');
     for tool in 0..tools {
-        let _ = write!(
-            text,
-            r#"tool{tool} ::= "{{" ws "\"name\"" ws ":" ws "\"tool_{tool}\"" ws "," ws "\"arguments\"" ws ":" ws "{{" ws "#
-        );
+        let _ = write!(text, r#"tool{tool} ::= "{{" ws "\"name\"" ws ":" ws "\"tool_{tool}\"" ws "#);
+        text.push_str(r#""," ws "\"arguments\"" ws ":" ws "{" ws "#);
         for property in 0..properties {
             let comma = if property > 0 { r#""," ws "# } else { "" };
             let kind = ["string", "number", "boolean"][property % 3];

@@ -22,7 +22,10 @@ const GRAMMARS: [&str; 20] = [
     r#"root ::= root "," x | x  x ::= "a" | "ab" | "b""#,
     r#"root ::= c+ ([ ,] c+)*  c ::= [ab]"#,
     r#"root ::= ([^(] | "(" [^)])*"#,
-    r#"root ::= ws "(" ws list ws ")" ws  list ::= (x ws ("," ws x ws)*)?  x ::= [ab]+ | root  ws ::= (" " ws)?"#,
+    concat!(
+        r#"root ::= ws "(" ws list ws ")" ws  list ::= (x ws ("," ws x ws)*)?  "#,
+        r#"x ::= [ab]+ | root  ws ::= (" " ws)?"#,
+    ),
     r#"root ::= a b c  a ::= b? "a"?  b ::= c? "b"?  c ::= "(" a ")" | "" "#,
     r#"root ::= "if(" root ")" root ("b" root)? | "a,""#,
     r#"root ::= s s  s ::= "(" [^()]* ")" | "(" s ")""#,

@@ -142,10 +142,12 @@ impl Walk {
         let rejected = self.rejected.map_or_else(|| "null".to_owned(), |step| step.to_string());
         let digests =
             self.digests.iter().map(|(ones, hash, ends)| format!(r#"[{ones}, "{hash:016x}", {ends}]"#));
+        print!(
+            r#"{{"kind": "{kind}", "text": {number}, {compile}"start": {}, "masks": {:?}, "#,
+            self.start, self.masks
+        );
         println!(
-            r#"{{"kind": "{kind}", "text": {number}, {compile}"start": {}, "masks": {:?}, "commits": {:?}, "rejected": {rejected}, "digests": [{}]}}"#,
-            self.start,
-            self.masks,
+            r#""commits": {:?}, "rejected": {rejected}, "digests": [{}]}}"#,
             self.commits,
             digests.collect::<Vec<_>>().join(", "),
         );
