@@ -90,15 +90,16 @@ impl std::fmt::Display for StepError {
             StepErrorKind::HistoryForgotten(steps) => {
                 write!(
                     f,
-                    "cannot roll back that far: only the last {steps} steps are remembered (see `Limits::history`)"
+                    "cannot roll back that far: only the last {steps} steps are remembered \
+                     (see `Limits::history`)"
                 )
             }
             StepErrorKind::NoCompletion => {
                 write!(
                     f,
-                    "no text that begins like this is complete\nhint: greedy lexing takes the longest terminal, "
-                )?;
-                write!(f, "also where the grammar has nothing to go on with behind it")
+                    "no text that begins like this is complete\nhint: greedy lexing takes the longest \
+                     terminal, also where the grammar has nothing to go on with behind it"
+                )
             }
             StepErrorKind::Limit(limit) => {
                 write!(f, "{limit}")?;

@@ -102,7 +102,8 @@ mod tests {
                         if call > all.len() {
                             prop_assert_eq!(found, Err(StepErrorKind::HistoryTooShort(all.len())));
                         } else if call > all.len() - forgotten {
-                            prop_assert_eq!(found, Err(StepErrorKind::HistoryForgotten(all.len() - forgotten)));
+                            let known = all.len() - forgotten;
+                            prop_assert_eq!(found, Err(StepErrorKind::HistoryForgotten(known)));
                         } else {
                             let start = all.len() - call;
                             prop_assert_eq!(found, Ok((all[start], u32::try_from(start).unwrap())));

@@ -585,7 +585,7 @@ mod tests {
             (r#"root ::= x ("," x)*   x ::= "(" x ")" | [a-z]"#, "c,"),
             (r#"root ::= root "," root | x   x ::= "(" x ")" | [a-z]"#, "(d),"),
             (
-                r#"root ::= l ws   l ::= x ws ("," ws x ws)*   x ::= "(" ws x ws ")" ws | [a-z]  ws ::= ([ ] ws)?"#,
+                r#"root ::= l w   l ::= x w ("," w x w)*   x ::= "(" w x w ")" w | [a-z]   w ::= ([ ] w)?"#,
                 "( e )  , ",
             ),
         ] {
