@@ -308,27 +308,27 @@ impl Budget {
             }
             Self::Symbols => "bring counts down, or allow any number (`*`)",
             Self::ParserBytes | Self::StateBytes => {
-                "the text nests too deep, or the grammar reads it in too many ways: look for alternatives that match \
-                 the same text, and for optional or repeated parts next to each other that do"
+                "the text nests too deep, or the grammar reads it in too many ways: look for alternatives \
+                 that match the same text, and for optional or repeated parts next to each other that do"
             }
             Self::StepWork => {
                 "call the step again, which goes on where it stopped, or have the session do so: \
                  `Constraint::patient`"
             }
             Self::StepTotal | Self::TextTotal => {
-                "the grammar reads the text here in very many ways: look for alternatives that match the same text, \
-                 and for optional or repeated parts next to each other that do"
+                "the grammar reads the text here in very many ways: look for alternatives that match the \
+                 same text, and for optional or repeated parts next to each other that do"
             }
             Self::StepTime | Self::TextTime => {
-                "give it more time; or look for alternatives of the grammar that match the same text, and for optional \
-                 or repeated parts next to each other that do"
+                "give it more time; or look for alternatives of the grammar that match the same text, and \
+                 for optional or repeated parts next to each other that do"
             }
             Self::CompletionVisits => {
                 "every end of the text is far, or there are very many: end texts nearer to one"
             }
             Self::Captures => {
-                "ask for captures of shorter texts; or look for alternatives of the grammar that match the same text, \
-                 and for optional or repeated parts next to each other that do"
+                "ask for captures of shorter texts; or look for alternatives of the grammar that match the \
+                 same text, and for optional or repeated parts next to each other that do"
             }
             Self::Fixed => "make the grammar smaller",
         }

@@ -54,7 +54,8 @@ impl std::fmt::Display for BuildError {
             BuildErrorKind::NoVocabulary => write!(f, "a decoder needs a vocabulary"),
             BuildErrorKind::VocabularyTooLarge { vocabulary, model } => write!(
                 f,
-                "the vocabulary has {vocabulary} tokens but the model only {model}: they do not belong together"
+                "the vocabulary has {vocabulary} tokens but the model only {model}: they do not belong \
+                 together"
             ),
             BuildErrorKind::OtherVocabulary => {
                 write!(f, "the constraint was compiled for another vocabulary than the decoder's")
@@ -192,8 +193,8 @@ impl std::fmt::Display for DecodeError {
             }
             DecodeErrorKind::NothingAllowed { position } => write!(
                 f,
-                "no token of the vocabulary can follow at position {position}: it lacks tokens for bytes that \
-                 the grammar needs"
+                "no token of the vocabulary can follow at position {position}: it lacks tokens for bytes \
+                 that the grammar needs"
             ),
             DecodeErrorKind::Constraint => write!(f, "the constraint failed"),
             DecodeErrorKind::Peer => write!(f, "the other engine failed"),

@@ -92,7 +92,8 @@ mod tests {
             bits in prop::collection::vec(prop_oneof![Just(0), Just(u64::MAX), any::<u64>()], 5),
         ) {
             let mut allowed = TokenSet::empty(row.len());
-            let tokens: Vec<usize> = (0..row.len()).filter(|at| bits[at / 64] >> (at % 64) & 1 == 1).collect();
+            let is_allowed = |at: &usize| bits[at / 64] >> (at % 64) & 1 == 1;
+            let tokens: Vec<usize> = (0..row.len()).filter(is_allowed).collect();
             tokens.iter().for_each(|&at| allowed.insert(TokenId::new(u32::try_from(at).unwrap())));
             let top = tokens.iter().map(|&at| row[at]).fold(f32::NEG_INFINITY, f32::max);
             let near: Vec<usize> = tokens.into_iter().filter(|&at| top - row[at] < FAR).collect();

@@ -48,7 +48,8 @@ impl CompiledGrammar {
     /// ```
     /// use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Became};
     ///
-    /// let vocabulary = Vocabulary::builder().token(TokenId::new(0), "a").end_of_text(TokenId::new(1)).build()?;
+    /// let vocabulary = Vocabulary::builder().token(TokenId::new(0), "a");
+    /// let vocabulary = vocabulary.end_of_text(TokenId::new(1)).build()?;
     /// let grammar = r#"root ::= "(" root ")" | digits   digits ::= [0-9] digits | [0-9]"#;
     /// let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default())?;
     /// let inspection = Compiler::new(vocabulary).compile(&grammar)?.inspect();

@@ -236,7 +236,10 @@ mod tests {
         #[test]
         fn damage_is_refused_or_is_another_vocabulary(
             vocabulary in vocabularies(),
-            changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0_u8..4, any::<u8>()]), 1..4),
+            changes in prop::collection::vec(
+                (any::<prop::sample::Index>(), prop_oneof![0_u8..4, any::<u8>()]),
+                1..4,
+            ),
             cut in prop::option::of(any::<prop::sample::Index>()),
         ) {
             let mut payload = encoded(&vocabulary);
@@ -249,11 +252,17 @@ mod tests {
             }
             if let Ok(read) = decoded(&payload) {
                 prop_assert_eq!(encoded(&read), payload);
-                let builder = read.text_tokens().fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes));
-                let builder = read.special_tokens().fold(builder, |builder, (id, name)| builder.special(id, name));
-                let ends = read.end_of_text().iter().copied();
-                let rebuilt = ends.fold(builder, super::super::VocabularyBuilder::end_of_text).build().unwrap();
-                assert_same(&read, &rebuilt);
+                let mut builder = Vocabulary::builder();
+                for (id, bytes) in read.text_tokens() {
+                    builder = builder.token(id, bytes);
+                }
+                for (id, name) in read.special_tokens() {
+                    builder = builder.special(id, name);
+                }
+                for &end in read.end_of_text() {
+                    builder = builder.end_of_text(end);
+                }
+                assert_same(&read, &builder.build().unwrap());
             }
         }
     }

@@ -144,7 +144,8 @@ fn grown(lowered: &Lowered, growth: &Growth) -> Warning {
     let (what, hint) = match kind {
         WarningKind::Ambiguous => (
             format!(
-                "it begins and ends with itself{by_way_of}: a text of many parts can be grouped in very many ways"
+                "it begins and ends with itself{by_way_of}: a text of many parts can be grouped in very \
+                 many ways"
             ),
             "say how parts are grouped, or that it does not matter, as in `list ::= part (\",\" part)*`"
                 .to_owned(),

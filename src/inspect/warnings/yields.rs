@@ -293,8 +293,8 @@ mod tests {
 
     #[test]
     fn shortest_texts() {
-        let grammar = r#"root ::= "<<" a | "<" b "!" c   a ::= "x" a "y" | c c | "long"   b ::= "(" b ")" | "[" a "]"
-            c ::= "" | d d   d ::= e | "seven"   e ::= c | "23" | c "1" c"#;
+        let grammar = r#"root ::= "<<" a | "<" b "!" c   a ::= "x" a "y" | c c | "long"
+            b ::= "(" b ")" | "[" a "]"   c ::= "" | d d   d ::= e | "seven"   e ::= c | "23" | c "1" c"#;
         assert_eq!(texts(grammar, "a"), ["", "1", "<<"]);
         assert_eq!(texts(grammar, "b"), ["[]", "[]", "<"]);
         assert_eq!(texts(grammar, "c"), ["", "1", "<<"]);

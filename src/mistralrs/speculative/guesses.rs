@@ -255,8 +255,8 @@ mod tests {
     /// Guesses for texts of `[a-d]*`, and their grammar.
     fn guesses() -> (Guesses, CompiledGrammar) {
         let json = r#"{"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3},
-            "unk_token": "a"}, "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-            "decoder": null}"#;
+            "unk_token": "a"}, "added_tokens": [], "normalizer": null, "pre_tokenizer": null,
+            "post_processor": null, "decoder": null}"#;
         let tokenizer = Tokenizer::from_tokenizer_json(json).unwrap();
         let names = ["a", "b", "c", "d"].into_iter().zip(0..).map(|(name, id)| (TokenId::new(id), name));
         let vocabulary = names.fold(Vocabulary::builder(), |builder, (id, name)| builder.token(id, name));
