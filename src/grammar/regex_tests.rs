@@ -64,11 +64,14 @@ fn languages_are_those_of_the_regex_crate() {
 fn mistakes_are_shown_where_they_are() {
     #[rustfmt::skip]
     let table = [
-        (r"a\bc", "the word boundary `\\b` is not supported here\n --> 1:2\n1 | a\\bc\n  |  ^^ asks about the text around it\n\
+        (r"a\bc", "the word boundary `\\b` is not supported here\n --> 1:2\n1 | a\\bc\n\
+            \x20 |  ^^ asks about the text around it\n\
             hint: the whole text is matched: `^` and `$` may only stand at its ends"),
-        ("a^b", "the anchor `^` is not supported here\n --> 1:2\n1 | a^b\n  |  ^ asks about the text around it\n\
+        ("a^b", "the anchor `^` is not supported here\n --> 1:2\n1 | a^b\n\
+            \x20 |  ^ asks about the text around it\n\
             hint: the whole text is matched: `^` and `$` may only stand at its ends"),
-        (r"(a)\1", "a back-reference is not supported\n --> 1:4\n1 | (a)\\1\n  |    ^^ not a regular language's\n\
+        (r"(a)\1", "a back-reference is not supported\n --> 1:4\n1 | (a)\\1\n\
+            \x20 |    ^^ not a regular language's\n\
             hint: for a character by its number write `\\x{..}`"),
         (r"(?<x>a)\k<x>", "a back-reference is not supported\n --> 1:8\n1 | (?<x>a)\\k<x>\n\
             \x20 |        ^^ not a regular language's\n\
@@ -77,11 +80,14 @@ fn mistakes_are_shown_where_they_are() {
         ("a(?!b)", "look-ahead is not supported\n --> 1:2\n1 | a(?!b)\n  |  ^^^ not a regular language's"),
         ("(?<=a)b", "look-behind is not supported\n --> 1:1\n1 | (?<=a)b\n  | ^^^^ not a regular language's"),
         ("(?<!a)b", "look-behind is not supported\n --> 1:1\n1 | (?<!a)b\n  | ^^^^ not a regular language's"),
-        ("(?>a)b", "an atomic group is not supported\n --> 1:3\n1 | (?>a)b\n  |   ^ not a regular language's"),
+        ("(?>a)b", "an atomic group is not supported\n --> 1:3\n1 | (?>a)b\n\
+            \x20 |   ^ not a regular language's"),
         ("a\n(b", "unclosed group\n --> 2:1\n2 | (b\n  | ^"),
-        ("\u{e9}[z-a]", "invalid character class range, the start must be <= the end\n --> 1:3\n1 | \u{e9}[z-a]\n  |   ^^^"),
+        ("\u{e9}[z-a]", "invalid character class range, the start must be <= the end\n --> 1:3\n\
+            1 | \u{e9}[z-a]\n  |   ^^^"),
         (r"\p{Klingon}", "Unicode property not found\n --> 1:1\n1 | \\p{Klingon}\n  | ^^^^^^^^^^^"),
-        ("a{1,100001}", "the budget of 100000 repeats in a count is used up\n --> 1:2\n1 | a{1,100001}\n  |  ^^^^^^^^^^\n\
+        ("a{1,100001}", "the budget of 100000 repeats in a count is used up\n --> 1:2\n\
+            1 | a{1,100001}\n  |  ^^^^^^^^^^\n\
             hint: `*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"),
     ];
     for (text, want) in table {

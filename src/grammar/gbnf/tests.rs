@@ -80,7 +80,10 @@ fn texts_mean_what_llama_cpp_says() {
         ("root ::= ()", "root=();"),
         (r#"root ::= ("a" | ("b"))* (("c"))"#, "root=(<'a'|'b'>{0,} 'c');"),
         // rules
-        ("root ::= a b-1 _c_ 9\nb-1::=a\n_c_ ::= a 9 ::= a\na ::= \"x\"", "root=(a b-1 _c_ 9);a='x';b-1=a;_c_=a;9=a;"),
+        (
+            "root ::= a b-1 _c_ 9\nb-1::=a\n_c_ ::= a 9 ::= a\na ::= \"x\"",
+            "root=(a b-1 _c_ 9);a='x';b-1=a;_c_=a;9=a;",
+        ),
         ("a ::= \"x\"\nroot ::= root a", "a='x';root=(root a);"),
         // comments and line ends
         ("# c\r\nroot ::= # c ::= \"\r\n  \"a\" # | \"b\"\r\n  # c\r\n  | \"c\"\r\n\r\n#", "root=<'a'|'c'>;"),
@@ -296,8 +299,8 @@ proptest! {
 
     #[test]
     fn no_text_of_marks_panics(marks in prop::collection::vec(prop::sample::select(vec![
-        "root", "a", " ::= ", "\"", "[", "]", "^", "-", "(", ")", "|", "*", "{", "}", "1", ",", "\\", "x41", "u", "\n", "\r",
-        "#", ".", "<", ">", "!", "\u{e9}", "\0", "\t", " ",
+        "root", "a", " ::= ", "\"", "[", "]", "^", "-", "(", ")", "|", "*", "{", "}", "1", ",", "\\", "x41",
+        "u", "\n", "\r", "#", ".", "<", ">", "!", "\u{e9}", "\0", "\t", " ",
     ]), 0..40)) {
         let text = marks.concat();
         if let Err(error) = read(&text) {

@@ -11,8 +11,8 @@ use crate::{
     special::Picked,
 };
 
-const FORMS: &str = "a token is written `<think>` or `<[1000]>`, any other one `!<think>` or `!<[1000]>`; text \
-    is written in double quotes";
+const FORMS: &str = "a token is written `<think>` or `<[1000]>`, any other one `!<think>` or `!<[1000]>`; \
+    text is written in double quotes";
 
 /// A reference to tokens.
 #[derive(Debug, Clone)]

@@ -61,8 +61,8 @@ impl Emitter<'_, '_> {
             let wanted = if place < listed { place + 1 } else { shape.min };
             if wanted > 1 && self.least_values(item, MOST_LEVELS)? < wanted {
                 return Ok(Some(format!(
-                    "items that must differ are not supported where place {place} may have fewer than {wanted} \
-                     values"
+                    "items that must differ are not supported where place {place} may have fewer than \
+                     {wanted} values"
                 )));
             }
             if place >= listed {

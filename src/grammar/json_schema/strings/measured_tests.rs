@@ -115,7 +115,8 @@ proptest! {
                 }
                 for edge in &automaton.states()[of as usize].edges {
                     let to = measured.step(state, edge.first);
-                    prop_assert!(to.is_some(), "{:?} from {:?}", measured.place(state), measured.place(start));
+                    let places = (measured.place(state), measured.place(start));
+                    prop_assert!(to.is_some(), "{:?} from {:?}", places.0, places.1);
                     open.extend(to.filter(|to| met.insert(*to)));
                 }
             }

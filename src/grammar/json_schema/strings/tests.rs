@@ -224,7 +224,10 @@ proptest! {
             (r"\S", format!(" {}b", " ".repeat(length))),
             ("^[^a]{3,300}$", "é".repeat(length)),
             (r"^\p{L}[\p{L}\p{N}_]*(\.\p{L}[\p{L}\p{N}_]*)*$", format!("é{}.a_", "b".repeat(length))),
-            ("^(x|data|da(=?)),[a-z]+={0,2}$", format!("data,{}{}", "a".repeat(length), "=".repeat(length % 4))),
+            (
+                "^(x|data|da(=?)),[a-z]+={0,2}$",
+                format!("data,{}{}", "a".repeat(length), "=".repeat(length % 4)),
+            ),
             ("^(ab)?c*(d[ab]{0,70})?$", format!("ab{}d{}", "c".repeat(length / 2), "b".repeat(length / 3))),
             ("^a*b$", format!("{}b", "a".repeat(length))),
         ][kind].clone();
