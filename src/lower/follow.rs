@@ -263,7 +263,8 @@ mod tests {
         };
         assert_eq!(
             follow(
-                r#"root ::= "(" list? ")"   list ::= item ("," item)*   item ::= "x" | root | opt "!"   opt ::= "?"?"#
+                r#"root ::= "(" list? ")"   list ::= item ("," item)*
+                item ::= "x" | root | opt "!"   opt ::= "?"?"#
             ),
             [
                 row("!", &[")", ","]),

@@ -228,7 +228,8 @@ mod tests {
     #[test]
     fn what_no_sentence_uses_is_gone() {
         let lowered = lowered(
-            r#"root ::= "(" (root | "x" never)? ")"  never ::= "n" never2  never2 ::= never unused  unused ::= "u""#,
+            r#"root ::= "(" (root | "x" never)? ")"  never ::= "n" never2
+            never2 ::= never unused  unused ::= "u""#,
         );
         assert_eq!(lowered.terminal_names(), [r#""(""#, r#"")""#]);
     }

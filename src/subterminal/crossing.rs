@@ -192,8 +192,8 @@ mod tests {
             let mut crossing = Crossing::new(&trie, &dfa, &loops);
             crossing.root(0);
             crossing.stays.normalise();
-            let mut stays: Vec<u32> =
-                crossing.stays.iter().flat_map(|range| trie.tokens_at(range)).map(|token| token.raw()).collect();
+            let stays = crossing.stays.iter().flat_map(|range| trie.tokens_at(range));
+            let mut stays: Vec<u32> = stays.map(|token| token.raw()).collect();
             stays.sort_unstable();
             let expected: Vec<u32> = (0..).zip(&tokens)
                 .filter(|(_, token)| accepts(&dfa, token.as_bytes()).is_some()).map(|(id, _)| id).collect();

@@ -112,7 +112,8 @@ proptest! {
                     for (one, other) in [(&comma, &comma), (&counted[0], &counted[1])] {
                         let crossed = [(&alone, one), (&beside, other)]
                             .map(|(table, into)| table.crossing(&trie, state, into, work).unwrap());
-                        prop_assert!(same(&crossed[0], &crossed[1]), "crossing from {} of {}", state, pattern);
+                        let same = same(&crossed[0], &crossed[1]);
+                        prop_assert!(same, "crossing from {} of {}", state, pattern);
                     }
                 }
             }

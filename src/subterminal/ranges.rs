@@ -127,7 +127,8 @@ mod tests {
                 set.extend(start..start + length);
             }
             ranges.normalise();
-            prop_assert_eq!(ranges.iter().flatten().collect::<Vec<_>>(), set.iter().copied().collect::<Vec<_>>());
+            let found: Vec<u32> = ranges.iter().flatten().collect();
+            prop_assert_eq!(found, set.iter().copied().collect::<Vec<_>>());
             prop_assert_eq!(ranges.total(), set.len());
             let bounds: Vec<u32> = ranges.bounds().collect();
             prop_assert_eq!(Ranges::from_bounds(&bounds), Some(ranges));

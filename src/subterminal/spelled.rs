@@ -177,9 +177,11 @@ mod tests {
                     prop_assert_eq!(at.0.is_some(), at.1.is_some());
                 }
                 let places = on_the_way.len();
-                for &(one, other) in on_the_way.iter().skip(places.saturating_sub(5)).chain(on_the_way.first()) {
+                let last = on_the_way.iter().skip(places.saturating_sub(5));
+                for &(one, other) in last.chain(on_the_way.first()) {
                     let rows = (shared.row(&trie, one, work).unwrap(), alone.walk(&trie, other).0);
-                    prop_assert!(rows.0.tokens().iter().eq(rows.1.tokens().iter()), "tokens after {:?}", text);
+                    let same = rows.0.tokens().iter().eq(rows.1.tokens().iter());
+                    prop_assert!(same, "tokens after {:?}", text);
                     prop_assert_eq!(inner(&trie, &rows.0), inner(&trie, &rows.1), "exits after {:?}", text);
                     let crossed = shared.crossing(&trie, one, &comma, work).unwrap();
                     let entrances = crate::subterminal::entrances::Entrances::new(
