@@ -82,7 +82,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn quoted_texts_end_at_the_first_quote_without_a_backslash(text in r#"("|\\|a|é|\n){0,7}"#, quote: bool) {
+    fn quoted_texts_end_at_the_first_quote_without_a_backslash(
+        text in r#"("|\\|a|é|\n){0,7}"#,
+        quote: bool,
+    ) {
         let text = if quote { format!("\"{text}\"") } else { text };
         let obvious = || {
             let mut inside = text.strip_prefix('"')?.chars();
@@ -159,7 +162,8 @@ proptest! {
         delimiter in "[ab,]{0,2}",
         others in proptest::collection::vec("[ab,]{0,8}", 1..12),
     ) {
-        let regex = format!("(?P<DELIMITED_SUBSEQUENCE_OF>{}|(?P<DELIMITER>{delimiter}))", elements.join("|"));
+        let listed = elements.join("|");
+        let regex = format!("(?P<DELIMITED_SUBSEQUENCE_OF>{listed}|(?P<DELIMITER>{delimiter}))");
         let gbnf = format!("DELIMITED_SUBSEQUENCE_OF({}delimiter={delimiter:?})", literals(&elements));
         let listed = subsequences(&elements, &delimiter);
         for mut engine in both(&regex, &gbnf) {

@@ -215,8 +215,8 @@ fn texts_are_of_the_grammar() {
 fn chats_and_several_texts() {
     let server = Server::start(&[]);
     let mut chat = json!({
-        "model": "domino-small", "messages": [{ "role": "user", "content": [{ "type": "text", "text": PERSON }] }],
-        "max_tokens": 64, "seed": 5, "n": 3, "response_format": { "type": "json_object" },
+        "model": "domino-small", "max_tokens": 64, "seed": 5, "response_format": { "type": "json_object" },
+        "messages": [{ "role": "user", "content": [{ "type": "text", "text": PERSON }] }], "n": 3,
     });
     let answer = server.post("/v1/chat/completions", &chat).json();
     assert_eq!(answer["object"], "chat.completion", "{answer}");

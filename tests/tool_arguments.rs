@@ -221,7 +221,10 @@ fn calls_are_read_whatever_stands_in_their_arguments() {
     let answer = function.reader.read(&call, true);
     assert_eq!(
         answer.calls[0].arguments,
-        r#"{"a":"</function>\n</tool_call>\n<parameter=b>\n1","b":["</parameter>", "\""],"n":12345678901234.25}"#,
+        concat!(
+            r#"{"a":"</function>\n</tool_call>\n<parameter=b>\n1","b":["</parameter>", "\""],"#,
+            r#""n":12345678901234.25}"#
+        ),
     );
     // While it is being written nothing is said that is not so in the end.
     for (at, _) in call.char_indices() {
@@ -277,14 +280,15 @@ fn values() -> Vec<Value> {
 
 fn part() -> impl Strategy<Value = Value> {
     let list = prop::sample::subsequence(values(), 1..4).prop_map(|values| json!({ "enum": values }));
+    let patterns = vec!["^[a-z]*$", "\\d", "^[^x]+$", "^(.|\\n){1,45}$", "^\\[", "\"", "(ab)$"];
+    let patterns = prop::sample::select(patterns);
     prop_oneof![
         3 => Just(json!({ "type": "string" })),
         2 => (0..3_u32, 0..60_u32).prop_map(|(min, more)| json!({
             "type": "string", "minLength": min, "maxLength": min + more,
         })),
         1 => (1..50_u32).prop_map(|min| json!({ "type": "string", "minLength": min })),
-        2 => prop::sample::select(vec!["^[a-z]*$", "\\d", "^[^x]+$", "^(.|\\n){1,45}$", "^\\[", "\"", "(ab)$"])
-            .prop_map(|pattern| json!({ "type": "string", "pattern": pattern })),
+        2 => patterns.prop_map(|pattern| json!({ "type": "string", "pattern": pattern })),
         1 => Just(json!({ "type": "string", "format": "date" })),
         2 => list,
         2 => prop::sample::select(vec!["null", "integer", "number", "boolean", "array", "object"])

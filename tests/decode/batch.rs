@@ -110,7 +110,7 @@ fn same(one: &Generation, other: &Generation) {
     assert!((given(other)..=given(other) + unused).contains(&given(one)), "{:?}", one.stats);
 }
 
-fn requests() -> impl Strategy<Value = Vec<Request>> {
+fn few() -> impl Strategy<Value = Vec<Request>> {
     let request = (
         proptest::collection::vec(0..200_u32, 1..12),
         0..5_usize,
@@ -141,7 +141,7 @@ proptest! {
 
     /// Independence of what shares passes, of the number of places, and of the time of joining.
     #[test]
-    fn each_is_what_it_is_alone(requests in requests(), later in requests(), places in 1..5_usize, steps in 0..9) {
+    fn each_is_what_it_is_alone(requests in few(), later in few(), places in 1..5_usize, steps in 0..9) {
         let mut batch = batch(places);
         let mut expected = BTreeMap::new();
         let mut ended = BTreeMap::new();
@@ -369,7 +369,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
-    fn what_happens_does_not_depend_on_threads(requests in requests(), places in 1..6_usize) {
+    fn what_happens_does_not_depend_on_threads(requests in few(), places in 1..6_usize) {
         let one = happenings(&requests, places, 1);
         prop_assert_eq!(&one, &happenings(&requests, places, 2));
         prop_assert_eq!(&one, &happenings(&requests, places, 5));
@@ -428,7 +428,7 @@ proptest! {
 
     /// Independence of drafts whose length depends on clocks, of sharing, and of the number of threads.
     #[test]
-    fn drafts_as_long_as_pays_change_nothing(requests in requests(), places in 1..6_usize, threads in 1..5_usize) {
+    fn drafts_as_long_as_pays_change_nothing(requests in few(), places in 1..6_usize, threads in 1..5_usize) {
         let mut batch = batch(places);
         let mut expected = BTreeMap::new();
         for request in &requests {

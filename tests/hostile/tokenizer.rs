@@ -85,8 +85,10 @@ fn kinds_that_are_not_supported() {
         "7",
         r#"{"type":"Fuse"}"#,
         r#"{"type":"Sequence","decoders":[{"type":"ByteLevel"},{"type":"ByteFallback"}]}"#,
-        r#"{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":""},"content":"a"},{"type":"ByteFallback"}]}"#,
-        r#"{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"Regex":"a+"},"content":"a"},{"type":"ByteFallback"}]}"#,
+        r#"{"type":"Sequence","decoders":[
+            {"type":"Replace","pattern":{"String":""},"content":"a"},{"type":"ByteFallback"}]}"#,
+        r#"{"type":"Sequence","decoders":[
+            {"type":"Replace","pattern":{"Regex":"a+"},"content":"a"},{"type":"ByteFallback"}]}"#,
     ] {
         let json = format!(r#"{{"added_tokens":{END},"decoder":{decoder},"model":{{"vocab":{{"a":0}}}}}}"#);
         assert_eq!(kind(&json), Kind::Unsupported, "{decoder}");
@@ -129,7 +131,8 @@ fn nothing_to_write_or_no_way_to_end() {
 /// Names that look like bytes, and names outside the byte-level alphabet, stand for themselves.
 #[test]
 fn odd_names() {
-    let decoder = r#"{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"}]}"#;
+    let decoder = r#"{"type":"Sequence","decoders":[
+        {"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"}]}"#;
     let vocab = r#"{"<0x41>":0,"<0xZZ>":1,"<0x":2,"<0x▁1>":3,"<0x+1>":4,"<0xé>":5,"!<0x1":6}"#;
     let json = format!(r#"{{"added_tokens":{END},"decoder":{decoder},"model":{{"vocab":{vocab}}}}}"#);
     let vocabulary = Vocabulary::from_tokenizer_json(&json).unwrap();

@@ -10,7 +10,10 @@ use crate::cli::{Run, domino, last_line};
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
 
 /// A grammar of all characters that need quoting somewhere.
-const NASTY: &str = r#"root ::= "(" root ")" | [\x00-\x1F"\\]+ "\"" | "\\" [^\n]* "\\n" | "a\"b\\" | "\n}{" root ";" | "é" root "->" "#;
+const NASTY: &str = concat!(
+    r#"root ::= "(" root ")" | [\x00-\x1F"\\]+ "\"" | "\\" [^\n]* "\\n" | "a\"b\\" | "#,
+    r#""\n}{" root ";" | "é" root "->" "#
+);
 
 /// Runs `domino inspect` on a grammar given as text.
 fn inspect(grammar: &str, arguments: &[&str]) -> Run {

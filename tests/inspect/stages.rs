@@ -92,8 +92,8 @@ fn parts_are_traced_to_their_rule_and_place() {
 fn marks_are_of_whole_cycles() {
     // Through another rule, and over what may be empty.
     let inspection = inspect(
-        r#"root ::= a | b | c | e   a ::= ws d "x" | "1"   d ::= a   b ::= "y" g   g ::= b ws | "2"   c ::= ws c2 ws
-        c2 ::= c | "(" c ")" | "3"   e ::= "<" e ">" | "4"   ws ::= [ ]*"#,
+        r#"root ::= a | b | c | e   a ::= ws d "x" | "1"   d ::= a   b ::= "y" g   g ::= b ws | "2"
+        c ::= ws c2 ws   c2 ::= c | "(" c ")" | "3"   e ::= "<" e ">" | "4"   ws ::= [ ]*"#,
     );
     for (name, expected) in [
         ("a", (true, false, false)),

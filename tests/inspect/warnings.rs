@@ -20,7 +20,8 @@ const GRAVE: [(WarningKind, &str, &str); 9] = [
     (
         WarningKind::RightRecursion,
         "power",
-        r#"root ::= signed   signed ::= power | "-" signed   power ::= atom | atom "^" signed   atom ::= [0-9]+ | "(" root ")""#,
+        r#"root ::= signed   signed ::= power | "-" signed   power ::= atom | atom "^" signed
+        atom ::= [0-9]+ | "(" root ")""#,
     ),
     (WarningKind::Undecided, "x", r#"root ::= x   x ::= [a-z]+ x "!" | ".""#),
     (WarningKind::Undecided, "p", r#"root ::= p   p ::= "a" p "a" | "b" p "b" | """#),
@@ -60,8 +61,10 @@ const GOOD: [&str; 18] = [
     r#"root ::= "(" root ")" | "[" root "]" | "x""#,
     r#"root ::= "<" name ">" root* "</" name ">" | "."   name ::= [a-z]+"#,
     // Blanks written once.
-    r#"root ::= "{" ws (pair ("," ws pair)*)? "}" ws   pair ::= key ":" ws root   key ::= "\"" [^"]* "\"" ws   ws ::= [ \n]*"#,
-    r#"root ::= "{" ws (pair ("," ws pair)*)? "}" ws   pair ::= key ":" ws root   key ::= "\"" [^"]* "\"" ws   ws ::= ([ \n] ws)?"#,
+    r#"root ::= "{" ws (pair ("," ws pair)*)? "}" ws   pair ::= key ":" ws root
+    key ::= "\"" [^"]* "\"" ws   ws ::= [ \n]*"#,
+    r#"root ::= "{" ws (pair ("," ws pair)*)? "}" ws   pair ::= key ":" ws root
+    key ::= "\"" [^"]* "\"" ws   ws ::= ([ \n] ws)?"#,
     // Keywords and names: two threads, but not for long.
     r#"root ::= ("if" " " root | name)   name ::= [a-z]+ ("(" root ")")?"#,
 ];
@@ -73,7 +76,8 @@ const OVERLAPS: [(&str, usize, &str); 4] = [
     (
         "pair",
         2,
-        r#"root ::= "{" pair "}"   pair ::= key ws ws value   key ::= root | [a-z]+ ws   value ::= "=" root | "="   ws ::= [ ]*"#,
+        r#"root ::= "{" pair "}"   pair ::= key ws ws value   key ::= root | [a-z]+ ws
+        value ::= "=" root | "="   ws ::= [ ]*"#,
     ),
     (
         "call",
@@ -124,7 +128,8 @@ fn neighbours_that_share_a_text_are_notes() {
 
 #[test]
 fn the_place_is_that_of_the_rule_or_its_part() {
-    let text = r#"root ::= "<" list ">"   list ::= item (word){2,4}   item ::= "(" root ")" | "."   word ::= [a-z]+ | item"#;
+    let text = r#"root ::= "<" list ">"   list ::= item (word){2,4}
+        item ::= "(" root ")" | "."   word ::= [a-z]+ | item"#;
     let found = warnings(text);
     assert!(!found.is_empty());
     for warning in &found {

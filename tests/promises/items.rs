@@ -6,7 +6,7 @@ use domino::{
     Compiler, Constraint, Limits, TokenId, TokenSet, Vocabulary,
     grammar::json_schema::{Escapes, SchemaOptions, WhiteSpace},
 };
-use proptest::{collection::vec, prelude::*, sample::select};
+use proptest::{collection::vec, option::weighted, prelude::*, sample::select};
 use serde_json::{Value, json};
 
 use super::generate::config;
@@ -174,7 +174,7 @@ fn scalars() -> impl Strategy<Value = Set> {
 
 fn set() -> impl Strategy<Value = Set> {
     scalars().prop_recursive(3, 10, 2, |inner| {
-        let array = (inner.clone(), prop::option::weighted(0.2, inner.clone()), 0..3_usize, 0..3_usize, any::<bool>());
+        let array = (inner.clone(), weighted(0.2, inner.clone()), 0..3_usize, 0..3_usize, any::<bool>());
         prop_oneof![
             5 => array.prop_map(|(item, first, min, more, repeats)| Set::Array {
                 item: Box::new(item),
@@ -183,7 +183,7 @@ fn set() -> impl Strategy<Value = Set> {
                 max: min + more,
                 unique: !repeats,
             }),
-            2 => (inner.clone(), any::<bool>()).prop_map(|(member, required)| Set::Object(Box::new(member), required)),
+            2 => (inner.clone(), any::<bool>()).prop_map(|(one, must)| Set::Object(Box::new(one), must)),
             1 => (inner.clone(), inner).prop_map(|(one, other)| Set::Either(Box::new(one), Box::new(other))),
         ]
     })
@@ -191,7 +191,7 @@ fn set() -> impl Strategy<Value = Set> {
 
 /// An array with distinct items, or alternatives of which one has them.
 fn array() -> impl Strategy<Value = Set> {
-    let unique = (set(), prop::option::weighted(0.2, set()), select(vec![0_usize, 0, 1, 2]), 1..4_usize);
+    let unique = (set(), weighted(0.2, set()), select(vec![0_usize, 0, 1, 2]), 1..4_usize);
     let unique = unique.prop_map(|(item, first, min, more)| Set::Array {
         item: Box::new(item),
         first: first.map(Box::new),

@@ -183,7 +183,8 @@ fn errors_say_where() {
 #[test]
 fn members_that_must_be_there_and_cannot_are_named() {
     let closed = r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false}"#;
-    let wrong = r#"{"type": "object", "properties": {"a": {}}, "required": ["a", "b"], "additionalProperties": false}"#;
+    let wrong = r#"{"type": "object", "properties": {"a": {}}, "required": ["a", "b"],
+        "additionalProperties": false}"#;
     for (schema, pointer, why) in [
         (wrong.to_owned(), "#", "`additionalProperties` allows no such member"),
         (

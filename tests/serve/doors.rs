@@ -84,9 +84,8 @@ fn harmless_fields_are_taken_and_others_refused() {
     let plain = chat(&json!({})).json()["choices"][0]["message"]["content"].clone();
     let harmless = json!({
         "user": "u", "metadata": { "a": "b" }, "store": true, "service_tier": "auto",
-        "parallel_tool_calls": true, "stream_options": null, "safety_identifier": "s", "prompt_cache_key": "k",
-        "verbosity": "low",
-        "modalities": ["text"], "web_search_options": null,
+        "parallel_tool_calls": true, "stream_options": null, "safety_identifier": "s",
+        "prompt_cache_key": "k", "verbosity": "low", "modalities": ["text"], "web_search_options": null,
     });
     let answer = chat(&harmless);
     assert_eq!(answer.status, 200, "{}", answer.body);
