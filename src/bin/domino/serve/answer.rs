@@ -19,7 +19,7 @@ pub(crate) struct Spent {
     /// Tokens of the prompt that were read before.
     pub(crate) cached: usize,
     pub(crate) completion: usize,
-    /// `None` without a grammar.
+    /// Counts of the grammar; `None` without one.
     pub(crate) grammar: Option<GrammarSpent>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct GrammarSpent {
 }
 
 impl Spent {
-    /// Adds another text, whose prompt counts if it is another one.
+    /// Adds the work of another text; its prompt counts only if it is another prompt.
     pub(crate) fn and(self, other: Self) -> Self {
         let grammar = match (self.grammar, other.grammar) {
             (Some(a), Some(b)) => Some(GrammarSpent {
@@ -55,7 +55,7 @@ impl Spent {
         }
     }
 
-    /// OpenAI's usage, with what a grammar took under `domino`.
+    /// The object `usage` of OpenAI's API, with the counts of a grammar under `domino`.
     pub(crate) fn usage(self) -> Value {
         let mut usage = json!({
             "prompt_tokens": self.prompt,
@@ -108,7 +108,7 @@ impl Form {
         }
     }
 
-    /// The form of the parts of a stream, and what only the first of them says.
+    /// Splits the form for a stream: the form of every part, and the fields that only the first part has.
     pub(crate) fn in_parts(mut self) -> (Self, Map<String, Value>) {
         let told = std::mem::take(&mut self.told);
         (self, told)

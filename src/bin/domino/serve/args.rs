@@ -28,21 +28,20 @@ use crate::{failure::BadInput, log::LogFormat, schema::LowSchema};
 /// Functions in "tools" of a chat are called in the model's own spelling, their names and arguments always
 /// valid ("tool_choice", "parallel_tool_calls"; docs/tools.md), and come back as "tool_calls".
 ///
-/// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
-/// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
-/// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"); what it leaves out, and a
-/// response format, is as the flags say. Of structural tags "order", "escapes" and "numbers" can be chosen. A
-/// schema is
-/// never ignored: with "strict": false it is as binding as with true, and what cannot be had
+/// A text that ends by itself is a valid instance of its schema. Beside "value" a grammar of type json_schema
+/// takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
+/// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"). The flags supply what it leaves
+/// out, and decide for a response format. Of structural tags "order", "escapes" and "numbers" can be chosen.
+/// A schema is never ignored: with "strict": false it is as binding as with true. What cannot be enforced
 /// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
-/// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with
-/// "schema_report": true the answer lists what becomes of each keyword.
+/// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with "schema_report":
+/// true the answer lists what becomes of each keyword.
 ///
-/// Streamed or not, with n texts at once, with "seed": the same request writes the same text again, and text
-/// i of n is that of seed + i. What a text cost is in its usage, under "domino". Fields of OpenAI's API that
-/// are about its service ("user", "metadata", "store", ...) have no effect; a field that is not served is
-/// refused with 400. An error is OpenAI's object {"error": {message, type, param, code}}, and for a grammar
-/// its line and column too, for a schema its JSON pointer and keyword.
+/// With "seed" the same request writes the same text again, streamed or not; text i of n has the seed plus i.
+/// What a text cost is in its usage, under "domino". Fields of OpenAI's API that are about its service
+/// ("user", "metadata", "store", ...) have no effect; a field that is not served is refused with 400. An
+/// error is OpenAI's object {"error": {message, type, param, code}}; for a grammar it has line and column
+/// too, for a schema its JSON pointer and keyword.
 ///
 /// GET /v1/models lists the model, GET /v1/grammars the named grammars, GET /metrics is for Prometheus, GET
 /// /health says whether a text can be made, GET /ready whether requests are taken. There are no other
@@ -115,7 +114,7 @@ pub(crate) struct LowServe {
     schema: LowSchema,
 }
 
-/// The spelling of calls. `None`: no grammar holds the model to one.
+/// The spelling of calls; `None`: no grammar holds the model to a spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ToolSpelling(Option<Spelling>);
 
@@ -135,7 +134,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `domino serve`.
+/// The resolved command `domino serve`.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Serve {
@@ -146,7 +145,8 @@ pub(crate) struct Serve {
     /// Origins whose pages may use the server.
     pub(crate) origins: Vec<String>,
     pub(crate) grammar_dir: Option<PathBuf>,
-    /// The spelling of calls. `None`: the one that the chat template shows. `Some(None)`: no grammar.
+    /// The spelling of calls; `None`: the one that the chat template shows; `Some(None)`: calls have no
+    /// grammar.
     pub(crate) tool_spelling: Option<Option<Spelling>>,
     pub(crate) limits: ServerLimits,
     pub(crate) schemas: SchemaRules,

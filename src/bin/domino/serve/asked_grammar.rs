@@ -67,7 +67,7 @@ impl Reading<'_> {
         }
     }
 
-    /// `{"type": .., "value": ..}`.
+    /// Reads `{"type": .., "value": ..}`.
     fn direct(&self, grammar: &Value) -> Result<GrammarAsked, Problem> {
         let wrong = |message: String| Problem::invalid("grammar", message);
         let kind = grammar.get("type").and_then(Value::as_str);

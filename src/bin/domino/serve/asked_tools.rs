@@ -23,7 +23,7 @@ pub(crate) struct ToolsAsked {
 }
 
 impl ToolsAsked {
-    /// The structural tags of the answer, in JSON, and what reads the calls back. What the answer may begin
+    /// The structural tags of the answer, in JSON, and the reader of its calls. What the answer may begin
     /// with is known only when the prompt is.
     pub(crate) fn tags(&self, reasoning: Reasoning) -> Result<(String, calls::Reader), Problem> {
         let tools = Tools::parse(&self.list).map_err(wrong)?;
@@ -41,7 +41,8 @@ impl ToolsAsked {
 }
 
 impl ToolsAsked {
-    /// Has an answer without calls be an instance of a schema. Where a function must be called there is none.
+    /// Requires that an answer without calls is an instance of `schema`. Where a function must be called, no
+    /// answer is without calls.
     fn or_an_instance_of(mut self, schema: String) -> Result<Self, Problem> {
         let unlike = matches!(self.calling.spelling, Spelling::Llama | Spelling::Harmony);
         match &self.calling.choice {
@@ -72,7 +73,7 @@ impl ToolsAsked {
     }
 }
 
-/// Structural tags of calls, or else of an instance of a schema. Where the model thinks, it does so before
+/// Makes structural tags of calls or of an instance of a schema. Where the model thinks, it does so before
 /// either.
 fn or_format(calls: &str, schema: &str) -> Result<String, Problem> {
     let wrong = |_| Problem::engine("the structural tags of the functions cannot be read");
@@ -88,7 +89,7 @@ fn or_format(calls: &str, schema: &str) -> Result<String, Problem> {
     Ok(tags.to_string())
 }
 
-/// The grammar and the functions of a request as one, where both were asked for by `response_format` and
+/// Merges the grammar and the functions of a request, where both were asked for by `response_format` and
 /// `tools`.
 pub(crate) fn together(
     grammar: Option<GrammarAsked>,

@@ -20,7 +20,7 @@ pub(crate) struct DrawingAsked {
     pub(crate) options: DecodeOptions,
     /// Strings that end a text, none of them empty.
     pub(crate) stops: Vec<String>,
-    /// `None`: as many tokens as the model has room for.
+    /// Most tokens of the text; `None`: as many as the model has room for.
     pub(crate) most: Option<usize>,
 }
 

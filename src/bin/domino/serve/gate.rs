@@ -65,18 +65,19 @@ impl Drop for Places {
 #[derive(Debug)]
 pub(crate) struct Pulse {
     start: Instant,
-    /// Milliseconds since the start; 0: not yet.
+    /// Milliseconds from the start to the last progress; 0: there was none yet.
     last: AtomicU64,
     patience: Duration,
     stalled: AtomicBool,
     /// Number of texts that gave up waiting.
     gave_up: AtomicU64,
-    /// Metrics that count passes. Empty: none do yet.
+    /// Metrics that count passes; empty until there are some.
     metrics: OnceLock<Arc<Metrics>>,
 }
 
 impl Pulse {
-    /// A watch by which an engine that makes no token for `patience` though it should has stalled.
+    /// A watch over an engine, which has stalled once it makes no token for `patience` while a text waits for
+    /// one.
     pub(crate) fn new(patience: Duration) -> Self {
         Self {
             start: Instant::now(),

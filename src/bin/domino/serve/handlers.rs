@@ -112,7 +112,8 @@ struct Begun {
     logprobs: bool,
 }
 
-/// Has the texts begun, and waits for the first piece: until then an error has a status of its own.
+/// Begins the texts and waits for the first piece, since only until then an error can have a status of its
+/// own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
     let caller = Caller::of(request.extensions());
     let (limits, spelling) = (&server.limits, server.model.spelling);

@@ -1,5 +1,5 @@
-//! Can a text be made? `/health` has the engine write one of a single token, unless it has just written for
-//! others.
+//! Answers `/health`: can a text be made? The engine writes one of a single token, unless it has just written
+//! for others.
 //!
 //! Nothing less tells: the engine's thread can be alive while its pipeline hangs, and what fails says so only
 //! when it is asked. At most one such text is written at a time, however many ask. An answer waits for it no

@@ -1,11 +1,12 @@
 //! Memory taken from the system before it is needed.
 
-/// As much as the tables of a vocabulary may grow to and half of that for grammars, in pieces that each fill
-/// what the allocator asks the system for at once, so that it keeps them for whatever comes.
+/// Number of pieces that are taken: together as much as the tables of a vocabulary may grow to, and half of
+/// that for grammars. A piece is as large as what the allocator asks the system for at once, so the allocator
+/// keeps it for later needs.
 const PIECES: usize = 12;
 const PIECE: usize = 30 << 20;
 
-/// How many times as much there is to be, where that is known.
+/// Memory is taken ahead only if this many times as much is free, where that is known.
 const ENOUGH: u64 = 16;
 
 /// Prefaults 360 MB of memory: writes to them and frees them, so that the allocator has them at hand. Takes a

@@ -39,7 +39,7 @@ impl Source {
         self
     }
 
-    /// Reads the schemas inside by what of the options is taken there.
+    /// Reads the schemas inside of structural tags by those of the options that apply there.
     fn with_schemas(self, options: &SchemaOptions) -> Self {
         let inside = self.notation.options_inside(options);
         self.read_by(&inside)
@@ -54,7 +54,8 @@ pub(crate) struct NamedGrammars {
 }
 
 impl NamedGrammars {
-    /// Those of `folder`, which must be there, hide those of the program.
+    /// Makes the list of grammars. Those of `folder`, which must exist, hide grammars of the program with the
+    /// same name.
     pub(crate) fn new(folder: Option<PathBuf>, schemas: Arc<SchemaRules>) -> Result<Self, BadInput> {
         let named = Self { folder, schemas };
         if let Some(folder) = &named.folder {

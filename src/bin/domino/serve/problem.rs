@@ -32,38 +32,38 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    /// A value of the request that is not what it must be.
+    /// A value of the request is not what it must be (400).
     pub(crate) fn invalid(param: &str, message: impl Into<String>) -> Self {
         Self::bad_request("invalid_value", message).param(param)
     }
 
-    /// Something that there is elsewhere, but not here.
+    /// The request asks for something that other servers have and this one does not (400).
     pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> Self {
         Self::bad_request("unsupported", message).param(param)
     }
 
-    /// No such thing.
+    /// The request names something that is not there (404).
     pub(crate) fn not_found(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, code, message)
     }
 
-    /// An address that is asked for in another way.
+    /// The address is there, but takes another method (405).
     pub(crate) fn method(method: &str, path: &str) -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", format!("{path} does not take {method}"))
     }
 
-    /// No key, or a wrong one.
+    /// The request has no key, or a wrong one (401).
     pub(crate) fn unauthorized() -> Self {
         let message = "this server needs its API key, as `Authorization: Bearer KEY`";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", message)
     }
 
-    /// Somebody who may not call, whatever is asked for.
+    /// The caller may not use the server, whatever is asked for (403).
     pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code, message)
     }
 
-    /// A body that is not said to be JSON.
+    /// The head of the request does not say that the body is JSON (415).
     pub(crate) fn media_type() -> Self {
         let message = "a body must come with `Content-Type: application/json`";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
@@ -165,19 +165,19 @@ impl Problem {
         Self::bad_request("invalid_grammar", format!("{name}: {error}"))
     }
 
-    /// The same, with another name for the part of the request that it is about, if it is about one.
+    /// Renames the part of the request that the problem is about, if it is about one.
     pub(crate) fn about(mut self, param: &str) -> Self {
         self.param = self.param.map(|_| param.to_owned());
         self
     }
 
-    /// Names the part of the request that it is about.
+    /// Names the part of the request that the problem is about.
     pub(crate) fn param(mut self, param: &str) -> Self {
         self.param = Some(param.to_owned());
         self
     }
 
-    /// Says more about it.
+    /// Adds a field to the error object.
     pub(crate) fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
         self.more.push((key, value.into()));
         self

@@ -53,7 +53,7 @@ type Outcome = Result<Prepared, Problem>;
 #[derive(Debug)]
 pub(crate) struct Shop {
     pub(crate) compiler: Compiler,
-    /// `None`: nothing is guessed.
+    /// Maker of guesses; `None`: nothing is guessed.
     pub(crate) guessing: Option<Guessing>,
     pub(crate) schemas: Arc<SchemaRules>,
 }
@@ -251,9 +251,9 @@ impl Registry {
         }
     }
 
-    /// Drops what there is no room for: grammars grow while texts use them, and what the compiler keeps of
-    /// those that went is there still. What all grammars of a notation have in common is not counted, since
-    /// it would be made again at once.
+    /// Drops grammars until the rest fits the memory for them: grammars grow while texts use them, and the
+    /// compiler's tables outlive the grammars they were made for. Tables that all grammars of a notation
+    /// share are not counted, since they would be made again at once.
     pub(crate) fn trim(&self) {
         let compiler = &self.shop.compiler;
         let most = self.most_bytes.saturating_sub(compiler.memory().shared);

@@ -1,6 +1,6 @@
-//! The body of a request: what the text must be, its prompts, and how it is drawn.
+//! The body of a request: the grammar of the text, its prompts, and how it is drawn.
 //!
-//! Invariant: an [`Asked`] has no two ways to say what the text must be, and its numbers are in their ranges.
+//! Invariant: an [`Asked`] names the grammar in one way only, and its numbers are in their ranges.
 
 use domino::grammar::tools::Spelling;
 use serde_json::{Map, Value};
@@ -23,24 +23,24 @@ pub(crate) const MOST_CHOICES: usize = 16;
 /// A request.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// `None`: any text.
+    /// The grammar of the text; `None`: any text.
     pub(crate) grammar: Option<GrammarAsked>,
     /// Functions that the text may call, in the model's own spelling.
     pub(crate) tools: Option<ToolsAsked>,
     /// Texts of each prompt, at least 1.
     pub(crate) choices: usize,
     pub(crate) stream: bool,
-    /// A last event with the usage.
+    /// Does a stream end with an event that has the usage?
     pub(crate) include_usage: bool,
     /// Does the answer list the keywords of its schema?
     pub(crate) schema_report: bool,
     /// Is a text closed that would be cut by its length? `None`: as the server does.
     pub(crate) finish: Option<bool>,
-    /// `None`: any.
+    /// The seed; `None`: the server draws one.
     pub(crate) seed: Option<u64>,
     /// Model that was named.
     pub(crate) model: Option<String>,
-    /// At least one.
+    /// The prompts, at least one.
     pub(crate) prompts: Vec<PromptAsked>,
     /// Does the text begin with its prompt?
     pub(crate) echo: bool,

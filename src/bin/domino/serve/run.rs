@@ -156,7 +156,7 @@ pub(crate) fn server(
     })
 }
 
-/// Says where the cache folder cannot be written, which costs time and fails nothing.
+/// Warns that the cache folder cannot be written, which costs time but lets nothing fail.
 fn tell_of_cache(cache: &CacheFolder) {
     let Some(path) = cache.path() else { return };
     let probe = || {

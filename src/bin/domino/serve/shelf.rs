@@ -1,12 +1,12 @@
-//! A bounded shelf of what was made: what was not used for longest goes first.
+//! An LRU cache that is bounded by the weight of its values: the least recently used go first.
 
 use std::{collections::HashMap, hash::Hash};
 
-/// Values by key, bounded by their size.
+/// An LRU cache: values by key.
 #[derive(Debug)]
 pub(crate) struct Shelf<K, V> {
     values: HashMap<K, Kept<V>>,
-    /// Goes up with every use.
+    /// Number of uses so far; a use is dated by it.
     clock: u64,
 }
 
@@ -21,7 +21,7 @@ impl<K: Eq + Hash + Clone, V> Shelf<K, V> {
         Self { values: HashMap::new(), clock: 0 }
     }
 
-    /// The value, which is thereby used.
+    /// Returns the value, and counts that as a use.
     pub(crate) fn get(&mut self, key: &K) -> Option<&V> {
         self.clock += 1;
         let kept = self.values.get_mut(key)?;
@@ -29,7 +29,7 @@ impl<K: Eq + Hash + Clone, V> Shelf<K, V> {
         Some(&kept.value)
     }
 
-    /// Puts a value there, which is thereby used.
+    /// Inserts a value, and counts that as a use.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.clock += 1;
         self.values.insert(key, Kept { value, used: self.clock });

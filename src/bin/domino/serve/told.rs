@@ -12,7 +12,7 @@ use crate::{
     warned,
 };
 
-/// `relaxed`, `grammar_warnings` and `schema_report`.
+/// Makes the fields `relaxed`, `grammar_warnings` and `schema_report`.
 pub(crate) fn of_grammar(order: Option<&GrammarOrder>, report: Option<Value>) -> Map<String, Value> {
     let mut told = Map::new();
     if let Some(GrammarOrder { grammar, calls, .. }) = order {
@@ -39,8 +39,8 @@ fn without_place(warning: &mut Value) {
     }
 }
 
-/// What becomes of the keywords of the schema, or of those of the functions, if the request asks for that and
-/// they can be read. Reads them once more.
+/// Reports what becomes of the keywords of the schema, or of those of the functions, if the request asks for
+/// that and they can be read. Reads them once more.
 pub(crate) async fn report(server: &Server, asked: &Asked) -> Option<Value> {
     if !asked.schema_report {
         return None;

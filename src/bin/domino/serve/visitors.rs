@@ -22,7 +22,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use super::problem::Problem;
 use crate::failure::BadInput;
 
-/// How long a browser need not ask again whether a page may send something.
+/// Time for which a browser need not ask again whether a page may send something.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
 
 /// The names and pages that are served.
@@ -37,7 +37,7 @@ pub(crate) struct Visitors {
 }
 
 impl Visitors {
-    /// Those of a server that listens on `address`, where pages of `origins` may use it.
+    /// Makes the rules of a server that listens on `address` and lets pages of `origins` use it.
     pub(crate) fn new(address: IpAddr, origins: &[String]) -> Result<Self, BadInput> {
         let mut hosts = Vec::new();
         for origin in origins {
@@ -137,7 +137,7 @@ fn is_loopback_name(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(is_loopback)
 }
 
-/// Also of IPv4 addresses that are written as IPv6 ones.
+/// True for an address of loopback, also for one of IPv4 that is written as IPv6.
 fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

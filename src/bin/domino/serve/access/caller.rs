@@ -13,9 +13,10 @@ use axum::http::Extensions;
 /// share an address are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// Has the key of this name.
+    /// A client with the key of this name.
     Key(Arc<str>),
-    /// Calls from this address without a key; of IPv6 the first 64 bits, which is what one subscriber gets.
+    /// A client without a key that calls from this address. Of IPv6 only the first 64 bits count, since that
+    /// is what one subscriber gets.
     Address(IpAddr),
     /// The server itself, or a caller whose address the system does not tell.
     Unknown,

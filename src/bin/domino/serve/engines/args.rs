@@ -147,9 +147,9 @@ pub(crate) enum Dtype {
 #[derive(Debug)]
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct EngineArgs {
-    /// `None`: the default model.
+    /// Path or name of the model; `None`: the default model.
     pub(crate) model: Option<PathBuf>,
-    /// `None`: ours if it can load the model.
+    /// The engine; `None`: ours if it can load the model.
     pub(crate) engine: Option<EngineName>,
     pub(crate) guess: WhenToGuess,
     /// Way to guess, where that is done.

@@ -28,7 +28,7 @@ pub(crate) struct TextOrder {
     pub(crate) prompt: Arc<[TokenId]>,
     /// Drawing, penalties, seed, length, log-probabilities. Stop strings are not the engine's.
     pub(crate) options: DecodeOptions,
-    /// `None`: any text.
+    /// The grammar of the text; `None`: any text.
     pub(crate) grammar: Option<CompiledGrammar>,
     /// Proposers of drafts for the grammar. `None`: nothing is guessed.
     pub(crate) guesses: Option<GrammarGuesses>,
@@ -42,12 +42,12 @@ pub(crate) struct TextOrder {
     pub(crate) places: Arc<Places>,
 }
 
-/// News of a text.
+/// An event of a text that is being written.
 #[derive(Debug)]
 pub(crate) enum EngineEvent {
     /// Another token.
     Token(WrittenToken),
-    /// The end: by end of text, or by length.
+    /// The text has ended: by end of text, or by length.
     End(Finish, DecodeStats),
     Failed(Problem),
 }

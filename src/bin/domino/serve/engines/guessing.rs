@@ -83,7 +83,7 @@ pub(crate) struct GrammarGuesses {
 struct Inner {
     /// Counts of the prior, with which each client begins.
     first: CountProposer,
-    /// `None`: nothing but counts guesses.
+    /// Guesses of forced text; `None`: only counts guess.
     forced: Option<ForcedText>,
     length: DraftLength,
     threshold: f64,

@@ -25,7 +25,7 @@ pub(crate) struct LoadedModel {
     pub(crate) tokenizer: Tokenizer,
     /// Tokens of a text, its prompt included.
     pub(crate) context: usize,
-    /// `None`: nothing is guessed.
+    /// Maker of guesses; `None`: nothing is guessed.
     pub(crate) guessing: Option<Guessing>,
 }
 

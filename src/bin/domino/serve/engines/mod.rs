@@ -1,7 +1,8 @@
 //! Engines that write the texts: our own runner with many texts at once (`own`), and mistral.rs.
 //!
-//! The handlers know an engine by [`Engine`] alone: it gets the tokens of a prompt, what the text must be and
-//! how it is drawn, and gives tokens. Prompts, stop strings, forms of answers and limits are theirs.
+//! The handlers know an engine by [`Engine`] alone: it gets the tokens of a prompt, the grammar of the text
+//! and the options of drawing, and it gives tokens. Prompts, stop strings, forms of answers and limits are
+//! the handlers' business.
 
 pub(crate) mod args;
 

@@ -34,14 +34,14 @@ use super::{
     tool_calls::{Growing, News},
 };
 
-/// News of a text, piece by piece.
+/// A piece of a text, to be sent to the client.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// More of the text, and its tokens if they were asked for.
     Text(String, Vec<Chance>),
     /// More of an answer that may call functions.
     News(News),
-    /// The end, and why.
+    /// End of the text, with the reason and the work it took.
     End(&'static str, Spent),
     Failed(Problem),
 }
@@ -83,7 +83,7 @@ pub(crate) struct Order {
     pub(crate) stops: Vec<String>,
     /// Are texts of a grammar closed that would be cut by their length?
     pub(crate) finish: bool,
-    /// `None`: any text.
+    /// The grammar of the texts; `None`: any text.
     pub(crate) grammar: Option<GrammarOrder>,
     pub(crate) client: Client,
     /// The client with whom caches are shared.
@@ -126,7 +126,7 @@ impl Order {
     }
 }
 
-/// Everything of the server that texts need.
+/// The parts of the server that texts need.
 #[derive(Clone)]
 pub(crate) struct TextMaker {
     pub(crate) engine: Arc<dyn Engine>,
