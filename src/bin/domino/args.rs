@@ -205,27 +205,29 @@ impl LowGrammar {
 
 /// Tell whether texts are in the language of a grammar, and where they leave it.
 ///
-/// For each text that is not, the line and column (in characters, from 1) of the first character that cannot
-/// follow are printed with what could have followed. Every byte counts, a line feed at the end too. Texts are
-/// read only as far as it takes: one that never ends is refused as soon as it leaves the language.
+/// For each text that is not in the language, the line and column (in characters, from 1) of the first
+/// character that cannot follow are printed, with what could have followed. Every byte counts, a line feed at
+/// the end too. Texts are read only as far as needed: one that never ends is refused as soon as it leaves the
+/// language.
 ///
 /// Exit code 0 says that all texts are in the language, 1 that some are not, 4 that for some there is no
 /// answer (a budget of work or memory was used up, or --max-bytes), 2 that some could not be read.
 ///
-/// With --json one object is printed for each text: file, accepted (null where there is no answer), complete,
-/// error; where it is accepted, and the grammar has named groups or marks rules, or --capture names some,
-/// captures: a list of name, start, end (in bytes) and text, by start, what is around others first (of a
-/// --prefix what is decided so far; null with captures_error where a budget ended); where it leaves the
-/// language also offset (in bytes), line and column (in characters), character, expected, more_expected (how
-/// many more there are) and terminals; where a budget ends line, column, rules and terminals.
+/// With --json one object is printed for each text: file, accepted (null where there is no answer), complete
+/// and error. Where the text is accepted, and the grammar has named groups or marks rules, or --capture names
+/// some, it has captures: a list of name, start, end (in bytes) and text, sorted by start, outer ones first
+/// (of a --prefix what is decided so far; null with captures_error where a budget ended). Where the text
+/// leaves the language it has offset (in bytes), line and column (in characters), character, expected,
+/// more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
+/// terminals.
 ///
 /// With --batch the one input is lines of JSON (docs/batch.md), {"id": .., "text": "..", "prefix": false},
-/// such as `generate --batch` writes; with schema, grammar and syntax, regex or tools where the grammar is
-/// not that of the flags, and flags for JSON Schemas as further keys ("order": "schema", "max_depth": 3). For
-/// each a line {"id": .., "accepted": true|false|null, "error": ..} comes at once; accepted is null, with
-/// an error, where there is no answer, such as for a wrong grammar. Where it is false, the line also
-/// has message, offset, line, column and so on, as with --json. Equal grammars are compiled once. The exit
-/// code is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
+/// such as `generate --batch` writes. A line may have schema, grammar and syntax, regex or tools where its
+/// grammar is not that of the flags, and flags for JSON Schemas as further keys ("order": "schema",
+/// "max_depth": 3). For each a line {"id": .., "accepted": true|false|null, "error": ..} comes at once.
+/// accepted is null, with an error, where there is no answer, such as for a wrong grammar; where it is false,
+/// the line also has message, offset, line, column and so on, as with --json. Equal grammars are compiled
+/// once. The exit code is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]

@@ -21,9 +21,9 @@ use crate::{
 /// Flags of the folder that keeps vocabularies, tables and trees between runs.
 #[derive(Debug, Args)]
 pub(crate) struct LowCacheFlags {
-    /// Keep vocabularies and what was worked out about grammars in this folder, so that they are there at
-    /// once the next time. Several runs may share it, and it may be deleted at any time. Default: domino in
-    /// the user's cache folder. `trace` measures without it.
+    /// Keep vocabularies and tables of grammars in this folder, so that the next run need not make them.
+    /// Several runs may share it, and it may be deleted at any time. Default: domino in the user's cache
+    /// folder. `trace` measures without it.
     #[arg(long, global = true, value_name = "DIR", env = "DOMINO_CACHE_DIR", hide_env_values = true)]
     cache_dir: Option<OsString>,
     /// Neither keep anything nor look for it.

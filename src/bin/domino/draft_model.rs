@@ -26,18 +26,19 @@ use crate::{
 /// Flags of a draft model.
 #[derive(Debug, Args)]
 pub(crate) struct LowDraftModel {
-    /// Let a smaller model of the same tokenizer guess too, beside the counts: the surer is heard, where that
-    /// is worth the smaller model's time. A folder, a GGUF file or a model on the hub, as for --model; it
-    /// runs where the model does, with the weights as they are stored. The text is the same, the time is not.
+    /// Let a smaller model of the same tokenizer guess too, beside the counts. The surer of the two is heard,
+    /// where that is worth the smaller model's time. A folder, a GGUF file or a model on the hub, as for
+    /// --model; it runs where the model does, with the weights as they are stored. The text is the same, the
+    /// time is not.
     #[arg(long, value_name = "DIR|FILE|ID", requires = "LowGrammar")]
     pub(crate) draft_model: Option<PathBuf>,
-    /// Keep the draft model to the grammar, by a mask of its own; off is for measuring what that is worth: a
-    /// guess that the grammar forbids then ends the draft.
+    /// Keep the draft model to the grammar by a mask of its own (on), or not (off), to measure what that is
+    /// worth: a guess that the grammar forbids then ends the draft.
     #[arg(long, value_name = "on|off", value_enum, default_value_t = Mask::On, requires = "draft_model")]
     draft_mask: Mask,
 }
 
-/// `--draft-mask`.
+/// The value of `--draft-mask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mask {
     On,

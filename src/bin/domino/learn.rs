@@ -39,9 +39,9 @@ use crate::{
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.
 ///
-/// From runs of the model: each prompt in turn is gone on from, and the model's probabilities are learnt at
-/// every token. A few runs will do for texts with much form; more is better. Or from texts of the language,
-/// of which only the tokens are learnt.
+/// From runs of the model, or from texts. A run goes on from one of the prompts, which take turns, and at
+/// every token the model's probabilities are learnt. A few runs will do for texts with much form; more is
+/// better. Of given texts (--text) only the tokens are learnt.
 ///
 /// The counts go to a file, for this grammar, this vocabulary and this version of the program, with a
 /// checksum; `domino generate --prior FILE` takes it from there. Ctrl-C ends the learning; what was learnt is
@@ -67,7 +67,7 @@ pub(crate) struct LowLearn {
     /// Temperature of the runs.
     #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
     temperature: f64,
-    /// The first run's seed; each has one of its own.
+    /// The seed of the first run; each further run has the next one.
     #[arg(long, short = 's', value_name = "N", default_value_t = 1_000_000)]
     seed: u64,
     /// End a complete text of a run where nothing but white space can follow, or not, as `domino generate`
@@ -79,13 +79,13 @@ pub(crate) struct LowLearn {
     text: Vec<PathBuf>,
     #[command(flatten)]
     reach: LowReach,
-    /// Where the counts go.
+    /// The file that the counts are written to.
     #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "show")]
     out: Option<PathBuf>,
     /// Add to what the file knows already; otherwise it is written anew.
     #[arg(long)]
     merge: bool,
-    /// Keep at most so many contexts, those met most.
+    /// Keep at most this many contexts, those met most often.
     #[arg(long, value_name = "N")]
     contexts: Option<usize>,
     /// Say what this file knows, and learn nothing.

@@ -19,8 +19,8 @@ use crate::failure::{BadInput, Paint, note};
 /// Flags of the device that runs the model, and of its numbers.
 #[derive(Debug, Args)]
 pub(crate) struct LowDevice {
-    /// cpu, cuda (the first NVIDIA card) or cuda:INDEX. Cards need a build of the program of their own
-    /// (experiments/cuda).
+    /// Run the model on cpu, cuda (the first NVIDIA card) or cuda:INDEX. Cards need their own build of the
+    /// program (experiments/cuda).
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Placement,
     /// The numbers on a card: f32, f16 or bf16 (default). On the CPU weights stay in the format they are

@@ -39,13 +39,13 @@ pub(crate) struct LowSchema {
     /// for `check`.
     #[arg(long, value_name = "WHICH")]
     numbers: Option<LowNumbers>,
-    /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
+    /// Forbid keys that a schema does not mention, where it says nothing of additional properties.
     #[arg(long)]
     closed: bool,
     /// Levels of nesting that values may have. Default: any number.
     #[arg(long, value_name = "N")]
     max_depth: Option<u32>,
-    /// Allow more than the schema where it cannot be had exactly, and say where.
+    /// Allow more than the schema where it cannot be enforced exactly, and say where.
     #[arg(long)]
     lenient: bool,
     /// A folder of schemas that references may lead to, by their `$id` or their path in it. Nothing is

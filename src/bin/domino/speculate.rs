@@ -33,8 +33,8 @@ pub(crate) struct LowSpeculate {
     /// Guess tokens ahead and verify several in one pass of the model: auto, N tokens, or off.
     ///
     /// auto: drafts as long as pays, none where none does. N: drafts of up to N tokens. The text is the same,
-    /// the time is not. Default: auto. Without a prior for the grammar and the model the first text is learnt
-    /// from as it is written, and with --batch the next ones by what all before them had (with --engine
+    /// the time is not. Default: auto. Without a prior for the grammar and the model, the first text is
+    /// learnt from as it is written, and with --batch each next text by all before it (with --engine
     /// mistralrs nothing is guessed then).
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,

@@ -38,23 +38,27 @@ use crate::{
 /// The draw of a token is a function of the seed and of its position, so the same command writes the same
 /// text again.
 ///
-/// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop, only_space, stop_string, length, interrupted by Ctrl-C, or error),
-/// tokens_per_second, interventions (null with --mask ahead, which does not ask what the model would have
-/// chosen by itself), mask_seconds, seconds, complete, which says whether the text is in the language of the
-/// grammar, and captures, if the grammar has named groups or marks rules, or --capture names some: a list of
-/// name, start, end (in bytes of text) and text, by start, what is around others first (of an unfinished
-/// text what is decided; null with captures_error where a budget ended); and finished_by: model, completion
-/// (with --finish: then there are appended, appended_bytes and appended_token_ids, and text has what was
-/// appended), or null where it is not finished; with a grammar forced_bytes and forced_share, of the text
-/// (not with --batch): bytes that the grammar leaves no choice about but that of white space and escapes;
-/// with speculation drafted, accepted, acceptance and tokens_per_pass, and with a prior also prior, with the
-/// lookahead (null: unbounded) and terminals it was learnt at; with --draft-model an object draft_model with
-/// guessed (tokens it guessed, heard or not), judged (those among them that the text came to) and right
-/// (those of them that were drawn); with --compare an object compare. Exit code 3 says that --max-tokens or
-/// the model's context cut the text, or --stop before it was complete, and nothing finished it. Where a step
-/// fails, the object has the text so far with error and hint (completed with --finish, if that can be),
-/// finish is error, and the exit code is 4 for a budget and 1 for anything else.
+/// With --json the text is not streamed: one object is printed at the end. It has at least text, tokens,
+/// token_ids, finish (stop, only_space, stop_string, length, interrupted by Ctrl-C, or error), complete (is
+/// the text in the language of the grammar?), finished_by (model, completion with --finish, or null where the
+/// text is not finished), tokens_per_second, interventions (null with --mask ahead, which does not ask what
+/// the model would have chosen by itself), mask_seconds and seconds.
+///
+/// Further fields come where they apply. captures, if the grammar has named groups or marks rules, or
+/// --capture names some: a list of name, start, end (in bytes of text) and text, sorted by start, outer ones
+/// first. Of an unfinished text it has what is decided; where a budget ended it is null, and captures_error
+/// says why. With a grammar, but not with --batch: forced_bytes and forced_share, the bytes of the text about
+/// which the grammar leaves no choice but that of white space and escapes. Where --finish appended something,
+/// which text includes: appended, appended_bytes and appended_token_ids. With speculation: drafted, accepted,
+/// acceptance and tokens_per_pass. With a prior: an object prior with the lookahead (null: unbounded) and the
+/// terminals that it was learnt at. With --draft-model: an object draft_model with guessed (tokens that it
+/// guessed, heard or not), judged (those among them that the text came to) and right (those of the judged
+/// that were drawn). With --compare: an object compare.
+///
+/// Exit code 3 says that --max-tokens or the model's context cut the text, or --stop before it was complete,
+/// and nothing finished it. Where a step fails, the exit code is 4 for a budget and 1 for anything else; the
+/// object has then the text so far (completed with --finish, if that can be), error and hint, and finish is
+/// error.
 #[derive(Debug, Args)]
 pub(crate) struct LowGenerate {
     #[command(flatten)]
@@ -83,9 +87,9 @@ pub(crate) struct LowGenerate {
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
-    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object),
-    /// grammar (a name or a file; with syntax its text), regex or tools; the flags about these, and seed,
-    /// max_tokens and the like, under their names; n (texts of the row, told apart by index). See
+    /// A line is {"id": .., "prompt": ".."}. It may have, where they differ from the flags: schema (an
+    /// object), grammar (a name or a file; with syntax its text), regex or tools, the flags about these, and
+    /// seed, max_tokens and the like, under their names; and n (texts of the row, told apart by index). See
     /// docs/batch.md. For each text a line is printed as soon as it has ended: what --json prints, with its
     /// id, or {"id": .., "error": ..}. Exit code 1 says that some rows failed.
     #[arg(
@@ -115,9 +119,9 @@ pub(crate) struct LowGenerate {
     /// One that is damaged or was made for something else is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
-    /// Let tokens cross the end of the prompt: its last tokens are taken back where a longer token begins as
-    /// they do, and the text begins with their bytes, which are not shown. Without what is learnt of the
-    /// grammar (--prior, --trees).
+    /// Let tokens cross the end of the prompt (token healing). The prompt's last tokens are taken back where
+    /// a longer token begins as they do, and the text begins with their bytes, which are not shown. It cannot
+    /// be used with what was learnt of the grammar alone (--prior, --trees).
     #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
     heal: bool,
     /// Draw a text from this distribution. masked: token by token from what the grammar's masks keep.
@@ -147,7 +151,7 @@ pub(crate) struct LowGenerate {
     speculate: LowSpeculate,
 }
 
-/// `--engine`.
+/// The value of `--engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {
     /// Domino's own runner.
@@ -156,14 +160,14 @@ pub(crate) enum Engine {
     Mistralrs,
 }
 
-/// `--sampling`.
+/// The value of `--sampling`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DrawnFrom {
     Masked,
     Conditional,
 }
 
-/// `--tokenization`.
+/// The value of `--tokenization`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Tokenization {
     Free,

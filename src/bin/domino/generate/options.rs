@@ -32,10 +32,10 @@ pub(crate) struct LowOptions {
     /// Draw only among the likeliest allowed tokens that together have this probability.
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     pub(super) top_p: f64,
-    /// Draw only among tokens at least this times as likely as the likeliest.
+    /// Draw only among tokens that are at least P times as likely as the likeliest one.
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     pub(super) min_p: f64,
-    /// Divide the logits of tokens that are among the last ones by this (negative ones are multiplied); 1
+    /// Divide the logits of tokens that are among the last ones by R (negative logits are multiplied); 1
     /// changes nothing, 1.1 is usual.
     #[arg(long, value_name = "R", default_value_t = 1.0)]
     pub(super) repeat_penalty: f64,
@@ -74,7 +74,7 @@ pub(crate) struct LowOptions {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop)]
     pub(super) trailing_space: Trailing,
     /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
-    /// that makes it one of the grammar; of equally short ones that of the fewest tokens.
+    /// that completes it; of equally short ones the one of the fewest tokens.
     #[arg(long)]
     pub(super) finish: bool,
     /// List for each token its log-probability under the model's own distribution and under the constrained

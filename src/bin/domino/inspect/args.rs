@@ -57,11 +57,11 @@ Examples:
 /// Tokens are those of --tokenizer or --model, and without either the 256 bytes, also where DOMINO_MODEL
 /// names a model.
 ///
-/// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a
-/// way that costs, on which text that shows, and how to write it instead. Of a JSON Schema also its shapes,
-/// the sets of values it speaks of by their JSON pointers, and the pointers and keywords that its largest
-/// automata and the warnings come from (with --json: shapes, largest). "slow" marks what costs more with
-/// every step; "note" what costs some threads more at a few places.
+/// Without a stage: sizes, memory and times of all of them, and warnings. A warning says where the grammar is
+/// written in a way that costs, shows that on a text, and says how to write it instead: "slow" marks what
+/// costs more with every step, "note" what costs some threads more at a few places. Of a JSON Schema also its
+/// shapes (the sets of values it speaks of, by their JSON pointers), and the pointers and keywords that its
+/// largest automata and the warnings come from (with --json: shapes, largest).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LowInspect {

@@ -16,14 +16,19 @@ use crate::{failure::BadInput, log::LogFormat, schema::LowSchema};
 /// The engine is this program's own runner, which writes many texts at once, or mistral.rs's (--engine).
 /// /v1/chat/completions and /v1/completions take a grammar:
 ///
-///   "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
-///   "grammar": {"type": "structural_tag", "value": TAGS}   an object, or its text
-///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the
-///   program
-///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text
-///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
-///   "response_format": {"type": "structural_tag", "format": FORMAT}   XGrammar's structural tags
-///   "response_format": {"type": "json_object"}
+/// "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
+///
+/// "grammar": {"type": "structural_tag", "value": TAGS} (an object, or its text)
+///
+/// "grammar": {"type": "named", "value": NAME} (one of --grammar-dir, or one that comes with the program)
+///
+/// "grammar": {"type": "json_schema", "value": SCHEMA} (an object, or its text)
+///
+/// "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
+///
+/// "response_format": {"type": "structural_tag", "format": FORMAT} (XGrammar's structural tags)
+///
+/// "response_format": {"type": "json_object"}
 ///
 /// Functions in "tools" of a chat are called in the model's own spelling, their names and arguments always
 /// valid ("tool_choice", "parallel_tool_calls"; docs/tools.md), and come back as "tool_calls".
