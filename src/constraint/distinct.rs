@@ -67,6 +67,7 @@ impl Constraint {
         for token in keys.running_out(&program, mask) {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
             let mut state = self.here.state();
+            // Walk along the token; most tokens are let go here, since a new key is certain.
             let led = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
                 let (to, _) = machine.walk(program, state, bytes, work)?;
                 // Many keys are more than those that have come.
@@ -88,6 +89,7 @@ impl Constraint {
                 known.clear();
                 machine = Arc::clone(&self.machine);
             }
+            // Tokens that lead to the same place with the same key share one search.
             let here = |(at, keys, _): &&(StateId, Keys, bool)| *at == to && keys.is_where(&after);
             let runs_out = match known.iter().find(here) {
                 Some(&(.., runs_out)) => runs_out,

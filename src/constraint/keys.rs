@@ -286,7 +286,7 @@ impl Keys {
             }
             Ok(())
         };
-        // Quotes that a token needs so that a key ends in it that may have come before.
+        // A token repeats a key only if the key ends in it; how many quotes that takes depends on the phase.
         match self.phase {
             Phase::Between if self.is_any() => {
                 try_all(of_four)?;

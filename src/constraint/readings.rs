@@ -130,6 +130,7 @@ impl Machine {
                 reach(None, true, Thread { set, scan: scanner.start(terminal) })?;
             }
         }
+        // An open terminal goes on with the byte; where it may have ended, another one may begin.
         for (from, &thread) in before.iter().enumerate() {
             work.spend(4)?;
             reach(Some(from), false, thread)?;

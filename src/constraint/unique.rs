@@ -195,6 +195,7 @@ impl Machine {
     ) -> Result<bool, LimitExceeded> {
         // Behind the first byte of an escape that was begun before, all others count.
         let begun = at.items.is_in_escape();
+        // Most places need no search: something new can surely come.
         if self.is_free(&at, rule) || self.has_new_strings(program, (at.state, &at.items), work)? {
             return Ok(false);
         }
@@ -211,11 +212,13 @@ impl Machine {
             let ways = self.ways(program, *state, work)?;
             work.spend(1 + ways.len())?;
             let least = ways.iter().filter(|&&byte| is_plain(byte)).count();
+            // Counting first: the string at hand may have more continuations than the items use up.
             match self.strings_left(program, *state, items, least) {
                 Left::Some => return Ok(false),
                 Left::None => continue,
                 Left::Unknown => {}
             }
+            // Then follow each byte that may still lead to a repeat.
             for &byte in &*ways {
                 if !begun && items.is_in_vain(byte) {
                     continue;
@@ -270,6 +273,7 @@ impl Machine {
             }
             return Ok(ahead);
         }
+        // Outside of strings: look into one that may begin, and at numbers that must go on.
         if items.is_before_value()
             && rule.strings_may_run_out
             && let Some(inside) = self.step(program, state, b'"', work)?
