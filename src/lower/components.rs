@@ -17,6 +17,7 @@ pub(crate) fn components(
     for start in starts {
         let mut enter = (index[start] == UNSEEN).then_some(start);
         loop {
+            // Call: number the node and push it on both stacks.
             if let Some(node) = enter.take() {
                 (index[node], low[node]) = (next, next);
                 next += 1;
@@ -34,6 +35,7 @@ pub(crate) fn components(
                 }
                 continue;
             }
+            // Return: the caller can reach whatever the node reaches.
             calls.pop();
             if let Some((caller, _)) = calls.last() {
                 low[*caller] = low[*caller].min(low[node]);

@@ -48,7 +48,7 @@ impl Follow {
 fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
     let productions: Vec<Dot> = cfg.first_dots().collect();
     let mut words = MAX_WORDS;
-    // The terminals that each nonterminal can begin with.
+    // FIRST: the terminals that each nonterminal can begin with.
     let mut first = Bits::new(cfg.nonterminal_count(), terminals);
     to_fixpoint(&productions, cfg.nonterminal_count(), |visit| {
         let (lhs, mut dot, mut grown) = (cfg.lhs(visit.start).index(), visit.start, false);
@@ -71,7 +71,7 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
             return Some(visit.grew(lhs, grown));
         }
     })?;
-    // The terminals that can come right after each nonterminal, and after each terminal.
+    // FOLLOW: the terminals that can come right after each nonterminal, and after each terminal.
     let mut after = Bits::new(cfg.nonterminal_count(), terminals);
     let mut rows = Bits::new(terminals, terminals);
     let mut next = Bits::new(1, terminals);

@@ -109,6 +109,7 @@ pub(super) fn rules(
     numbers: &Numbers,
     only_terminal: impl Fn(u32) -> Option<TerminalId>,
 ) -> Vec<RuleSource> {
+    // A rule that no pass has noted is reached by no sentence.
     let mut rules: Vec<RuleSource> = (0..work.rule_count())
         .filter_map(RuleId::from_index)
         .map(|rule| RuleSource {
@@ -119,6 +120,7 @@ pub(super) fn rules(
             inside: Vec::new(),
         })
         .collect();
+    // Rules that emission met: a terminal, productions, or dropped by reduction.
     for &rule in notes.reachable.iter().flatten() {
         rules[rule.index()].fate = match notes.symbols[rule.index()] {
             None => RuleFate::Useless,
@@ -136,6 +138,7 @@ pub(super) fn rules(
     for &(rule, recursion) in notes.rewritten {
         rules[rule.index()].recursion = Some(recursion);
     }
+    // Rules that folding took into larger terminals; some have nothing else left.
     for &(rule, symbol) in notes.absorbed {
         let terminal = match numbers.renamed(symbol) {
             Some(Symbol::Terminal(terminal)) => Some(TerminalId::new(terminal)),

@@ -31,6 +31,9 @@ pub(super) struct Reduced {
 }
 
 /// Reduces the grammar; `None` if no sentence is left. Linear.
+///
+/// First productive symbols are found bottom-up, then productions of productive symbols are numbered top-down
+/// from the start, so that only reachable ones get a number. Terminals are sorted by their new numbers last.
 pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let count = emitted.nonterminals.len();
     let is_text = |symbol: &Symbol| matches!(symbol, Symbol::Terminal(_));
@@ -219,6 +222,7 @@ fn derives(
     let uses = Grouped::new(count, || uses.iter().copied());
     // The lists are looked at again whenever the worklist is empty.
     loop {
+        // A nonterminal that derives a text closes one symbol in each production that uses it.
         while let Some(nonterminal) = work.pop() {
             for &production in uses.of(nonterminal) {
                 let (missing, lhs) = (&mut missing[production as usize], productions[production as usize].0);

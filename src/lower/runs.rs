@@ -198,6 +198,7 @@ impl Pass<'_> {
                 return Ok(None);
             }
         }
+        // What is left is `(A | R)*`, with `A` the others and `R` the regular parts.
         let limits = self.limits;
         others.extend(self.rests(work, rests, true)?);
         let regular = work.alternatives(regular, limits)?;
@@ -208,6 +209,7 @@ impl Pass<'_> {
         let run = work.repeat(regular, 0, None, limits)?;
         let item = work.sequence(vec![others, run], limits)?;
         let items = work.repeat(item, 0, None, limits)?;
+        // `R* (A R*)*`; with a least count the empty text, or the first parts, need a case of their own.
         let rewritten = if min == 1 {
             let begun = work.repeat(regular, 1, None, limits)?;
             let from_run = work.sequence(vec![begun, items], limits)?;

@@ -43,6 +43,7 @@ impl WorkGrammar {
             epsilon: None,
             regexes: HashSet::new(),
         };
+        // Parts have smaller ids than their wholes, so one pass in order of ids renames all.
         let mut renamed: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
         for (id, expr) in grammar.exprs() {
             let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
@@ -188,6 +189,7 @@ impl WorkGrammar {
                 open.extend(parts.into_iter().map(|part| (part, false)));
                 continue;
             }
+            // All parts are rebuilt; the expression is copied only if one of them has changed.
             let new: Vec<ExprId> = parts.iter().map(of).collect();
             let made = if new == parts {
                 target
