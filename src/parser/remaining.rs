@@ -71,6 +71,7 @@ impl Parser {
         // A completed item is a node by what it completes and where; that of the start has none: the text
         // ends.
         let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (lhs(dot), origin));
+        // Finishing any item of the kernel is a first step.
         for item in self.sets().kernel(set) {
             search.reach(place(item.dot, item.origin), lists.rest(prices, item.dot), None);
         }
