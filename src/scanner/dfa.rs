@@ -373,7 +373,8 @@ fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
     (classes, class_count)
 }
 
-/// Merges equal byte classes and numbers states breadth-first from the start.
+/// Merges equal byte classes and numbers states breadth-first from the start, so that minimal automata of
+/// equal languages are equal. Linear in the table, apart from columns whose hashes collide.
 fn canonical(raw: &RawDfa) -> TerminalDfa {
     let width = raw.class_count;
     let mut order: Vec<u32> = vec![0];
@@ -399,8 +400,8 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
         }
         next += 1;
     }
-    // Equal columns over the numbered states become one class. A hash of each column is taken row by row,
-    // which visits the table in order; columns of one hash are compared.
+    // Equal columns over the numbered states become one class. All columns are hashed row by row, since that
+    // visits the table in order; columns of one hash are compared.
     let renumber = |to: u32| if to == NONE { NONE } else { number[to as usize] };
     let mut hashes = vec![0_u64; width];
     for &state in &order {
