@@ -116,6 +116,7 @@ impl Characters {
         let mut path: Vec<(u32, u32, usize)> = Vec::new();
         let (mut node, last) = (1, trie.end(ByteTrie::ROOT).raw());
         while node < last {
+            // Leave the subtrees that end before this node.
             while path.last().is_some_and(|&(end, ..)| end <= node) {
                 path.pop();
             }
@@ -123,6 +124,7 @@ impl Characters {
                 path.last().map_or((home.state, 0), |&(_, state, characters)| (state, characters));
             let here = TrieNodeId::new(node);
             let end = trie.end(here).raw();
+            // A byte that the terminal does not take ends the subtree.
             let Some(to) = next(common, state, trie.byte(here)) else {
                 node = end;
                 continue;
@@ -247,6 +249,10 @@ struct Place {
 impl Counted {
     /// Recognises a counter in an automaton whose states run beside `partner`, and treat all texts as it does
     /// where they are the `same`. `None` if it is more than a counter. Linear in the states and bytes.
+    ///
+    /// Each state is labelled with the number of characters before it, breadth-first from the state after the
+    /// opening; a state with two labels is more than a counter. Then each number must have a place between
+    /// characters, up to where counts end or no longer matter.
     pub(super) fn new(
         beside: &Beside<'_>,
         home: Home,

@@ -34,6 +34,7 @@ impl Entrances {
         work: &mut Work,
     ) -> Result<Self, LimitExceeded> {
         let nodes_with = |byte: u8| if wanted.contains(byte) { trie.nodes_with(byte) } else { &[] };
+        // Estimate both ways; an exit has few children on average.
         let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
         // Counts only as far as needed to see which is fewer.
         let mut by_bytes = 0;

@@ -111,6 +111,7 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<Arc<Reach>, LimitExceeded> {
         let (of, count) = measured.place(state);
+        // Where only the bounds restrict the length, the index by characters gives the row.
         if measured.is_free(of)
             && let Some(index) = unbounded.table.strings_at(trie, of, work)?
         {
@@ -123,6 +124,7 @@ impl TerminalTable {
             let make = || (Arc::new(index.within(trie, &row, least..=most)), 0);
             return self.scattered().row(state, make, work);
         }
+        // Below the least length: counts at which the same states are live share a row.
         let Some(room) = measured.room(state) else {
             let alike = measured.alike(count);
             let (first, room) = (measured.state(of, *alike.start()), alike.end() - count);
@@ -133,6 +135,7 @@ impl TerminalTable {
             };
             return self.scattered_row(trie, state, known, work);
         };
+        // Within the bounds: the unbounded row, without the tokens that need more than is left.
         let row = unbounded.table.row(trie, of, work)?;
         if trie.height(ByteTrie::ROOT).is_some_and(|longest| longest <= room) {
             return Ok(row);

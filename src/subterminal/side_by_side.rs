@@ -338,6 +338,7 @@ impl SideBySide<'_> {
                 changes.push((at, way));
             }
         };
+        // A state without a base yet is compared class by class, others only where they differ.
         match base.state {
             None => (0..row.len()).for_each(|class| change(self, class)),
             Some(known) => differing(row, self.dfa.row(known)).for_each(|class| change(self, class)),

@@ -279,6 +279,7 @@ fn offspring(
         }
         return Ok(offspring);
     }
+    // Counted strings have an index of their own; all others share one search for their first bytes.
     let exits = node.reach.exits();
     let mut others = Vec::new();
     for terminal in soil.follow.of(node.terminal) {
