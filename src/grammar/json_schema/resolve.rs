@@ -294,6 +294,7 @@ impl Resolver {
         let Some(reference) = value.and_then(|value| self.documents.string(value)) else {
             return Err(Problem::invalid(node, keyword, "a reference is a string"));
         };
+        // Find the document: the address relative to the schema around.
         let base = &self.resources[self.resource(node)];
         let (plain, fragment) = split_fragment(reference);
         let address = resolve(&base.address, plain);
@@ -312,6 +313,7 @@ impl Resolver {
             problem.more.push((self.resources[other].root, "the other".to_owned()));
             return Err(problem);
         }
+        // Find the place in it: the root, a pointer, or an anchor.
         let fragment = percent_decoded(fragment);
         let target = if fragment.is_empty() {
             resource.root

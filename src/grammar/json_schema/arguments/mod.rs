@@ -235,6 +235,7 @@ impl Maker<'_> {
         let none = |algebra: &Algebra<'_>, reason: &str| {
             Ok(Err(Problem::new(SchemaErrorKind::NoInstance, algebra.here(), None, reason)))
         };
+        // The name must not end its own tag.
         let (name, reading) = match &member.name {
             Key::Is(name) if name.contains('>') => {
                 return none(algebra, "a name with `>` cannot stand between tags");
@@ -249,6 +250,7 @@ impl Maker<'_> {
             }
         };
         let reading = reading.unwrap_or_default();
+        // Strings stand as they are between the tags, values of other types as JSON.
         let shape = algebra.expand(member.value)?;
         let texts = self.writer.texts(&shape.strings, &reading);
         let texts = algebra.fitting_strings(texts)?;
@@ -262,6 +264,7 @@ impl Maker<'_> {
         } else {
             None
         };
+        // Nothing can stand there: say whether the schema or the spelling is to blame.
         if texts.patterns.is_empty() && json.is_none() {
             if shape.strings.is_empty() {
                 return Ok(Err(algebra.nothing_allowed(member.value)));

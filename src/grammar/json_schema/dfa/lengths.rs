@@ -103,6 +103,7 @@ impl CharDfa {
         }
         // A finite language has no string longer than its longest.
         let last = max.unwrap_or(u64::MAX).min(self.longest().unwrap_or(u64::MAX));
+        // Otherwise all states that some string of each length leads to are followed.
         let mut now = vec![false; self.len()];
         now[0] = true;
         let mut steps = 0;

@@ -328,6 +328,7 @@ fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
     let mut hashes = vec![0_u64; width];
     let mut rows: Vec<u32> = Vec::with_capacity(table.transitions.len());
     let mut next = 0;
+    // Breadth-first numbering, in which unreachable states get no number.
     while let Some(&state) = order.get(next) {
         let row = &table.transitions[state as usize * width..][..width];
         for &class in &by_least {
@@ -345,6 +346,7 @@ fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
         next += 1;
     }
     let same = |one: usize, other: usize| rows.chunks_exact(width).all(|row| row[one] == row[other]);
+    // Of classes with equal columns the first is kept; hashes say which columns to compare.
     let mut kept: Vec<usize> = Vec::new();
     let mut renamed = vec![0; width];
     let mut known: hashbrown::HashMap<u64, Vec<usize>> = hashbrown::HashMap::new();

@@ -129,6 +129,7 @@ impl Items {
         let mut ways = vec![(self.shape.item(place), after)];
         // Items in two disjoint sets would make states that no array reaches.
         let apart = self.shape.counts.len() > 1;
+        // Each `contains` splits the ways: items that it counts, and others.
         for (index, count) in self.shape.counts.iter().enumerate() {
             if place < count.from {
                 continue;
@@ -158,6 +159,7 @@ impl Items {
             }
             ways = split;
         }
+        // Each value of a small set that has not come yet is a way of its own.
         if self.shape.unique.is_some() {
             let mut split = Vec::new();
             for (item, after) in ways {

@@ -25,6 +25,7 @@ impl Emitter<'_, '_> {
             let reason = "items that must differ are supported in a schema that is a grammar by itself";
             return Ok(Some(reason.to_owned()));
         }
+        // Sessions compare keys of objects too, so these must not repeat.
         for item in places(shape) {
             let values = self.algebra.expand(item)?;
             let nested = !values.arrays.is_empty() || !values.objects.is_empty();
@@ -37,6 +38,7 @@ impl Emitter<'_, '_> {
             let reason = "items that must differ are not supported beside several `contains`";
             return Ok(Some(reason.to_owned()));
         }
+        // A `contains` takes some values away from each item, and enough must be left.
         for count in &shape.counts {
             for item in places(shape) {
                 let not = self.algebra.formulas.not(count.of);
@@ -55,6 +57,7 @@ impl Emitter<'_, '_> {
             let reason = format!("more than {ENOUGH} items that must differ and be there are not supported");
             return Ok(Some(reason));
         }
+        // Each required position needs more values than there are positions before it.
         let listed = shape.prefix.len() as u64;
         for (place, item) in (0..shape.min).zip(places(shape).chain(std::iter::repeat(shape.rest))) {
             // Positions behind the listed ones are alike, so the last of them decides.

@@ -66,6 +66,7 @@ impl Algebra<'_> {
         let mut members: Vec<Member> = Vec::new();
         let required: hashbrown::HashSet<Rc<str>> = shape.required.iter().cloned().collect();
         let mut known: hashbrown::HashSet<Rc<str>> = hashbrown::HashSet::new();
+        // Keys with a name: declared, required, or left out of the sets of other keys.
         let declared = shape.properties.iter().cloned();
         let others = shape.required.iter().map(|name| (name.clone(), Formulas::ANY));
         let left_out =
@@ -86,6 +87,7 @@ impl Algebra<'_> {
         members
             .retain(|member| member.required || member.ways.iter().any(|way| way.value != Formulas::NEVER));
         let regions = self.regions(shape, known)?;
+        // Bounds on the number of members that nothing can break are dropped.
         let least = members.iter().filter(|member| member.required).count() as u64;
         let (regions, listed, others) = self.split(regions);
         let most = others.map(|others| (members.len() + listed.len() + others) as u64);
@@ -163,6 +165,9 @@ impl Algebra<'_> {
     }
 
     /// Partitions the keys without a name of their own by the languages that the shape mentions.
+    ///
+    /// Each language splits every region into the keys within it and those without; a region's value is the
+    /// conjunction of what the shape says of the languages that it lies in.
     fn regions(&mut self, shape: &ObjectShape, named: hashbrown::HashSet<Rc<str>>) -> Checked<Vec<Region>> {
         let mut languages: Vec<(KeysId, Rc<StringSet>)> = Vec::new();
         let mut add = |algebra: &Self, keys: KeysId| {

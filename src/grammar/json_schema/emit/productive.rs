@@ -12,6 +12,9 @@ fn may_come(of: &AnyOrder, has: impl Fn(&ExprId) -> bool) -> bool {
 
 /// True if the start rule has a text. A worklist of expressions whose parts have changed; linear in the
 /// grammar but for long sequences, which are looked at once for each part.
+///
+/// First each expression learns its parents, then every expression is looked at once, and again whenever a
+/// part of it is found to have a text.
 pub(super) fn has_text(grammar: &Grammar) -> bool {
     let mut exprs = vec![false; grammar.exprs().len()];
     let mut rules = vec![false; grammar.rules().len()];

@@ -105,6 +105,7 @@ impl Emitter<'_, '_> {
     ) -> Checked<ExprId> {
         let mut rules = Rules { base: base.to_owned(), names: HashMap::new(), open: Vec::new() };
         let start = State::default();
+        // The empty list has a terminal of its own for both brackets.
         let steps = automaton.steps(self, start)?;
         let mut ways = Vec::new();
         if steps.end || steps.tail.is_some_and(|(_, min, _)| min == 0) {

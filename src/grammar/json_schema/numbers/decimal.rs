@@ -39,6 +39,7 @@ impl Decimal {
             LeafError::Number(format!("`{start}` is not a JSON number"))
         };
         let long = || LeafError::Number(format!("a number has more than {MAX_DIGITS} digits"));
+        // Split the text into sign, whole part, fraction and exponent.
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, Some(exponent)),
             None => (text, None),
@@ -49,6 +50,7 @@ impl Decimal {
             Some(_) => return Err(wrong()),
             None => (unsigned, ""),
         };
+        // JSON wants a digit before the point, and no needless zero there.
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let leads = whole.len() > 1 && whole.starts_with('0');
         if whole.is_empty() || leads || !digits(whole) || !digits(fraction) {
@@ -57,6 +59,7 @@ impl Decimal {
         if whole.len() + fraction.len() > MAX_DIGITS {
             return Err(long());
         }
+        // An exponent of any length is read; its size is checked below, as 0 may have any.
         let power = match exponent {
             None => 0,
             Some(exponent) => {

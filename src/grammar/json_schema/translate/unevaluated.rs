@@ -159,6 +159,7 @@ impl Algebra<'_> {
                 self.cases(target, site.scope, level + 1)?
             }
             "allOf" => {
+                // All branches hold, so a case has seen what each of them has.
                 let mut whole = vec![Case { holds: Formulas::ANY, seen: Seen::default() }];
                 for node in self.list(site, keyword, value)? {
                     let more = self.cases(node, site.scope, level + 1)?;
