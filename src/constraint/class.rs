@@ -1,4 +1,4 @@
-//! A class of tokens: which tokens it has, and how those stand in texts.
+//! A class of tokens: its members, and their spelling in texts.
 
 use crate::{
     ids::TokenId,

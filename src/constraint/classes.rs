@@ -1,10 +1,12 @@
 //! Classes of tokens: places where any token of a class may stand, as one token.
 //!
 //! A class has bytes that no text has ([`TokenClass::marked`](special::TokenClass::marked),
-//! [`Picked::marked`](special::Picked::marked)), and those are a token in the vocabulary that the grammar is
-//! compiled for, past those of the model. So everything else takes a class for text; here its tokens come in.
-//! One token may be read in several ways then, by its bytes and as a member of classes, so the
-//! state after it is all that any of them leads to.
+//! [`Picked::marked`](special::Picked::marked)). In the vocabulary that the grammar is compiled for, these
+//! bytes are one token, past the tokens of the model. So all other stages see a class as text, and only here
+//! its members come in: a mask that has the class's token gets them all.
+//!
+//! A token can then be read in several ways, by its bytes and as a member of classes. The state after it is
+//! the union of the states after each reading.
 
 use super::{
     class::{Class, Members},

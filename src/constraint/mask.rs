@@ -1,4 +1,4 @@
-//! Trees x parser -> token mask.
+//! Makes masks: follows the subterminal trees as far as the parser accepts, and unites the tokens met there.
 
 use std::{ops::Range, sync::Arc};
 

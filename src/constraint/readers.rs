@@ -1,4 +1,8 @@
 //! The JSON readers of a session, of keys and of items, and the steps of a text with them.
+//!
+//! Readers know what no context-free grammar says: which keys and items have come. The machine does not know,
+//! so its states and masks are shared by all texts. A step moves the machine and the readers, or, on an
+//! error, neither.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,7 @@
 //! Finds the keys that can run out: those with a prefix that only few keys of their terminal share.
+//!
+//! Most objects of most grammars have none, and need no search for keys that run out. A key is decided once,
+//! when it comes, by a walk through the automata of such terminals.
 
 use std::sync::Arc;
 
