@@ -1,4 +1,9 @@
-//! Walks one terminal over the tokens below a trie node. Independent of the grammar.
+//! Walks one terminal over the tokens below a trie node: a depth-first product of its DFA and the
+//! vocabulary's trie. Independent of the grammar.
+//!
+//! A subtree is left at the first byte that the terminal does not take. It is taken whole, without a walk,
+//! where all of its kinds of bytes lead from a state back to it. So the cost is the trie nodes that are
+//! neither.
 
 use std::ops::Range;
 

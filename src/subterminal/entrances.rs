@@ -1,4 +1,8 @@
 //! Crosses from one terminal into the next: the tokens that go on where a terminal may end.
+//!
+//! The trie nodes right below the exits are grouped by their byte once, for all terminals that may follow.
+//! Each of these then walks only the nodes with a byte that it begins with. Linear in the exits and the nodes
+//! walked.
 
 use super::{
     crossing::Crossing,

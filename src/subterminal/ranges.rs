@@ -1,4 +1,7 @@
-//! Sets of numbers as sorted ranges: in depth-first order a whole subtree is one range.
+//! Sets of numbers as sorted ranges: trie nodes are numbered in depth-first order, so a whole subtree is one
+//! range.
+//!
+//! Invariant after `normalise`: ranges are ascending, not empty, and neither overlap nor touch.
 
 use std::ops::Range;
 

@@ -1,4 +1,8 @@
-//! The effect of a terminal on tokens: the contents of a tree's node.
+//! The effect of a terminal on tokens, which is the contents of a tree's node: the tokens that end inside it,
+//! and the exits, which are the trie nodes where it may end while tokens go on.
+//!
+//! A set of tokens is a list or bits, whichever is smaller. Bits are shared with the masks that are equal to
+//! them.
 
 use std::{ops::Range, sync::Arc};
 
