@@ -1,4 +1,8 @@
 //! The FOLLOW sets of terminals: which terminals can directly follow which in a sentence.
+//!
+//! Method: FIRST and FOLLOW as for LL parsers, by fixpoints over rows of bits. They bound the children of a
+//! tree's node from above; the parser decides which of them may come at a place. Grammars for which that is
+//! too much work get no sets, and any terminal may follow any.
 
 use super::cfg::{Cfg, Dot, Slot};
 use crate::ids::TerminalId;

@@ -8,10 +8,10 @@
 //!
 //! Method: a nonterminal that occurs only at the beginning of productions is completed into those
 //! productions, so its continuations are known from them: its *contexts*, each a production's left-hand side
-//! and the symbols left of it. `A` ranks before `B` if each context of `B` is one of `A`, or has the same
-//! symbols left and a left-hand side that ranks behind that of one of `A`. Both must be predicted in the same
-//! sets, which holds if all ways to predict them begin at one nonterminal. Nonterminals that rank one behind
-//! the other form a *chain*:
+//! and the symbols left of it. `A` ranks before `B` if for each context of `B` there is one of `A` with the
+//! same symbols left, and with the same left-hand side or one that ranks before it. Both must be predicted in
+//! the same sets, which holds if all ways to predict them begin at one nonterminal. Nonterminals that rank
+//! one behind the other form a *chain*:
 //!
 //! ```text
 //! X{0,3} is  X ::= c1 | c2 | c3    c1 ::= x    c2 ::= c1 x    c3 ::= c2 x
