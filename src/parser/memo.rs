@@ -1,4 +1,4 @@
-//! Memoised moves: answers by set and a second key.
+//! Memoised moves: a hash map of answers by set and a second key, such as a terminal.
 
 use std::hash::Hash;
 

@@ -1,4 +1,8 @@
 //! Memoised moves between sets: the scanner and completer of Earley's algorithm.
+//!
+//! Invariants: the answer for a set and a terminal never changes, and an error leaves no half-made set
+//! behind. The making of the last few such sets is kept, so that the next call goes on with it. A move costs
+//! the items of the new set once, and a look-up ever after.
 
 use std::{collections::VecDeque, ops::Range};
 
