@@ -1,5 +1,8 @@
-//! Builds a minimal, trimmed DFA from a pattern, within budgets (Thompson's construction, subset
-//! construction).
+//! Builds a minimal, trimmed DFA from a pattern (Thompson's construction, subset construction, Hopcroft's
+//! minimisation).
+//!
+//! Budgets bound the NFA's memory and the DFA's states before minimisation, so a pattern ends in an automaton
+//! or in an error, never in exponential work.
 
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::hir::{Hir, HirKind};

@@ -1,4 +1,4 @@
-//! Shortest and longest distances to a terminal's end.
+//! Shortest and longest distances, in bytes, from each state of a terminal to its end. Linear in the table.
 
 use std::collections::VecDeque;
 

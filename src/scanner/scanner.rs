@@ -1,6 +1,7 @@
 //! The union of all terminals of a grammar, with a number for every pair of terminal and DFA state.
 //!
-//! Invariant: a [`ScanStateId`] names a live state: its terminal can still end.
+//! Invariant: a [`ScanStateId`] names a live state: its terminal can still end. Terminals in tables have
+//! ranges of numbers first; those whose states are made on demand follow. A step in a table is a look-up.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
-//! Automata whose states are in no table: they are computed when texts come to them.
+//! Automata whose states are in no table, but are computed when texts come to them (lazy DFAs).
+//!
+//! A state's number says what it is, where there are few enough; otherwise numbers are given to states in the
+//! order in which texts come to them (`numbered`). A step costs more than a look-up in a table, and memory
+//! grows with the texts, not with the pattern.
 
 use std::sync::Arc;
 
