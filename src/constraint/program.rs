@@ -16,7 +16,7 @@ use crate::{
     vocab::Vocabulary,
 };
 
-/// Number of terminals from which on another core works out which terminals may follow which.
+/// Least number of terminals for which another core works out which of them may follow which.
 const WORTH_A_THREAD: usize = 256;
 
 /// Immutable data shared by all sessions of a grammar. Only the lazily computed fields are filled in later.

@@ -25,7 +25,7 @@ const MOST_OF_A_TERMINAL: usize = 64;
 const SPELLING_WORK: usize = 32;
 const CLASSES_OF_A_UNIT: usize = 8;
 
-/// Number of members or items from which on a bracket is closed as soon as possible.
+/// Number of members or items after which a bracket is closed as soon as possible.
 const MOST_MEMBERS: usize = 8;
 
 /// Number of terminals in a row that were all begun before, after which a text ends.

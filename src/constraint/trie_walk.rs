@@ -17,7 +17,7 @@ use crate::{
     vocab::{ByteTrie, TokenSet, byte_kind},
 };
 
-/// Size of a subtree, in nodes, from which on it pays to find out which bytes lead on from a state.
+/// Least size of a subtree, in nodes, for which finding out which bytes lead on from a state pays.
 const WORTH_RUNS: u32 = 16;
 
 /// Work of 256 lookups.
