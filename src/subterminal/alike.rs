@@ -16,7 +16,7 @@ use crate::{
     scanner::{NONE, TerminalDfa},
 };
 
-/// Bounds: length of a walk, in trie nodes, from which on other states are compared; number of states that
+/// Bounds: least length of a walk, in trie nodes, for which other states are compared; number of states that
 /// are kept for that; and length of texts, in bytes, that two states must treat alike.
 const LONG_WALK: usize = if cfg!(test) { 1 } else { 4_096 };
 const MOST_WALKED: usize = 4;

@@ -22,7 +22,7 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Size of a subtree, in trie nodes, from which on a leap is tried.
+/// Least size of a subtree, in trie nodes, for which a leap is tried.
 const WORTH_A_LEAP: u32 = if cfg!(test) { 2 } else { 16 };
 
 /// A row that was patched together.

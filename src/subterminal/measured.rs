@@ -17,7 +17,7 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Length of a token, in bytes, from which on it is long: some hundreds of a vocabulary are.
+/// Least length of a long token, in bytes. Some hundreds of a vocabulary are long.
 const LONG: u32 = 32;
 
 /// Number of trie nodes per unit of work.

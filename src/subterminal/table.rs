@@ -39,13 +39,13 @@ use crate::{
 const ROW_WORK: usize = 80;
 pub(super) const ENTER_WORK: usize = 8;
 
-/// Number of bytes that lead on from a state, from which on it is compared with a common terminal.
+/// Least number of bytes that lead on from a state for which it is compared with a common terminal.
 const WORTH_KIN: usize = 48;
 
-/// Number of bytes that lead on from a state, from which on it is compared with other states of the terminal.
+/// Least number of bytes that lead on from a state for which it is compared with others of the terminal.
 const WORTH_LIKE: usize = 16;
 
-/// Number of bytes that lead on from a state, from which on a repeated class is looked for.
+/// Least number of bytes that lead on from a state for which a repeated class is looked for.
 const WORTH_A_CHAIN: usize = 20;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
@@ -87,7 +87,7 @@ type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);
 /// much.
 const NEAR: u32 = 32;
 
-/// Number of exits from which on they are matched with the places after some number of characters.
+/// Least number of exits for which they are matched with the places after some number of characters.
 const WORTH_COUNTING: usize = if cfg!(test) { 1 } else { 64 };
 
 /// Number of crossings of one table, past which those into dead terminals are dropped.

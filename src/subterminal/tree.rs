@@ -97,7 +97,7 @@ impl PartialEq for Own {
 
 impl Eq for Own {}
 
-/// Size of contents, in bytes, from which on they are counted once, however many nodes share them.
+/// Least size of contents, in bytes, that are counted once, however many nodes share them.
 const LARGE: usize = 1_024;
 
 impl Forest {
