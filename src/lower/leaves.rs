@@ -19,7 +19,7 @@ use crate::{
     scanner::{self, TerminalDfa},
 };
 
-/// Number of automata from which on several cores build them. Waking a core sometimes takes milliseconds.
+/// Least number of automata that several cores build. Waking a core sometimes takes milliseconds.
 const WORTH_SHARING: usize = 128;
 
 /// The DFA of a leaf, or `None` if its language is empty.
