@@ -43,8 +43,8 @@ struct Inner {
     /// The number of low bits of a state that are its count.
     shift: u32,
     live: Levels<bool>,
-    /// The first count from which on each state of the automaton is dead although the string may end; below,
-    /// the first count from which on a state reachable from it is.
+    /// For each state of the automaton, the least count at which it is dead although the string may end;
+    /// below, the least count at which a state reachable from it is.
     ends: Box<[u32]>,
     tight: Box<[u32]>,
     /// The flags of [`Measured::is_free`].
@@ -255,7 +255,7 @@ impl Inner {
         self.places[to as usize] == Place::BETWEEN && self.places[from as usize] != Place::START
     }
 
-    /// For each state, the first count from which on it is dead; 0 if it is dead whenever the string may end.
+    /// For each state, the least count at which it is dead; 0 if it is dead whenever the string may end.
     /// Linear in the levels.
     fn ends(&self) -> Box<[u32]> {
         let states = self.automaton.states();

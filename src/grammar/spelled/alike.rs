@@ -12,7 +12,7 @@ use crate::{
     hopcroft::{NONE, Table},
 };
 
-/// Length of a text, in characters, from which on it is long. Few tokens of a vocabulary are.
+/// Least length of a long text, in characters. Few tokens of a vocabulary are long.
 pub(crate) const LONG: u32 = 32;
 
 /// The least equivalent state of each state.

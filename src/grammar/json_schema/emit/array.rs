@@ -94,7 +94,7 @@ fn bits_of_counts(shape: &ArrayShape) -> Option<Vec<(u32, u32)>> {
     Some(bits)
 }
 
-/// The count from which on further items of its set make no difference.
+/// The count above which further items of the set make no difference.
 fn enough(count: &Count) -> u64 {
     count.max.map_or(count.min, |max| max.saturating_add(1))
 }
@@ -176,7 +176,7 @@ impl Items {
         ways
     }
 
-    /// The length from which on further items make no difference.
+    /// The length above which further items make no difference.
     fn enough(&self) -> u64 {
         let places = self.shape.counts.iter().map(|count| count.from).chain([self.shape.prefix.len()]).max();
         let places = places.unwrap_or(0) as u64;

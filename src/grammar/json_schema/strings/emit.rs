@@ -39,7 +39,7 @@ const MAX_MEASURED: u64 = 131_071;
 const MAX_COUNTED: usize = 60_000;
 /// Limit on the states of all automata in such a grammar.
 const MAX_RESTS: usize = 400_000;
-/// Number of states from which on a set is spelled on another core: that is some 50 us of work, about as long
+/// Least number of states of a set that is spelled on another core: that is some 50 us of work, about as long
 /// as it takes to wake one.
 const WORTH_A_THREAD: usize = 128;
 /// Limit on the ways into the last loop of a pattern whose length is counted.

@@ -13,9 +13,9 @@ use crate::grammar::json_schema::{
     leaf::LeafError,
 };
 
-/// Count from which on a bound by look-ahead is kept beside the rest of its pattern.
+/// Least count for which a bound by look-ahead is kept beside the rest of its pattern.
 const LONG_LOOK: u32 = 65;
-/// Count from which on a bound on everything behind look-ahead is kept beside it.
+/// Least count for which a bound on everything behind look-ahead is kept beside it.
 const LONG_REST: u32 = 1_000;
 
 /// A part of a pattern that asks for a number of characters of a class up to the end.

@@ -42,7 +42,8 @@ use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 /// [`same`](Self::same) is exact. Clones share automata.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StringSet {
-    /// The length from which on each piece holds, ascending from 0, and the language that the set has there.
+    /// The pieces: each has the least length for which it holds, ascending from 0, and the language of the
+    /// set there.
     pieces: Vec<(u64, CharDfa)>,
 }
 

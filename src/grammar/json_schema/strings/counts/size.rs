@@ -14,7 +14,7 @@ const MOST_STATES: usize = 4_000;
 /// Limit on the plans (ways to treat characters) that are looked at.
 const MOST_PLANS: usize = 8;
 
-/// Number of states of an automaton over characters from which on the one over bytes may be too large.
+/// Number of states of a character automaton above which its byte automaton may be too large.
 const MAY_BE_LARGE: usize = 64;
 
 /// The states that characters lead to, in order.
