@@ -39,8 +39,8 @@ impl Strings {
     }
 }
 
-/// Length from which on binary choices make more strings than a text can have as keys or items: together they
-/// exceed the byte budgets of both.
+/// Least length for which binary choices make more strings than a text can have as keys or items: together
+/// they exceed the byte budgets of both.
 const MANY_CHARACTERS: u32 = (if KEY_BYTES > ITEM_BYTES { KEY_BYTES } else { ITEM_BYTES }).ilog2();
 
 /// The string counts of a terminal, by state.
