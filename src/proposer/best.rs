@@ -16,7 +16,7 @@ pub struct BestOf {
 }
 
 impl BestOf {
-    /// Acceptance from which on no other guess could gain more.
+    /// Acceptance at which no other proposer is asked.
     const SURE: f64 = 0.97;
     /// Margin by which a less trusted proposer must be more confident.
     const SURER: f64 = 0.2;
