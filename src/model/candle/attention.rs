@@ -18,7 +18,7 @@ use super::{
     ops::each_row,
 };
 
-/// Multiplications from which on threads are worth waking.
+/// Least number of multiplications for which waking threads pays.
 const PARALLEL: usize = 1 << 16;
 /// Rows of queries that share each read of keys and values: their sums stay in registers.
 const ROWS: usize = 4;

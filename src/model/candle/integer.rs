@@ -27,7 +27,7 @@ mod vnni;
 
 /// Inputs that share a scale.
 pub(super) const GROUP: usize = 32;
-/// Groups from which on threads are worth waking.
+/// Least number of groups for which waking threads pays.
 const PARALLEL: usize = 1 << 12;
 
 /// Distance of prefetching, in bytes: some blocks of inputs.

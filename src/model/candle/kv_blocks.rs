@@ -20,7 +20,7 @@ use super::{kv_format::KvFormat, packing, pages::Pages};
 
 /// Positions of a block.
 pub(super) const KEYS: usize = 16;
-/// Numbers from which on threads are worth waking.
+/// Least count of numbers for which waking threads pays.
 const PARALLEL: usize = 1 << 16;
 /// Numbers of a head that share a factor in [`KvFormat::Q8_0`].
 pub(super) const GROUP: usize = 32;

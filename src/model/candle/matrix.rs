@@ -19,11 +19,11 @@ use super::{
 
 /// Panels computed at a time.
 const SHARE: usize = 16;
-/// Multiplications from which on threads are worth waking.
+/// Least number of multiplications for which waking threads pays.
 const PARALLEL: usize = 1 << 17;
 
-/// Bytes of a part from which on its weights are prefetched for one or two rows too: about what a core's own
-/// cache keeps from one pass to the next.
+/// Least size of a part, in bytes, whose weights are prefetched for one or two rows too: about what a core's
+/// own cache keeps from one pass to the next.
 const CACHED: usize = 1 << 19;
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one format each, one below the other.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::{exp::exp, rope::Rotation};
 
-/// Numbers of an output from which on threads are worth waking.
+/// Least size of an output, in numbers, for which waking threads pays.
 const PARALLEL: usize = 1 << 16;
 
 /// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the

@@ -12,8 +12,8 @@ use pulp::bytemuck;
 
 /// Bytes of a large page.
 const LARGE_PAGE: usize = 2 << 20;
-/// Bytes from which on memory is mapped, which starts it on a page. A vector may start in the middle of a
-/// line of the cache.
+/// Least size of memory, in bytes, that is mapped, so that it starts on a page. A vector may start in the
+/// middle of a line of the cache.
 const MAPPED: usize = 1 << 14;
 
 /// Growing memory for panels of floats or bytes.
