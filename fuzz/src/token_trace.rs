@@ -14,7 +14,7 @@ use world::World;
 const OPERATIONS: usize = 48;
 /// Constraints alive at once.
 const TRAVELLERS: usize = 4;
-/// Length of a text from which on nothing is added, so that the oracle stays quick.
+/// Length of a text to which nothing is added, so that the oracle stays quick.
 const LONGEST: usize = 48;
 
 /// Fails if a trace goes wrong.
