@@ -11,7 +11,7 @@ use suites::{Case, Counts, Decider, Outcome};
 #[path = "../../tests/schema/suites.rs"]
 mod suites;
 
-/// Time from which on a schema is printed as slow.
+/// Least time of a schema that is printed as slow.
 const SLOW: Duration = Duration::from_millis(500);
 
 fn main() -> Result<(), Box<dyn Error>> {
