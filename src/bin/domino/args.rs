@@ -239,10 +239,10 @@ struct LowCheck {
     capture: LowCapture,
     /// Before the texts, list every keyword of the JSON Schema and what becomes of it.
     ///
-    /// It is enforced, annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient)
-    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one
-    /// object: grammar, counts, keywords (pointer, keyword, status, note) and error, or functions with these.
-    /// With --batch the answers have it as schema_report.
+    /// A keyword is enforced, annotation, unknown (it restricts nothing, and no draft knows it), relaxed
+    /// (--lenient) or refused, with the reason; schemas of --tools are listed too. No text need be given
+    /// then. With --json one object: grammar, counts, keywords (pointer, keyword, status, note) and error, or
+    /// functions with these. With --batch the answers have it as schema_report.
     #[arg(long)]
     report: bool,
     /// Read lines of JSON with a text each, and a grammar where it is not that of the flags.

@@ -14,7 +14,7 @@ const LINE_BYTES: usize = 512;
 /// Size in bytes of the parts in which a piece is read again to find where a budget was used up.
 const SMALL: usize = 64;
 
-/// A text so far.
+/// A text that is being read, up to the present place.
 #[derive(Debug)]
 pub(crate) struct Reading {
     state: Constraint,

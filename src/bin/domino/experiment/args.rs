@@ -11,8 +11,9 @@ use crate::failure::BadInput;
 ///
 /// A definition is a file in TOML; experiments/definitions has some, and docs/speculation-reference.md lists
 /// its keys.
+///
 /// Records go to a folder: header.json (definition, command, commit, models, machine), rows.jsonl and
-/// rows.csv (a line a run), and summary.md, summary.csv and summary.json (what they add up to, with 95%
+/// rows.csv (a line a run), and summary.md, summary.csv and summary.json (sums and means, with 95%
 /// intervals). The paper's tables and figure are made of these: report.html, a page that needs nothing but a
 /// browser, tables.md, and the folders tables (CSV) and figures (SVG).
 ///
@@ -21,14 +22,15 @@ use crate::failure::BadInput;
 /// added to.
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
-    /// The definition. Of several one is run after the other, and the tables of all go into one file.
+    /// The definition. Several are run one after the other, and the tables of all go into one file.
     #[arg(value_name = "DEFINITION.toml", required_unless_present_any = ["merge", "report"])]
     definitions: Vec<PathBuf>,
-    /// Run it as its table [quick] says: the same in small.
+    /// Run the small variant of the definition, as its table [quick] says.
     #[arg(long, conflicts_with = "merge")]
     quick: bool,
-    /// The folder of the records. Default: experiments/records/DATE-NAME; one that was begun on another day
-    /// goes on. Of several definitions each has a folder of its name in it, and tables.md the tables of all.
+    /// The folder of the records. Default: experiments/records/DATE-NAME, or the folder of an earlier day in
+    /// which the same experiment was begun. With several definitions it has a folder for each, and tables.md
+    /// the tables of all.
     #[arg(long, short = 'o', value_name = "DIR", required_unless_present_any = ["definitions", "report"])]
     out: Option<PathBuf>,
     /// Make only this part of the runs, for instance 2/8: the second of eight machines. Runs of one prompt
@@ -38,7 +40,7 @@ pub(crate) struct LowExperiment {
     /// Put the records of all shards of an experiment together in the folder of --out, and run nothing.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "definitions")]
     merge: Vec<PathBuf>,
-    /// Make tables, figures and page of the records in this folder again, whole or not, and run nothing.
+    /// Make tables, figures and page of the records in this folder again, complete or not, and run nothing.
     #[arg(
         long,
         value_name = "DIR",

@@ -26,9 +26,9 @@ use crate::{
 /// one thread. Masks are counted and hashed in walks of their own, on a fresh grammar and on a warm one.
 ///
 /// A table goes to standard error, with --json an object to standard output, and with --out all times of all
-/// steps to a file, in the format peers-cell-1. After Ctrl-C that is what was finished.
+/// steps to a file, in the format peers-cell-1. After Ctrl-C they have what was finished.
 ///
-/// Exit code 1 says that a mask is not the expected one, or not the same again.
+/// Exit code 1 says that a mask is not the expected one, or differs from an earlier one of the same place.
 #[derive(Debug, Args)]
 pub(crate) struct LowTrace {
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub(crate) struct LowTrace {
         value_parser = clap::value_parser!(u32).range(1..=1_024)
     )]
     threads: u32,
-    /// What is known of the grammar's terminals when it is compiled.
+    /// Compile with these tables of the grammar's terminals.
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]
     tables: Tables,
     /// Read lines of JSON with a text each, such as `generate --batch` writes (docs/batch.md), in place of a

@@ -22,11 +22,11 @@ pub(crate) enum Trees {
     Explored,
 }
 
-/// What is known of a grammar's terminals when it is compiled.
+/// The tables of a grammar's terminals that are there when it is compiled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tables {
-    /// Nothing: what they do to the vocabulary is worked out within the time that is taken.
+    /// None: what terminals do to the vocabulary is worked out within the measured time.
     #[default]
     Cold,
     /// All: the same terminals were compiled for the same vocabulary before, as in a server after its first
