@@ -28,8 +28,8 @@ impl Compiler {
         &self.automata
     }
 
-    /// Memory of what its grammars share, and of what it keeps for the next ones. Linear in the number of
-    /// terminals.
+    /// Memory of the tables that grammars of this compiler share, and of those kept for later grammars.
+    /// Linear in the number of terminals.
     ///
     /// # Example
     /// ```
@@ -59,9 +59,9 @@ impl Compiler {
         memory
     }
 
-    /// Drops what it keeps for the next grammars until that takes no more than `most` bytes: terminals that
-    /// no grammar uses, those that were asked for longest ago first, then automata of schemas. Grammars that
-    /// are compiled go on as they are; masks are the same.
+    /// Drops tables that are kept for later grammars until they take no more than `most` bytes: first the
+    /// terminals that no grammar uses, least recently asked for first, then automata of schemas. Grammars
+    /// that are compiled go on as they are; masks are the same.
     pub fn trim(&self, most: usize) {
         let automata = self.automata.bytes();
         let mut room = most.saturating_sub(automata);
@@ -75,7 +75,8 @@ impl Compiler {
         }
     }
 
-    /// Reads a grammar within its limits, by what it has read before: [`Grammar::parse_with`].
+    /// Reads a grammar within the compiler's limits, with the automata of schemas that it has read before:
+    /// [`Grammar::parse_with`].
     ///
     /// # Errors
     /// As [`Grammar::parse`].
@@ -97,10 +98,10 @@ impl Compiler {
         Grammar::parse_with(syntax, text, &self.limits, &self.automata)
     }
 
-    /// Makes ahead what grammars such as this one need of the vocabulary, so that the first of them waits for
-    /// none of it: while a model is loaded, for instance. Takes some 30 ms for
-    /// [JSON Schema](crate::grammar::json_schema::SchemaOptions::kinds_of_values) with 131k tokens. Masks are
-    /// the same.
+    /// Makes the tables ahead that grammars such as this one need of the vocabulary, for instance while a
+    /// model is loaded, so that the first of them does not wait. Takes some 30 ms for [JSON
+    /// Schema](crate::grammar::json_schema::SchemaOptions::kinds_of_values) with 131k tokens. Masks are the
+    /// same.
     ///
     /// # Errors
     /// As [`compile`](Self::compile).

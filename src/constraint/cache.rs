@@ -300,7 +300,8 @@ mod tests {
     }
 
     proptest! {
-        /// What it gives is what was filed, whatever went out in between, and no more than there is room for.
+        /// The cache gives back what was filed, whatever was evicted in between, and holds no more than it
+        /// may.
         #[test]
         fn gives_back_what_was_filed(
             masks in 0..6_usize,
@@ -386,7 +387,7 @@ mod tests {
         assert!(cache.get(states[2]).is_some() && cache.made_of(states[8], &[3]).is_none());
     }
 
-    /// States with and without a mask: one that is too large is not kept, and neither is what it was made of.
+    /// A mask that is too large is not kept, and neither is its recipe.
     #[test]
     fn what_is_too_large_is_not_kept() {
         let mut cache = MaskCache::new(mask_bytes(&TokenSet::empty(SIZE)));

@@ -117,7 +117,7 @@ mod tests {
         Arc::clone(Compiler::new(vocabulary).limits(limits).compile(&grammar).unwrap().program())
     }
 
-    /// Limits of parser sets and of states, each that many halves of what a new machine takes.
+    /// Makes limits on the memory of parser sets and of states: this many halves of what a new machine takes.
     fn limits(halves: usize) -> [Limits; 2] {
         let program = program(Limits::default());
         let memory = Machine::new(&program).unwrap().memory(&program);

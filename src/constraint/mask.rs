@@ -20,9 +20,9 @@ const GROWTH: usize = 4_000;
 /// Work of a place that the parser reaches in a tree.
 const VISIT_WORK: usize = 8;
 
-/// Units of work that each trie node allows trees, before the trie is walked instead: about what that walk
-/// costs, so that trying trees in vain at most doubles it, and enough for two rows of terminals that most
-/// tokens go on in and what comes after those.
+/// Work that trees may take for each trie node before the trie is walked instead. About what that walk costs,
+/// so that trying trees in vain at most doubles it, and enough for two rows of terminals that most tokens go
+/// on in, with their children.
 const TREE_WORK_OF_NODE: usize = 2;
 
 /// Bytes with which characters begin at least, for their repeats to spell most tokens.
@@ -41,8 +41,8 @@ pub(super) struct MaskMaker {
     forest: Forest,
     /// Have the trees grown ahead been taken over?
     grown: bool,
-    /// Children by what they depend on: states of one terminal, and of several, that do the same have them
-    /// in common.
+    /// Children of nodes by what alone they depend on, the terminal and the address of the contents: nodes
+    /// that agree in both share their children.
     known: HashMap<(TerminalId, usize), Range<u32>>,
     /// Children that are made one by one, by the same key; `None` if a node has all at once.
     branches: HashMap<(TerminalId, usize), Option<Box<Branches>>>,

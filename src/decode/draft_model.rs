@@ -144,8 +144,8 @@ impl<M: Model> DraftModel<M> {
         self.model
     }
 
-    /// Makes the pass over what it has not read of `tokens`, at least the last one. `None` if it fails, or
-    /// they do not fit in the context.
+    /// Makes a pass of the draft model over those of `tokens` that it has not read, at least the last one.
+    /// `None` if the pass fails, or they do not fit in the context.
     fn pass(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Option<Logits> {
         if tokens.is_empty() || tokens.len() > self.model.context() {
             return None;
@@ -168,7 +168,7 @@ impl<M: Model> DraftModel<M> {
         }
     }
 
-    /// Returns what it would draw here; `None` if that is not worth its time.
+    /// Draws the draft model's token for this place; `None` if a pass for it is not worth its time.
     fn drawn(&mut self, site: &mut Site<'_>) -> Option<Drawn> {
         if self.mask == DraftMask::Off || !site.is_constrained() {
             let logits = self.timed_pass(site, Rows::Last)?;

@@ -106,10 +106,10 @@ pub enum DecodeErrorKind {
     },
     /// The constraint failed, e.g. by a budget; see the source.
     Constraint,
-    /// Another engine failed, whose masks were drawn from; see the source.
+    /// Another engine, which made the masks, has failed; see the source.
     Peer,
-    /// A type whose values were to be written has no grammar, or does not read what its schema allows; see
-    /// the source.
+    /// The Rust type to be written has no grammar, or cannot read a text that its schema allows; see the
+    /// source.
     Type,
 }
 

@@ -113,8 +113,8 @@ impl Drafter {
         Self { proposer, length, planner: DraftPlanner::default() }
     }
 
-    /// Takes guessing and learning to cost nothing, also where it is told what they take: how drafts were
-    /// without that is measured by experiments.
+    /// Ignores the time that guessing and learning take, so that experiments can measure what weighing it
+    /// brings.
     #[cfg(feature = "experiments")]
     pub(crate) fn without_effort(mut self) -> Self {
         self.planner.ignore_effort();

@@ -127,7 +127,7 @@ impl Entrances {
         size_of_val(&*self.nodes) + size_of_val(&*self.starts)
     }
 
-    /// Returns the nodes of a byte: ascending, except for what lies below an exit that is below an exit.
+    /// Returns the nodes of a byte. They ascend, except where an exit lies below another exit.
     fn with(&self, byte: u8) -> &[u32] {
         if !self.bytes.contains(byte) {
             return &[];

@@ -231,8 +231,8 @@ mod tests {
             assert_same(&decoded(&encoded(&vocabulary)).unwrap(), &vocabulary);
         }
 
-        /// If bytes are changed despite the seal, what is read is a vocabulary, and the one that has these
-        /// bytes.
+        /// If bytes are changed despite the seal, reading fails or gives a valid vocabulary: the one with
+        /// these bytes.
         #[test]
         fn damage_is_refused_or_is_another_vocabulary(
             vocabulary in vocabularies(),

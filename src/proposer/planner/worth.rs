@@ -234,7 +234,8 @@ mod tests {
             prop_assert!(-1e-9 < found && found <= best + 1e-9, "{found} {best}");
         }
 
-        /// Cut by itself each draft is the best for itself, and one alone is what it is together.
+        /// Without shared passes each draft is cut as is best for it alone, and one draft is cut as it is
+        /// among one.
         #[test]
         fn drafts_that_are_cut_apart_are_each_the_best(
             drafts in drafts(Just(true)),
