@@ -11,7 +11,7 @@ use hashbrown::{HashMap, HashTable};
 use super::{enclosed::SharedEnclosed, known::RawMask};
 use crate::{ids::StateId, vocab::TokenSet};
 
-/// No slot, no state.
+/// Stands for no slot and no state.
 const NONE: u32 = u32::MAX;
 
 /// The slot of a state's mask, and the next state with the same mask.

@@ -53,7 +53,8 @@ impl PackedMove {
     }
 }
 
-/// No byte class, no row of moves, no boundary: all of them are indices in memory and stay below.
+/// Stands for no byte class, no row of moves and no boundary. All of these are indices in memory, which stay
+/// below.
 const NONE: u32 = u32::MAX;
 
 /// A state. Its threads end where the next one's start.

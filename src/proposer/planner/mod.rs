@@ -56,7 +56,7 @@ struct Effort {
     learning: Option<Median>,
     /// Number of passes since the last guess in which there could have been one.
     idle: usize,
-    /// Are all times taken to be none?
+    /// Is the time of guessing and learning ignored?
     is_ignored: bool,
 }
 
@@ -92,7 +92,7 @@ impl DraftPlanner {
         self.cost.observe(pass, seconds);
     }
 
-    /// Takes guessing and learning to cost nothing from here on.
+    /// Ignores the time of guessing and learning from now on.
     #[cfg(feature = "experiments")]
     pub(super) fn ignore_effort(&mut self) {
         self.effort.is_ignored = true;
