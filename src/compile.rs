@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 
 use crate::{
-    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program},
+    constraint::{Constraint, Exploration, MachinePool, Memory, Patience, Program, ResolvedTokens},
     cores,
     grammar::{AutomataCache, Automaton, Expr, Grammar, GrammarWarning, PatternKind},
     ids::TokenId,
@@ -140,13 +140,13 @@ impl Compiler {
             "lowered a grammar"
         );
         let reach = (self.lookahead, self.terminals);
-        let asked = Asked::of(grammar, self.tables.vocabulary(), self.any_special)?;
+        let asked = ResolvedTokens::of(grammar, self.tables.vocabulary(), self.any_special)?;
         let tables = self.tables_for(grammar, &asked)?;
         let common = self.common(grammar, &tables);
         let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
         program.tables.iter().for_each(|table| table.prepare(tables.vocabulary().trie()));
         let program = Arc::new(program);
-        let host = Host::new(&program).map_err(CompileError::limit)?;
+        let host = MachinePool::new(&program).map_err(CompileError::limit)?;
         let patience = self.patience;
         let grammar_warnings = Arc::from(grammar.warnings());
         let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
@@ -162,7 +162,7 @@ impl Compiler {
 
 impl Compiler {
     /// Returns the tables of the vocabulary, with the tokens spelled out that the grammar asks for.
-    fn tables_for(&self, grammar: &Grammar, asked: &Asked) -> Result<Tables, CompileError> {
+    fn tables_for(&self, grammar: &Grammar, asked: &ResolvedTokens) -> Result<Tables, CompileError> {
         if asked.is_nothing() {
             return Ok(self.tables.clone());
         }
@@ -210,7 +210,7 @@ fn asks_for_marks(grammar: &Grammar) -> bool {
 pub struct CompiledGrammar {
     program: Arc<Program>,
     tables: Tables,
-    host: Host,
+    host: MachinePool,
     patience: Option<Patience>,
     grammar_warnings: Arc<[GrammarWarning]>,
 }

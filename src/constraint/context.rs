@@ -8,7 +8,7 @@
 
 use hashbrown::HashMap;
 
-use super::{machine::Machine, program::Program};
+use super::{program::Program, state_automaton::StateAutomaton};
 use crate::{
     grammar::any_order::Chosen,
     ids::{SetId, StateId},
@@ -79,7 +79,7 @@ impl Contexts {
 impl Context {
     /// Computes the context of a state of `machine`. Linear in its threads and the kernels of their parser
     /// sets.
-    pub(super) fn work_out(program: &Program, machine: &Machine, state: StateId) -> Self {
+    pub(super) fn work_out(program: &Program, machine: &StateAutomaton, state: StateId) -> Self {
         const BEGUN: u64 = 1;
         let scanner = &program.lowered.scanner;
         let parser = machine.parser();

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
-use super::{cache::MaskCache, program::Program, thread::Thread};
+use super::{cache::MaskCache, program::Program, states::Thread};
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
@@ -70,7 +70,7 @@ struct Visit {
 
 /// A request for a mask.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct MaskRequest<'a> {
     pub(super) state: StateId,
     /// Threads of the state, sorted by set and scanner state.
     pub(super) threads: &'a [Thread],
@@ -109,7 +109,7 @@ impl MaskMaker {
         &mut self,
         shared: &Program,
         parser: &mut Parser,
-        asked: &Asked<'_>,
+        asked: &MaskRequest<'_>,
         masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
@@ -156,7 +156,7 @@ impl MaskMaker {
         &mut self,
         shared: &Program,
         parser: &mut Parser,
-        asked: &Asked<'_>,
+        asked: &MaskRequest<'_>,
         masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
@@ -185,7 +185,7 @@ impl MaskMaker {
     fn union(
         &mut self,
         shared: &Program,
-        &Asked { state, also, .. }: &Asked<'_>,
+        &MaskRequest { state, also, .. }: &MaskRequest<'_>,
         masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Arc<TokenSet>, LimitExceeded> {
@@ -442,7 +442,7 @@ mod tests {
         let mut threads: Vec<Thread> = threads.collect();
         threads.sort_unstable();
         let work = &mut Work::unlimited();
-        let asked = Asked { state: StateId::new(0), threads: &threads, also: &[] };
+        let asked = MaskRequest { state: StateId::new(0), threads: &threads, also: &[] };
         let masks = &mut MaskCache::new(1 << 20);
         let mask = MaskMaker::new(program).make(program, &mut parser, &asked, masks, work).unwrap();
         (mask.map(|mask| mask.iter().collect()), work.spent())

@@ -4,7 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
 
-use super::{asked::Asked, class::Class, completion::Lengths, scarce::ScarceKeys, space::rests::BlankRests};
+use super::{
+    class::ResolvedClass, completion::ShortestLengths, finite_keys::ScarceKeys,
+    resolved_tokens::ResolvedTokens, space::rests::BlankRests,
+};
 use crate::{
     cores,
     ids::{ScanStateId, TerminalId, TokenId},
@@ -25,16 +28,16 @@ pub(crate) struct Program {
     pub(crate) lowered: Lowered,
     /// The vocabulary, with the special tokens spelled out that the grammar asks for.
     pub(crate) vocabulary: Vocabulary,
-    pub(crate) asked: Asked,
+    pub(crate) asked: ResolvedTokens,
     /// The tokens of the classes that the grammar asks for.
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<ResolvedClass>,
     pub(crate) lookahead: Lookahead,
     pub(crate) terminals: Terminals,
     pub(crate) limits: Limits,
     /// Tables by terminal; shared with other grammars.
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
-    lengths: OnceLock<Lengths>,
+    lengths: OnceLock<ShortestLengths>,
     blank_rests: OnceLock<BlankRests>,
     /// The keys that may run out, if some may.
     scarce: OnceLock<Option<Arc<ScarceKeys>>>,
@@ -96,7 +99,7 @@ impl Program {
     pub(crate) fn new(
         mut lowered: Lowered,
         tables: &Tables,
-        mut asked: Asked,
+        mut asked: ResolvedTokens,
         common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
         limits: Limits,
@@ -188,8 +191,8 @@ impl Program {
     }
 
     /// Returns the lengths of the shortest texts. Computed on first use, linear in the grammar.
-    pub(super) fn lengths(&self) -> &Lengths {
-        self.lengths.get_or_init(|| Lengths::new(&self.lowered))
+    pub(super) fn lengths(&self) -> &ShortestLengths {
+        self.lengths.get_or_init(|| ShortestLengths::new(&self.lowered))
     }
 
     /// Tells which rests of productions are white space. Worked out when it is first asked for, linear in

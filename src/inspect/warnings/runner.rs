@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::yields::MAX_TEXT;
 use crate::{
-    constraint::{Machine, Program},
+    constraint::{Program, StateAutomaton},
     ids::StateId,
     limits::Work,
 };
@@ -61,7 +61,7 @@ impl<'g> Runner<'g> {
         if before.len() + repeated.len() * ROUNDS[1] > MAX_TEXT * 4 || self.work == 0 {
             return None;
         }
-        let mut machine = Machine::new(self.program).ok()?;
+        let mut machine = StateAutomaton::new(self.program).ok()?;
         let work = &mut Work::new(MAX_UNITS);
         let mut state = machine.start();
         for &byte in before {

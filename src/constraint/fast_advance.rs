@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use super::{
-    constraint::{Constraint, Place},
+    constraint::{Constraint, TextPosition},
     enclosed::SharedEnclosed,
-    host::lock,
-    keys::Change,
-    machine::Machine,
+    keys::KeyChange,
+    machine_pool::lock,
     program::Program,
-    readers::{Before, Readers},
-    thread::Move,
+    readers::{JsonReaders, Undo},
+    state_automaton::StateAutomaton,
+    states::Move,
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -22,13 +22,13 @@ use crate::{
 
 /// A mask before the readers of keys and items have taken from it.
 #[derive(Debug, Clone)]
-pub(super) struct RawMask {
+pub(super) struct GrammarMask {
     pub(super) tokens: Arc<TokenSet>,
     /// Used only where there is a reader of keys.
     pub(super) enclosed: SharedEnclosed,
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Returns the state after these bytes and its mask, as far as they are memoised. `None` if a move is
     /// not, or leads nowhere.
     fn known(
@@ -37,7 +37,7 @@ impl Machine {
         mut state: StateId,
         bytes: &[u8],
         held: &mut Option<Arc<TokenSet>>,
-    ) -> Option<(StateId, Option<RawMask>)> {
+    ) -> Option<(StateId, Option<GrammarMask>)> {
         for &byte in bytes {
             let Move::To(to) = self.states.memo(state, program.lowered.scanner.byte_class(byte)) else {
                 return None;
@@ -73,7 +73,7 @@ impl Constraint {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn advance_if_known(&mut self, token: TokenId) -> bool {
-        let (Place::In(here), None) = (self.here, &self.readers.items) else { return false };
+        let (TextPosition::In(here), None) = (self.here, &self.readers.items) else { return false };
         let program = &*self.program;
         let Some(bytes) = program.vocabulary.bytes(token) else { return false };
         if bytes.is_empty() || !program.classes.is_empty() {
@@ -85,12 +85,12 @@ impl Constraint {
         let held = &mut self.mask;
         let Some((state, mask)) = lock(&self.machine).known(program, here, bytes, held) else { return false };
         let length = bytes.len();
-        let mut before = Before::Same;
+        let mut before = Undo::Same;
         if let Some(keys) = &mut self.readers.keys {
             before = match keys.change(bytes) {
-                Change::Nothing => Before::Same,
-                Change::Spelling => Before::Shorter(length),
-                Change::Any => Before::Other(Readers { keys: Some(keys.clone()), items: None }),
+                KeyChange::Nothing => Undo::Same,
+                KeyChange::Spelling => Undo::Shorter(length),
+                KeyChange::Any => Undo::Other(JsonReaders { keys: Some(keys.clone()), items: None }),
             };
             let is_read = before.is_same() || keys.read(bytes).is_ok_and(|read| read == length);
             keys.settle();
@@ -99,7 +99,7 @@ impl Constraint {
                 return false;
             }
         }
-        self.note(Place::In(state), length, before);
+        self.note(TextPosition::In(state), length, before);
         self.raw_mask = mask;
         true
     }

@@ -1,6 +1,6 @@
 //! Resolves the special tokens, token classes and picked tokens that a grammar asks for in a vocabulary.
 
-use super::class::{Class, Members, members};
+use super::class::{MemberSpelling, ResolvedClass, members};
 use crate::{
     grammar::{Grammar, suggest::nearest},
     ids::TokenId,
@@ -12,18 +12,18 @@ use crate::{
 
 /// The tokens that a grammar asks for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ResolvedTokens {
     /// The vocabulary as it was given.
     pub(crate) vocabulary: Vocabulary,
     /// The special tokens that stand for themselves, by name, sorted.
     pub(crate) specials: Vec<String>,
     /// Tokens of which any may stand in one place. Taken by the program.
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<ResolvedClass>,
     /// Tokens that get bytes in the grammar's vocabulary, and what those spell.
     spelled: Vec<(TokenId, String)>,
 }
 
-impl Asked {
+impl ResolvedTokens {
     /// Resolves what `grammar` asks for. With `any_special` the grammar is compiled for texts without a
     /// model: then every name counts as that of a token, and no number does.
     ///
@@ -54,7 +54,7 @@ impl Asked {
                 let error = CompileErrorKind::NoSpecialToken(class.name().to_owned(), None);
                 return Err(CompileError::new(error));
             }
-            asked.add_class(class.marked().to_owned(), tokens, Members::Unnamed)?;
+            asked.add_class(class.marked().to_owned(), tokens, MemberSpelling::Unnamed)?;
         }
         for picked in grammar.picked() {
             let marked = picked.marked();
@@ -94,7 +94,7 @@ impl Asked {
             Some(id) if grammar.is_by_text(name) => {
                 let mut tokens = vocabulary.empty_set();
                 tokens.insert(id);
-                self.add_class(name.to_owned(), tokens, Members::Named)
+                self.add_class(name.to_owned(), tokens, MemberSpelling::Named)
             }
             Some(id) => {
                 self.spell_as_special(id, name);
@@ -130,9 +130,14 @@ impl Asked {
         self.spelled.push((id, name.to_owned()));
     }
 
-    fn add_class(&mut self, marked: String, tokens: TokenSet, members: Members) -> Result<(), CompileError> {
+    fn add_class(
+        &mut self,
+        marked: String,
+        tokens: TokenSet,
+        members: MemberSpelling,
+    ) -> Result<(), CompileError> {
         let id = self.next_number()?;
-        self.classes.extend(Class::new(id, &marked, tokens, members, &self.vocabulary));
+        self.classes.extend(ResolvedClass::new(id, &marked, tokens, members, &self.vocabulary));
         self.spelled.push((id, marked));
         Ok(())
     }
@@ -147,7 +152,7 @@ impl Asked {
     }
 
     /// Returns the tokens that are picked; at least one.
-    fn chosen(&self, picked: &Picked, any_special: bool) -> Result<(TokenSet, Members), CompileError> {
+    fn chosen(&self, picked: &Picked, any_special: bool) -> Result<(TokenSet, MemberSpelling), CompileError> {
         let vocabulary = &self.vocabulary;
         let mut named = vocabulary.empty_set();
         if let Some(name) = picked.name() {
@@ -170,7 +175,7 @@ impl Asked {
         all.filter(|&id| named.contains(id) != picked.is_except() && !vocabulary.is_end_of_text(id))
             .for_each(|id| tokens.insert(id));
         if !tokens.is_empty() {
-            return Ok((tokens, if any_special { Members::Unknown } else { Members::Named }));
+            return Ok((tokens, if any_special { MemberSpelling::Unknown } else { MemberSpelling::Named }));
         }
         let only = picked.ranges().first().filter(|(first, last)| first == last && !picked.is_except());
         let ending = only.and_then(|&(number, _)| vocabulary.name(TokenId::new(number)));

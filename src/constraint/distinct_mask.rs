@@ -9,7 +9,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::{
-    constraint::Constraint, context::mixed, error::StepError, host::lock, known::RawMask, readers::Readers,
+    constraint::Constraint, context::mixed, error::StepError, fast_advance::GrammarMask, machine_pool::lock,
+    readers::JsonReaders,
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -40,12 +41,12 @@ pub(super) fn with_bytes(fingerprint: Fingerprint, bytes: &[u8]) -> Fingerprint 
 
 /// Memo of the tokens that readers refused, by state and fingerprint of the readers. `None` means no token.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
+pub(super) struct RefusalCache {
     known: HashMap<(StateId, Fingerprint), Option<Arc<[TokenId]>>>,
     tokens: usize,
 }
 
-impl Refusals {
+impl RefusalCache {
     fn get(&self, state: StateId, fingerprint: Fingerprint) -> Option<Option<Arc<[TokenId]>>> {
         self.known.get(&(state, fingerprint)).cloned()
     }
@@ -67,7 +68,7 @@ impl Refusals {
     }
 }
 
-impl Readers {
+impl JsonReaders {
     /// The memo's key, or `None` where computing the refused tokens is as cheap as the look-up.
     fn fingerprint(&self) -> Option<Fingerprint> {
         match (&self.keys, &self.items) {
@@ -81,7 +82,7 @@ impl Readers {
 
 impl Constraint {
     /// Removes from a mask the tokens with which a key or an item would come again that must not.
-    pub(super) fn narrowed(&mut self, raw: RawMask) -> Result<Arc<TokenSet>, StepError> {
+    pub(super) fn narrowed(&mut self, raw: GrammarMask) -> Result<Arc<TokenSet>, StepError> {
         if self.readers.are_none() {
             return Ok(raw.tokens);
         }
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_was_refused_is_known_until_there_is_too_much() {
-        let (mut refusals, state) = (Refusals::default(), StateId::new(7));
+        let (mut refusals, state) = (RefusalCache::default(), StateId::new(7));
         let places = PLACES as u64;
         for place in 0..places {
             refusals.keep(state, [place, 0], &refused(place));

@@ -12,9 +12,9 @@ use std::{
 
 use super::{
     explore::{Exploration, Frontier},
-    machine::Machine,
     memory::Memory,
     program::Program,
+    state_automaton::StateAutomaton,
 };
 use crate::{
     clock::Instant,
@@ -27,11 +27,11 @@ const TURN: Duration = Duration::from_micros(300);
 const REST: Duration = Duration::from_micros(30);
 
 /// A machine that sessions share.
-pub(super) type SharedMachine = Arc<Mutex<Machine>>;
+pub(super) type SharedMachine = Arc<Mutex<StateAutomaton>>;
 
 /// The machines of a compiled grammar. Cloning shares them.
 #[derive(Debug, Clone)]
-pub(crate) struct Host {
+pub(crate) struct MachinePool {
     machines: Arc<Mutex<Machines>>,
 }
 
@@ -40,13 +40,13 @@ struct Machines {
     /// The machine that new sessions get.
     current: SharedMachine,
     /// Earlier machines; alive as long as sessions run on them.
-    replaced: Vec<Weak<Mutex<Machine>>>,
+    replaced: Vec<Weak<Mutex<StateAutomaton>>>,
 }
 
-impl Host {
+impl MachinePool {
     /// Creates a pool with one new machine.
     pub(crate) fn new(program: &Program) -> Result<Self, LimitExceeded> {
-        let current = Arc::new(Mutex::new(Machine::new(program)?));
+        let current = Arc::new(Mutex::new(StateAutomaton::new(program)?));
         Ok(Self { machines: Arc::new(Mutex::new(Machines { current, replaced: Vec::new() })) })
     }
 
@@ -56,7 +56,7 @@ impl Host {
         let mut machines = lock(&self.machines);
         let worn = lock(&machines.current).is_worn(program);
         // A machine could be made with these budgets before, so it can be now.
-        if worn && let Ok(mut fresh) = Machine::new(program) {
+        if worn && let Ok(mut fresh) = StateAutomaton::new(program) {
             // Texts are under way, and room is short.
             fresh.skip_rehearsal();
             let Machines { current, replaced } = &mut *machines;
@@ -120,7 +120,7 @@ mod tests {
     /// Limits of parser sets and of states, each that many halves of what a new machine takes.
     fn limits(halves: usize) -> [Limits; 2] {
         let program = program(Limits::default());
-        let memory = Machine::new(&program).unwrap().memory(&program);
+        let memory = StateAutomaton::new(&program).unwrap().memory(&program);
         let [mut sets, mut states] = [Limits::default(), Limits::default()];
         sets.parser_bytes = memory.parser_sets * halves / 2;
         states.state_bytes = memory.states * halves / 2;
@@ -132,7 +132,7 @@ mod tests {
         for (halves, shared) in [(3, false), (5, true)] {
             for limits in limits(halves) {
                 let program = program(limits);
-                let host = Host::new(&program).unwrap();
+                let host = MachinePool::new(&program).unwrap();
                 let machine = host.machine(&program);
                 assert_eq!(Arc::ptr_eq(&machine, &host.machine(&program)), shared, "{:?}", program.limits);
             }
@@ -143,7 +143,7 @@ mod tests {
     fn only_machines_in_use_are_kept() {
         let [limits, _] = limits(3);
         let program = program(limits);
-        let host = Host::new(&program).unwrap();
+        let host = MachinePool::new(&program).unwrap();
         let _used = host.machine(&program);
         for _ in 0..10 {
             host.machine(&program);

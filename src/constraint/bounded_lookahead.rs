@@ -2,34 +2,34 @@
 //! 3.5).
 //!
 //! A breadth-first search over the token's bytes. Each thread carries the least number of terminals that the
-//! token has begun past the first one it touches. Unlike in `Machine::step`, the parser sets in which a
-//! terminal may have ended are not merged: they may have been reached at different counts.
+//! token has begun past the first one it touches. Unlike in `StateAutomaton::step`, the parser sets in which
+//! a terminal may have ended are not merged: they may have been reached at different counts.
 
 use hashbrown::HashMap;
 
-use super::{machine::Machine, program::Program, thread::Thread};
+use super::{program::Program, state_automaton::StateAutomaton, states::Thread};
 use crate::{
     ids::StateId,
     limits::{LimitExceeded, Work},
 };
 
 /// A thread, and the least number of terminals that the token has begun past its first one on the way to it.
-type Counted = (Thread, u32);
+type CountedThread = (Thread, u32);
 
 /// Hash-consed sets of counted threads, and the moves between them: the memo of one walk over the trie.
 #[derive(Debug)]
 pub(super) struct CountedSets {
-    sets: Vec<Box<[Counted]>>,
+    sets: Vec<Box<[CountedThread]>>,
     /// Number of threads before the token that are inside a terminal.
     inside: usize,
-    index: HashMap<Box<[Counted]>, u32>,
+    index: HashMap<Box<[CountedThread]>, u32>,
     /// Moves by set and byte class.
     moves: HashMap<(u32, usize), Option<u32>>,
 }
 
 impl CountedSets {
     /// Creates the memo with the set before a token in `state`, which is number 0.
-    pub(super) fn new(machine: &Machine, shared: &Program, state: StateId) -> Self {
+    pub(super) fn new(machine: &StateAutomaton, shared: &Program, state: StateId) -> Self {
         let start = machine.counted_start(shared, state).into();
         let inside = machine.threads(state).len();
         Self { sets: vec![start], inside, index: HashMap::new(), moves: HashMap::new() }
@@ -39,7 +39,7 @@ impl CountedSets {
     /// so.
     pub(super) fn step(
         &mut self,
-        machine: &mut Machine,
+        machine: &mut StateAutomaton,
         shared: &Program,
         (set, byte): (u32, u8),
         most: u32,
@@ -57,8 +57,8 @@ impl CountedSets {
     }
 
     /// Returns the number of a set of threads; makes one if there is none.
-    fn intern(&mut self, threads: Vec<Counted>) -> u32 {
-        let threads: Box<[Counted]> = threads.into();
+    fn intern(&mut self, threads: Vec<CountedThread>) -> u32 {
+        let threads: Box<[CountedThread]> = threads.into();
         if let Some(&known) = self.index.get(&threads) {
             return known;
         }
@@ -70,7 +70,7 @@ impl CountedSets {
     }
 }
 
-impl Machine {
+impl StateAutomaton {
     /// May a token of these bytes (at least one) follow that begins at most `most` terminals past its first?
     /// Costs a step for each byte and thread, and a look at the terminals that follow where a thread may end.
     pub(super) fn reaches(
@@ -94,8 +94,8 @@ impl Machine {
     }
 
     /// Returns the threads before a token: inside a terminal, or at the start of one that may come next.
-    fn counted_start(&self, shared: &Program, state: StateId) -> Vec<Counted> {
-        let mut threads: Vec<Counted> = self.threads(state).iter().map(|&thread| (thread, 0)).collect();
+    fn counted_start(&self, shared: &Program, state: StateId) -> Vec<CountedThread> {
+        let mut threads: Vec<CountedThread> = self.threads(state).iter().map(|&thread| (thread, 0)).collect();
         if let Some(set) = self.boundary(state) {
             let scanner = &shared.lowered.scanner;
             let starts = self.parser().accepts(set).iter();
@@ -109,13 +109,13 @@ impl Machine {
     fn counted_step(
         &mut self,
         shared: &Program,
-        threads: &[Counted],
+        threads: &[CountedThread],
         (byte, first): (u8, Option<usize>),
         most: u32,
         work: &mut Work,
-    ) -> Result<Vec<Counted>, LimitExceeded> {
+    ) -> Result<Vec<CountedThread>, LimitExceeded> {
         let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
-        let takes = |&(Thread { scan, .. }, _): &Counted| scanner.takes(scan, byte);
+        let takes = |&(Thread { scan, .. }, _): &CountedThread| scanner.takes(scan, byte);
         let inside = first.unwrap_or(threads.len());
         let goes_on = shared.lowered.greedy && threads[..inside].iter().any(takes);
         let threads = if goes_on { &threads[..inside] } else { threads };
@@ -142,7 +142,7 @@ impl Machine {
                 reach(set, scanner.start(terminal), further + 1)?;
             }
         }
-        let mut next: Vec<Counted> = next.into_iter().collect();
+        let mut next: Vec<CountedThread> = next.into_iter().collect();
         next.sort_unstable();
         Ok(next)
     }

@@ -58,7 +58,7 @@ const NONE: u32 = u32::MAX;
 
 /// A state. Its threads end where the next one's start.
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct StateData {
     threads: u32,
     boundary: u32,
     /// The first move that was asked for, by its class; texts that never come back here ask for one only.
@@ -71,7 +71,7 @@ struct State {
 /// All states of an arena, hash-consed.
 #[derive(Debug)]
 pub(super) struct States {
-    states: Vec<State>,
+    states: Vec<StateData>,
     threads: Vec<Thread>,
     moves: Vec<PackedMove>,
     index: Index,
@@ -130,7 +130,7 @@ impl States {
     /// Memoises a move.
     pub(super) fn set_memo(&mut self, state: StateId, class: usize, to: Move) -> Result<(), LimitExceeded> {
         let full = self.full();
-        let State { first_class, first_move, moves, .. } = &mut self.states[state.index()];
+        let StateData { first_class, first_move, moves, .. } = &mut self.states[state.index()];
         let packed = PackedMove::pack(to);
         if *first_class == NONE {
             (*first_class, *first_move) = (u32::try_from(class).unwrap_or(NONE), packed);
@@ -161,7 +161,7 @@ impl States {
         }
         self.full()?;
         let id = number(self.states.len(), self.max_bytes)?;
-        self.states.push(State {
+        self.states.push(StateData {
             threads: number(self.threads.len(), self.max_bytes)?,
             boundary: boundary.map_or(NONE, SetId::raw),
             first_class: NONE,

@@ -1,15 +1,18 @@
 //! Assigns the bytes of a text to terminals, over all readings of the text (forward-backward).
 //!
-//! The forward pass finds the threads after each byte. Unlike in `Machine::step`, the parser sets in which a
-//! terminal may have ended are not merged, so a thread knows what was read before it. The backward pass drops
-//! the threads from which the rest cannot be read. The remaining threads lie on a reading of the whole text:
-//! exact, ambiguity included.
+//! The forward pass finds the threads after each byte. Unlike in `StateAutomaton::step`, the parser sets in
+//! which a terminal may have ended are not merged, so a thread knows what was read before it. The backward
+//! pass drops the threads from which the rest cannot be read. The remaining threads lie on a reading of the
+//! whole text: exact, ambiguity included.
 
 use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::{constraint::Constraint, error::StepError, machine::Machine, program::Program, thread::Thread};
+use super::{
+    constraint::Constraint, error::StepError, program::Program, state_automaton::StateAutomaton,
+    states::Thread,
+};
 use crate::{
     ids::{StateId, TerminalId},
     limits::{LimitExceeded, Work},
@@ -28,7 +31,7 @@ pub struct TerminalRun {
 }
 
 /// A step from a thread to one after the next byte; `None` is the boundary before the text.
-struct Edge {
+struct ThreadEdge {
     from: Option<usize>,
     to: usize,
     /// Does a terminal begin with the byte?
@@ -38,7 +41,7 @@ struct Edge {
 /// The threads after a byte, and the steps to them.
 struct Layer {
     threads: Vec<Thread>,
-    edges: Vec<Edge>,
+    edges: Vec<ThreadEdge>,
 }
 
 impl Constraint {
@@ -74,7 +77,7 @@ impl Constraint {
     }
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Returns the runs of `text` after `state`.
     fn readings(
         &mut self,
@@ -119,7 +122,7 @@ impl Machine {
                 layer.threads.push(next);
                 layer.threads.len() - 1
             });
-            layer.edges.push(Edge { from, to, begins });
+            layer.edges.push(ThreadEdge { from, to, begins });
             Ok(())
         };
         // Before the text no terminal need be open: all that the parser accepts may begin.
@@ -272,7 +275,7 @@ mod tests {
     fn all_readings(constraint: &Constraint, text: &[u8]) -> Vec<Reading> {
         struct Walk<'a> {
             program: &'a Program,
-            machine: &'a mut Machine,
+            machine: &'a mut StateAutomaton,
             text: &'a [u8],
             found: Vec<(bool, Reading)>,
         }
@@ -306,7 +309,7 @@ mod tests {
             }
         }
         let program = std::sync::Arc::clone(&constraint.program);
-        let mut machine = Machine::new(&program).unwrap();
+        let mut machine = StateAutomaton::new(&program).unwrap();
         let start = machine.boundary(machine.start()).unwrap();
         let mut walk = Walk { program: &program, machine: &mut machine, text, found: Vec::new() };
         walk.from(0, start, &mut Vec::new());

@@ -11,12 +11,12 @@ use super::{
     completion::Completion,
     constraint::Constraint,
     error::StepError,
-    host::lock,
-    items::{Event, Items},
-    keys::Keys,
-    machine::Machine,
+    items::{ArrayItems, Event},
+    keys::ObjectKeys,
+    machine_pool::lock,
     program::Program,
-    suspects::Ahead,
+    repeat_candidates::Continuations,
+    state_automaton::StateAutomaton,
 };
 use crate::{
     grammar::DistinctItems,
@@ -31,14 +31,14 @@ fn is_plain(byte: u8) -> bool {
 }
 
 /// A text's place in the grammar and in its JSON.
-type At = (StateId, Items);
+type At = (StateId, ArrayItems);
 
 /// A node in the search for dead ends. It has the reader of keys where keys may run out: an object may have
 /// to repeat either a key or an item.
-struct Place {
+struct SearchState {
     state: StateId,
-    items: Items,
-    keys: Option<Keys>,
+    items: ArrayItems,
+    keys: Option<ObjectKeys>,
 }
 
 /// Can a string still become one that is not among the items?
@@ -56,7 +56,7 @@ impl DistinctItems {
     }
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Returns the place after some bytes, or how many of them can follow.
     pub(super) fn walk_items(
         &mut self,
@@ -89,24 +89,24 @@ impl Machine {
     fn walk_place(
         &mut self,
         program: &Program,
-        Place { state, items, mut keys }: Place,
+        SearchState { state, items, mut keys }: SearchState,
         bytes: &[u8],
         work: &mut Work,
-    ) -> Result<Option<Place>, LimitExceeded> {
+    ) -> Result<Option<SearchState>, LimitExceeded> {
         if let Some(keys) = &mut keys
             && keys.read(bytes)? < bytes.len()
         {
             return Ok(None);
         }
         let led = self.walk_items(program, (state, items), bytes, work)?;
-        Ok(led.ok().map(|(state, items)| Place { state, items, keys }))
+        Ok(led.ok().map(|(state, items)| SearchState { state, items, keys }))
     }
 
     /// Do the items at hand differ from all before them, whatever comes or if they end here, and the key too?
-    fn is_free(&self, Place { state, items, keys }: &Place, rule: DistinctItems) -> bool {
+    fn is_free(&self, SearchState { state, items, keys }: &SearchState, rule: DistinctItems) -> bool {
         let is_new =
             items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(*state);
-        is_new && !keys.as_ref().is_some_and(Keys::may_run_out)
+        is_new && !keys.as_ref().is_some_and(ObjectKeys::may_run_out)
     }
 
     /// Can the string at hand, or one that begins here, become more strings than a text can have as items
@@ -114,7 +114,7 @@ impl Machine {
     fn has_new_strings(
         &mut self,
         program: &Program,
-        (state, items): (StateId, &Items),
+        (state, items): (StateId, &ArrayItems),
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
         let inside = if items.is_in_string() { Some(state) } else { self.step(program, state, b'"', work)? };
@@ -138,7 +138,7 @@ impl Machine {
     }
 
     /// Records whether the string at this state can run out.
-    fn look_into(&self, program: &Program, state: StateId, ahead: &mut Ahead) {
+    fn look_into(&self, program: &Program, state: StateId, ahead: &mut Continuations) {
         let vocabulary = &program.vocabulary;
         let longest = vocabulary.quoted().longest_backslashed.max(vocabulary.item_ends().longest_opening);
         let longest = u32::try_from(longest).unwrap_or(u32::MAX);
@@ -159,13 +159,13 @@ impl Machine {
             let Some(to) = self.step(program, state, byte, work)? else { return Ok(false) };
             state = to;
         }
-        self.has_new_strings(program, (state, &Items::default()), work)
+        self.has_new_strings(program, (state, &ArrayItems::default()), work)
     }
 
     /// Counts the strings that the string at hand may become, by the automata of its terminals, against the
     /// items that begin like it: is one left that is no item yet? Each of `least` next bytes leads to another
     /// string.
-    fn strings_left(&self, program: &Program, state: StateId, items: &Items, least: usize) -> Left {
+    fn strings_left(&self, program: &Program, state: StateId, items: &ArrayItems, least: usize) -> Left {
         if !items.is_in_string() {
             return Left::Unknown;
         }
@@ -189,7 +189,7 @@ impl Machine {
     fn is_dead_end(
         &mut self,
         program: &Program,
-        at: Place,
+        at: SearchState,
         rule: DistinctItems,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
@@ -203,7 +203,7 @@ impl Machine {
         let mut later = Vec::new();
         let mut seen = HashSet::new();
         while let Some(place) = open.pop().or_else(|| later.pop()) {
-            let Place { state, items, keys } = &place;
+            let SearchState { state, items, keys } = &place;
             // The keys of an object at hand are among what tells items apart.
             if !seen.insert((*state, items.place())) {
                 continue;
@@ -220,11 +220,11 @@ impl Machine {
                 if !begun && items.is_in_vain(byte) {
                     continue;
                 }
-                let is_in_key = keys.as_ref().is_some_and(Keys::is_in_key);
+                let is_in_key = keys.as_ref().is_some_and(ObjectKeys::is_in_key);
                 if is_plain(byte) && items.is_left_by(byte) && !is_in_key {
                     return Ok(false);
                 }
-                let from = Place { state: *state, items: items.clone(), keys: keys.clone() };
+                let from = SearchState { state: *state, items: items.clone(), keys: keys.clone() };
                 if let Some(to) = self.walk_place(program, from, &[byte], work)? {
                     if self.is_free(&to, rule) {
                         return Ok(false);
@@ -241,12 +241,12 @@ impl Machine {
     fn ahead(
         &mut self,
         program: &Program,
-        (state, items, keys): (StateId, &Items, Option<&Keys>),
+        (state, items, keys): (StateId, &ArrayItems, Option<&ObjectKeys>),
         rule: DistinctItems,
         work: &mut Work,
-    ) -> Result<Ahead, LimitExceeded> {
+    ) -> Result<Continuations, LimitExceeded> {
         let marks = !items.is_flat() || items.is_in_string();
-        let mut ahead = Ahead { marks, ..Ahead::default() };
+        let mut ahead = Continuations { marks, ..Continuations::default() };
         if items.is_idle() {
             return Ok(ahead);
         }
@@ -263,7 +263,7 @@ impl Machine {
             if ahead.renewing {
                 ahead.marks = false;
             } else if items.are_settled(true) {
-                let from = Place { state, items: items.clone(), keys: keys.cloned() };
+                let from = SearchState { state, items: items.clone(), keys: keys.cloned() };
                 if let Some(to) = self.walk_place(program, from, b"\",", work)? {
                     ahead.marks = self.is_dead_end(program, to, rule, work)?;
                 }
@@ -281,7 +281,7 @@ impl Machine {
         }
         // All marks with a comma lead to a place of which the comma alone tells.
         if items.is_flat() && rule.may_run_out() && self.step(program, state, b',', work)?.is_some() {
-            let from = Place { state, items: items.clone(), keys: keys.cloned() };
+            let from = SearchState { state, items: items.clone(), keys: keys.cloned() };
             ahead.marks = match self.walk_place(program, from, b",", work)? {
                 Some(to) => self.is_dead_end(program, to, rule, work)?,
                 None => true,
@@ -294,7 +294,7 @@ impl Machine {
     fn repeating(
         &mut self,
         program: &Program,
-        (state, items, keys): (StateId, &Items, Option<&Keys>),
+        (state, items, keys): (StateId, &ArrayItems, Option<&ObjectKeys>),
         tokens: &[TokenId],
         rule: DistinctItems,
         work: &mut Work,
@@ -304,7 +304,7 @@ impl Machine {
         for &token in tokens {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
             work.spend(bytes.len())?;
-            let from = Place { state, items: items.clone(), keys: keys.cloned() };
+            let from = SearchState { state, items: items.clone(), keys: keys.cloned() };
             let is_refused = match self.walk_place(program, from, bytes, work)? {
                 None => true,
                 Some(at)
@@ -335,8 +335,8 @@ impl Constraint {
     pub(super) fn items_run_out(
         &mut self,
         state: &mut StateId,
-        items: &Items,
-        keys: Option<&Keys>,
+        items: &ArrayItems,
+        keys: Option<&ObjectKeys>,
     ) -> Result<bool, StepError> {
         let Some(rule) = self.program.lowered.items else { return Ok(false) };
         if items.are_settled(rule.may_run_out()) {
@@ -345,13 +345,13 @@ impl Constraint {
         let keys = self.keys_that_run_out(keys);
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
-            let at = Place { state, items: Items::clone(items), keys: keys.clone() };
+            let at = SearchState { state, items: ArrayItems::clone(items), keys: keys.clone() };
             machine.is_dead_end(program, at, rule, work)
         })
     }
 
     /// The reader of keys, if dead ends depend on it.
-    fn keys_that_run_out(&self, keys: Option<&Keys>) -> Option<Keys> {
+    fn keys_that_run_out(&self, keys: Option<&ObjectKeys>) -> Option<ObjectKeys> {
         keys.filter(|_| self.program.keys_may_run_out()).cloned()
     }
 

@@ -8,9 +8,9 @@ use super::{
     completion::Completion,
     constraint::Constraint,
     error::{StepError, StepErrorKind},
-    keys::{Begun, Keys},
-    known::RawMask,
-    thread::Thread,
+    fast_advance::GrammarMask,
+    keys::{KeyPrefix, ObjectKeys},
+    states::Thread,
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -57,12 +57,12 @@ impl Constraint {
     /// that lead to the same place are decided once.
     fn running_out(
         &mut self,
-        keys: &Keys,
+        keys: &ObjectKeys,
         mask: &TokenSet,
         refused: &mut Vec<TokenId>,
     ) -> Result<(), StepError> {
         let program = Arc::clone(&self.program);
-        let mut known: Vec<(StateId, Keys, bool)> = Vec::new();
+        let mut known: Vec<(StateId, ObjectKeys, bool)> = Vec::new();
         let mut machine = Arc::clone(&self.machine);
         for token in keys.running_out(&program, mask) {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
@@ -88,7 +88,7 @@ impl Constraint {
                 known.clear();
                 machine = Arc::clone(&self.machine);
             }
-            let here = |(at, keys, _): &&(StateId, Keys, bool)| *at == to && keys.is_where(&after);
+            let here = |(at, keys, _): &&(StateId, ObjectKeys, bool)| *at == to && keys.is_where(&after);
             let runs_out = match known.iter().find(here) {
                 Some(&(.., runs_out)) => runs_out,
                 None => {
@@ -106,7 +106,7 @@ impl Constraint {
 
     /// Can the key at hand only become one that has come before? A depth-first search over the places of the
     /// grammar that those keys lead to.
-    pub(super) fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
+    pub(super) fn runs_out(&mut self, state: &mut StateId, keys: &ObjectKeys) -> Result<bool, StepError> {
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
             if !keys.may_run_out() {
@@ -125,7 +125,7 @@ impl Constraint {
                 for byte in b' '..=u8::MAX {
                     work.spend(1)?;
                     let Some(to) = machine.step(program, state, byte, work)? else { continue };
-                    let is_new = |begun: &Begun<'_>| match byte {
+                    let is_new = |begun: &KeyPrefix<'_>| match byte {
                         b'"' => !begun.is_whole(),
                         _ => begun.is_left_by(byte),
                     };
@@ -148,7 +148,7 @@ impl Constraint {
     }
 
     /// Returns the tokens of a mask with which a key would come twice.
-    pub(super) fn repeating_keys(&mut self, raw: &RawMask) -> Result<Vec<TokenId>, StepError> {
+    pub(super) fn repeating_keys(&mut self, raw: &GrammarMask) -> Result<Vec<TokenId>, StepError> {
         let Some(keys) = &self.readers.keys else { return Ok(Vec::new()) };
         let mut refused = keys.repeating(&self.program, &raw.tokens, raw.enclosed.as_deref())?;
         if self.program.keys_may_run_out() {

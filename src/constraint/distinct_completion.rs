@@ -7,26 +7,26 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashSet;
 
-use super::{completion::Search, readers::Readers};
+use super::{completion::CompletionSearch, readers::JsonReaders};
 use crate::{ids::StateId, limits::LimitExceeded};
 
 /// A node of the search, with the node and byte that led to it.
-struct Stop {
+struct DetourNode {
     state: StateId,
-    readers: Readers,
+    readers: JsonReaders,
     from: Option<(usize, u8)>,
     length: u64,
 }
 
-impl Search<'_> {
+impl CompletionSearch<'_> {
     /// Returns the bytes of the shortest such completion; `None` if there is none. Costs a visit for each
     /// node that is nearer than that, and each byte.
     pub(super) fn past_readers(
         &mut self,
         start: StateId,
-        readers: &Readers,
+        readers: &JsonReaders,
     ) -> Result<Option<Vec<u8>>, LimitExceeded> {
-        let mut stops = vec![Stop { state: start, readers: readers.clone(), from: None, length: 0 }];
+        let mut stops = vec![DetourNode { state: start, readers: readers.clone(), from: None, length: 0 }];
         let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0))]);
         let mut seen = HashSet::new();
         while let Some(Reverse((_, at))) = open.pop() {
@@ -49,7 +49,7 @@ impl Search<'_> {
                 let rest = self.distance(to)?;
                 if rest < u64::MAX {
                     open.push(Reverse((rest.saturating_add(length + 1), stops.len())));
-                    stops.push(Stop { state: to, readers, from: Some((at, byte)), length: length + 1 });
+                    stops.push(DetourNode { state: to, readers, from: Some((at, byte)), length: length + 1 });
                 }
             }
         }
@@ -58,7 +58,7 @@ impl Search<'_> {
 }
 
 /// Returns the bytes on the way to a node.
-fn text_to(stops: &[Stop], mut at: usize) -> Vec<u8> {
+fn text_to(stops: &[DetourNode], mut at: usize) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some((before, byte)) = stops[at].from {
         text.push(byte);

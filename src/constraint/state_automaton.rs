@@ -10,12 +10,12 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     cache::MaskCache,
     context::{Context, Contexts},
+    distinct_mask::RefusalCache,
     enclosed::{Enclosed, SharedEnclosed},
-    mask::{Asked, MaskMaker},
+    mask::{MaskMaker, MaskRequest},
     memory::Memory,
-    narrowed::Refusals,
     program::Program,
-    thread::{Move, States, Thread},
+    states::{Move, States, Thread},
     trie_walk::TrieWalk,
 };
 use crate::{
@@ -40,7 +40,7 @@ const MANY_TERMINALS: usize = 1 << 12;
 
 /// Parser sets, constraint states, trees and masks of one compiled grammar.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct StateAutomaton {
     parser: Parser,
     pub(super) states: States,
     maker: MaskMaker,
@@ -53,7 +53,7 @@ pub(crate) struct Machine {
     /// States that lose threads where an item repeats one before it, and what is left of them.
     after_repeats: HashMap<StateId, Option<StateId>>,
     /// Memo of the tokens that readers refused, by state.
-    pub(super) refusals: Refusals,
+    pub(super) refusals: RefusalCache,
     /// The bytes that may follow, by state.
     ways: HashMap<StateId, Arc<[u8]>>,
     /// The tokens of digits behind which nothing else may begin, by state.
@@ -66,7 +66,7 @@ pub(crate) struct Machine {
     ended: Vec<SetId>,
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Creates a machine that knows only the start state.
     pub(crate) fn new(shared: &Program) -> Result<Self, LimitExceeded> {
         let work = &mut Work::of_a_step(&shared.limits);
@@ -84,7 +84,7 @@ impl Machine {
             widened: HashMap::new(),
             contexts: Contexts::default(),
             after_repeats: HashMap::new(),
-            refusals: Refusals::default(),
+            refusals: RefusalCache::default(),
             ways: HashMap::new(),
             unended: HashMap::new(),
             start,
@@ -492,7 +492,7 @@ impl Machine {
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
         // Trees know what each terminal takes, not whether another one goes on.
         if !shared.lowered.greedy && !self.walks.iter().any(|(walked, _)| *walked == state) {
-            let asked = Asked { state, threads: &self.threads, also };
+            let asked = MaskRequest { state, threads: &self.threads, also };
             if let Some(mask) = self.maker.make(shared, &mut self.parser, &asked, &mut self.masks, work)? {
                 return Ok(mask);
             }
@@ -556,7 +556,7 @@ mod tests {
         let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
         let compiled = Compiler::new(vocabulary).compile(&grammar).unwrap();
         let program = compiled.program();
-        let mut machine = Machine::new(program).unwrap();
+        let mut machine = StateAutomaton::new(program).unwrap();
         let start = machine.start();
         let terminals = machine.boundary(start).map_or(0, |set| machine.parser().accepts(set).len());
         assert!(terminals >= names.len());

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use super::{
-    items::Items,
+    items::ArrayItems,
     keys::{node_of, nodes_along},
     program::Program,
 };
@@ -27,7 +27,7 @@ use crate::{
 
 /// Facts about a place that the machine finds out before it looks at the mask.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct Continuations {
     /// May a comma or bracket lead to a dead end, where every text repeats an item?
     pub(super) marks: bool,
     /// Can a new item always come after the string at hand and a comma?
@@ -40,7 +40,7 @@ pub(super) struct Ahead {
     pub(super) unended: Arc<[TokenId]>,
 }
 
-impl Items {
+impl ArrayItems {
     /// Returns the tokens of a mask that may repeat an item or lead to a dead end. No false negatives, no
     /// token twice.
     pub(super) fn suspects(
@@ -48,7 +48,7 @@ impl Items {
         program: &Program,
         mask: &TokenSet,
         rule: DistinctItems,
-        ahead: &Ahead,
+        ahead: &Continuations,
     ) -> Vec<TokenId> {
         let (vocabulary, trie) = (&program.vocabulary, program.vocabulary.trie());
         let (ends, quoted) = (vocabulary.item_ends(), vocabulary.quoted());
