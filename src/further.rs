@@ -18,7 +18,7 @@ use crate::{
     grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa, spelled::Unfolded},
     ids::ExprId,
     limits::{Budget, LimitExceeded, Limits},
-    lower::{Cfg, List, NonterminalId, Slot},
+    lower::{AfterDot, AnyOrderList, Cfg, NonterminalId},
     oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
 };
@@ -126,15 +126,15 @@ impl Build {
         self.0.rule_ref(name, Span::default())
     }
 
-    fn symbol(&mut self, symbol: Slot) -> Result<ExprId, LimitExceeded> {
+    fn symbol(&mut self, symbol: AfterDot) -> Result<ExprId, LimitExceeded> {
         match symbol {
-            Slot::Terminal(terminal) => self.rule(&format!("t{}", terminal.index())),
-            Slot::Nonterminal(part) | Slot::End(part) => self.rule(&format!("n{}", part.index())),
+            AfterDot::Terminal(terminal) => self.rule(&format!("t{}", terminal.index())),
+            AfterDot::Nonterminal(part) | AfterDot::End(part) => self.rule(&format!("n{}", part.index())),
         }
     }
 
-    fn list(&mut self, cfg: &Cfg, list: &List) -> Result<ExprId, LimitExceeded> {
-        let parts = list.parts.iter().map(|&part| self.symbol(Slot::Nonterminal(part)));
+    fn list(&mut self, cfg: &Cfg, list: &AnyOrderList) -> Result<ExprId, LimitExceeded> {
+        let parts = list.parts.iter().map(|&part| self.symbol(AfterDot::Nonterminal(part)));
         let parts: Vec<ExprId> = parts.collect::<Result<_, _>>()?;
         let separator = self.symbol(cfg.slot(list.between))?;
         self.0.any_order(list.choice.with(&parts, separator), Span::default())

@@ -2,7 +2,7 @@
 
 use crate::{
     ids::{RuleId, TerminalId},
-    lower::{Cfg, Lowered, NonterminalId, Slot, components},
+    lower::{AfterDot, Cfg, Lowered, NonterminalId, components},
 };
 
 /// Facts about nonterminals and terminals, by number.
@@ -29,7 +29,7 @@ impl Marks {
         let edges = Edges::new(cfg);
         let mut users: Vec<Vec<RuleId>> = vec![Vec::new(); lowered.scanner.terminal_count()];
         for (dot, slot) in cfg.dots() {
-            if let Slot::Terminal(terminal) = slot {
+            if let AfterDot::Terminal(terminal) = slot {
                 users[terminal.index()].push(lowered.rule_of(cfg.lhs(dot)));
             }
         }
@@ -61,19 +61,19 @@ impl Edges {
     fn new(cfg: &Cfg) -> Self {
         let none = || vec![Vec::new(); cfg.nonterminal_count()];
         let mut edges = Self { left: none(), right: none(), unit: none() };
-        let mut row: Vec<Slot> = Vec::new();
+        let mut row: Vec<AfterDot> = Vec::new();
         for lhs in 0..cfg.nonterminal_count() {
             let number = NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX));
             for &first in cfg.productions(number) {
                 row.clear();
                 row.extend(cfg.symbols(first));
                 let nullable =
-                    |slot: &&Slot| matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
+                    |slot: &&AfterDot| matches!(slot, AfterDot::Nonterminal(it) if cfg.is_nullable(*it));
                 // Symbols up to the first, and from the last, that cannot be empty.
                 let head = (row.iter().take_while(nullable).count() + 1).min(row.len());
                 let tail = row.len() - (row.iter().rev().take_while(nullable).count() + 1).min(row.len());
-                let corner = |slot: &Slot| match slot {
-                    Slot::Nonterminal(symbol) => Some(symbol.index()),
+                let corner = |slot: &AfterDot| match slot {
+                    AfterDot::Nonterminal(symbol) => Some(symbol.index()),
                     _ => None,
                 };
                 edges.left[lhs].extend(row[..head].iter().filter_map(corner));

@@ -4,7 +4,7 @@ use super::Inspection;
 use crate::{
     grammar::Span,
     ids::{RuleId, TerminalId},
-    lower::{NonterminalId, RuleFate, Slot, Symbol},
+    lower::{AfterDot, NonterminalId, RuleFate, Symbol},
 };
 
 /// A rule of the source.
@@ -158,8 +158,8 @@ impl Inspection {
         let productions = if known { cfg.productions(NonterminalId(nonterminal)) } else { &[] };
         productions.iter().map(|&first| {
             let symbol = |slot| match slot {
-                Slot::Terminal(terminal) => SymbolView::Terminal(terminal),
-                Slot::Nonterminal(symbol) | Slot::End(symbol) => SymbolView::Nonterminal(symbol.0),
+                AfterDot::Terminal(terminal) => SymbolView::Terminal(terminal),
+                AfterDot::Nonterminal(symbol) | AfterDot::End(symbol) => SymbolView::Nonterminal(symbol.0),
             };
             cfg.symbols(first).map(symbol).collect()
         })

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     limits::{LimitExceeded, Work},
-    lower::{Cfg, Dot, NonterminalId, Slot},
+    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
 
 /// Scratch space of [`close`](Self::close), kept between calls. Between calls no nonterminal is marked.
@@ -30,7 +30,7 @@ impl Scratch {
         &mut self,
         cfg: &Cfg,
         lists: &OpenLists,
-        kernel: &[Dot],
+        kernel: &[DottedRule],
         work: &mut Work,
     ) -> Result<OpenCore, LimitExceeded> {
         let mut core = OpenCore::default();
@@ -50,7 +50,7 @@ impl Scratch {
         &mut self,
         cfg: &Cfg,
         lists: &OpenLists,
-        kernel: &[Dot],
+        kernel: &[DottedRule],
         core: &mut OpenCore,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
@@ -63,7 +63,7 @@ impl Scratch {
             next += 1;
             for &first in cfg.predicted(nonterminal) {
                 let mut dot = first;
-                while let Slot::Nonterminal(symbol) = cfg.slot(dot)
+                while let AfterDot::Nonterminal(symbol) = cfg.slot(dot)
                     && cfg.is_nullable(symbol)
                 {
                     self.add(cfg, lists, core, dot, Begun::Here, work)?;
@@ -81,7 +81,7 @@ impl Scratch {
         cfg: &Cfg,
         lists: &OpenLists,
         core: &mut OpenCore,
-        dot: Dot,
+        dot: DottedRule,
         begun: Begun,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
@@ -93,15 +93,15 @@ impl Scratch {
             return Ok(());
         }
         match lists.slot(cfg, dot) {
-            Slot::Terminal(terminal) => core.by_terminal.push((terminal, dot, begun)),
-            Slot::Nonterminal(nonterminal) => self.wait(core, nonterminal, dot, begun),
-            Slot::End(_) => {}
+            AfterDot::Terminal(terminal) => core.by_terminal.push((terminal, dot, begun)),
+            AfterDot::Nonterminal(nonterminal) => self.wait(core, nonterminal, dot, begun),
+            AfterDot::End(_) => {}
         }
         // Sorting included.
         work.spend(4)
     }
 
-    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: Dot, begun: Begun) {
+    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: DottedRule, begun: Begun) {
         core.by_nonterminal.push((nonterminal, dot, begun));
         if !std::mem::replace(&mut self.predicted[nonterminal.index()], true) {
             self.open.push(nonterminal);

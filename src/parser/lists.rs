@@ -11,7 +11,7 @@ use crate::{
     grammar::any_order::Chosen,
     interner::Index,
     limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, Dot, List, NonterminalId, Prices, Slot},
+    lower::{AfterDot, AnyOrderList, Cfg, DottedRule, NonterminalId, Prices},
 };
 
 /// An item's position in a list.
@@ -40,32 +40,32 @@ impl OpenLists {
     }
 
     /// Splits a dot past the grammar's into the number of its state, and its position.
-    fn split(cfg: &Cfg, dot: Dot) -> Option<(usize, Place)> {
+    fn split(cfg: &Cfg, dot: DottedRule) -> Option<(usize, Place)> {
         let over = (dot.0 as usize).checked_sub(cfg.dot_count())?;
         Some((over / 2, if over % 2 == 0 { Place::Between } else { Place::Again }))
     }
 
     /// Returns the dot of a state in a position; the caller knows that there is one.
-    fn dot(cfg: &Cfg, state: usize, place: Place) -> Dot {
+    fn dot(cfg: &Cfg, state: usize, place: Place) -> DottedRule {
         let over = 2 * state + usize::from(place == Place::Again);
-        Dot(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
+        DottedRule(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
     }
 
     /// Returns the grammar's own dotted rule, without the parts that have come.
-    pub(super) fn plain(&self, cfg: &Cfg, dot: Dot) -> Dot {
+    pub(super) fn plain(&self, cfg: &Cfg, dot: DottedRule) -> DottedRule {
         let Some((state, place)) = Self::split(cfg, dot) else { return dot };
         let list = cfg.lists().get(self.states[state].0);
         if place == Place::Between { list.between } else { list.again }
     }
 
     /// Returns the parts that have come, of a dot past the grammar's.
-    pub(super) fn chosen(&self, cfg: &Cfg, dot: Dot) -> Option<&Chosen> {
+    pub(super) fn chosen(&self, cfg: &Cfg, dot: DottedRule) -> Option<&Chosen> {
         Self::split(cfg, dot).map(|(state, _)| &self.states[state].1)
     }
 
     /// Returns the symbol after a dot. If it is any part of a list, only those of [`parts`](Self::parts) may
     /// come.
-    pub(super) fn slot(&self, cfg: &Cfg, dot: Dot) -> Slot {
+    pub(super) fn slot(&self, cfg: &Cfg, dot: DottedRule) -> AfterDot {
         cfg.slot(self.plain(cfg, dot))
     }
 
@@ -73,7 +73,7 @@ impl OpenLists {
     pub(super) fn parts(
         &self,
         cfg: &Cfg,
-        dot: Dot,
+        dot: DottedRule,
         mut with: impl FnMut(NonterminalId) -> Result<(), LimitExceeded>,
     ) -> Result<bool, LimitExceeded> {
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok(false) };
@@ -94,7 +94,11 @@ impl OpenLists {
     }
 
     /// Returns the list of a dot before a part of it, and the parts that have come, if any have.
-    fn before_part<'s, 'c>(&'s self, cfg: &'c Cfg, dot: Dot) -> Option<(&'c List, Option<&'s Chosen>)> {
+    fn before_part<'s, 'c>(
+        &'s self,
+        cfg: &'c Cfg,
+        dot: DottedRule,
+    ) -> Option<(&'c AnyOrderList, Option<&'s Chosen>)> {
         if cfg.lists().is_empty() {
             return None;
         }
@@ -105,7 +109,7 @@ impl OpenLists {
                 Some((cfg.lists().get(*list), Some(chosen)))
             }
             None => {
-                let Slot::Nonterminal(symbol) = cfg.slot(dot) else { return None };
+                let AfterDot::Nonterminal(symbol) = cfg.slot(dot) else { return None };
                 let list = cfg.lists().of_any_part(symbol)?;
                 Some((cfg.lists().get(list), None))
             }
@@ -116,15 +120,15 @@ impl OpenLists {
     pub(super) fn after(
         &mut self,
         cfg: &Cfg,
-        dot: Dot,
-        symbol: Slot,
+        dot: DottedRule,
+        symbol: AfterDot,
         work: &mut Work,
-    ) -> Result<[Option<Dot>; 2], LimitExceeded> {
+    ) -> Result<[Option<DottedRule>; 2], LimitExceeded> {
         if let Some((state, Place::Between)) = Self::split(cfg, dot) {
             return Ok([Some(Self::dot(cfg, state, Place::Again)), None]);
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok([Some(dot.next()), None]) };
-        let Slot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
+        let AfterDot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
         let Some((number, part)) = cfg.lists().of_part(part) else { return Ok([None; 2]) };
         work.spend(8 + list.choice.len())?;
         let after = match chosen {
@@ -145,7 +149,12 @@ impl OpenLists {
     }
 
     /// Re-interns a dot of `other` here.
-    pub(super) fn adopt(&mut self, cfg: &Cfg, other: &Self, dot: Dot) -> Result<Dot, LimitExceeded> {
+    pub(super) fn adopt(
+        &mut self,
+        cfg: &Cfg,
+        other: &Self,
+        dot: DottedRule,
+    ) -> Result<DottedRule, LimitExceeded> {
         let Some((state, place)) = Self::split(cfg, dot) else { return Ok(dot) };
         let (list, chosen) = &other.states[state];
         Ok(Self::dot(cfg, self.intern(cfg, *list, chosen)?, place))
@@ -173,7 +182,7 @@ impl OpenLists {
     }
 
     /// Length of the shortest rest of the production that a dot is in.
-    pub(super) fn rest(&self, prices: Prices<'_>, dot: Dot) -> u64 {
+    pub(super) fn rest(&self, prices: Prices<'_>, dot: DottedRule) -> u64 {
         let Some((state, place)) = Self::split(prices.cfg, dot) else { return prices.rests[dot.0 as usize] };
         let (list, chosen) = &self.states[state];
         let list = prices.cfg.lists().get(*list);
@@ -182,7 +191,7 @@ impl OpenLists {
     }
 
     /// Length of the shortest rest after `symbol`, which `dot` waits for.
-    pub(super) fn rest_after(&self, prices: Prices<'_>, dot: Dot, symbol: NonterminalId) -> u64 {
+    pub(super) fn rest_after(&self, prices: Prices<'_>, dot: DottedRule, symbol: NonterminalId) -> u64 {
         let cfg = prices.cfg;
         if let Some((state, Place::Between)) = Self::split(cfg, dot) {
             return self.rest(prices, Self::dot(cfg, state, Place::Again));

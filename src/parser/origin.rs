@@ -13,7 +13,7 @@ use super::{item::Item, memo::Memo};
 use crate::{
     ids::SetId,
     limits::{LimitExceeded, Work},
-    lower::{Cfg, Dot, NonterminalId, Slot},
+    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
 
 /// Number of nonterminals up to which left corners are computed; beyond, whole sets are origins: exact, less
@@ -51,11 +51,11 @@ impl Origins {
     pub(super) fn leads_to(
         &mut self,
         cfg: &Cfg,
-        dot: Dot,
+        dot: DottedRule,
         nonterminal: NonterminalId,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
-        let Slot::Nonterminal(first) = cfg.slot(dot) else { return Ok(false) };
+        let AfterDot::Nonterminal(first) = cfg.slot(dot) else { return Ok(false) };
         if first == nonterminal {
             return Ok(true);
         }
@@ -83,7 +83,7 @@ fn left_corners(cfg: &Cfg, first: NonterminalId, work: &mut Work) -> Result<Box<
         work.spend(cfg.productions(nonterminal).len())?;
         for &start in cfg.productions(nonterminal) {
             let mut dot = start;
-            while let Slot::Nonterminal(corner) = cfg.slot(dot) {
+            while let AfterDot::Nonterminal(corner) = cfg.slot(dot) {
                 let word = &mut bits[corner.index() / 64];
                 if *word >> (corner.index() % 64) & 1 == 0 {
                     *word |= 1 << (corner.index() % 64);

@@ -8,7 +8,7 @@ use super::{core::Begun, firsts::Firsts, item::Item, memo::Memo, origin::Origins
 use crate::{
     ids::{SetId, TerminalId},
     limits::{Budget, LimitExceeded, Limits, Work},
-    lower::{Cfg, Dot, NonterminalId, Slot},
+    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
 
 /// Number of items up to which the scratch space of one set is kept for the next.
@@ -133,7 +133,7 @@ impl Parser {
         cfg: &'a Cfg,
         set: SetId,
         terminal: TerminalId,
-    ) -> impl Iterator<Item = Dot> + 'a {
+    ) -> impl Iterator<Item = DottedRule> + 'a {
         let core = self.sets.core(set);
         let rules = core.waiting_for_terminal(terminal).unwrap_or_default();
         rules.map(move |at| self.sets.lists().plain(cfg, core.terminal_rule(at).0))
@@ -181,7 +181,7 @@ impl Parser {
     ) -> Result<SetId, LimitExceeded> {
         for at in waiting {
             let (dot, begun) = self.sets.core(set).terminal_rule(at);
-            self.advance(cfg, set, dot, begun, Slot::Terminal(terminal), work)?;
+            self.advance(cfg, set, dot, begun, AfterDot::Terminal(terminal), work)?;
         }
         self.complete(cfg, work)
     }
@@ -258,9 +258,9 @@ impl Parser {
         &mut self,
         cfg: &Cfg,
         set: SetId,
-        dot: Dot,
+        dot: DottedRule,
         begun: Begun,
-        symbol: Slot,
+        symbol: AfterDot,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         work.spend(1)?;
@@ -339,18 +339,18 @@ impl Parser {
     /// Files an item in the kernel, or completes it.
     fn settle(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         match self.sets.lists().slot(cfg, item.dot) {
-            Slot::Terminal(_) => self.making.kernel.push(item),
-            Slot::Nonterminal(nonterminal) => {
+            AfterDot::Terminal(_) => self.making.kernel.push(item),
+            AfterDot::Nonterminal(nonterminal) => {
                 if cfg.is_nullable(nonterminal) {
                     self.add(cfg, item.next(), work)?;
                 }
                 self.making.kernel.push(item);
             }
-            Slot::End(_) if item.origin == Item::START.origin => self.making.complete = true,
-            Slot::End(lhs) => {
+            AfterDot::End(_) if item.origin == Item::START.origin => self.making.complete = true,
+            AfterDot::End(lhs) => {
                 for at in self.sets.core(item.origin).waiting_for_nonterminal(lhs) {
                     let (dot, begun) = self.sets.core(item.origin).nonterminal_rule(at);
-                    self.advance(cfg, item.origin, dot, begun, Slot::Nonterminal(lhs), work)?;
+                    self.advance(cfg, item.origin, dot, begun, AfterDot::Nonterminal(lhs), work)?;
                 }
             }
         }

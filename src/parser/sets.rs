@@ -15,7 +15,7 @@ use crate::{
     ids::SetId,
     interner::Index,
     limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, Dot},
+    lower::{Cfg, DottedRule},
 };
 
 /// A set. Its kernel ends where the next one's starts.
@@ -35,7 +35,7 @@ pub(super) struct Sets {
     index: Index,
     cores: Cores,
     /// Scratch: the dotted rules of a kernel.
-    dots: Vec<Dot>,
+    dots: Vec<DottedRule>,
 }
 
 impl Sets {
@@ -86,7 +86,7 @@ impl Sets {
     }
 
     /// Returns the numbers of the kernel items of `set` with this dotted rule.
-    pub(super) fn with_dot(&self, set: SetId, dot: Dot) -> Range<usize> {
+    pub(super) fn with_dot(&self, set: SetId, dot: DottedRule) -> Range<usize> {
         let Range { start, end } = self.kernel_range(set.index());
         let kernel = &self.kernels[start..end];
         let first = start + kernel.partition_point(|item| item.dot < dot);

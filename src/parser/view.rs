@@ -4,7 +4,7 @@ use super::{core::Begun, item::Item, parser::Parser};
 use crate::{
     grammar::any_order::Chosen,
     ids::{SetId, TerminalId},
-    lower::{Cfg, Dot},
+    lower::{Cfg, DottedRule},
 };
 
 /// The set in which an item was predicted.
@@ -24,7 +24,7 @@ impl Parser {
         &'a self,
         cfg: &'a Cfg,
         set: SetId,
-    ) -> impl Iterator<Item = (Dot, Predicted)> + 'a {
+    ) -> impl Iterator<Item = (DottedRule, Predicted)> + 'a {
         let plain = |dot| self.sets().lists().plain(cfg, dot);
         let of = move |item: &Item| match item.origin {
             origin if origin == Item::START.origin => (plain(item.dot), Predicted::AtStart),
@@ -41,7 +41,7 @@ impl Parser {
         &'a self,
         cfg: &'a Cfg,
         set: SetId,
-    ) -> impl Iterator<Item = (Dot, Option<&'a Chosen>)> + 'a {
+    ) -> impl Iterator<Item = (DottedRule, Option<&'a Chosen>)> + 'a {
         let lists = self.sets().lists();
         let of = |item: &Item| (lists.plain(cfg, item.dot), lists.chosen(cfg, item.dot));
         self.sets().kernel(set).iter().map(of)

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     inspect::marks::Marks,
-    lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot, components},
+    lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan, components},
 };
 
 /// Number of occurrences that are looked at.
@@ -81,10 +81,10 @@ pub(super) fn find(
     }
     // Short texts say the same as long ones, for less.
     candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
-    let mut runs: HashMap<(Place, Place), usize> = HashMap::new();
+    let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
     let mut worst: HashMap<(Cause, usize), Growth> = HashMap::new();
     for Candidate { nonterminal, entered, before, repeated } in candidates {
-        let place = (lowered.place(Slot::Nonterminal(nonterminal)), lowered.place(entered));
+        let place = (lowered.place(AfterDot::Nonterminal(nonterminal)), lowered.place(entered));
         let runs = runs.entry(place).or_insert(0);
         *runs += 1;
         if *runs > MAX_RUNS_OF_A_PLACE {
@@ -109,7 +109,7 @@ pub(super) fn find(
 struct Candidate {
     nonterminal: NonterminalId,
     /// The symbol of its productions that leads back to it.
-    entered: Slot,
+    entered: AfterDot,
     before: Vec<u8>,
     repeated: Vec<u8>,
 }
@@ -117,8 +117,8 @@ struct Candidate {
 /// A nonterminal in a production of another of its component: the production, and the dot before it.
 #[derive(Debug, Clone, Copy)]
 struct Occurrence {
-    first: Dot,
-    dot: Dot,
+    first: DottedRule,
+    dot: DottedRule,
 }
 
 /// The graph of nonterminals, with its strongly connected components.
@@ -136,7 +136,7 @@ impl Graph {
         let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
         for (dot, slot) in cfg.dots() {
-            if let Slot::Nonterminal(used) = slot {
+            if let AfterDot::Nonterminal(used) = slot {
                 uses[cfg.lhs(dot).index()].push(used.index());
             }
         }
@@ -150,8 +150,8 @@ impl Graph {
         let mut first = Cfg::START;
         for (dot, slot) in cfg.dots() {
             match slot {
-                Slot::End(_) => first = dot.next(),
-                Slot::Nonterminal(used)
+                AfterDot::End(_) => first = dot.next(),
+                AfterDot::Nonterminal(used)
                     if component_of[used.index()] == component_of[cfg.lhs(dot).index()] =>
                 {
                     occurrences.push(Occurrence { first, dot });
@@ -193,7 +193,7 @@ impl Graph {
     /// Finds a shortest cycle from a nonterminal through one occurrence in a production of its own.
     fn way_round(&self, cfg: &Cfg, start: Occurrence, search: &mut usize) -> Option<Vec<Occurrence>> {
         let (goal, component) = (cfg.lhs(start.dot), self.component_of[cfg.lhs(start.dot).index()]);
-        let Slot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
+        let AfterDot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
         let mut came: HashMap<NonterminalId, Occurrence> = HashMap::from([(entered, start)]);
         let mut open = VecDeque::from([entered]);
         while !came.contains_key(&goal) {
@@ -202,7 +202,7 @@ impl Graph {
                 let mut dot = first;
                 for slot in cfg.symbols(first) {
                     *search = search.checked_sub(1)?;
-                    if let Slot::Nonterminal(to) = slot
+                    if let AfterDot::Nonterminal(to) = slot
                         && self.component_of[to.index()] == component
                         && !came.contains_key(&to)
                     {
@@ -249,7 +249,7 @@ fn texts(
         let mut text = Vec::new();
         for step in cycle.iter().rev() {
             let mut end = step.dot.next();
-            while !matches!(cfg.slot(end), Slot::End(_)) {
+            while !matches!(cfg.slot(end), AfterDot::End(_)) {
                 end = end.next();
             }
             yields.push_row(step.dot.next(), end, want, &mut text)?;
@@ -263,7 +263,7 @@ fn texts(
         Some(_) => {
             let mut inner = before.clone();
             let inner =
-                yields.push(Slot::Nonterminal(nonterminal), Want::NotEmpty, &mut inner).map(|()| inner);
+                yields.push(AfterDot::Nonterminal(nonterminal), Want::NotEmpty, &mut inner).map(|()| inner);
             texts.extend(left(Want::NotEmpty).map(|repeated| (before, repeated)));
             if let Some(inner) = inner {
                 texts.extend(right(Want::Shortest).map(|repeated| (inner.clone(), repeated)));

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ids::TerminalId,
-    lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot},
+    lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
     scanner::TerminalDfa,
 };
 
@@ -39,9 +39,9 @@ pub(super) struct Overlap {
     /// The nonterminal of the production.
     pub(super) nonterminal: NonterminalId,
     /// The symbol.
-    pub(super) symbol: Slot,
+    pub(super) symbol: AfterDot,
     /// The symbols that it overlaps with.
-    pub(super) others: Vec<Slot>,
+    pub(super) others: Vec<AfterDot>,
     /// A text up to the bytes that both read over and over.
     pub(super) before: Vec<u8>,
     /// Bytes that both can read over and over.
@@ -60,13 +60,13 @@ pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'
     let mut candidates = candidates(lowered, yields);
     // Short texts say the same as long ones, for less.
     candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
-    let mut runs: HashMap<(Place, Place), usize> = HashMap::new();
-    let mut found: HashMap<(Place, Place), Overlap> = HashMap::new();
+    let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
+    let mut found: HashMap<(SourceSpan, SourceSpan), Overlap> = HashMap::new();
     for Candidate { nonterminal, symbol, other, before, repeated } in candidates {
         if found.len() >= MAX_FOUND {
             break;
         }
-        let place = (lowered.place(Slot::Nonterminal(nonterminal)), lowered.place(symbol));
+        let place = (lowered.place(AfterDot::Nonterminal(nonterminal)), lowered.place(symbol));
         let runs = runs.entry(place).or_insert(0);
         *runs += 1;
         if *runs > MAX_RUNS_OF_A_PLACE {
@@ -91,8 +91,8 @@ pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'
 /// An overlap to be tried.
 struct Candidate {
     nonterminal: NonterminalId,
-    symbol: Slot,
-    other: Slot,
+    symbol: AfterDot,
+    other: AfterDot,
     before: Vec<u8>,
     repeated: Vec<u8>,
 }
@@ -101,10 +101,10 @@ struct Candidate {
 fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
     let cfg = &lowered.cfg;
     let mut search = Search::new(lowered, yields);
-    let mut row: Vec<Slot> = Vec::new();
+    let mut row: Vec<AfterDot> = Vec::new();
     let mut first = Cfg::START;
     for (dot, slot) in cfg.dots() {
-        if !matches!(slot, Slot::End(_)) {
+        if !matches!(slot, AfterDot::End(_)) {
             row.push(slot);
             continue;
         }
@@ -122,8 +122,8 @@ fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
     search.found
 }
 
-fn is_nullable(cfg: &Cfg, slot: Slot) -> bool {
-    matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(symbol))
+fn is_nullable(cfg: &Cfg, slot: AfterDot) -> bool {
+    matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol))
 }
 
 /// The state of the search.
@@ -156,7 +156,7 @@ impl<'s> Search<'s> {
     }
 
     /// Compares a symbol with one that may follow it.
-    fn hold(&mut self, here: Occurrence, other: Slot) {
+    fn hold(&mut self, here: Occurrence, other: AfterDot) {
         let endings = self.endings.of(here.symbol).to_vec();
         let beginnings = self.beginnings.of(other).to_vec();
         for pair in endings.iter().flat_map(|&one| beginnings.iter().map(move |&other| (one, other))) {
@@ -204,10 +204,10 @@ impl<'s> Search<'s> {
 /// A symbol of a production.
 #[derive(Debug, Clone, Copy)]
 struct Occurrence {
-    first: Dot,
+    first: DottedRule,
     /// Number of symbols before it.
     at: usize,
-    symbol: Slot,
+    symbol: AfterDot,
 }
 
 /// Terminals of unbounded length that each nonterminal can begin with, or end with; some of them, if there
@@ -228,23 +228,23 @@ impl Ends {
         let mut ends = Self { of_nonterminal: vec![Vec::new(); cfg.nonterminal_count()], single, from_right };
         // The rows to look at again when the set of a nonterminal has grown.
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); cfg.nonterminal_count()];
-        let mut rows: Vec<(usize, Vec<Slot>)> = Vec::new();
+        let mut rows: Vec<(usize, Vec<AfterDot>)> = Vec::new();
         let mut start = Cfg::START;
         for (dot, slot) in cfg.dots() {
-            if !matches!(slot, Slot::End(_)) {
+            if !matches!(slot, AfterDot::End(_)) {
                 continue;
             }
-            let mut row: Vec<Slot> = cfg.symbols(start).collect();
+            let mut row: Vec<AfterDot> = cfg.symbols(start).collect();
             start = dot.next();
             if from_right {
                 row.reverse();
             }
             let nullable =
-                |slot: &&Slot| matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
+                |slot: &&AfterDot| matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
             let corner = row.iter().take_while(nullable).count() + 1;
             row.truncate(corner);
             for slot in &row {
-                if let Slot::Nonterminal(symbol) = slot {
+                if let AfterDot::Nonterminal(symbol) = slot {
                     users[symbol.index()].push(rows.len());
                 }
             }
@@ -267,10 +267,10 @@ impl Ends {
         ends
     }
 
-    fn of(&self, slot: Slot) -> &[TerminalId] {
+    fn of(&self, slot: AfterDot) -> &[TerminalId] {
         match slot {
-            Slot::Terminal(terminal) => &self.single[terminal.index()],
-            Slot::Nonterminal(nonterminal) | Slot::End(nonterminal) => {
+            AfterDot::Terminal(terminal) => &self.single[terminal.index()],
+            AfterDot::Nonterminal(nonterminal) | AfterDot::End(nonterminal) => {
                 &self.of_nonterminal[nonterminal.index()]
             }
         }
@@ -281,26 +281,26 @@ impl Ends {
         &self,
         cfg: &Cfg,
         yields: &Yields<'_>,
-        slot: Slot,
+        slot: AfterDot,
         terminal: TerminalId,
         text: &mut Vec<u8>,
     ) -> Option<()> {
         debug_assert!(self.from_right);
-        let mut came: HashMap<Slot, (Dot, Dot, Slot)> = HashMap::new();
+        let mut came: HashMap<AfterDot, (DottedRule, DottedRule, AfterDot)> = HashMap::new();
         let mut open = VecDeque::from([slot]);
-        let goal = Slot::Terminal(terminal);
+        let goal = AfterDot::Terminal(terminal);
         while slot != goal && !came.contains_key(&goal) {
             let from = open.pop_front()?;
-            let Slot::Nonterminal(nonterminal) = from else { continue };
+            let AfterDot::Nonterminal(nonterminal) = from else { continue };
             for &first in cfg.productions(nonterminal) {
-                let row: Vec<Slot> = cfg.symbols(first).collect();
+                let row: Vec<AfterDot> = cfg.symbols(first).collect();
                 for (at, &symbol) in row.iter().enumerate().rev() {
                     if self.of(symbol).contains(&terminal) && !came.contains_key(&symbol) && symbol != slot {
                         let dot = (0..at).fold(first, |dot, _| dot.next());
                         came.insert(symbol, (first, dot, from));
                         open.push_back(symbol);
                     }
-                    if !matches!(symbol, Slot::Nonterminal(symbol) if cfg.is_nullable(symbol)) {
+                    if !matches!(symbol, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol)) {
                         break;
                     }
                 }

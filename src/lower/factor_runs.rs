@@ -11,7 +11,7 @@
 use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, Repetition};
 
-use super::{regular::Regular, work::WorkGrammar};
+use super::{regular::Regular, rewrite::WorkGrammar};
 use crate::{
     grammar::Expr,
     ids::{ExprId, RuleId},
@@ -38,7 +38,7 @@ pub(super) fn to_runs(
     limits: &Limits,
 ) -> Result<bool, LimitExceeded> {
     let found = repetitions(work, components);
-    let mut pass = Pass { regular, limits, tries: 0, rests: HashMap::new() };
+    let mut pass = FactorRuns { regular, limits, tries: 0, rests: HashMap::new() };
     let mut replaced: HashMap<ExprId, ExprId> = HashMap::new();
     for expr in found {
         if let Some(runs) = pass.runs(work, expr)? {
@@ -86,7 +86,7 @@ fn repetitions(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Vec<ExprId> {
     found
 }
 
-struct Pass<'a> {
+struct FactorRuns<'a> {
     regular: &'a Regular,
     limits: &'a Limits,
     tries: usize,
@@ -95,7 +95,7 @@ struct Pass<'a> {
     rests: HashMap<(RuleId, bool), RuleId>,
 }
 
-impl Pass<'_> {
+impl FactorRuns<'_> {
     /// Rewrites a repetition, if it has parts of both kinds.
     fn runs(&mut self, work: &mut WorkGrammar, expr: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
         match *work.expr(expr) {
@@ -253,7 +253,7 @@ struct Parts {
     opened: bool,
 }
 
-impl Pass<'_> {
+impl FactorRuns<'_> {
     /// Collects the alternatives of a repeated part, through groups and rules, and through inner repetitions
     /// if they are to be `opened`: any number of `x{0,9} | y+` is any number of `x | y`. `None` if there are
     /// too many.

@@ -22,7 +22,7 @@
 
 use hashbrown::HashMap;
 
-use super::cfg::{Cfg, Dot, NonterminalId, Slot};
+use super::cfg::{AfterDot, Cfg, DottedRule, NonterminalId};
 
 /// Number of contexts of a nonterminal beyond which it is in no chain. A part of a counted repeat has three.
 const MAX_CONTEXTS: usize = 16;
@@ -33,7 +33,7 @@ const MAX_CHAINS: usize = 8;
 /// The rank of a dotted rule in its class. Of the items of one class and one origin, the first dominates the
 /// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rank {
+pub(crate) struct DominanceRank {
     /// Dotted rules with the same symbols left, in productions whose left-hand sides are comparable.
     pub(crate) class: u32,
     /// Position in the class; the first dominates.
@@ -42,13 +42,13 @@ pub(crate) struct Rank {
 
 /// The ranks of a grammar's dotted rules.
 #[derive(Debug, Default)]
-pub(super) struct Ranks {
+pub(super) struct Dominance {
     /// Ranks by dot; empty if no class has two members.
-    ranks: Vec<Option<Rank>>,
+    ranks: Vec<Option<DominanceRank>>,
 }
 
-impl Ranks {
-    pub(super) fn get(&self, dot: Dot) -> Option<Rank> {
+impl Dominance {
+    pub(super) fn get(&self, dot: DottedRule) -> Option<DominanceRank> {
         self.ranks.get(dot.0 as usize).copied().flatten()
     }
 
@@ -66,11 +66,11 @@ impl Ranks {
         let mut suffixes = Suffixes::default();
         let starts = Starts::of(cfg, &mut suffixes);
         let chains = Chains::of(&starts);
-        let mut classes: HashMap<(Owner, u32), Vec<Dot>> = HashMap::new();
+        let mut classes: HashMap<(Owner, u32), Vec<DottedRule>> = HashMap::new();
         for first in cfg.first_dots() {
             let chain = chains.of_nonterminal(cfg.lhs(first));
             let after_chain = match cfg.slot(first) {
-                Slot::Nonterminal(corner) => chains.of_nonterminal(corner).is_some(),
+                AfterDot::Nonterminal(corner) => chains.of_nonterminal(corner).is_some(),
                 _ => false,
             };
             if chain.is_none() && !after_chain {
@@ -85,14 +85,14 @@ impl Ranks {
                 dot = dot.next();
             }
         }
-        let mut classes: Vec<Vec<Dot>> = classes.into_values().filter(|dots| dots.len() > 1).collect();
+        let mut classes: Vec<Vec<DottedRule>> = classes.into_values().filter(|dots| dots.len() > 1).collect();
         // In an order that does not depend on hashes.
         classes.iter_mut().for_each(|dots| dots.sort_by_key(|&dot| (chains.place(cfg.lhs(dot)), dot)));
         classes.sort();
         let mut ranks = vec![None; if classes.is_empty() { 0 } else { cfg.dot_count() }];
         for (class, dots) in (0..).zip(&classes) {
             for (place, dot) in (0..).zip(dots) {
-                ranks[dot.0 as usize] = Some(Rank { class, place });
+                ranks[dot.0 as usize] = Some(DominanceRank { class, place });
             }
         }
         Self { ranks }
@@ -108,12 +108,12 @@ enum Owner {
 
 /// Rests of productions, numbered by their symbols.
 #[derive(Debug, Default)]
-struct Suffixes(HashMap<(Slot, u32), u32>);
+struct Suffixes(HashMap<(AfterDot, u32), u32>);
 
 impl Suffixes {
     /// Returns the numbers of all suffixes of a production, the longest first. The last is the empty one,
     /// number 0.
-    fn of(&mut self, cfg: &Cfg, first: Dot) -> Vec<u32> {
+    fn of(&mut self, cfg: &Cfg, first: DottedRule) -> Vec<u32> {
         let mut numbers = vec![0];
         for slot in cfg.symbols(first).collect::<Vec<_>>().into_iter().rev() {
             // Fewer than dots, which are numbered in 32 bits.
@@ -128,13 +128,13 @@ impl Suffixes {
 
 /// The symbols left after a nonterminal at the beginning of a production, and that production's left-hand
 /// side.
-type Context = (u32, NonterminalId);
+type CornerContext = (u32, NonterminalId);
 
 /// The nonterminals that occur only at the beginning of productions.
 #[derive(Debug)]
 struct Starts {
     /// Contexts by nonterminal; empty for others.
-    contexts: Vec<Vec<Context>>,
+    contexts: Vec<Vec<CornerContext>>,
     /// Order of these nonterminals: each is behind the left-hand sides of its contexts, but in cycles.
     order: Vec<NonterminalId>,
 }
@@ -147,8 +147,8 @@ impl Starts {
         for first in cfg.first_dots() {
             for (at, slot) in cfg.symbols(first).enumerate() {
                 match slot {
-                    Slot::Nonterminal(symbol) if at == 0 => uses[symbol.index()].push(first),
-                    Slot::Nonterminal(symbol) => only_first[symbol.index()] = false,
+                    AfterDot::Nonterminal(symbol) if at == 0 => uses[symbol.index()].push(first),
+                    AfterDot::Nonterminal(symbol) => only_first[symbol.index()] = false,
                     _ => {}
                 }
             }
@@ -162,7 +162,7 @@ impl Starts {
         let mut contexts = vec![Vec::new(); count];
         for (at, uses) in uses.iter().enumerate() {
             if only_first[at] && uses.len() <= MAX_CONTEXTS {
-                let context = |&first: &Dot| (suffixes.of(cfg, first)[1], cfg.lhs(first));
+                let context = |&first: &DottedRule| (suffixes.of(cfg, first)[1], cfg.lhs(first));
                 contexts[at] = uses.iter().map(context).collect();
             }
         }
@@ -170,13 +170,13 @@ impl Starts {
         Self { contexts, order }
     }
 
-    fn contexts(&self, nonterminal: NonterminalId) -> &[Context] {
+    fn contexts(&self, nonterminal: NonterminalId) -> &[CornerContext] {
         &self.contexts[nonterminal.index()]
     }
 }
 
 /// The nonterminals with contexts, each behind the left-hand sides of these (depth-first search, post-order).
-fn outside_in(contexts: &[Vec<Context>]) -> Vec<NonterminalId> {
+fn outside_in(contexts: &[Vec<CornerContext>]) -> Vec<NonterminalId> {
     let mut order = Vec::new();
     let mut seen = vec![false; contexts.len()];
     for start in (0..).map(NonterminalId).take(contexts.len()) {
@@ -238,7 +238,7 @@ impl Chains {
     }
 
     /// Does a nonterminal with the contexts `general` dominate one with `special`?
-    fn is_before(&self, general: &[Context], special: &[Context]) -> bool {
+    fn is_before(&self, general: &[CornerContext], special: &[CornerContext]) -> bool {
         special.iter().all(|&(rest, outer)| {
             general.iter().any(|&(other_rest, other)| {
                 let is_before = || match (self.members[other.index()], self.members[outer.index()]) {

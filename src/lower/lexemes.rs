@@ -5,7 +5,7 @@
 //! [`Terminals::Written`](super::Terminals::Written). Sequences that are no lexemes are regrouped, so that
 //! neighbours that are one terminal become one expression. The language stays the same.
 
-use super::work::WorkGrammar;
+use super::rewrite::WorkGrammar;
 use crate::{
     grammar::Expr,
     ids::{ExprId, RuleId},
@@ -162,7 +162,7 @@ pub(super) fn separate(
     components: &[Vec<RuleId>],
     limits: &Limits,
 ) -> Result<Vec<bool>, LimitExceeded> {
-    let mut pass = Pass {
+    let mut pass = LexemePass {
         mentions: work.mention_counts(components),
         rules: vec![None; work.rule_count()],
         known: vec![None; work.exprs().len()],
@@ -179,7 +179,7 @@ pub(super) fn separate(
     Ok(tokens)
 }
 
-struct Pass<'a> {
+struct LexemePass<'a> {
     /// Number of rules that mention each rule.
     mentions: Vec<u32>,
     /// Lexemes of the rules' bodies; `None` where they are none, or recursive.
@@ -193,7 +193,7 @@ struct Pass<'a> {
     limits: &'a Limits,
 }
 
-impl Pass<'_> {
+impl LexemePass<'_> {
     /// Finds the tokens in the body of a rule, parts first, and regroups everything else.
     fn rule(&mut self, work: &mut WorkGrammar, rule: RuleId) -> Result<(), LimitExceeded> {
         let mut below = Vec::new();
