@@ -15,7 +15,7 @@ use crate::{
     lower::{Follow, Lowered, Terminals},
     scanner::Strings,
     store::{Key, Writer},
-    subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
+    subterminal::{Forest, Lookahead, TerminalTable, TreeInputs, VocabularyTables},
     vocab::Vocabulary,
 };
 
@@ -98,7 +98,7 @@ impl Program {
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
         mut lowered: Lowered,
-        tables: &Tables,
+        tables: &VocabularyTables,
         mut asked: ResolvedTokens,
         common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
@@ -181,8 +181,8 @@ impl Program {
     }
 
     /// Returns the inputs from which trees are made.
-    pub(crate) fn soil(&self) -> Soil<'_> {
-        Soil {
+    pub(crate) fn inputs(&self) -> TreeInputs<'_> {
+        TreeInputs {
             scanner: &self.lowered.scanner,
             follow: &self.follow,
             tables: &self.tables,

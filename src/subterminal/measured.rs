@@ -9,7 +9,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{crossing::Crossing, reach::Reach, table::TerminalTable};
+use super::{crossing::Crossing, row::TokenRow, table::TerminalTable};
 use crate::{
     grammar::Measured,
     ids::TrieNodeId,
@@ -109,7 +109,7 @@ impl TerminalTable {
         measured: &Measured,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
         let (of, count) = measured.place(state);
         if measured.is_free(of)
             && let Some(index) = unbounded.table.strings_at(trie, of, work)?
@@ -121,17 +121,17 @@ impl TerminalTable {
                 return Ok(row);
             }
             let make = || (Arc::new(index.within(trie, &row, least..=most)), 0);
-            return self.scattered().row(state, make, work);
+            return self.sparse().row(state, make, work);
         }
         let Some(room) = measured.room(state) else {
             let alike = measured.alike(count);
             let (first, room) = (measured.state(of, *alike.start()), alike.end() - count);
             // With less than a token's room the two have little in common.
             let known = match first != state && room >= LONG {
-                true => Some((self.scattered_row(trie, first, None, work)?, room)),
+                true => Some((self.sparse_row(trie, first, None, work)?, room)),
                 false => None,
             };
-            return self.scattered_row(trie, state, known, work);
+            return self.sparse_row(trie, state, known, work);
         };
         let row = unbounded.table.row(trie, of, work)?;
         if trie.height(ByteTrie::ROOT).is_some_and(|longest| longest <= room) {
@@ -139,7 +139,7 @@ impl TerminalTable {
         }
         let left = measured.lengths().end() - count;
         if room < LONG {
-            return self.scattered_row(trie, state, Some((row, room)), work);
+            return self.sparse_row(trie, state, Some((row, room)), work);
         }
         let needs = unbounded.needs(trie, measured, of, work)?;
         let (fitting, others) = needs.split_at(needs.partition_point(|need| *need <= left));
@@ -150,18 +150,18 @@ impl TerminalTable {
         let short = left - room + LONG;
         let needed = fitting.last().map_or(short, |need| short.max(*need));
         let alike = measured.state(of, count + left - needed);
-        self.scattered_row(trie, alike, Some((row, room - (left - needed))), work)
+        self.sparse_row(trie, alike, Some((row, room - (left - needed))), work)
     }
 
     /// Makes a row by a walk over the trie. `known` is a row that is right for all tokens up to a number of
     /// bytes: then only longer tokens are walked.
-    pub(super) fn scattered_row(
+    pub(super) fn sparse_row(
         &self,
         trie: &ByteTrie,
         state: u32,
-        known: Option<(Arc<Reach>, u32)>,
+        known: Option<(Arc<TokenRow>, u32)>,
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
         let make = || {
             let Some((row, room)) = known else { return self.walk(trie, state) };
             let dfa = self.dfa().of_a_walk();
@@ -169,14 +169,14 @@ impl TerminalTable {
             crossing.root(dfa.same_as(self.dfa(), state));
             let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
             let theirs = (row.tokens(), row.exits());
-            let reach = Reach::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
+            let reach = TokenRow::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
             if reach == *row {
                 return (row, walked);
             }
             self.add_bytes(reach.bytes());
             (Arc::new(reach), walked)
         };
-        self.scattered().row(state, make, work)
+        self.sparse().row(state, make, work)
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
             spelled::Unfolded,
         },
         scanner::TerminalDfa,
-        subterminal::kin_tests::{dfa, inner, trie},
+        subterminal::reference_rows_tests::{dfa, inner, trie},
     };
 
     const PATTERNS: [&str; 8] = [

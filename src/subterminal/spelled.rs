@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{reach::Reach, table::TerminalTable};
+use super::{row::TokenRow, table::TerminalTable};
 use crate::{
     grammar::spelled::{Alike, LONG, Place, Spelled},
     limits::{LimitExceeded, Work},
@@ -16,14 +16,14 @@ use crate::{
 
 /// Facts about such strings, kept by a table.
 #[derive(Debug, Default)]
-pub(super) struct Spelling {
+pub(super) struct SpelledFacts {
     /// The table of the unbounded strings, where the number of characters is bounded.
     unbounded: Option<Arc<TerminalTable>>,
     /// Groups of states with the same effect on all tokens.
     alike: OnceLock<Alike>,
 }
 
-impl Spelling {
+impl SpelledFacts {
     /// Creates it without facts.
     pub(super) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
         Self { unbounded, alike: OnceLock::new() }
@@ -79,24 +79,24 @@ impl TerminalTable {
     /// Makes the row of a state of such strings.
     pub(super) fn spelled_row(
         &self,
-        spelling: &Spelling,
+        spelling: &SpelledFacts,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
         if let Some((table, other)) = self.spelled_like(trie, state) {
             return table.row(trie, other, work);
         }
         let known = self.known_of(spelling, (trie, state), work)?;
-        self.scattered_row(trie, state, known, work)
+        self.sparse_row(trie, state, known, work)
     }
 
     /// Returns a row with the same effect on all texts up to a number of bytes, and that number.
     fn known_of(
         &self,
-        spelling: &Spelling,
+        spelling: &SpelledFacts,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
-    ) -> Result<Option<(Arc<Reach>, u32)>, LimitExceeded> {
+    ) -> Result<Option<(Arc<TokenRow>, u32)>, LimitExceeded> {
         let place = self.dfa().spelled().and_then(|(spelled, _)| Some((spelled, spelled.place(state)?)));
         let Some(((spelled, place), longest)) = place.zip(longest(trie)) else { return Ok(None) };
         let near = match &spelling.unbounded {
@@ -126,7 +126,7 @@ mod tests {
     use crate::{
         grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded},
         scanner::TerminalDfa,
-        subterminal::kin_tests::{dfa, inner, trie},
+        subterminal::reference_rows_tests::{dfa, inner, trie},
     };
 
     fn table(spelled: &Spelled) -> TerminalTable {
@@ -182,7 +182,7 @@ mod tests {
                     prop_assert!(rows.0.tokens().iter().eq(rows.1.tokens().iter()), "tokens after {:?}", text);
                     prop_assert_eq!(inner(&trie, &rows.0), inner(&trie, &rows.1), "exits after {:?}", text);
                     let crossed = shared.crossing(&trie, one, &comma, work).unwrap();
-                    let entrances = crate::subterminal::entrances::Entrances::new(
+                    let entrances = crate::subterminal::terminal_entry::TerminalEntry::new(
                         &trie, rows.1.exits(), comma.begins(), work).unwrap();
                     let walked = entrances.cross(&trie, &comma, work).unwrap();
                     prop_assert!(crossed.tokens().iter().eq(walked.tokens().iter()), "into {:?}", text);

@@ -3,7 +3,7 @@
 use super::{
     crossing::Crossing,
     ranges::Ranges,
-    reach::Reach,
+    row::TokenRow,
     table::{ENTER_WORK, TerminalTable, walking},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 
 /// The trie nodes right below a terminal's exits, by their byte.
 #[derive(Debug)]
-pub(super) struct Entrances {
+pub(super) struct TerminalEntry {
     /// The trie nodes, grouped by byte.
     nodes: Vec<u32>,
     /// Bytes that have any node.
@@ -24,7 +24,7 @@ pub(super) struct Entrances {
     starts: Box<[u32]>,
 }
 
-impl Entrances {
+impl TerminalEntry {
     /// Finds the nodes with a `wanted` byte, either from the children of every exit, or from all trie nodes
     /// with such a byte, whichever is fewer.
     pub(super) fn new(
@@ -105,7 +105,7 @@ impl Entrances {
         trie: &ByteTrie,
         table: &TerminalTable,
         work: &mut Work,
-    ) -> Result<Reach, LimitExceeded> {
+    ) -> Result<TokenRow, LimitExceeded> {
         work.spend(table.first().len() / 4)?;
         let first = table.first().iter();
         let entered = first.flat_map(|&(byte, state)| self.with(byte).iter().map(move |&node| (node, state)));
@@ -143,7 +143,7 @@ impl TerminalTable {
         trie: &ByteTrie,
         entered: impl Iterator<Item = (u32, u32)>,
         work: &mut Work,
-    ) -> Result<Reach, LimitExceeded> {
+    ) -> Result<TokenRow, LimitExceeded> {
         let dfa = self.dfa().of_a_walk();
         let mut crossing = Crossing::new(trie, &dfa, self.loops());
         let mut paid = 0;
@@ -153,7 +153,7 @@ impl TerminalTable {
             work.spend(walked - paid)?;
             paid = walked;
         }
-        let reach = Reach::new(trie, crossing.stays, crossing.exits);
+        let reach = TokenRow::new(trie, crossing.stays, crossing.exits);
         work.spend(ENTER_WORK + reach.work())?;
         Ok(reach)
     }
@@ -162,7 +162,7 @@ impl TerminalTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, subterminal::kin_tests::dfa};
+    use crate::{ids::TokenId, subterminal::reference_rows_tests::dfa};
 
     /// Each byte with which a terminal begins is found, entered or not.
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             let table = TerminalTable::new(dfa(pattern), None);
             let work = &mut Work::unlimited();
             let entrances =
-                Entrances::new(&trie, &Ranges::new(), table.begins(), &mut Work::unlimited()).unwrap();
+                TerminalEntry::new(&trie, &Ranges::new(), table.begins(), &mut Work::unlimited()).unwrap();
             entrances.cross(&trie, &table, work).unwrap();
             work.spent()
         });
@@ -192,7 +192,7 @@ mod tests {
             }
             let work = &mut Work::unlimited();
             let wanted = std::iter::once(b'!').collect();
-            let entrances = Entrances::new(&trie, &exits, &wanted, work).unwrap();
+            let entrances = TerminalEntry::new(&trie, &exits, &wanted, work).unwrap();
             assert_eq!(entrances.with(b'!').len(), count);
             let look = tokens.len().min(CHILDREN_OF_AN_EXIT * count);
             assert!(work.spent() <= 100 + count + look, "{} units", work.spent());

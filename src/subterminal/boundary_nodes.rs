@@ -1,10 +1,10 @@
-//! Lists the trie nodes whose byte no text of a [level](Levels) has, such as those with a quote.
+//! Lists the trie nodes whose byte no text of a [level](TextLevels) has, such as those with a quote.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
-use super::side_by_side::{LEVELS, Levels};
+use super::product_walk::{LEVELS, TextLevels};
 use crate::vocab::{ByteTrie, byte_kind};
 
 /// Bounds: number of nodes up to which a list is made, and number of lists that are kept.
@@ -16,12 +16,12 @@ type Nodes = Option<Arc<[u32]>>;
 
 /// The lists of one vocabulary by the kinds of the nodes' bytes.
 #[derive(Debug, Default)]
-pub(super) struct Breaks(Mutex<HashMap<u64, Nodes>>);
+pub(super) struct BoundaryNodes(Mutex<HashMap<u64, Nodes>>);
 
-impl Breaks {
+impl BoundaryNodes {
     /// Returns for each level all nodes whose byte no text of the level has. `None` where they are many, or
     /// the same as for the level before. A list is sorted when it is first asked for.
-    pub(super) fn of(&self, trie: &ByteTrie, levels: &Levels) -> [Nodes; LEVELS] {
+    pub(super) fn of(&self, trie: &ByteTrie, levels: &TextLevels) -> [Nodes; LEVELS] {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = 0;
         levels.without_kinds().map(|kinds| {

@@ -21,8 +21,8 @@ pub(super) const NEVER: u32 = u32::MAX;
 pub(super) struct Pair {
     /// The partner, or [`NONE`].
     pub(super) partner: u32,
-    /// Length of the shortest text of each [level](Levels) that the two treat differently: one may end, or go
-    /// on, and the other may not.
+    /// Length of the shortest text of each [level](TextLevels) that the two treat differently: one may end,
+    /// or go on, and the other may not.
     pub(super) apart: [u32; LEVELS],
 }
 
@@ -52,7 +52,7 @@ const SPACES: [u8; 4] = [0xc2, 0xe1, 0xe3, 0xef];
 /// `\S` leaves out more such spaces (level 5). `^[^<>]{1,99}$` differs in two characters (level 3), and after
 /// 99 of them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Levels {
+pub(super) struct TextLevels {
     /// The [kinds](byte_kind) of bytes that each level excludes, as bits; each level excludes all of the one
     /// before.
     without: [u64; LEVELS],
@@ -60,7 +60,7 @@ pub(super) struct Levels {
     of_kind: [u8; 64],
 }
 
-impl Levels {
+impl TextLevels {
     /// The level of texts inside a string, where nothing ends.
     pub(super) const INSIDE: usize = 1;
 
@@ -128,7 +128,7 @@ impl Levels {
 pub(super) fn side_by_side(
     dfa: &TerminalDfa,
     common: &TerminalDfa,
-    levels: &Levels,
+    levels: &TextLevels,
     bytes: &[u8],
 ) -> Vec<Pair> {
     let endless = common.accepts_empty();
@@ -139,7 +139,7 @@ pub(super) fn side_by_side(
         pairs: vec![Pair { partner: NONE, apart: [NEVER; LEVELS] }; dfa.len()],
         bases: std::iter::repeat_with(|| None).take(common.len()).collect(),
         open: VecDeque::new(),
-        steps: Steps::default(),
+        steps: ProductSteps::default(),
         edges: Vec::new(),
         changes: Vec::new(),
     };
@@ -168,7 +168,7 @@ pub(super) fn side_by_side(
 /// Bytes that neither automaton distinguishes: their class in the common one, and the highest level of texts
 /// with them.
 #[derive(Debug, Clone, Copy)]
-struct Kind {
+struct ByteKind {
     common: usize,
     level: usize,
 }
@@ -176,17 +176,17 @@ struct Kind {
 /// Kinds of bytes by their class in a terminal; class `c` has `all[first[c] .. first[c + 1]]`.
 #[derive(Debug)]
 struct Kinds {
-    all: Vec<Kind>,
+    all: Vec<ByteKind>,
     first: Vec<usize>,
 }
 
 impl Kinds {
-    fn new(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels, bytes: &[u8]) -> Self {
+    fn new(dfa: &TerminalDfa, common: &TerminalDfa, levels: &TextLevels, bytes: &[u8]) -> Self {
         let class = |dfa: &TerminalDfa, byte: u8| usize::from(dfa.classes()[usize::from(byte)]);
         let mut bytes = bytes.to_vec();
         bytes.sort_by_key(|&byte| class(dfa, byte));
         let first = (0..=dfa.class_count()).map(|at| bytes.partition_point(|&byte| class(dfa, byte) < at));
-        let kind = |&byte: &u8| Kind { common: class(common, byte), level: levels.of_byte(byte) };
+        let kind = |&byte: &u8| ByteKind { common: class(common, byte), level: levels.of_byte(byte) };
         Self { first: first.collect(), all: bytes.iter().map(kind).collect() }
     }
 
@@ -202,8 +202,8 @@ impl Kinds {
 struct Base {
     /// The state; `None` before the first one.
     state: Option<u32>,
-    by_kind: Vec<Way>,
-    edges: Vec<Edge>,
+    by_kind: Vec<KindEffect>,
+    edges: Vec<ProductEdge>,
     /// Number of kinds of bytes, by level, that only one of the two goes on by.
     torn: [u32; LEVELS],
 }
@@ -211,17 +211,17 @@ struct Base {
 impl Base {
     /// Creates a base without a state.
     fn nowhere(kinds: usize) -> Self {
-        Self { state: None, by_kind: vec![Way::Nowhere; kinds], edges: Vec::new(), torn: [0; LEVELS] }
+        Self { state: None, by_kind: vec![KindEffect::Nowhere; kinds], edges: Vec::new(), torn: [0; LEVELS] }
     }
 
     /// Takes over the edges that its kinds of bytes take, and renumbers them.
-    fn take_edges(&mut self, edges: &[Edge], kinds: &Kinds) {
+    fn take_edges(&mut self, edges: &[ProductEdge], kinds: &Kinds) {
         let mut numbers: Vec<Option<usize>> = vec![None; edges.len()];
         self.edges.clear();
         for (way, kind) in self.by_kind.iter_mut().zip(&kinds.all) {
-            let Way::Along(edge) = way else { continue };
+            let KindEffect::Along(edge) = way else { continue };
             let number = *numbers[*edge].get_or_insert_with(|| {
-                self.edges.push(Edge { to: edges[*edge].to, level: 0, kinds: 0 });
+                self.edges.push(ProductEdge { to: edges[*edge].to, level: 0, kinds: 0 });
                 self.edges.len() - 1
             });
             *edge = number;
@@ -233,7 +233,7 @@ impl Base {
 
 /// The effect of a kind of bytes.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum KindEffect {
     Nowhere,
     /// Both go on to a state and its partner; holds the number of the edge.
     Along(usize),
@@ -243,7 +243,7 @@ enum Way {
 
 /// A step of both automata to a state and its partner.
 #[derive(Debug, Clone, Copy)]
-struct Edge {
+struct ProductEdge {
     to: u32,
     /// Highest level with such a step.
     level: usize,
@@ -253,7 +253,7 @@ struct Edge {
 
 /// The steps of both automata, for walking backwards.
 #[derive(Debug, Default)]
-struct Steps {
+struct ProductSteps {
     /// Source, target, and the highest level of each step.
     all: Vec<(u32, u32, usize)>,
     /// Sources by target, with the level: state `q` has `by_end[first[q] .. first[q + 1]]`.
@@ -261,7 +261,7 @@ struct Steps {
     first: Vec<u32>,
 }
 
-impl Steps {
+impl ProductSteps {
     /// Groups the steps by target (counting sort).
     fn sort(&mut self, states: usize) {
         self.first = vec![0; states + 2];
@@ -291,10 +291,10 @@ struct SideBySide<'a> {
     /// The base of each state of the common automaton.
     bases: Vec<Option<Base>>,
     open: VecDeque<u32>,
-    steps: Steps,
+    steps: ProductSteps,
     // Scratch.
-    edges: Vec<Edge>,
-    changes: Vec<(usize, Way)>,
+    edges: Vec<ProductEdge>,
+    changes: Vec<(usize, KindEffect)>,
 }
 
 impl SideBySide<'_> {
@@ -314,26 +314,26 @@ impl SideBySide<'_> {
         let mut change = |both: &mut Self, class: usize| {
             let to = row[class];
             for at in both.kinds.of(class) {
-                let Kind { common, level } = both.kinds.all[at];
+                let ByteKind { common, level } = both.kinds.all[at];
                 let other = theirs[common];
                 match base.by_kind[at] {
-                    Way::Nowhere => {}
-                    Way::Along(edge) => edges[edge].kinds -= 1,
-                    Way::Torn => torn[..=level].iter_mut().for_each(|torn| *torn -= 1),
+                    KindEffect::Nowhere => {}
+                    KindEffect::Along(edge) => edges[edge].kinds -= 1,
+                    KindEffect::Torn => torn[..=level].iter_mut().for_each(|torn| *torn -= 1),
                 }
                 let way = if to == NONE && other == NONE {
-                    Way::Nowhere
+                    KindEffect::Nowhere
                 } else if to != NONE && other != NONE && both.meet(to, other) {
                     let edge = edges.iter().rposition(|edge| edge.to == to).unwrap_or_else(|| {
-                        edges.push(Edge { to, level, kinds: 0 });
+                        edges.push(ProductEdge { to, level, kinds: 0 });
                         edges.len() - 1
                     });
                     edges[edge].level = edges[edge].level.max(level);
                     edges[edge].kinds += 1;
-                    Way::Along(edge)
+                    KindEffect::Along(edge)
                 } else {
                     torn[..=level].iter_mut().for_each(|torn| *torn += 1);
-                    Way::Torn
+                    KindEffect::Torn
                 };
                 changes.push((at, way));
             }
@@ -381,7 +381,7 @@ fn differing(row: &[u32], other: &[u32]) -> impl Iterator<Item = usize> {
 
 /// Spreads distances of at most one step to all states, among texts of a level: breadth-first search
 /// backwards.
-fn spread(pairs: &mut [Pair], steps: &Steps, level: usize, open: &mut Vec<u32>) {
+fn spread(pairs: &mut [Pair], steps: &ProductSteps, level: usize, open: &mut Vec<u32>) {
     open.clear();
     for distance in [0, 1] {
         let so_far = (0..).zip(&*pairs).filter(|(_, pair)| pair.apart[level] == distance);
@@ -410,7 +410,7 @@ fn ending(dfa: &TerminalDfa) -> u64 {
 }
 
 /// Returns a byte of each kind that one of the automata or the level distinguishes.
-pub(super) fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels) -> Vec<u8> {
+pub(super) fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, levels: &TextLevels) -> Vec<u8> {
     let width = common.class_count() * LEVELS;
     let mut seen = vec![false; dfa.class_count() * width];
     let kind = |byte: u8| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{reach::Reach, table::TerminalTable};
+use super::{row::TokenRow, table::TerminalTable};
 use crate::{
     Limits,
     ids::{TokenId, TrieNodeId},
@@ -26,7 +26,7 @@ pub(super) fn trie(tokens: &[String]) -> ByteTrie {
 }
 
 /// Returns the exits with tokens below, which alone matter.
-pub(super) fn inner(trie: &ByteTrie, reach: &Reach) -> Vec<u32> {
+pub(super) fn inner(trie: &ByteTrie, reach: &TokenRow) -> Vec<u32> {
     let nodes = reach.exits().iter().flatten();
     nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
 }
@@ -100,8 +100,8 @@ proptest! {
                     let beside = TerminalTable::new(Arc::clone(&automaton), Some(Arc::clone(&common)));
                     let rows = [&alone, &beside, &together]
                         .map(|table| table.row(&trie, state, work).unwrap().clone());
-                    let same = |one: &Reach, other: &Reach| {
-                        let inner = |reach: &Reach| -> Vec<u32> {
+                    let same = |one: &TokenRow, other: &TokenRow| {
+                        let inner = |reach: &TokenRow| -> Vec<u32> {
                             let nodes = reach.exits().iter().flatten();
                             nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
                         };

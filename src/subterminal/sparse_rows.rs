@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 
-use super::reach::Reach;
+use super::row::TokenRow;
 use crate::limits::{LimitExceeded, Work};
 
 /// Work of making a row, and number of trie nodes per further unit. All rows of a text's substrings together
@@ -15,17 +15,17 @@ const NODES: usize = 4;
 
 /// Rows by state.
 #[derive(Debug, Default)]
-pub(super) struct Scattered(Mutex<HashMap<u32, Arc<Reach>>>);
+pub(super) struct SparseRows(Mutex<HashMap<u32, Arc<TokenRow>>>);
 
-impl Scattered {
+impl SparseRows {
     /// Returns the row of `state`. `make` makes it, and counts the trie nodes that it looked at. The row is
     /// kept even if that was too much work.
     pub(super) fn row(
         &self,
         state: u32,
-        make: impl FnOnce() -> (Arc<Reach>, usize),
+        make: impl FnOnce() -> (Arc<TokenRow>, usize),
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
         if let Some(row) = self.rows().get(&state) {
             return Ok(Arc::clone(row));
         }
@@ -40,7 +40,7 @@ impl Scattered {
         self.rows().allocation_size()
     }
 
-    fn rows(&self) -> MutexGuard<'_, HashMap<u32, Arc<Reach>>> {
+    fn rows(&self) -> MutexGuard<'_, HashMap<u32, Arc<TokenRow>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// A set of tokens as a list or as bits, whichever is smaller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Tokens {
+pub(crate) enum TokenList {
     /// A sorted list.
     Few(Box<[TokenId]>),
     /// A bitset, shared with masks that are equal to it.
@@ -21,24 +21,24 @@ pub(crate) enum Tokens {
 /// The tokens that end inside a terminal or just as it may end, and the exits where it may end while tokens
 /// go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reach {
-    tokens: Tokens,
+pub(crate) struct TokenRow {
+    tokens: TokenList,
     /// Trie nodes where the terminal may end; those without children do not matter.
     exits: Ranges,
 }
 
-impl Reach {
+impl TokenRow {
     /// Creates it from places of the trie order and trie nodes. Linear in the tokens, or in those left out if
     /// fewer.
     pub(crate) fn new(trie: &ByteTrie, mut stays: Ranges, mut exits: Ranges) -> Self {
         stays.normalise();
         exits.normalise();
         exits.shrink();
-        Self { tokens: Tokens::new(trie, &stays), exits }
+        Self { tokens: TokenList::new(trie, &stays), exits }
     }
 
     /// Creates it from the tokens and the exits themselves.
-    pub(super) fn of(tokens: Tokens, mut exits: Ranges) -> Self {
+    pub(super) fn of(tokens: TokenList, mut exits: Ranges) -> Self {
         exits.normalise();
         exits.shrink();
         Self { tokens, exits }
@@ -51,7 +51,7 @@ impl Reach {
         trie: &ByteTrie,
         (mut stays, mut exits): (Ranges, Ranges),
         taken: &[Range<u32>],
-        (tokens, others): (&Tokens, &Ranges),
+        (tokens, others): (&TokenList, &Ranges),
     ) -> Self {
         stays.normalise();
         others.within(taken, |range| exits.push(range));
@@ -60,23 +60,23 @@ impl Reach {
         let found = stays.iter().flat_map(|range| trie.tokens_at(range)).copied();
         let places = || taken.iter().map(|nodes| trie.tokens_within(nodes.clone()));
         let tokens = match tokens {
-            Tokens::Few(few) => {
+            TokenList::Few(few) => {
                 let is_below = below(trie, taken, few.len());
                 let kept = few.iter().copied().filter(|&token| is_below(token));
-                Tokens::listed(trie, kept.chain(found).collect())
+                TokenList::listed(trie, kept.chain(found).collect())
             }
-            Tokens::Many(all)
+            TokenList::Many(all)
                 if places().map(|places| places.len()).sum::<usize>() * 2 > trie.token_count() =>
             {
                 let mut set = TokenSet::clone(all);
                 left_out(trie, taken).for_each(|token| set.remove(token));
                 found.for_each(|token| set.insert(token));
-                Tokens::Many(Arc::new(set))
+                TokenList::Many(Arc::new(set))
             }
-            Tokens::Many(all) => {
+            TokenList::Many(all) => {
                 let taken = places().flat_map(|places| trie.tokens_at(places)).copied();
                 let kept = taken.filter(|&token| all.contains(token));
-                Tokens::listed(trie, found.chain(kept).collect())
+                TokenList::listed(trie, found.chain(kept).collect())
             }
         };
         Self { tokens, exits }
@@ -89,11 +89,11 @@ impl Reach {
             Self::spliced(trie, (Ranges::new(), exits), taken, (&other.tokens, &other.exits));
         let mut own = self.tokens.iter();
         let tokens = match tokens {
-            Tokens::Few(few) => Tokens::listed(trie, few.iter().copied().chain(own).collect()),
-            Tokens::Many(many) => {
+            TokenList::Few(few) => TokenList::listed(trie, few.iter().copied().chain(own).collect()),
+            TokenList::Many(many) => {
                 let mut set = Arc::unwrap_or_clone(many);
                 own.by_ref().for_each(|token| set.insert(token));
-                Tokens::Many(Arc::new(set))
+                TokenList::Many(Arc::new(set))
             }
         };
         Self { tokens, exits }
@@ -105,8 +105,8 @@ impl Reach {
         self.exits.within(taken, |range| exits += range.len());
         exits == self.exits.total()
             && match &self.tokens {
-                Tokens::Few(few) => few.iter().all(|&token| is_below(trie, token, taken)),
-                Tokens::Many(all) => !left_out(trie, taken).any(|token| all.contains(token)),
+                TokenList::Few(few) => few.iter().all(|&token| is_below(trie, token, taken)),
+                TokenList::Many(all) => !left_out(trie, taken).any(|token| all.contains(token)),
             }
     }
 
@@ -115,7 +115,7 @@ impl Reach {
         self.exits.is_empty() && self.tokens.is_empty()
     }
 
-    pub(crate) fn tokens(&self) -> &Tokens {
+    pub(crate) fn tokens(&self) -> &TokenList {
         &self.tokens
     }
 
@@ -126,8 +126,8 @@ impl Reach {
     /// Units of work that it took to sort its tokens.
     pub(super) fn work(&self) -> usize {
         match &self.tokens {
-            Tokens::Few(tokens) => tokens.len(),
-            Tokens::Many(tokens) => tokens.size() / 16,
+            TokenList::Few(tokens) => tokens.len(),
+            TokenList::Many(tokens) => tokens.size() / 16,
         }
     }
 
@@ -139,11 +139,11 @@ impl Reach {
     /// Writes the row: its tokens, then its exits.
     pub(crate) fn write(&self, writer: &mut Writer) {
         match &self.tokens {
-            Tokens::Few(tokens) => {
+            TokenList::Few(tokens) => {
                 writer.u8(0);
                 writer.u32s(tokens.iter().map(|token| token.raw()));
             }
-            Tokens::Many(tokens) => {
+            TokenList::Many(tokens) => {
                 writer.u8(1);
                 writer.u64s(tokens.words().iter().copied());
             }
@@ -162,12 +162,12 @@ impl Reach {
                 if !ascending || tokens.last().is_some_and(|&last| last as usize >= size) {
                     return Err(StoreError::malformed("tokens out of order or past the vocabulary"));
                 }
-                Tokens::Few(tokens.into_iter().map(TokenId::new).collect())
+                TokenList::Few(tokens.into_iter().map(TokenId::new).collect())
             }
             1 => {
                 let set = TokenSet::from_words(reader.u64s()?, size)
                     .ok_or_else(|| StoreError::malformed("a token set of another size"))?;
-                Tokens::Many(Arc::new(set))
+                TokenList::Many(Arc::new(set))
             }
             _ => return Err(StoreError::malformed("an unknown form of token set")),
         };
@@ -219,7 +219,7 @@ fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<It
     gaps.flat_map(|(from, to)| trie.tokens_at(from..to)).copied()
 }
 
-impl Tokens {
+impl TokenList {
     /// Is the set empty?
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Few(tokens) if tokens.is_empty())
@@ -293,7 +293,7 @@ mod tests {
         for count in [0, 1, 19, 20, 21, 320, 321, 640] {
             let mut stays = Ranges::new();
             stays.push(0..count);
-            let reach = Reach::new(&trie, stays, Ranges::new());
+            let reach = TokenRow::new(&trie, stays, Ranges::new());
             let count = count as usize;
             assert_eq!(reach.tokens().iter().count(), count);
             assert_eq!(reach.tokens().bytes(), (4 * count).min(tokens.len() / 8), "{count} tokens");

@@ -9,12 +9,12 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    breaks::Breaks,
-    counted::{Beside, Counted, Home, next},
+    boundary_nodes::BoundaryNodes,
+    counted::{Counted, DfaPair, Home, next},
     crossing::Loops,
+    product_walk::{LEVELS, NEVER, Pair, TextLevels, side_by_side, told_apart},
     ranges::Ranges,
-    reach::Reach,
-    side_by_side::{LEVELS, Levels, NEVER, Pair, side_by_side, told_apart},
+    row::TokenRow,
 };
 use crate::{
     ids::TrieNodeId,
@@ -26,8 +26,8 @@ use crate::{
 const WORTH_A_LEAP: u32 = if cfg!(test) { 2 } else { 16 };
 
 /// A row that was patched together.
-pub(super) struct Found {
-    pub(super) reach: Reach,
+pub(super) struct PatchedRow {
+    pub(super) reach: TokenRow,
     /// Subtrees taken over from the other row, in order.
     pub(super) taken: Vec<Range<u32>>,
     /// Exits outside of those.
@@ -38,31 +38,31 @@ pub(super) struct Found {
 
 /// A terminal compared with a common one.
 #[derive(Debug)]
-pub(super) struct Kin {
+pub(super) struct DfaDelta {
     common: Arc<TerminalDfa>,
     pairs: Box<[Pair]>,
     /// Set if the terminal differs from the common one by a count of characters alone.
     counted: Option<Counted>,
-    levels: Levels,
+    levels: TextLevels,
     /// Does the common one say nothing about where texts end? True if it accepts the empty text, such as any
     /// characters of a string: pieces of a counted string go on as it does, and end elsewhere.
     endless: bool,
 }
 
-impl Kin {
+impl DfaDelta {
     /// Runs both automata side by side from their starts. Linear in the states of `dfa` times the bytes that
     /// either distinguishes. A state that meets several partners is compared with the first.
     pub(super) fn new(
         dfa: &TerminalDfa,
         common: &Arc<TerminalDfa>,
-        (home, levels): (Option<Home>, Levels),
+        (home, levels): (Option<Home>, TextLevels),
     ) -> Self {
         let endless = common.accepts_empty();
         let levels = levels.beside(dfa, common, home);
         let bytes = told_apart(dfa, common, &levels);
         let pairs = side_by_side(dfa, common, &levels, &bytes);
         let counted = home.and_then(|home| {
-            let beside = Beside { dfa, common, bytes: &bytes };
+            let beside = DfaPair { dfa, common, bytes: &bytes };
             let same = |state: u32| !endless && pairs[state as usize].apart[0] == NEVER;
             Counted::new(&beside, home, |state| pairs[state as usize].partner, same)
         });
@@ -81,7 +81,7 @@ impl Kin {
 
     /// Length of the shortest text inside a string that a state and its partner treat differently.
     pub(super) fn apart_inside(&self, state: u32) -> u32 {
-        self.pairs[state as usize].apart[Levels::INSIDE]
+        self.pairs[state as usize].apart[TextLevels::INSIDE]
     }
 
     /// Do a state and its partner treat all texts alike?
@@ -105,11 +105,11 @@ impl Kin {
         trie: &ByteTrie,
         (dfa, loops): (&TerminalDfa, &Loops),
         state: u32,
-        partners: &Reach,
-        breaks: &Breaks,
-    ) -> Found {
-        let mut walk = Walk {
-            kin: self,
+        partners: &TokenRow,
+        breaks: &BoundaryNodes,
+    ) -> PatchedRow {
+        let mut walk = DeltaWalk {
+            delta: self,
             trie,
             loops,
             dfa,
@@ -124,23 +124,23 @@ impl Kin {
             let all = 1..trie.end(ByteTrie::ROOT).raw();
             walk.each(all, both, true);
         }
-        let Walk { stays, mut exits, taken, walked, .. } = walk;
+        let DeltaWalk { stays, mut exits, taken, walked, .. } = walk;
         let no_exits = Ranges::new();
         let partners_exits = if self.endless { &no_exits } else { partners.exits() };
         let from = (partners.tokens(), partners_exits);
-        let reach = Reach::spliced(trie, (stays, exits.clone()), &taken, from);
+        let reach = TokenRow::spliced(trie, (stays, exits.clone()), &taken, from);
         exits.normalise();
-        Found { reach, taken, exits, walked }
+        PatchedRow { reach, taken, exits, walked }
     }
 }
 
 /// A walk over the trie with both automata.
-struct Walk<'a> {
-    kin: &'a Kin,
+struct DeltaWalk<'a> {
+    delta: &'a DfaDelta,
     trie: &'a ByteTrie,
     loops: &'a Loops,
     dfa: &'a TerminalDfa,
-    /// Trie nodes that leave each level: see [`Breaks`].
+    /// Trie nodes that leave each level: see [`BoundaryNodes`].
     breaks: [Option<Arc<[u32]>>; LEVELS],
     /// Tokens and exits that the walk itself found.
     stays: Ranges,
@@ -150,7 +150,7 @@ struct Walk<'a> {
     walked: usize,
 }
 
-impl Walk<'_> {
+impl DeltaWalk<'_> {
     /// Walks whole subtrees, whose parents were reached in these states. The partner may be [`NONE`] further
     /// down, where only the terminal itself goes on.
     fn each(&mut self, nodes: Range<u32>, (state, partner): (u32, u32), leaps: bool) {
@@ -180,7 +180,7 @@ impl Walk<'_> {
 
     /// Steps both automata by one byte.
     fn step(&self, (state, partner): (u32, u32), byte: u8) -> (Option<u32>, Option<u32>) {
-        let beside = if partner == NONE { None } else { next(&self.kin.common, partner, byte) };
+        let beside = if partner == NONE { None } else { next(&self.delta.common, partner, byte) };
         (next(self.dfa, state, byte), beside)
     }
 
@@ -197,9 +197,9 @@ impl Walk<'_> {
     /// walked.
     fn enter(&mut self, node: TrieNodeId, state: u32, beside: Option<u32>, leaps: bool) -> bool {
         let end = self.trie.end(node).raw();
-        let pair = self.kin.pairs[state as usize];
+        let pair = self.delta.pairs[state as usize];
         let below = self.trie.height(node).unwrap_or(NEVER - 1);
-        let level = self.kin.levels.of(self.trie.kinds_below(node));
+        let level = self.delta.levels.of(self.trie.kinds_below(node));
         if beside.is_some_and(|beside| beside == pair.partner) {
             if pair.apart[level] > below {
                 self.take(node.raw()..end);
@@ -229,7 +229,7 @@ impl Walk<'_> {
     /// such a byte leads to. Returns whether that was possible.
     fn leap(&mut self, node: TrieNodeId, both: (u32, u32)) -> bool {
         let below = self.trie.height(node).unwrap_or(NEVER - 1);
-        let apart = self.kin.pairs[both.0 as usize].apart;
+        let apart = self.delta.pairs[both.0 as usize].apart;
         let of_level = apart
             .iter()
             .zip(&self.breaks)

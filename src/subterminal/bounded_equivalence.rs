@@ -121,7 +121,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::subterminal::kin_tests::dfa;
+    use crate::subterminal::reference_rows_tests::dfa;
 
     /// Returns the length of the shortest text of at most `most` bytes `a` and `b` that tells states apart.
     fn by_texts(dfa: &TerminalDfa, one: u32, other: u32, most: u32) -> Option<u32> {
