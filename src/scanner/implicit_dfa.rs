@@ -14,7 +14,7 @@ use crate::{
 
 /// An automaton in place of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unlisted {
+pub(super) enum ImplicitDfa {
     /// The substrings of a text.
     Substrings(Substrings),
     /// Strings with bounds on their length, and the DFA of the unbounded strings. Both number the states of
@@ -25,7 +25,7 @@ pub(super) enum Unlisted {
     Spelled(Spelled, Option<Arc<TerminalDfa>>),
 }
 
-impl Unlisted {
+impl ImplicitDfa {
     /// Steps by one byte.
     ///
     /// # Errors
