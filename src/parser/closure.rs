@@ -5,7 +5,7 @@
 //! Parsing", 2002), so nothing of empty extent is ever completed.
 
 use super::{
-    core::{Begun, OpenCore},
+    core::{OpenCore, RuleStart},
     lists::OpenLists,
 };
 use crate::{
@@ -56,7 +56,7 @@ impl Scratch {
     ) -> Result<(), LimitExceeded> {
         for &dot in kernel {
             // Kernels hold an item for each nullable symbol stepped over already.
-            self.add(cfg, lists, core, dot, Begun::Before, work)?;
+            self.add(cfg, lists, core, dot, RuleStart::Before, work)?;
         }
         let mut next = 0;
         while let Some(&nonterminal) = self.open.get(next) {
@@ -66,10 +66,10 @@ impl Scratch {
                 while let AfterDot::Nonterminal(symbol) = cfg.slot(dot)
                     && cfg.is_nullable(symbol)
                 {
-                    self.add(cfg, lists, core, dot, Begun::Here, work)?;
+                    self.add(cfg, lists, core, dot, RuleStart::Here, work)?;
                     dot = dot.next();
                 }
-                self.add(cfg, lists, core, dot, Begun::Here, work)?;
+                self.add(cfg, lists, core, dot, RuleStart::Here, work)?;
             }
         }
         Ok(())
@@ -82,7 +82,7 @@ impl Scratch {
         lists: &OpenLists,
         core: &mut OpenCore,
         dot: DottedRule,
-        begun: Begun,
+        begun: RuleStart,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         let parts = lists.parts(cfg, dot, |part| {
@@ -101,7 +101,7 @@ impl Scratch {
         work.spend(4)
     }
 
-    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: DottedRule, begun: Begun) {
+    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: DottedRule, begun: RuleStart) {
         core.by_nonterminal.push((nonterminal, dot, begun));
         if !std::mem::replace(&mut self.predicted[nonterminal.index()], true) {
             self.open.push(nonterminal);

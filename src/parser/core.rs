@@ -22,7 +22,7 @@ pub(super) struct CoreId(u32);
 
 /// The place where a dotted rule of a set began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum RuleStart {
     /// The rule began in the set itself.
     Here,
     /// The rule began in the origins that it has in the kernel.
@@ -36,12 +36,12 @@ struct Groups<K> {
     keys: Box<[K]>,
     /// Start of each group in `rules`, and the end of the last one.
     starts: Box<[u32]>,
-    rules: Box<[(DottedRule, Begun)]>,
+    rules: Box<[(DottedRule, RuleStart)]>,
 }
 
 impl<K: Copy + Ord> Groups<K> {
     /// Sorts the rules and groups them by symbol.
-    fn new(mut waiting: Vec<(K, DottedRule, Begun)>) -> Self {
+    fn new(mut waiting: Vec<(K, DottedRule, RuleStart)>) -> Self {
         waiting.sort_unstable_by_key(|&(key, dot, _)| (key, dot));
         let (mut keys, mut starts) = (Vec::new(), Vec::new());
         // A core has fewer rules than `u32::MAX`, because a grammar has.
@@ -80,15 +80,16 @@ pub(super) struct Core {
 /// The dotted rules of a core in progress.
 #[derive(Debug, Default)]
 pub(super) struct OpenCore {
-    pub(super) by_terminal: Vec<(TerminalId, DottedRule, Begun)>,
-    pub(super) by_nonterminal: Vec<(NonterminalId, DottedRule, Begun)>,
+    pub(super) by_terminal: Vec<(TerminalId, DottedRule, RuleStart)>,
+    pub(super) by_nonterminal: Vec<(NonterminalId, DottedRule, RuleStart)>,
 }
 
 impl OpenCore {
     /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::ranks`).
     pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
         let mut firsts: HashMap<u32, u32> = HashMap::new();
-        let rules = |(dot, begun): (DottedRule, Begun)| cfg.rank(dot).filter(|_| begun == Begun::Here);
+        let rules =
+            |(dot, begun): (DottedRule, RuleStart)| cfg.rank(dot).filter(|_| begun == RuleStart::Here);
         let of_terminals = self.by_terminal.iter().map(|&(_, dot, begun)| (dot, begun));
         let of_nonterminals = self.by_nonterminal.iter().map(|&(_, dot, begun)| (dot, begun));
         for DominanceRank { class, place } in of_terminals.chain(of_nonterminals).filter_map(rules) {
@@ -113,12 +114,12 @@ impl Core {
     }
 
     /// Returns the rule with a number from [`waiting_for_terminal`](Self::waiting_for_terminal).
-    pub(super) fn terminal_rule(&self, at: usize) -> (DottedRule, Begun) {
+    pub(super) fn terminal_rule(&self, at: usize) -> (DottedRule, RuleStart) {
         self.by_terminal.rules[at]
     }
 
     /// Iterates over all rules, by the symbols that they wait for.
-    pub(super) fn rules(&self) -> impl Iterator<Item = (DottedRule, Begun)> + '_ {
+    pub(super) fn rules(&self) -> impl Iterator<Item = (DottedRule, RuleStart)> + '_ {
         self.by_terminal.rules.iter().chain(&*self.by_nonterminal.rules).copied()
     }
 
@@ -128,7 +129,7 @@ impl Core {
     }
 
     /// Returns the rule with a number from [`waiting_for_nonterminal`](Self::waiting_for_nonterminal).
-    pub(super) fn nonterminal_rule(&self, at: usize) -> (DottedRule, Begun) {
+    pub(super) fn nonterminal_rule(&self, at: usize) -> (DottedRule, RuleStart) {
         self.by_nonterminal.rules[at]
     }
 }

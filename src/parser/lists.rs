@@ -16,7 +16,7 @@ use crate::{
 
 /// An item's position in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ListPosition {
     /// The item is after a part, with more to come.
     Between,
     /// The item is after a separator.
@@ -40,14 +40,14 @@ impl OpenLists {
     }
 
     /// Splits a dot past the grammar's into the number of its state, and its position.
-    fn split(cfg: &Cfg, dot: DottedRule) -> Option<(usize, Place)> {
+    fn split(cfg: &Cfg, dot: DottedRule) -> Option<(usize, ListPosition)> {
         let over = (dot.0 as usize).checked_sub(cfg.dot_count())?;
-        Some((over / 2, if over % 2 == 0 { Place::Between } else { Place::Again }))
+        Some((over / 2, if over % 2 == 0 { ListPosition::Between } else { ListPosition::Again }))
     }
 
     /// Returns the dot of a state in a position; the caller knows that there is one.
-    fn dot(cfg: &Cfg, state: usize, place: Place) -> DottedRule {
-        let over = 2 * state + usize::from(place == Place::Again);
+    fn dot(cfg: &Cfg, state: usize, place: ListPosition) -> DottedRule {
+        let over = 2 * state + usize::from(place == ListPosition::Again);
         DottedRule(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
     }
 
@@ -55,7 +55,7 @@ impl OpenLists {
     pub(super) fn plain(&self, cfg: &Cfg, dot: DottedRule) -> DottedRule {
         let Some((state, place)) = Self::split(cfg, dot) else { return dot };
         let list = cfg.lists().get(self.states[state].0);
-        if place == Place::Between { list.between } else { list.again }
+        if place == ListPosition::Between { list.between } else { list.again }
     }
 
     /// Returns the parts that have come, of a dot past the grammar's.
@@ -103,8 +103,8 @@ impl OpenLists {
             return None;
         }
         match Self::split(cfg, dot) {
-            Some((_, Place::Between)) => None,
-            Some((state, Place::Again)) => {
+            Some((_, ListPosition::Between)) => None,
+            Some((state, ListPosition::Again)) => {
                 let (list, chosen) = &self.states[state];
                 Some((cfg.lists().get(*list), Some(chosen)))
             }
@@ -124,8 +124,8 @@ impl OpenLists {
         symbol: AfterDot,
         work: &mut Work,
     ) -> Result<[Option<DottedRule>; 2], LimitExceeded> {
-        if let Some((state, Place::Between)) = Self::split(cfg, dot) {
-            return Ok([Some(Self::dot(cfg, state, Place::Again)), None]);
+        if let Some((state, ListPosition::Between)) = Self::split(cfg, dot) {
+            return Ok([Some(Self::dot(cfg, state, ListPosition::Again)), None]);
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok([Some(dot.next()), None]) };
         let AfterDot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
@@ -142,7 +142,9 @@ impl OpenLists {
             None => ControlFlow::Continue(()),
         });
         let between = match more {
-            ControlFlow::Break(()) => Some(Self::dot(cfg, self.intern(cfg, number, &after)?, Place::Between)),
+            ControlFlow::Break(()) => {
+                Some(Self::dot(cfg, self.intern(cfg, number, &after)?, ListPosition::Between))
+            }
             ControlFlow::Continue(()) => None,
         };
         Ok([end, between])
@@ -187,14 +189,18 @@ impl OpenLists {
         let (list, chosen) = &self.states[state];
         let list = prices.cfg.lists().get(*list);
         // A list that may end has ended too, so its rest counts as empty.
-        if place == Place::Between { prices.to_end(list, chosen) } else { prices.least_from(list, chosen) }
+        if place == ListPosition::Between {
+            prices.to_end(list, chosen)
+        } else {
+            prices.least_from(list, chosen)
+        }
     }
 
     /// Length of the shortest rest after `symbol`, which `dot` waits for.
     pub(super) fn rest_after(&self, prices: Prices<'_>, dot: DottedRule, symbol: NonterminalId) -> u64 {
         let cfg = prices.cfg;
-        if let Some((state, Place::Between)) = Self::split(cfg, dot) {
-            return self.rest(prices, Self::dot(cfg, state, Place::Again));
+        if let Some((state, ListPosition::Between)) = Self::split(cfg, dot) {
+            return self.rest(prices, Self::dot(cfg, state, ListPosition::Again));
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else {
             return prices.rests[dot.next().0 as usize];

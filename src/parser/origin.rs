@@ -26,13 +26,13 @@ const MAX_KERNEL: usize = 64;
 
 /// Left corners and known origins.
 #[derive(Debug, Default)]
-pub(super) struct Origins {
+pub(super) struct KnownOrigins {
     known: Memo<NonterminalId>,
     /// For each nonterminal, a bit for each nonterminal that it can begin with, itself included.
     left_corners: HashMap<NonterminalId, Box<[u64]>>,
 }
 
-impl Origins {
+impl KnownOrigins {
     /// Is a set with this kernel its own origin, whatever is predicted?
     pub(super) fn keeps_whole(&self, cfg: &Cfg, kernel: &[Item]) -> bool {
         kernel.len() > MAX_KERNEL || cfg.nonterminal_count() > MAX_NONTERMINALS

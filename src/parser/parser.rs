@@ -4,7 +4,7 @@ use std::{collections::VecDeque, ops::Range};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{core::Begun, firsts::Firsts, item::Item, memo::Memo, origin::Origins, sets::Sets};
+use super::{core::RuleStart, firsts::Firsts, item::Item, memo::Memo, origin::KnownOrigins, sets::Sets};
 use crate::{
     ids::{SetId, TerminalId},
     limits::{Budget, LimitExceeded, Limits, Work},
@@ -53,7 +53,7 @@ pub(crate) struct Parser {
     sets: Sets,
     start: SetId,
     shifts: Memo<TerminalId>,
-    origins: Origins,
+    origins: KnownOrigins,
     /// Scratch: the set in progress.
     making: Making,
     /// Sets whose making ran out of work, the oldest first, each with the move that leads to it.
@@ -70,7 +70,7 @@ impl Parser {
             sets: Sets::new(cfg),
             start: SetId::new(0),
             shifts: Memo::default(),
-            origins: Origins::default(),
+            origins: KnownOrigins::default(),
             making: Making::default(),
             suspended: VecDeque::new(),
             max_bytes: limits.parser_bytes,
@@ -259,18 +259,18 @@ impl Parser {
         cfg: &Cfg,
         set: SetId,
         dot: DottedRule,
-        begun: Begun,
+        begun: RuleStart,
         symbol: AfterDot,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         work.spend(1)?;
         for next in self.sets.lists_mut().after(cfg, dot, symbol, work)?.into_iter().flatten() {
             match begun {
-                Begun::Here => {
+                RuleStart::Here => {
                     let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
                     self.add(cfg, Item { dot: next, origin }, work)?;
                 }
-                Begun::Before => {
+                RuleStart::Before => {
                     for at in self.sets.with_dot(set, dot) {
                         self.add(cfg, Item { dot: next, ..self.sets.item(at) }, work)?;
                     }

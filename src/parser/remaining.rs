@@ -9,7 +9,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashMap;
 
-use super::{core::Begun, item::Item, parser::Parser};
+use super::{core::RuleStart, item::Item, parser::Parser};
 use crate::{
     ids::SetId,
     lower::{Cfg, DottedRule, NonterminalId, Prices},
@@ -97,7 +97,7 @@ impl Parser {
             {
                 *visits += 1;
                 let cost = cost.saturating_add(lists.rest_after(prices, dot, nonterminal));
-                if begun == Begun::Here {
+                if begun == RuleStart::Here {
                     search.reach(Some((lhs(dot), set)), cost, Some(here));
                     continue;
                 }

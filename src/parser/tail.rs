@@ -6,7 +6,7 @@
 
 use hashbrown::HashSet;
 
-use super::{core::Begun, item::Item, parser::Parser};
+use super::{core::RuleStart, item::Item, parser::Parser};
 use crate::{
     ids::{SetId, TerminalId},
     lower::{Cfg, DottedRule, NonterminalId},
@@ -37,12 +37,12 @@ impl Tail<'_> {
 
     /// Completes the production of an item whose dot, in `set`, moves over one symbol. Returns whether its
     /// rest is of the kind.
-    fn move_on(&mut self, parser: &Parser, set: SetId, (dot, begun): (DottedRule, Begun)) -> bool {
+    fn move_on(&mut self, parser: &Parser, set: SetId, (dot, begun): (DottedRule, RuleStart)) -> bool {
         if dot.index() >= self.cfg.dot_count() || !self.holds(dot.next()) {
             return false;
         }
         let lhs = self.cfg.lhs(dot);
-        if begun == Begun::Here {
+        if begun == RuleStart::Here {
             self.complete(lhs, set);
         } else {
             for at in parser.sets().with_dot(set, dot) {

@@ -1,6 +1,6 @@
 //! The contents of sets, for display.
 
-use super::{core::Begun, item::Item, parser::Parser};
+use super::{core::RuleStart, item::Item, parser::Parser};
 use crate::{
     grammar::any_order::Chosen,
     ids::{SetId, TerminalId},
@@ -30,7 +30,7 @@ impl Parser {
             origin if origin == Item::START.origin => (plain(item.dot), Predicted::AtStart),
             origin => (plain(item.dot), Predicted::In(origin)),
         };
-        let here = |(dot, begun)| (begun == Begun::Here).then_some((dot, Predicted::Here));
+        let here = |(dot, begun)| (begun == RuleStart::Here).then_some((dot, Predicted::Here));
         let predicted = self.sets().core(set).rules().filter_map(here);
         self.sets().kernel(set).iter().map(of).chain(predicted)
     }
