@@ -13,7 +13,7 @@ use std::{ops::Range, sync::OnceLock};
 
 use super::{
     kinds::{BYTE_KINDS, TokensByKind},
-    text::Text,
+    text::OrderedBytes,
     token_set::TokenSet,
 };
 use crate::ids::{TokenId, TrieNodeId};
@@ -77,11 +77,11 @@ impl ByteTrie {
         let mut ids = Vec::with_capacity(tokens.len());
         // The last node of each depth.
         let mut path: Vec<u32> = vec![0];
-        let mut before = (Text::new(&[], 0, 0), TokenId::new(0));
+        let mut before = (OrderedBytes::new(&[], 0, 0), TokenId::new(0));
         let mut in_order = true;
         let mut start = 0;
         for (end, token) in tokens {
-            let text = Text::new(texts, start, end);
+            let text = OrderedBytes::new(texts, start, end);
             let shared = text.shared(&before.0);
             in_order &= start < end && before < (text, token);
             let added = &text.bytes()[shared..];
