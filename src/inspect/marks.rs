@@ -7,7 +7,7 @@ use crate::{
 
 /// Facts about nonterminals and terminals, by number.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct SymbolFacts {
     /// Can a text of the nonterminal begin with one of itself?
     pub(super) left_recursive: Vec<bool>,
     /// Can it end with one of itself?
@@ -22,7 +22,7 @@ pub(super) struct Marks {
     users: Vec<Vec<RuleId>>,
 }
 
-impl Marks {
+impl SymbolFacts {
     /// Computes all facts. Linear in the productions.
     pub(super) fn new(lowered: &Lowered) -> Self {
         let cfg = &lowered.cfg;

@@ -25,14 +25,14 @@ pub use terminals::TerminalView;
 pub use trees::{TreeNodeView, TreeView};
 pub use warnings::{Warning, WarningKind};
 
-use self::marks::Marks;
+use self::marks::SymbolFacts;
 use crate::{compile::CompiledGrammar, constraint::Program};
 
 /// A look inside a compiled grammar.
 #[derive(Debug, Clone)]
 pub struct Inspection {
     grammar: CompiledGrammar,
-    marks: Arc<Marks>,
+    marks: Arc<SymbolFacts>,
 }
 
 impl Inspection {
@@ -48,9 +48,9 @@ impl CompiledGrammar {
     /// ```
     /// use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Became};
     ///
-    /// let vocabulary = Vocabulary::builder().token(TokenId::new(0), "a").end_of_text(TokenId::new(1)).build()?;
-    /// let grammar = r#"root ::= "(" root ")" | digits   digits ::= [0-9] digits | [0-9]"#;
-    /// let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default())?;
+    /// let vocabulary = Vocabulary::builder().token(TokenId::new(0),
+    /// "a").end_of_text(TokenId::new(1)).build()?; let grammar = r#"root ::= "(" root ")" | digits   digits
+    /// ::= [0-9] digits | [0-9]"#; let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default())?;
     /// let inspection = Compiler::new(vocabulary).compile(&grammar)?.inspect();
     /// let digits = inspection.rules().find(|rule| rule.name == "digits").ok_or("no such rule")?;
     /// assert!(digits.right_recursion && matches!(digits.became, Became::Terminal { .. }));
@@ -58,7 +58,7 @@ impl CompiledGrammar {
     /// ```
     #[must_use]
     pub fn inspect(&self) -> Inspection {
-        let marks = Arc::new(Marks::new(&self.program().lowered));
+        let marks = Arc::new(SymbolFacts::new(&self.program().lowered));
         Inspection { grammar: self.clone(), marks }
     }
 }

@@ -9,11 +9,11 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    runner::{Run, Runner, Verdict},
+    runner::{RepetitionVerdict, RunOutcome, TextRunner},
     yields::{Want, Yields},
 };
 use crate::{
-    inspect::marks::Marks,
+    inspect::marks::SymbolFacts,
     lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan, components},
 };
 
@@ -37,7 +37,7 @@ pub(super) enum Cause {
 
 /// A text that costs more and more.
 #[derive(Debug, Clone)]
-pub(super) struct Growth {
+pub(super) struct CostGrowth {
     /// The nonterminal that leads to itself.
     pub(super) nonterminal: NonterminalId,
     /// The cause of the growth.
@@ -48,20 +48,20 @@ pub(super) struct Growth {
     pub(super) before: Vec<u8>,
     /// The text that is repeated.
     pub(super) repeated: Vec<u8>,
-    pub(super) run: Run,
+    pub(super) run: RunOutcome,
 }
 
 /// Finds the worst text for each group of nonterminals that lead to each other in the same way.
 pub(super) fn find(
     lowered: &Lowered,
     yields: &Yields<'_>,
-    marks: &Marks,
-    runner: &mut Runner<'_>,
-) -> Vec<Growth> {
+    marks: &SymbolFacts,
+    runner: &mut TextRunner<'_>,
+) -> Vec<CostGrowth> {
     let cfg = &lowered.cfg;
-    let graph = Graph::new(cfg);
+    let graph = NonterminalGraph::new(cfg);
     let mut search = MAX_SEARCH;
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut candidates: Vec<GrowthCandidate> = Vec::new();
     let mut seen: HashSet<(Vec<u8>, Vec<u8>)> = HashSet::new();
     // If there are too many occurrences, every `step`-th one.
     let step = graph.occurrences.len().div_ceil(MAX_CYCLES).max(1);
@@ -70,7 +70,7 @@ pub(super) fn find(
         let Some(cycle) = graph.way_round(cfg, occurrence, &mut search) else { continue };
         for (before, repeated) in texts(cfg, yields, nonterminal, &cycle) {
             if !repeated.is_empty() && seen.insert((before.clone(), repeated.clone())) {
-                candidates.push(Candidate {
+                candidates.push(GrowthCandidate {
                     nonterminal,
                     entered: cfg.slot(occurrence.dot),
                     before,
@@ -82,8 +82,8 @@ pub(super) fn find(
     // Short texts say the same as long ones, for less.
     candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
     let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
-    let mut worst: HashMap<(Cause, usize), Growth> = HashMap::new();
-    for Candidate { nonterminal, entered, before, repeated } in candidates {
+    let mut worst: HashMap<(Cause, usize), CostGrowth> = HashMap::new();
+    for GrowthCandidate { nonterminal, entered, before, repeated } in candidates {
         let place = (lowered.place(AfterDot::Nonterminal(nonterminal)), lowered.place(entered));
         let runs = runs.entry(place).or_insert(0);
         *runs += 1;
@@ -91,22 +91,22 @@ pub(super) fn find(
             continue;
         }
         let Some(run) = runner.run(&before, &repeated) else { continue };
-        if run.verdict != Verdict::Grows {
+        if run.verdict != RepetitionVerdict::Grows {
             continue;
         }
         let (cause, group) = graph.cause(lowered, marks, nonterminal);
         if worst.get(&(cause, group)).is_none_or(|known| known.run.cost.1 < run.cost.1) {
             let members = graph.members(marks, nonterminal, cause);
-            worst.insert((cause, group), Growth { nonterminal, cause, members, before, repeated, run });
+            worst.insert((cause, group), CostGrowth { nonterminal, cause, members, before, repeated, run });
         }
     }
-    let mut found: Vec<Growth> = worst.into_values().collect();
+    let mut found: Vec<CostGrowth> = worst.into_values().collect();
     found.sort_by_key(|growth| growth.nonterminal);
     found
 }
 
 /// A text to be tried.
-struct Candidate {
+struct GrowthCandidate {
     nonterminal: NonterminalId,
     /// The symbol of its productions that leads back to it.
     entered: AfterDot,
@@ -122,14 +122,14 @@ struct Occurrence {
 }
 
 /// The graph of nonterminals, with its strongly connected components.
-struct Graph {
+struct NonterminalGraph {
     components: Vec<Vec<NonterminalId>>,
     component_of: Vec<usize>,
     /// All occurrences inside components.
     occurrences: Vec<Occurrence>,
 }
 
-impl Graph {
+impl NonterminalGraph {
     /// Finds the strongly connected components, and the occurrences that do not leave one.
     fn new(cfg: &Cfg) -> Self {
         let count = cfg.nonterminal_count();
@@ -164,7 +164,7 @@ impl Graph {
 
     /// Returns the cause why a nonterminal's texts may cost more and more, and a number for all that share
     /// it.
-    fn cause(&self, lowered: &Lowered, marks: &Marks, nonterminal: NonterminalId) -> (Cause, usize) {
+    fn cause(&self, lowered: &Lowered, marks: &SymbolFacts, nonterminal: NonterminalId) -> (Cause, usize) {
         let at = nonterminal.index();
         match (marks.left_recursive[at], marks.right_recursive[at]) {
             (true, true) => (Cause::BothEnds, marks.right_component[at]),
@@ -178,7 +178,7 @@ impl Graph {
     }
 
     /// Lists the nonterminals on the way from a nonterminal to itself, at an end or inside.
-    fn members(&self, marks: &Marks, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
+    fn members(&self, marks: &SymbolFacts, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
         let at = nonterminal.index();
         let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
         let all = self.components[self.component_of[at]].iter().copied();

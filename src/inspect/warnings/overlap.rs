@@ -10,7 +10,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    runner::{Run, Runner, Verdict},
+    runner::{RepetitionVerdict, RunOutcome, TextRunner},
     yields::{Want, Yields, path, representatives},
 };
 use crate::{
@@ -46,23 +46,23 @@ pub(super) struct Overlap {
     pub(super) before: Vec<u8>,
     /// Bytes that both can read over and over.
     pub(super) repeated: Vec<u8>,
-    pub(super) run: Run,
+    pub(super) run: RunOutcome,
 }
 
 impl Overlap {
     fn rank(&self) -> (bool, usize) {
-        (self.run.verdict == Verdict::Grows, self.run.threads)
+        (self.run.verdict == RepetitionVerdict::Grows, self.run.threads)
     }
 }
 
 /// Finds all overlaps, one for each place in the grammar text of a symbol that overlaps with what follows it.
-pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'_>) -> Vec<Overlap> {
+pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut TextRunner<'_>) -> Vec<Overlap> {
     let mut candidates = candidates(lowered, yields);
     // Short texts say the same as long ones, for less.
     candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
     let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
     let mut found: HashMap<(SourceSpan, SourceSpan), Overlap> = HashMap::new();
-    for Candidate { nonterminal, symbol, other, before, repeated } in candidates {
+    for OverlapCandidate { nonterminal, symbol, other, before, repeated } in candidates {
         if found.len() >= MAX_FOUND {
             break;
         }
@@ -89,7 +89,7 @@ pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'
 }
 
 /// An overlap to be tried.
-struct Candidate {
+struct OverlapCandidate {
     nonterminal: NonterminalId,
     symbol: AfterDot,
     other: AfterDot,
@@ -98,7 +98,7 @@ struct Candidate {
 }
 
 /// Lists all pairs of neighbours with terminals that overlap.
-fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
+fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<OverlapCandidate> {
     let cfg = &lowered.cfg;
     let mut search = Search::new(lowered, yields);
     let mut row: Vec<AfterDot> = Vec::new();
@@ -130,13 +130,13 @@ fn is_nullable(cfg: &Cfg, slot: AfterDot) -> bool {
 struct Search<'s> {
     lowered: &'s Lowered,
     yields: &'s Yields<'s>,
-    beginnings: Ends,
-    endings: Ends,
+    beginnings: UnboundedEnds,
+    endings: UnboundedEnds,
     /// Results of the pairs of terminals compared so far.
-    known: HashMap<(TerminalId, TerminalId), Option<Shared>>,
+    known: HashMap<(TerminalId, TerminalId), Option<TerminalOverlap>>,
     pairs: usize,
     states: usize,
-    found: Vec<Candidate>,
+    found: Vec<OverlapCandidate>,
 }
 
 impl<'s> Search<'s> {
@@ -146,8 +146,8 @@ impl<'s> Search<'s> {
         Self {
             lowered,
             yields,
-            beginnings: Ends::new(&lowered.cfg, &goes_on, false),
-            endings: Ends::new(&lowered.cfg, &goes_on, true),
+            beginnings: UnboundedEnds::new(&lowered.cfg, &goes_on, false),
+            endings: UnboundedEnds::new(&lowered.cfg, &goes_on, true),
             known: HashMap::new(),
             pairs: MAX_PAIRS,
             states: MAX_STATES[1],
@@ -167,7 +167,7 @@ impl<'s> Search<'s> {
             self.pairs -= 1;
             let Some(shared) = self.shared(pair) else { continue };
             let Some(before) = self.text_before(here, pair.0, &shared) else { continue };
-            self.found.push(Candidate {
+            self.found.push(OverlapCandidate {
                 nonterminal: self.lowered.cfg.lhs(here.first),
                 symbol: here.symbol,
                 other,
@@ -177,7 +177,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn shared(&mut self, pair: (TerminalId, TerminalId)) -> Option<Shared> {
+    fn shared(&mut self, pair: (TerminalId, TerminalId)) -> Option<TerminalOverlap> {
         if let Some(known) = self.known.get(&pair) {
             return known.clone();
         }
@@ -188,7 +188,12 @@ impl<'s> Search<'s> {
     }
 
     /// Returns a text up to where both begin to read the same over and over. `None` if it is too long.
-    fn text_before(&self, here: Occurrence, terminal: TerminalId, shared: &Shared) -> Option<Vec<u8>> {
+    fn text_before(
+        &self,
+        here: Occurrence,
+        terminal: TerminalId,
+        shared: &TerminalOverlap,
+    ) -> Option<Vec<u8>> {
         let (lowered, yields) = (self.lowered, self.yields);
         let cfg = &lowered.cfg;
         let mut before = yields.before(cfg.lhs(here.first))?;
@@ -212,13 +217,13 @@ struct Occurrence {
 
 /// Terminals of unbounded length that each nonterminal can begin with, or end with; some of them, if there
 /// are many.
-struct Ends {
+struct UnboundedEnds {
     of_nonterminal: Vec<Vec<TerminalId>>,
     single: Vec<Vec<TerminalId>>,
     from_right: bool,
 }
 
-impl Ends {
+impl UnboundedEnds {
     /// Computes the sets by a worklist. A production counts up to its first symbol that cannot be empty.
     fn new(cfg: &Cfg, goes_on: &[bool], from_right: bool) -> Self {
         let single = (0..)
@@ -323,14 +328,14 @@ impl Ends {
 /// The overlap of two terminals: the state in which the first may end, bytes that both read from there, and
 /// bytes that both read over and over after that.
 #[derive(Debug, Clone)]
-struct Shared {
+struct TerminalOverlap {
     from: u32,
     lead: Vec<u8>,
     repeated: Vec<u8>,
 }
 
 /// Can `one`, from a state in which it may end, and `other`, from its start, read the same bytes without end?
-fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<Shared> {
+fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<TerminalOverlap> {
     // Without a table all texts have an end.
     if !one.is_table() || !other.is_table() {
         return None;
@@ -382,7 +387,7 @@ fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<
         at = to;
     }
     let repeated = text.split_off(*came.get(&at)?);
-    Some(Shared { from: nodes[start].0, lead: text, repeated })
+    Some(TerminalOverlap { from: nodes[start].0, lead: text, repeated })
 }
 
 /// Marks the nodes from which a path can go on without end, by removing dead ends.
