@@ -23,11 +23,11 @@ fn mix(mut z: u64) -> u64 {
 
 /// The noise of one position: a number for every token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Noise {
+pub(super) struct PositionNoise {
     key: u64,
 }
 
-impl Noise {
+impl PositionNoise {
     /// Creates the noise of `position` under `seed`.
     pub(super) fn new(seed: u64, position: u64) -> Self {
         Self { key: mix(mix(seed.wrapping_add(GOLDEN)) ^ mix(position).wrapping_mul(GOLDEN)) }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_stream_is_fixed() {
         // These are promises to users who keep seeds.
-        let bits = |seed, position, token| Noise::new(seed, position).bits(TokenId::new(token));
+        let bits = |seed, position, token| PositionNoise::new(seed, position).bits(TokenId::new(token));
         assert_eq!(bits(0, 0, 0), 0x568A_9B0B_1A2C_05EC);
         assert_eq!(bits(1, 2, 3), 0x3619_162F_691C_BB53);
         assert_eq!(gumbel(0x8000_0000_0000_0000), 0.36651292058166435);
@@ -160,7 +160,7 @@ mod tests {
         for seed in 0..20 {
             for position in 0..20 {
                 for token in 0..20 {
-                    assert!(seen.insert(Noise::new(seed, position).bits(TokenId::new(token))));
+                    assert!(seen.insert(PositionNoise::new(seed, position).bits(TokenId::new(token))));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     calibration::GuessKind,
     counts::{Counts, Mixture},
-    keys::Keys,
+    keys::ContextKeys,
     prior::{Prior, weights},
     propose::{Guess, Propose, Seen},
     site::Site,
@@ -132,13 +132,13 @@ impl CountProposer {
     }
 
     /// Computes the mixture of the contexts.
-    fn mix(&mut self, keys: &Keys) {
+    fn mix(&mut self, keys: &ContextKeys) {
         self.mixture.fill(&[(&self.prior.counts, 1.0), (&self.text, Self::OWN)], keys);
     }
 
     /// Returns the contexts that count.
-    fn keys(&self, site: &Site<'_>) -> Keys {
-        let keys = Keys::at(site);
+    fn keys(&self, site: &Site<'_>) -> ContextKeys {
+        let keys = ContextKeys::at(site);
         if self.counting.tokens_before { keys } else { keys.of_place() }
     }
 

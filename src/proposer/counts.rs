@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use super::keys::Keys;
+use super::keys::ContextKeys;
 use crate::{
     ids::TokenId,
     limits::{PRIOR_CONTEXTS, PRIOR_TOKENS},
@@ -64,7 +64,7 @@ impl Followers {
 impl Counts {
     /// Counts what came, or could have come with these probabilities (sorted by token), in all of the
     /// contexts.
-    pub(super) fn add(&mut self, keys: &Keys, weights: &[(TokenId, f32)]) {
+    pub(super) fn add(&mut self, keys: &ContextKeys, weights: &[(TokenId, f32)]) {
         for (level, key) in keys.rich_first() {
             let level = u8::try_from(level).unwrap_or(u8::MAX);
             let own = self.contexts.entry(key).or_insert_with(|| Followers::new(level));
@@ -209,7 +209,7 @@ impl Mixture {
 
     /// Mixes the contexts, rich to poor, by interpolated back-off: a context with more observations takes a
     /// larger share of the remaining mass. The sources are added up, by their factors.
-    pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &Keys) {
+    pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &ContextKeys) {
         self.clear();
         let back_off = if keys.is_single() { 0.0 } else { Self::BACK_OFF };
         let mut left = 1.0;

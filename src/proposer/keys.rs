@@ -14,14 +14,14 @@ pub(super) const LEVELS: usize = 7;
 
 /// The contexts of one token, coarse to rich. Richer ones may be missing at the start of a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keys {
+pub(super) struct ContextKeys {
     keys: [u64; LEVELS],
     /// The coarsest level that counts.
     first: usize,
     len: usize,
 }
 
-impl Keys {
+impl ContextKeys {
     /// Computes the contexts of the next token.
     pub(super) fn at(site: &Site<'_>) -> Self {
         let context = site.context();

@@ -1,6 +1,6 @@
 //! Priors: counts learnt before a text begins, for one grammar and vocabulary, kept in files.
 
-use super::{calibration::Calibration, counts::Counts, keys::Keys, propose::Seen};
+use super::{calibration::Calibration, counts::Counts, keys::ContextKeys, propose::Seen};
 use crate::{
     compile::CompiledGrammar,
     ids::TokenId,
@@ -286,7 +286,7 @@ impl Prior {
     }
 
     /// Counts what was seen in these contexts.
-    pub(super) fn learn(&mut self, keys: &Keys, seen: Seen<'_>) {
+    pub(super) fn learn(&mut self, keys: &ContextKeys, seen: Seen<'_>) {
         self.counts.add(keys, &weights(seen, self.size));
         self.observed += 1;
     }

@@ -8,16 +8,16 @@
 //!
 //! Each part was measured beside the whole without it (`experiments/ablation`).
 
+mod backoff;
+mod budget;
 mod cost;
 mod pass;
-mod rest;
-mod worth;
 
+pub(crate) use budget::{Allocation, DraftBudget, Offered, Speedup, count};
 pub use pass::{Pass, PassCost};
-pub(crate) use worth::{Cut, Offered, Speedup, Worth, count};
 
 use super::{draft::Draft, median::Median};
-use rest::Rest;
+use backoff::DraftBackoff;
 
 /// The controller of one drafter, with its account of passes and drafts.
 #[derive(Debug, Default)]
@@ -27,13 +27,13 @@ pub(super) struct DraftPlanner {
     /// The pass recorded last, if it is not accounted for.
     passed: Option<Pass>,
     effort: Effort,
-    rest: Rest,
+    rest: DraftBackoff,
 }
 
 /// A draft that grows as long as it could become better.
 #[derive(Debug)]
-pub(super) struct Growth<'a> {
-    worth: &'a Worth<'a>,
+pub(super) struct GrowingDraft<'a> {
+    worth: &'a DraftBudget<'a>,
     /// The pass, with the draft included.
     pass: Pass,
     /// Probability that all of it is right.
@@ -125,15 +125,15 @@ impl DraftPlanner {
     }
 
     /// Creates the empty draft of a pass that is over `pass` without it.
-    pub(super) fn growth<'a>(&self, pass: Pass, worth: &'a Worth<'a>) -> Growth<'a> {
-        Growth { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
+    pub(super) fn growth<'a>(&self, pass: Pass, worth: &'a DraftBudget<'a>) -> GrowingDraft<'a> {
+        GrowingDraft { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
     }
 
     /// Is another guess worth its time? `room` is the number of further tokens that the draft may have. If
     /// the last measured guesses are [old](Effort::is_stale), one guess is made to measure again. A positive
     /// answer is counted.
-    pub(super) fn goes_on(&mut self, growth: &Growth<'_>, room: usize) -> bool {
-        let Growth { worth, pass, reached, now, most, .. } = *growth;
+    pub(super) fn goes_on(&mut self, growth: &GrowingDraft<'_>, room: usize) -> bool {
+        let GrowingDraft { worth, pass, reached, now, most, .. } = *growth;
         let guess = self.effort.guess() / count(worth.at_once);
         let stale = self.effort.is_stale() && self.effort.guesses == 0 && room > 0;
         let goes_on = stale || worth.could_gain(pass, reached, most - now, guess, room);
@@ -152,8 +152,8 @@ impl DraftPlanner {
     }
 
     /// Records the expected gain of the kept part of a draft, and `plain`, the time of the pass without
-    /// drafts; both in seconds. [`Rest`] compares the gain with the time spent on guesses.
-    pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &Worth<'_>) {
+    /// drafts; both in seconds. [`DraftBackoff`] compares the gain with the time spent on guesses.
+    pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &DraftBudget<'_>) {
         if let Some(spent) = self.effort.spent() {
             self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
         }
@@ -177,7 +177,7 @@ impl DraftPlanner {
     }
 }
 
-impl Growth<'_> {
+impl GrowingDraft<'_> {
     /// Probability of being reached below which a token is not worth a guess.
     const LEAST: f64 = 0.03;
 

@@ -5,7 +5,7 @@
 /// Each pause is twice as long as the one before it, up to a bound: if drafts never pay, hardly anything is
 /// tried any more; if they begin to, that is found out soon after.
 #[derive(Debug, Clone)]
-pub(super) struct Rest {
+pub(super) struct DraftBackoff {
     /// Decaying sums over the last passes, in seconds: the expected gain of drafts, the time for guessing and
     /// learning, and the time that the passes would have taken without drafts.
     gained: f64,
@@ -19,13 +19,13 @@ pub(super) struct Rest {
     next: usize,
 }
 
-impl Default for Rest {
+impl Default for DraftBackoff {
     fn default() -> Self {
         Self { gained: 0.0, spent: 0.0, passes: 0.0, trial: Self::FIRST_TRIAL, left: 0, next: Self::SHORTEST }
     }
 }
 
-impl Rest {
+impl DraftBackoff {
     /// Length of a pause, at first and at most.
     const SHORTEST: usize = 4;
     pub(super) const LONGEST: usize = 64;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     /// Lists the passes that have a draft, if drafts gain and cost these times in each.
-    fn awake(rest: &mut Rest, passes: usize, gained: f64, spent: f64) -> Vec<bool> {
+    fn awake(rest: &mut DraftBackoff, passes: usize, gained: f64, spent: f64) -> Vec<bool> {
         let pass = |_| {
             let awake = !rest.is_resting();
             if awake {
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_never_pays_is_seldom_tried() {
         for (gained, spent) in [(0.0, 0.0), (0.0, 0.1), (0.1, 0.1), (0.05, 0.04)] {
-            let mut rest = Rest::default();
+            let mut rest = DraftBackoff::default();
             let first = awake(&mut rest, 100, gained, spent);
             assert!(share(&first) < 0.13 && !first[4], "{first:?}");
             assert!(share(&awake(&mut rest, 1000, gained, spent)) < 0.035);
@@ -105,24 +105,24 @@ mod tests {
     #[test]
     fn what_pays_is_never_left_out() {
         for (gained, spent) in [(0.03, 0.0), (0.2, 0.1), (3.0, 1.0)] {
-            assert!(awake(&mut Rest::default(), 1000, gained, spent).iter().all(|awake| *awake));
+            assert!(awake(&mut DraftBackoff::default(), 1000, gained, spent).iter().all(|awake| *awake));
         }
     }
 
     #[test]
     fn what_begins_to_pay_is_found_out() {
-        let mut rest = Rest::default();
+        let mut rest = DraftBackoff::default();
         awake(&mut rest, 1000, 0.0, 0.05);
         let after = awake(&mut rest, 200, 0.5, 0.05);
         let woken = after.iter().position(|awake| *awake).unwrap();
-        assert!(woken <= Rest::LONGEST && after[woken..].iter().all(|awake| *awake), "{after:?}");
+        assert!(woken <= DraftBackoff::LONGEST && after[woken..].iter().all(|awake| *awake), "{after:?}");
     }
 
     #[test]
     fn what_has_paid_is_given_up_for_a_short_time_only() {
         // What gains hardly more than it takes does not make the next rest a short one.
-        for (gained, expected) in [(0.5, Rest::SHORTEST), (0.03, Rest::LONGEST)] {
-            let mut rest = Rest::default();
+        for (gained, expected) in [(0.5, DraftBackoff::SHORTEST), (0.03, DraftBackoff::LONGEST)] {
+            let mut rest = DraftBackoff::default();
             awake(&mut rest, 1000, 0.0, 0.05);
             awake(&mut rest, 200, gained, 0.0);
             assert!(!rest.is_resting());

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{
     error::DecodeError,
-    row::Row,
-    run::{Run, Step},
+    row::PassRow,
+    run::{Step, TextRun},
     stats::timed,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 /// end at the run's limit of tokens, and at `context`, the number of tokens that the model can hold.
 /// `sequence` is scratch.
 pub(super) fn ask<T>(
-    run: &Run,
+    run: &TextRun,
     context: usize,
     sequence: &mut Vec<TokenId>,
     propose: impl FnOnce(&mut Site<'_>, usize) -> T,
@@ -42,8 +42,8 @@ pub(super) fn ask<T>(
 /// Takes the next token and shows it to the proposer.
 pub(super) fn observed(
     drafter: &mut Drafter,
-    run: &mut Run,
-    row: Row<'_>,
+    run: &mut TextRun,
+    row: PassRow<'_>,
     sequence: &mut Vec<TokenId>,
 ) -> Result<Option<Step>, DecodeError> {
     let start = Instant::now();
@@ -52,7 +52,7 @@ pub(super) fn observed(
     // Where there is no mask to be had, the run may need none: only the proposer goes without.
     let row = if drafter.wants_likely() { row.bring(run)? } else { row };
     let likely = match &row {
-        Row::Here(row) if drafter.wants_likely() => run.likely(row).ok(),
+        PassRow::Here(row) if drafter.wants_likely() => run.likely(row).ok(),
         _ => None,
     };
     let looked = start.elapsed();

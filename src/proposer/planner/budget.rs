@@ -24,7 +24,7 @@ impl Offered {
 
 /// The prices by which tokens of a pass are valued.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Worth<'a> {
+pub(crate) struct DraftBudget<'a> {
     /// The cost of passes.
     pub(crate) cost: &'a PassCost,
     /// Tokens a second of all sequences that share the pass.
@@ -63,7 +63,7 @@ impl Speedup {
 
 /// The lengths to which the drafts of a pass are cut.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cut {
+pub(crate) struct Allocation {
     /// Number of tokens kept of each draft.
     pub(crate) kept: Vec<usize>,
     /// Expected gain of each draft, in seconds.
@@ -75,7 +75,7 @@ pub(crate) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-impl Worth<'_> {
+impl DraftBudget<'_> {
     /// Price of adding `more` to a pass, in tokens at the present pace.
     pub(super) fn price(&self, pass: Pass, more: Pass) -> f64 {
         self.pace * (self.cost.seconds(pass + more) - self.cost.seconds(pass))
@@ -94,7 +94,7 @@ impl Worth<'_> {
     /// Cuts the drafts of a pass that is over `plain` without them, greedily: takes tokens in order of their
     /// probability of being reached, and keeps the best prefix of that order, the one with the most expected
     /// tokens less their price. That is optimal if all rows or none are wide. `O(n log n)` in the tokens.
-    pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
+    pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Allocation {
         let all = drafts.iter().enumerate();
         let mut all: Vec<(usize, &Offered)> =
             all.flat_map(|(draft, offered)| offered.iter().map(move |token| (draft, token))).collect();
@@ -111,14 +111,14 @@ impl Worth<'_> {
                 best.clone_from(&kept);
             }
         }
-        Cut { gains: self.gains(plain, drafts, &best), kept: best }
+        Allocation { gains: self.gains(plain, drafts, &best), kept: best }
     }
 
     /// Cuts each draft as if it were the only one in the pass; otherwise as [`cut`](Self::cut).
-    pub(crate) fn cut_apart(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
+    pub(crate) fn cut_apart(&self, plain: Pass, drafts: &[&[Offered]]) -> Allocation {
         let alone = drafts.iter().map(|draft| self.cut(plain, &[draft]));
         let (kept, gains) = alone.map(|cut| (cut.kept[0], cut.gains[0])).unzip();
-        Cut { kept, gains }
+        Allocation { kept, gains }
     }
 
     /// Returns the expected gain of each draft in seconds, if this much of each is kept; costs are split by
@@ -166,14 +166,14 @@ mod tests {
     }
 
     /// Returns the expected tokens of keeping this much of each draft, less their price.
-    fn net(worth: &Worth<'_>, plain: Pass, drafts: &[Vec<Offered>], kept: &[usize]) -> f64 {
+    fn net(worth: &DraftBudget<'_>, plain: Pass, drafts: &[Vec<Offered>], kept: &[usize]) -> f64 {
         let all = || drafts.iter().zip(kept).flat_map(|(draft, &kept)| &draft[..kept]);
         let added = all().fold(Pass::default(), |added, token| added + token.pass());
         all().map(|token| token.reached).sum::<f64>() - worth.price(plain, added)
     }
 
     /// Returns the best result over all lengths.
-    fn best(worth: &Worth<'_>, plain: Pass, drafts: &[Vec<Offered>]) -> f64 {
+    fn best(worth: &DraftBudget<'_>, plain: Pass, drafts: &[Vec<Offered>]) -> f64 {
         let mut kept = vec![0; drafts.len()];
         let mut most = 0.0_f64;
         loop {
@@ -202,9 +202,9 @@ mod tests {
         pace: f64,
         plain: Pass,
     ) -> Result<(f64, f64), TestCaseError> {
-        let worth = Worth { cost, pace, sequences: drafts.len(), at_once: 1 };
+        let worth = DraftBudget { cost, pace, sequences: drafts.len(), at_once: 1 };
         let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
-        let Cut { kept, gains } = worth.cut(plain, &slices);
+        let Allocation { kept, gains } = worth.cut(plain, &slices);
         prop_assert!(kept.iter().zip(drafts).all(|(kept, draft)| *kept <= draft.len()));
         let found = net(&worth, plain, drafts, &kept);
         // The parts are the whole.
@@ -242,7 +242,7 @@ mod tests {
             (pace, plain) in (0.05..1.5_f64, 1..9_usize),
         ) {
             let cost = cost(&steps, &[]);
-            let worth = Worth { cost: &cost, pace, sequences: drafts.len(), at_once: 1 };
+            let worth = DraftBudget { cost: &cost, pace, sequences: drafts.len(), at_once: 1 };
             let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
             let apart = worth.cut_apart(Pass::whole(plain), &slices);
             for (draft, kept) in drafts.iter().zip(&apart.kept) {
@@ -264,7 +264,7 @@ mod tests {
             plain in 1..9_usize,
         ) {
             let cost = cost(&steps, &[]);
-            let worth = Worth { cost: &cost, pace, sequences: 1, at_once: 1 };
+            let worth = DraftBudget { cost: &cost, pace, sequences: 1, at_once: 1 };
             let pass = Pass { tokens: plain, whole: 0 };
             if !worth.could_gain(pass, reached, behind, 0.0, follow.len()) {
                 let (mut gain, mut reached) = (0.0, reached);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_guess_costs_time_too() {
         let cost = cost(&[0.0; 20], &[]);
-        let worth = Worth { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
+        let worth = DraftBudget { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
         let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
         assert!(could(0.4) && !could(0.6) && !worth.could_gain(Pass::whole(1), 0.5, 0.0, 0.0, 0));
     }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::{
-    noise::{self, Noise},
+    noise::{self, PositionNoise},
     wide::{Loop, dispatch},
 };
 use crate::{
@@ -40,15 +40,15 @@ impl Candidate {
 
 /// The Gumbel-max so far: the candidate with the largest score plus noise.
 #[derive(Debug)]
-pub(super) struct Race {
-    noise: Noise,
+pub(super) struct GumbelArgmax {
+    noise: PositionNoise,
     winner: Candidate,
     /// Score plus noise of the winner.
     total: f64,
 }
 
-impl Race {
-    pub(super) fn new(noise: Noise, first: Candidate) -> Self {
+impl GumbelArgmax {
+    pub(super) fn new(noise: PositionNoise, first: Candidate) -> Self {
         let total = first.score + noise::gumbel(noise.bits(first.token));
         Self { noise, winner: first, total }
     }
@@ -104,7 +104,7 @@ impl Race {
 }
 
 struct All<'a> {
-    race: &'a mut Race,
+    race: &'a mut GumbelArgmax,
     row: &'a [f32],
     words: &'a [u64],
     temperature: f64,
@@ -338,7 +338,7 @@ mod tests {
             temperature in prop_oneof![Just(1.0), 0.01..3.0_f64, Just(1e-310), Just(1e-30), Just(1e300)],
             (seed, position) in any::<(u64, u64)>(),
         ) {
-            let noise = Noise::new(seed, position);
+            let noise = PositionNoise::new(seed, position);
             let mut all = Vec::new();
             for (index, &logit) in row.iter().enumerate() {
                 let token = TokenId::from_index(index).unwrap();
@@ -351,7 +351,7 @@ mod tests {
             let expected = all.iter().find(|candidate| total(candidate) == best).map(|best| best.token);
             // From wherever the race begins.
             for first in all.iter().step_by(37) {
-                let mut race = Race::new(noise, *first);
+                let mut race = GumbelArgmax::new(noise, *first);
                 race.enter_all(&row, &allowed, temperature);
                 prop_assert_eq!(Some(race.winner()), expected);
             }
@@ -366,7 +366,8 @@ mod tests {
         ) {
             let Contents::Bits(words) = allowed.contents() else { return Ok(()) };
             let first = Candidate::new(TokenId::new(0), row[0], temperature);
-            let [mut wide, mut plain] = [(); 2].map(|()| Race::new(Noise::new(seed, position), first));
+            let noise = || PositionNoise::new(seed, position);
+            let [mut wide, mut plain] = [(); 2].map(|()| GumbelArgmax::new(noise(), first));
             dispatch(All { race: &mut wide, row: &row, words, temperature });
             All { race: &mut plain, row: &row, words, temperature }.run();
             prop_assert_eq!(wide.winner(), plain.winner());
