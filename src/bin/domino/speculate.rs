@@ -298,7 +298,7 @@ impl Speculation {
         let mut proposer =
             BestOf::new(vec![Box::new(learner), Box::new(forced), Box::new(Lookup::default())]);
         if let Some(draft) = draft {
-            proposer = proposer.with_dear(Box::new(Arc::clone(draft)));
+            proposer = proposer.with_expensive(Box::new(Arc::clone(draft)));
         }
         Ok(Some((Drafter::new(Box::new(proposer), length), keeper)))
     }

@@ -57,7 +57,7 @@ impl Drafted {
         let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
         let mut proposer = BestOf::new(proposers);
         if let Some(second) = second {
-            proposer = proposer.with_dear(second);
+            proposer = proposer.with_expensive(second);
         }
         let drafter = Drafter::new(Box::new(proposer), length);
         let heeds = refinements.has(Refinement::Effort);

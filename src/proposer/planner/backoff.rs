@@ -126,7 +126,7 @@ mod tests {
             awake(&mut rest, 1000, 0.0, 0.05);
             awake(&mut rest, 200, gained, 0.0);
             assert!(!rest.is_resting());
-            // So dear that it does not pay at once.
+            // So expensive that it does not pay at once.
             let then = awake(&mut rest, 100, 0.0, 100.0);
             let slept = then.iter().position(|awake| !*awake).unwrap();
             let length = then[slept..].iter().take_while(|awake| !**awake).count();
