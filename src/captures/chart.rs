@@ -13,7 +13,7 @@ use super::{
     network::{NetNode, Network, Node, PartId},
 };
 use crate::{
-    grammar::{Measured, Spelled, any_order::Chosen, spelled::TextAt},
+    grammar::{LengthBounded, Spelled, any_order::Chosen, spelled::TextAt},
     limits::{Budget, LimitExceeded},
 };
 
@@ -282,7 +282,7 @@ impl ChartReader<'_, '_> {
         &mut self,
         id: ItemId,
         item: ChartItem,
-        measured: &Measured,
+        measured: &LengthBounded,
         next: NetNode,
     ) -> Result<(), LimitExceeded> {
         let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
 
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Grammar, Measured, PatternKind, Spelled, any_order::Choice},
+    grammar::{
+        AnyOrder, Automaton, Expr, Grammar, LengthBounded, PatternKind, Spelled, any_order::OrderRules,
+    },
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded},
 };
@@ -42,7 +44,7 @@ pub(super) enum Node {
     /// Reads a substring of the text, in whole characters, preferably the longest.
     Substrings(Arc<str>, NetNode),
     /// Reads a measured string.
-    Measured(Measured, NetNode),
+    Measured(LengthBounded, NetNode),
     /// Reads a string that is spelled lazily.
     Spelled(Spelled, NetNode),
     /// Reads a part.
@@ -73,7 +75,7 @@ pub(super) struct NetworkPart {
 /// Parts in any order.
 #[derive(Debug)]
 pub(super) struct NetworkList {
-    pub(super) choice: Choice,
+    pub(super) choice: OrderRules,
     /// The parts, ascending.
     pub(super) parts: Vec<PartId>,
     pub(super) separator: PartId,
@@ -403,7 +405,7 @@ impl<'g> Builder<'g> {
         let NetworkPart { start, end: out, .. } = self.network.parts[whole as usize];
         let parts = of.parts.iter().map(|part| self.part_of(NodeSource::Expr(part.expr))).collect();
         let separator_part = self.part_of(NodeSource::Expr(of.separator));
-        let choice = Choice::new(of, |_| true, true);
+        let choice = OrderRules::new(of, |_| true, true);
         if choice.has_list() {
             let list = self.network.lists.len();
             let separator = self.node(whole);

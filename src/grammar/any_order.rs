@@ -63,7 +63,7 @@ impl AnyOrder {
 
 /// The names, marks and counts of an [`AnyOrder`], which decide what parts may come when.
 #[derive(Debug, Clone)]
-pub(crate) struct Choice {
+pub(crate) struct OrderRules {
     /// The name and the marks of each part.
     parts: Vec<(Option<u32>, u8)>,
     /// The parts of each name; below, those without a name.
@@ -95,7 +95,7 @@ impl Chosen {
     }
 }
 
-impl Choice {
+impl OrderRules {
     /// The choice among the parts that `keep` selects; at most one part if there is no separator.
     pub(crate) fn new(of: &AnyOrder, keep: impl Fn(usize) -> bool, separated: bool) -> Self {
         let kept = of.parts.iter().enumerate().filter(|&(index, _)| keep(index));
@@ -309,7 +309,7 @@ mod tests {
     const PRICES: [u64; 5] = [3, 1, 4, 1, 5];
 
     /// The list of parts with these names and marks.
-    fn choice(parts: &[(u32, u8)], required: u8, marks: u8, min: u64, room: Option<u64>) -> Choice {
+    fn choice(parts: &[(u32, u8)], required: u8, marks: u8, min: u64, room: Option<u64>) -> OrderRules {
         let part = |&(name, marks): &(u32, u8)| AnyOrderPart {
             expr: ExprId::new(0),
             name: (name < 3).then_some(name),
@@ -323,7 +323,7 @@ mod tests {
             min,
             max: room.map(|room| min + room),
         };
-        Choice::new(&of, |_| true, true)
+        OrderRules::new(&of, |_| true, true)
     }
 
     proptest! {

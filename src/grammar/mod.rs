@@ -22,7 +22,7 @@ mod file_text;
 mod gbnf;
 mod json_characters;
 mod lark;
-mod measured;
+mod length_bounded;
 #[cfg(test)]
 mod mistakes;
 mod regex;
@@ -42,10 +42,10 @@ mod warning;
 
 pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
-pub use error::{GrammarError, GrammarErrorKind, Place};
+pub use error::{GrammarError, GrammarErrorKind, Location};
 pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
 pub use json_schema::AutomataCache;
-pub use measured::Measured;
+pub use length_bounded::LengthBounded;
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use spelled::{Bounds, Spelled};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::{automaton::Automaton, measured::Measured, spelled::Spelled};
+use super::{automaton::Automaton, length_bounded::LengthBounded, spelled::Spelled};
 use crate::{
     limits::PATTERN_NESTING,
     special::{self, TokenClass},
@@ -32,7 +32,7 @@ pub enum PatternKind {
     Substrings(Arc<str>),
     /// The JSON strings of an automaton with a bounded number of characters. It stays a terminal of its own,
     /// whose states are made lazily.
-    Measured(Measured),
+    Measured(LengthBounded),
     /// The JSON strings of an automaton over characters. It stays a terminal of its own, whose states are
     /// made lazily.
     Spelled(Spelled),
@@ -87,7 +87,7 @@ impl Pattern {
     /// millions: then an [`Automaton`] that counts is needed.
     #[must_use]
     pub fn measured(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
-        let measured = Measured::new(automaton, min, max)?;
+        let measured = LengthBounded::new(automaton, min, max)?;
         Some(Self { kind: PatternKind::Measured(measured), after_new_item: false })
     }
 

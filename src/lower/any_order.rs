@@ -12,7 +12,7 @@ use super::{
     shortest::NEVER,
 };
 use crate::{
-    grammar::any_order::{AnyOrder, Choice, Chosen},
+    grammar::any_order::{AnyOrder, Chosen, OrderRules},
     store::Writer,
 };
 
@@ -33,12 +33,12 @@ impl EmittedList {
         self.choice(found).has_list()
     }
 
-    pub(super) fn choice(&self, found: &[bool]) -> Choice {
+    pub(super) fn choice(&self, found: &[bool]) -> OrderRules {
         let separated = match self.separator {
             Symbol::Terminal(_) => true,
             Symbol::Nonterminal(separator) => found[separator as usize],
         };
-        Choice::new(&self.of, |part| found[self.parts[part] as usize], separated)
+        OrderRules::new(&self.of, |part| found[self.parts[part] as usize], separated)
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct AnyOrderList {
     /// The nonterminal of any part.
     pub(crate) part: NonterminalId,
     pub(crate) parts: Vec<NonterminalId>,
-    pub(crate) choice: Choice,
+    pub(crate) choice: OrderRules,
     /// Dots before the first part, between two parts, before a further part, and at the end.
     pub(crate) first: DottedRule,
     pub(crate) between: DottedRule,

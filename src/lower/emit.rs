@@ -18,7 +18,7 @@ use super::{
     rewrite::WorkGrammar,
 };
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Measured, PatternKind, Span},
+    grammar::{AnyOrder, Automaton, Expr, LengthBounded, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -104,7 +104,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
 }
 
 /// The length-bounded string of a pattern that is one.
-fn measured_of(kind: &PatternKind) -> Option<&Measured> {
+fn measured_of(kind: &PatternKind) -> Option<&LengthBounded> {
     match kind {
         PatternKind::Measured(measured) => Some(measured),
         _ => None,
@@ -129,7 +129,7 @@ struct ProductionEmitter<'a> {
     /// Symbols by automaton, and by whether the terminal stands only after new items.
     of_dfa: HashMap<(Arc<TerminalDfa>, bool), Symbol>,
     of_automaton: HashMap<(&'a Automaton, bool), Symbol>,
-    of_measured: HashMap<&'a Measured, Symbol>,
+    of_measured: HashMap<&'a LengthBounded, Symbol>,
     /// DFAs of leaves that were not met yet.
     leaves: HashMap<&'a Automaton, LeafDfa>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,

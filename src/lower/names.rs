@@ -3,7 +3,7 @@
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
-    grammar::{Bounds, Measured, PatternKind, Spelled, spelled::Unfolded},
+    grammar::{Bounds, LengthBounded, PatternKind, Spelled, spelled::Unfolded},
     scanner::TerminalDfa,
 };
 
@@ -32,7 +32,7 @@ pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
     }
 }
 
-fn of_measured(measured: &Measured) -> String {
+fn of_measured(measured: &LengthBounded) -> String {
     let count = measured.automaton().states().len();
     let (min, max) = measured.lengths().into_inner();
     format!("{} of {min} to {max} characters", of_states(count, &measured.shortest()))

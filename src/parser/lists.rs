@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::{
         Grammar, Limits, Syntax, Terminals,
-        grammar::any_order::{AnyOrder, Choice},
+        grammar::any_order::{AnyOrder, OrderRules},
         ids::ExprId,
         lower::lower,
         parser::core::Cores,
@@ -230,7 +230,7 @@ mod tests {
         let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "x""#, &limits).unwrap();
         let cfg = lower(&grammar, Terminals::Folded, &limits).unwrap().cfg;
         let part = ExprId::new(0);
-        let choice = Choice::new(&AnyOrder::new(vec![(part, false); 3], vec![], part), |_| true, true);
+        let choice = OrderRules::new(&AnyOrder::new(vec![(part, false); 3], vec![], part), |_| true, true);
         let one = choice.after(&choice.start(), 0).unwrap();
         let both = choice.after(&one, 1).unwrap();
         // No core yet, so lists are all there is.

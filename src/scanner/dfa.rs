@@ -17,7 +17,7 @@ use std::{
 use super::{implicit_dfa::ImplicitDfa, intervals::Intervals, substrings::Substrings};
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
-    grammar::{Measured, Spelled, automaton::Automaton, spelled::MayNumber},
+    grammar::{LengthBounded, Spelled, automaton::Automaton, spelled::MayNumber},
     hopcroft::{self, Table, mix},
     store::Writer,
 };
@@ -75,7 +75,7 @@ impl TerminalDfa {
 
     /// Creates the DFA of strings with bounds on their length, made on demand. Costs as much as
     /// [`from_minimal`](Self::from_minimal) for the unbounded strings.
-    pub(crate) fn of_measured(measured: &Measured) -> Self {
+    pub(crate) fn of_measured(measured: &LengthBounded) -> Self {
         let automaton = measured.automaton();
         // States have to keep their numbers, which they do unless some mean the same after all.
         let minimal = if automaton.is_minimal() { Self::from_minimal(automaton) } else { None };
@@ -108,7 +108,7 @@ impl TerminalDfa {
     }
 
     /// Returns the length-bounded strings and the DFA of the unbounded ones, if it counts characters.
-    pub(crate) fn measured(&self) -> Option<(&Measured, &Arc<Self>)> {
+    pub(crate) fn measured(&self) -> Option<(&LengthBounded, &Arc<Self>)> {
         match &self.unlisted {
             Some(ImplicitDfa::Measured(measured, dfa)) => Some((measured, dfa)),
             _ => None,

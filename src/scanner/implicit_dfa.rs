@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{dfa::TerminalDfa, substrings::Substrings};
 use crate::{
     grammar::{
-        Measured, Spelled,
+        LengthBounded, Spelled,
         spelled::{MayNumber, OutOfNumbers, Unfolded},
     },
     hopcroft::mix,
@@ -19,7 +19,7 @@ pub(super) enum ImplicitDfa {
     Substrings(Substrings),
     /// Strings with bounds on their length, and the DFA of the unbounded strings. Both number the states of
     /// that DFA alike.
-    Measured(Measured, Arc<TerminalDfa>),
+    Measured(LengthBounded, Arc<TerminalDfa>),
     /// Strings of an automaton over characters, and if their length is bounded the DFA of the unbounded
     /// strings.
     Spelled(Spelled, Option<Arc<TerminalDfa>>),

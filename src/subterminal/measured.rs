@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{crossing::Crossing, row::TokenRow, table::TerminalTable};
 use crate::{
-    grammar::Measured,
+    grammar::LengthBounded,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,
@@ -54,7 +54,7 @@ impl Unbounded {
     fn needs(
         &self,
         trie: &ByteTrie,
-        measured: &Measured,
+        measured: &LengthBounded,
         state: u32,
         work: &mut Work,
     ) -> Result<&[u32], LimitExceeded> {
@@ -68,7 +68,7 @@ impl Unbounded {
     }
 
     /// Finds the needs by a walk over the trie; also returns the number of nodes visited.
-    fn walk(&self, trie: &ByteTrie, measured: &Measured, state: u32) -> (Box<[u32]>, usize) {
+    fn walk(&self, trie: &ByteTrie, measured: &LengthBounded, state: u32) -> (Box<[u32]>, usize) {
         let dfa = self.table.dfa();
         let (mut needs, mut walked) = (Vec::new(), 0);
         let last = trie.end(ByteTrie::ROOT);
@@ -106,7 +106,7 @@ impl TerminalTable {
     pub(super) fn measured_row(
         &self,
         unbounded: &Unbounded,
-        measured: &Measured,
+        measured: &LengthBounded,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
     ) -> Result<Arc<TokenRow>, LimitExceeded> {
@@ -234,8 +234,8 @@ mod tests {
         pattern: &str,
         (min, max): (u32, u32),
         beside: bool,
-    ) -> Option<(TerminalTable, TerminalTable, Arc<TerminalTable>, Measured)> {
-        let measured = Measured::new(&automaton(pattern), min, max)?;
+    ) -> Option<(TerminalTable, TerminalTable, Arc<TerminalTable>, LengthBounded)> {
+        let measured = LengthBounded::new(&automaton(pattern), min, max)?;
         let dfa = Arc::new(TerminalDfa::of_measured(&measured));
         let (_, unbounded) = dfa.measured()?;
         let common = || Arc::new(TerminalTable::new(dfa_of(&automaton("")), None));

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{row::TokenRow, table::TerminalTable};
 use crate::{
-    grammar::spelled::{Alike, LONG, Place, Spelled},
+    grammar::spelled::{Alike, LONG, Spelled, SpelledPlace},
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,
 };
@@ -57,7 +57,7 @@ impl TerminalTable {
         let (place, longest) = (spelled.place(state)?, longest(trie)?);
         let Some(unbounded) = &spelling.unbounded else {
             let like = spelling.alike(spelled, longest).to_all(place.state);
-            let other = spelled.state(Place { state: like, ..place }).ok()?;
+            let other = spelled.state(SpelledPlace { state: like, ..place }).ok()?;
             return (other != state).then_some((self, other));
         };
         match spelled.room(place) {
@@ -72,8 +72,8 @@ impl TerminalTable {
     }
 
     /// Returns the state of a place in the unbounded strings.
-    fn free_state(&self, place: Place) -> Option<u32> {
-        self.dfa().spelled()?.0.state(Place { count: 0, ..place }).ok()
+    fn free_state(&self, place: SpelledPlace) -> Option<u32> {
+        self.dfa().spelled()?.0.state(SpelledPlace { count: 0, ..place }).ok()
     }
 
     /// Makes the row of a state of such strings.
@@ -107,7 +107,7 @@ impl TerminalTable {
             None => {
                 let like = spelling.alike(spelled, longest).to_short(place.state);
                 let other =
-                    spelled.state(Place { state: like, ..place }).ok().filter(|other| *other != state);
+                    spelled.state(SpelledPlace { state: like, ..place }).ok().filter(|other| *other != state);
                 other.map(|other| (self, other, LONG))
             }
         };

@@ -6,7 +6,8 @@ use regex_syntax::hir::HirKind;
 
 use crate::{
     grammar::{
-        Expr, Grammar, GrammarBuilder, Measured, PatternKind, Span, automaton::Automaton, spelled::Unfolded,
+        Expr, Grammar, GrammarBuilder, LengthBounded, PatternKind, Span, automaton::Automaton,
+        spelled::Unfolded,
     },
     ids::ExprId,
     limits::Limits,
@@ -93,7 +94,7 @@ fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
 }
 
 /// The places where a measured string that begins at `start` can end.
-fn measured_runs(measured: &Measured, text: &[u8], start: usize) -> Vec<usize> {
+fn measured_runs(measured: &LengthBounded, text: &[u8], start: usize) -> Vec<usize> {
     let (mut state, mut found) = (0, Vec::new());
     for at in start.. {
         if measured.accepts(state) {

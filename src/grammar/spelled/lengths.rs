@@ -7,7 +7,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
-use super::{lexer::Lexer, place::NO_END};
+use super::{lexer::CharacterLexer, place::NO_END};
 use crate::{
     grouped::Grouped,
     hopcroft::{NONE, Table},
@@ -39,7 +39,7 @@ impl Bounds {
 
 /// The live states at each count.
 #[derive(Debug)]
-pub(super) struct Lengths {
+pub(super) struct LiveCounts {
     bounds: Bounds,
     /// The fewest characters from each state to an end.
     shortest: Box<[u32]>,
@@ -111,7 +111,7 @@ fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
 
 /// The fewest bytes from each state to an end, quote included, and the fewest characters of a text with that
 /// many bytes. Dijkstra's algorithm.
-fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
+fn fewest_bytes(table: &Table, lexer: &CharacterLexer, back: &Back) -> Vec<(u32, u32)> {
     let costs = class_costs(table.width, lexer);
     let mut found = vec![(NO_END, NO_END); table.accepting.len()];
     let mut open = BinaryHeap::new();
@@ -135,7 +135,7 @@ fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
 }
 
 /// The fewest bytes of a character of each class.
-fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
+fn class_costs(width: usize, lexer: &CharacterLexer) -> Vec<u32> {
     let mut costs = vec![NO_END; width];
     for &(class, bytes) in lexer.ends_of(0) {
         costs[class as usize] = u32::from(bytes);
@@ -144,7 +144,7 @@ fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
 }
 
 /// The fewest bytes from each state to an end, quote included, with any number of characters.
-pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
+pub(super) fn free_distances(table: &Table, lexer: &CharacterLexer) -> Box<[u32]> {
     fewest_bytes(table, lexer, &Back::new(table, lexer.classes()))
         .into_iter()
         .map(|(bytes, _)| bytes)
@@ -171,10 +171,10 @@ pub(super) fn is_finite(table: &Table) -> bool {
     taken == left.len()
 }
 
-impl Lengths {
+impl LiveCounts {
     /// Finds the live states of a table whose states all lead to an end. `None` if that would take too long,
     /// or too much memory.
-    pub(super) fn new(table: &Table, lexer: &Lexer, bounds: Bounds) -> Option<Self> {
+    pub(super) fn new(table: &Table, lexer: &CharacterLexer, bounds: Bounds) -> Option<Self> {
         let back = Back::new(table, lexer.classes());
         let shortest = shortest(table, &back);
         let farthest = shortest.iter().copied().max().unwrap_or(0);
@@ -229,7 +229,7 @@ impl Lengths {
         Some(())
     }
 
-    fn distances_of(&self, table: &Table, lexer: &Lexer, back: &Back) -> Option<Distances> {
+    fn distances_of(&self, table: &Table, lexer: &CharacterLexer, back: &Back) -> Option<Distances> {
         let states = table.accepting.len();
         let found = fewest_bytes(table, lexer, back);
         let free: Box<[u32]> = found.iter().map(|&(bytes, _)| bytes).collect();

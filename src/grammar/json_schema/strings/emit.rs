@@ -1,8 +1,8 @@
 //! Sets of strings -> expressions of a grammar, in the first of these forms that stays small:
 //!
 //! * one automaton;
-//! * with a bound on the length, a [measured](crate::grammar::Measured) terminal, which counts characters
-//!   beside the automaton of the strings of any length;
+//! * with a bound on the length, a [measured](crate::grammar::LengthBounded) terminal, which counts
+//! characters   beside the automaton of the strings of any length;
 //! * blocks of characters counted by the grammar, if only lengths are bounded or the pattern has one loop
 //!   (`^[a-z]\w*=?$`); else a grammar over characters. Lists too long for one automaton become several.
 

@@ -10,7 +10,7 @@ use super::{
     spelling::{Style, quoted},
 };
 use crate::grammar::{
-    Automaton, Expr, Measured, PatternKind, Span,
+    Automaton, Expr, LengthBounded, PatternKind, Span,
     json_schema::{
         leaf::Spelling,
         probe::{accepts, grammar},
@@ -65,7 +65,7 @@ proptest! {
         let (bounds, style) = ((min, min + more), if minimal { Style::Minimal } else { Style::All });
         let (automaton, product) = automata(pattern, bounds, style);
         let is_empty = product.states().len() == 1 && !product.states()[0].accepts;
-        let Some(measured) = Measured::new(&automaton, bounds.0, bounds.1) else {
+        let Some(measured) = LengthBounded::new(&automaton, bounds.0, bounds.1) else {
             // With few escapes, a state may be both between characters and inside of one.
             prop_assert!(is_empty || minimal, "{} has no strings", pattern);
             return Ok(());
@@ -104,7 +104,7 @@ proptest! {
         more in 0..30_u32,
     ) {
         let (automaton, _) = automata(pattern, (0, 0), Style::All);
-        let Some(measured) = Measured::new(&automaton, min, min + more) else { return Ok(()) };
+        let Some(measured) = LengthBounded::new(&automaton, min, min + more) else { return Ok(()) };
         for start in measured.reached(100_000).unwrap() {
             let Some(room) = measured.room(start) else { continue };
             let (mut met, mut open) = (HashSet::from([start]), vec![start]);
@@ -141,10 +141,10 @@ fn long_addresses() {
 #[test]
 fn what_cannot_be_measured() {
     let (automaton, _) = automata("^a*$", (0, 0), Style::All);
-    assert!(Measured::new(&automaton, 3, 2).is_none());
-    assert!(Measured::new(&automaton, 0, u32::MAX).is_none());
-    assert!(Measured::new(&automaton, 0, 0).is_some());
+    assert!(LengthBounded::new(&automaton, 3, 2).is_none());
+    assert!(LengthBounded::new(&automaton, 0, u32::MAX).is_none());
+    assert!(LengthBounded::new(&automaton, 0, 0).is_some());
     // Without a quote it is no string.
     let bare = crate::grammar::automaton::State { accepts: true, edges: Vec::new() };
-    assert!(Measured::new(&Automaton::new(vec![bare]).unwrap(), 0, 9).is_none());
+    assert!(LengthBounded::new(&Automaton::new(vec![bare]).unwrap(), 0, 9).is_none());
 }

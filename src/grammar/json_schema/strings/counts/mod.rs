@@ -19,7 +19,7 @@ use crate::{
     grammar::{
         Pattern,
         json_schema::{dfa::CharDfa, leaf::LeafError},
-        spelled::{Bounds, Characters, Spelled},
+        spelled::{Bounds, CharacterSpellings, Spelled},
     },
     hopcroft::{NONE, Table},
 };
@@ -82,7 +82,7 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
     let ways: Vec<(u32, u32, u32)> =
         intervals.filter_map(|(first, last, class)| Some((first, last, classes[class]?))).collect();
     let Plan { between, first } = Plan::new(style, &code_points(&ways), table.width).ok()?;
-    Spelled::new(table, Characters { first, inside: between }, bounds)
+    Spelled::new(table, CharacterSpellings { first, inside: between }, bounds)
 }
 
 /// Drops the classes of characters that lead on from no state; returns the new number of each class.

@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     automaton::{Automaton, Edge, State},
-    json_characters::{Place, places},
+    json_characters::{CharacterPlace, places},
     spelled::{Unfolded, WayOn},
 };
 use crate::grouped::Grouped;
@@ -29,7 +29,7 @@ const MAX_LOOKS: usize = 1 << 22;
 /// The texts of an automaton of JSON strings, or of texts between two `>`, with `min` to `max` characters
 /// inside. An escape of JSON is one character, and so is a pair of escaped surrogates. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Measured(Arc<Inner>);
+pub struct LengthBounded(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -37,25 +37,25 @@ struct Inner {
     min: u32,
     max: u32,
     /// The place in a string of each state of the automaton.
-    places: Box<[Place]>,
+    places: Box<[CharacterPlace]>,
     /// The states in an order in which bytes that end no character lead to earlier ones.
     order: Box<[u32]>,
     /// The number of low bits of a state that are its count.
     shift: u32,
-    live: Levels<bool>,
+    live: CountLevels<bool>,
     /// The first count from which on each state of the automaton is dead although the string may end; below,
     /// the first count from which on a state reachable from it is.
     ends: Box<[u32]>,
     tight: Box<[u32]>,
-    /// The flags of [`Measured::is_free`].
+    /// The flags of [`LengthBounded::is_free`].
     free: OnceLock<Box<[bool]>>,
     /// The fewest bytes to an end, made on first use.
-    distances: OnceLock<Levels<u32>>,
+    distances: OnceLock<CountLevels<u32>>,
 }
 
 /// Values of the automaton's states for each count; neighbouring counts with the same values share a level.
 #[derive(Debug)]
-struct Levels<V> {
+struct CountLevels<V> {
     /// The level of each count, as an index of `firsts`.
     of: Box<[u32]>,
     /// The least count of each level.
@@ -72,22 +72,22 @@ struct Rule<V> {
     best: fn(V, V) -> V,
 }
 
-impl PartialEq for Measured {
+impl PartialEq for LengthBounded {
     fn eq(&self, other: &Self) -> bool {
         let key = |of: &Self| (of.0.min, of.0.max);
         key(self) == key(other) && self.0.automaton == other.0.automaton
     }
 }
 
-impl Eq for Measured {}
+impl Eq for LengthBounded {}
 
-impl std::hash::Hash for Measured {
+impl std::hash::Hash for LengthBounded {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (&self.0.automaton, self.0.min, self.0.max).hash(state);
     }
 }
 
-impl Measured {
+impl LengthBounded {
     /// The strings of `automaton`, with quotes or between two `>`, of `min` to `max` characters inside.
     /// `None` if there is none, if some state of the automaton is both between characters and inside of one,
     /// or if there would be too many states or levels. Linear in the edges for each level.
@@ -108,7 +108,7 @@ impl Measured {
             places,
             order,
             shift,
-            live: Levels::default(),
+            live: CountLevels::default(),
             ends: Box::default(),
             tight: Box::default(),
             free: OnceLock::new(),
@@ -173,7 +173,7 @@ impl Measured {
     /// True if the string may end here.
     pub(crate) fn accepts(&self, state: u32) -> bool {
         // Ends outside of the bounds are not live.
-        self.0.places[self.place(state).0 as usize] == Place::END
+        self.0.places[self.place(state).0 as usize] == CharacterPlace::END
     }
 
     /// The fewest bytes after which the string may end. The first call computes it for all states.
@@ -182,7 +182,7 @@ impl Measured {
         self.distances().of(self.0.places.len(), count)[of as usize]
     }
 
-    fn distances(&self) -> &Levels<u32> {
+    fn distances(&self) -> &CountLevels<u32> {
         let step = |bytes: u32| bytes.saturating_add(1);
         let rule = Rule { none: u32::MAX, end: 0, step, best: u32::min };
         // The number of looks is not limited, so the sweep succeeds.
@@ -221,13 +221,14 @@ impl Measured {
     /// Memory beside the automaton's, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let Inner { places, order, live, ends, tight, distances, .. } = &*self.0;
-        let late = distances.get().map_or(0, Levels::bytes) + self.0.free.get().map_or(0, |free| free.len());
+        let late =
+            distances.get().map_or(0, CountLevels::bytes) + self.0.free.get().map_or(0, |free| free.len());
         let numbers = [order, ends, tight].map(|list| size_of_val(&**list)).iter().sum::<usize>();
         size_of::<Inner>() + size_of_val(&**places) + numbers + live.bytes() + late
     }
 }
 
-impl Unfolded for Measured {
+impl Unfolded for LengthBounded {
     type At = u32;
 
     fn start(&self) -> u32 {
@@ -250,9 +251,10 @@ impl Unfolded for Measured {
 }
 
 impl Inner {
-    /// Implements [`Measured::counts`].
+    /// Implements [`LengthBounded::counts`].
     fn counts(&self, from: u32, to: u32) -> bool {
-        self.places[to as usize] == Place::BETWEEN && self.places[from as usize] != Place::START
+        self.places[to as usize] == CharacterPlace::BETWEEN
+            && self.places[from as usize] != CharacterPlace::START
     }
 
     /// For each state, the first count from which on it is dead; 0 if it is dead whenever the string may end.
@@ -291,16 +293,18 @@ impl Inner {
         tight.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Computes [`Measured::is_free`]: a search backwards from the states between characters in which a
+    /// Computes [`LengthBounded::is_free`]: a search backwards from the states between characters in which a
     /// string can only end, or only go on.
     fn free(&self) -> Box<[bool]> {
         let states = self.automaton.states();
         let incoming = self.incoming();
         let is_bound = |at: &u32| {
-            let mut ends =
-                states[*at as usize].edges.iter().map(|edge| self.places[edge.to as usize] == Place::END);
+            let mut ends = states[*at as usize]
+                .edges
+                .iter()
+                .map(|edge| self.places[edge.to as usize] == CharacterPlace::END);
             let first = ends.next();
-            self.places[*at as usize] == Place::BETWEEN && ends.all(|end| Some(end) == first)
+            self.places[*at as usize] == CharacterPlace::BETWEEN && ends.all(|end| Some(end) == first)
         };
         let mut found: Box<[bool]> = states.iter().map(|_| true).collect();
         let mut open: Vec<u32> = (0..).take(states.len()).filter(is_bound).collect();
@@ -323,7 +327,7 @@ impl Inner {
 
     /// The values of all states for each count, each from those of its successors; `None` if that takes more
     /// than `looks` looks at edges.
-    fn sweep<V: Copy + PartialEq>(&self, rule: &Rule<V>, looks: usize) -> Option<Levels<V>> {
+    fn sweep<V: Copy + PartialEq>(&self, rule: &Rule<V>, looks: usize) -> Option<CountLevels<V>> {
         let states = self.automaton.states();
         let edges: usize = states.iter().map(|state| state.edges.len()).sum();
         let mut left = looks;
@@ -358,17 +362,17 @@ impl Inner {
             let Some(lower) = count.checked_sub(1) else { break };
             count = lower;
         }
-        Some(Levels::turned(self.max, firsts, &values, states.len()))
+        Some(CountLevels::turned(self.max, firsts, &values, states.len()))
     }
 }
 
-impl<V> Default for Levels<V> {
+impl<V> Default for CountLevels<V> {
     fn default() -> Self {
         Self { of: Box::default(), firsts: Vec::new(), values: Vec::new() }
     }
 }
 
-impl<V: Copy> Levels<V> {
+impl<V: Copy> CountLevels<V> {
     /// Reverses levels that were made from the greatest count down.
     fn turned(max: u32, mut firsts: Vec<u32>, values: &[V], states: usize) -> Self {
         firsts.reverse();
