@@ -151,8 +151,8 @@ impl Grammar {
             )));
         }
         match syntax {
-            Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
-            Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
+            Syntax::Gbnf => gbnf::parse(gbnf::GbnfDialect::LlamaCpp, text, limits),
+            Syntax::Ebnf => gbnf::parse(gbnf::GbnfDialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
             Syntax::Lark => lark::parse(text, Lexing::EveryWay, schemas, limits, automata),
             Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, schemas, limits, automata),
