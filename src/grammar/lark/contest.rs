@@ -41,7 +41,7 @@ fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
 
 /// The Glushkov sets of a part of a grammar: whether it may be empty, and what it may begin and end with.
 #[derive(Debug, Clone)]
-struct Ends {
+struct GlushkovSets {
     nullable: bool,
     first: Set,
     last: Set,
@@ -60,8 +60,8 @@ pub(super) fn contests(
     let words = uses.len().div_ceil(64);
     let number: std::collections::HashMap<RuleId, usize> = uses.iter().copied().zip(0..).collect();
     // The FIRST and LAST sets of all expressions are the least fixpoint of `of_expr`.
-    let none = Ends { nullable: true, first: vec![0; words], last: vec![0; words] };
-    let mut ends = vec![Ends { nullable: false, ..none.clone() }; builder.expr_count()];
+    let none = GlushkovSets { nullable: true, first: vec![0; words], last: vec![0; words] };
+    let mut ends = vec![GlushkovSets { nullable: false, ..none.clone() }; builder.expr_count()];
     let mut grew = true;
     while grew {
         grew = false;
@@ -116,14 +116,14 @@ pub(super) fn contests(
 fn of_expr(
     builder: &GrammarBuilder,
     id: ExprId,
-    ends: &[Ends],
+    ends: &[GlushkovSets],
     number: &std::collections::HashMap<RuleId, usize>,
-    none: &Ends,
-) -> Ends {
+    none: &GlushkovSets,
+) -> GlushkovSets {
     match builder.expr(id) {
         Expr::Rule(rule) => match (number.get(rule), builder.body(*rule)) {
             (Some(&at), _) => {
-                let mut one = Ends { nullable: false, ..none.clone() };
+                let mut one = GlushkovSets { nullable: false, ..none.clone() };
                 one.first[at / 64] |= 1 << (at % 64);
                 one.last.clone_from(&one.first);
                 one
@@ -146,7 +146,7 @@ fn of_expr(
             all
         }
         Expr::Alternatives(parts) => {
-            let mut any = Ends { nullable: false, ..none.clone() };
+            let mut any = GlushkovSets { nullable: false, ..none.clone() };
             for part in parts.iter().map(|part| &ends[part.index()]) {
                 any.nullable |= part.nullable;
                 add(&mut any.first, &part.first);
