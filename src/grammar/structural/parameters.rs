@@ -22,7 +22,7 @@ use crate::{
         Pattern,
         document::NodeId,
         json_schema::{
-            arguments::{Argument, END, Name, arguments},
+            arguments::{Argument, ArgumentName, END, arguments},
             keyword_warnings,
         },
         source::Span,
@@ -56,8 +56,8 @@ impl TagTranslator<'_, '_> {
             for argument in way {
                 let at = argument.span.shifted(span.start);
                 let (required, max) = match &argument.name {
-                    Name::Is(_) => (argument.required, Some(1)),
-                    Name::In(_) => (false, None),
+                    ArgumentName::Is(_) => (argument.required, Some(1)),
+                    ArgumentName::In(_) => (false, None),
                 };
                 let one = self.argument(argument, &mut known, space, (at, span))?;
                 let one = self.sequence(vec![one, space], at)?;
@@ -79,7 +79,7 @@ impl TagTranslator<'_, '_> {
     ) -> TagResult<ExprId> {
         const BEGIN: &str = "<parameter=";
         let begin = match argument.name {
-            Name::Is(name) => match known.get(&*name) {
+            ArgumentName::Is(name) => match known.get(&*name) {
                 Some(&begin) => begin,
                 None => {
                     let begin = self.text(&format!("{BEGIN}{name}"), span)?;
@@ -87,7 +87,7 @@ impl TagTranslator<'_, '_> {
                     begin
                 }
             },
-            Name::In(names) => {
+            ArgumentName::In(names) => {
                 let (begin, names) =
                     (self.text(BEGIN, span)?, self.pattern(Pattern::automaton(names), span)?);
                 self.sequence(vec![begin, names], span)?

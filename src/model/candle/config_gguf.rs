@@ -15,12 +15,12 @@ fn invalid(reason: impl Into<String>) -> ModelError {
 }
 
 /// Metadata under the prefix of a file's architecture, such as `llama.block_count`.
-struct Keys<'a> {
+struct ArchitectureKeys<'a> {
     gguf: &'a Gguf,
     architecture: &'a str,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ArchitectureKeys<'a> {
     fn key(&self, key: &str) -> String {
         format!("{}.{key}", self.architecture)
     }
@@ -72,7 +72,7 @@ pub(super) fn parse(gguf: &Gguf) -> Result<(Config, bool), ModelError> {
     if !["llama", "qwen2", "qwen3"].contains(&architecture) {
         return Err(ModelErrorKind::UnknownArchitecture(architecture.to_owned()).into());
     }
-    let keys = Keys { gguf, architecture };
+    let keys = ArchitectureKeys { gguf, architecture };
     if let Some(experts) = keys.optional_size("expert_count")?.filter(|&experts| experts > 0) {
         return Err(keys.unsupported("expert_count", experts));
     }
@@ -117,7 +117,7 @@ pub(super) fn parse(gguf: &Gguf) -> Result<(Config, bool), ModelError> {
     Ok((config, architecture == "llama"))
 }
 
-fn rope(keys: &Keys<'_>) -> Result<Rope, ModelError> {
+fn rope(keys: &ArchitectureKeys<'_>) -> Result<Rope, ModelError> {
     for tensor in ["rope_factors_long.weight", "rope_factors_short.weight"] {
         if keys.gguf.tensor(tensor).is_some() {
             return Err(ModelErrorKind::Unsupported { field: "rope".into(), value: tensor.into() }.into());
@@ -153,7 +153,7 @@ fn rope(keys: &Keys<'_>) -> Result<Rope, ModelError> {
     Ok(Rope { theta, scaling })
 }
 
-fn window(keys: &Keys<'_>) -> Result<Option<Window>, ModelError> {
+fn window(keys: &ArchitectureKeys<'_>) -> Result<Option<Window>, ModelError> {
     let tokens = keys.optional_size("attention.sliding_window")?.filter(|&tokens| tokens > 0);
     match tokens {
         Some(tokens) if keys.architecture != "llama" => {

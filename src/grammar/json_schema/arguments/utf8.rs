@@ -16,7 +16,7 @@ use crate::grammar::{
 const MAX_STATES: usize = 16_000;
 
 /// The byte ranges that spell some characters, and the state that they lead to.
-type Way = (Vec<Utf8Range>, u32);
+type Utf8Target = (Vec<Utf8Range>, u32);
 
 /// The automaton over bytes of a non-empty language. Linear in the edges of `dfa`.
 ///
@@ -24,9 +24,9 @@ type Way = (Vec<Utf8Range>, u32);
 /// If it would have more than [`MAX_STATES`] states.
 pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let count = number(dfa.len());
-    let mut states = States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
+    let mut states = Utf8States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
     for at in 0..count {
-        let ways: Vec<Way> = dfa.edges(at).into_iter().flat_map(ways).collect();
+        let ways: Vec<Utf8Target> = dfa.edges(at).into_iter().flat_map(ways).collect();
         let ways: Vec<(&[Utf8Range], u32)> = ways.iter().map(|(bytes, to)| (&bytes[..], *to)).collect();
         let edges = states.edges(&ways);
         states.made[at as usize] = State { accepts: dfa.accepts(at), edges };
@@ -48,18 +48,18 @@ fn number(states: usize) -> u32 {
 }
 
 /// The bytes of the characters of an edge, in order.
-fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Way> {
+fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Utf8Target> {
     let sequences = Utf8Sequences::new(char_at(first), char_at(last));
     sequences.map(move |sequence| (sequence.as_slice().to_vec(), to))
 }
 
-struct States {
+struct Utf8States {
     made: Vec<State>,
     /// The states inside of characters, by their edges.
     known: HashMap<Vec<Edge>, u32>,
 }
 
-impl States {
+impl Utf8States {
     /// The edges of some ways, which differ in their first byte ranges or share them.
     fn edges(&mut self, ways: &[(&[Utf8Range], u32)]) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();

@@ -8,7 +8,7 @@ use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index, ops::comp
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A node under construction: true if it accepts, and its edges by character.
-type Node = (bool, Vec<(u32, u32)>);
+type TrieNode = (bool, Vec<(u32, u32)>);
 
 impl CharDfa {
     /// The language of exactly these strings, by Daciuk's incremental construction of a minimal automaton
@@ -76,11 +76,11 @@ fn automaton<S: AsRef<str>>(
     }
     let mut frozen = Frozen::default();
     // The nodes along the last word, and the characters between them.
-    let (mut path, mut last): (Vec<Node>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
+    let (mut path, mut last): (Vec<TrieNode>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
     for word in words {
         let common = word.iter().zip(&last).take_while(|(left, right)| left == right).count();
         frozen.close(&mut path, &last, common);
-        path.resize_with(word.len() + 1, Node::default);
+        path.resize_with(word.len() + 1, TrieNode::default);
         if let Some(end) = path.last_mut() {
             end.0 = true;
         }
@@ -94,14 +94,14 @@ fn automaton<S: AsRef<str>>(
 /// Nodes that will not change any more; equal ones are stored once (the register of Daciuk's algorithm).
 #[derive(Debug, Default)]
 struct Frozen {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     /// The ids of the nodes, by their contents.
     known: HashTable<u32>,
     hashes: DefaultHashBuilder,
 }
 
 impl Frozen {
-    fn id(&mut self, node: Node) -> u32 {
+    fn id(&mut self, node: TrieNode) -> u32 {
         let Self { nodes, known, hashes } = self;
         let hash = hashes.hash_one(&node);
         if let Some(&id) = known.find(hash, |&id| nodes[id as usize] == node) {
@@ -114,7 +114,7 @@ impl Frozen {
     }
 
     /// Freezes the nodes of `path` after the first `keep + 1`; `word` leads along it.
-    fn close(&mut self, path: &mut Vec<Node>, word: &[u32], keep: usize) {
+    fn close(&mut self, path: &mut Vec<TrieNode>, word: &[u32], keep: usize) {
         while path.len() > keep + 1 {
             let Some(node) = path.pop() else { return };
             let id = self.id(node);

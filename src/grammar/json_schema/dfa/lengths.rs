@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    CHARS, CharClass, CharDfa, MAX_CELLS, MAX_STATES, NONE, Row, explore, incoming, too_many_states,
+    CHARS, CharClass, CharDfa, DfaRow, MAX_CELLS, MAX_STATES, NONE, explore, incoming, too_many_states,
 };
 use crate::grammar::json_schema::leaf::LeafError;
 
@@ -136,13 +136,13 @@ impl CharDfa {
         if self.is_empty() || (min == 0 && max.is_none()) {
             return Ok(self.clone());
         }
-        let count = Counted::new(self, min, max);
+        let count = LengthProduct::new(self, min, max);
         if count.has_more_than(MAX_STATES.min(MAX_CELLS / self.alphabet().classes().max(1))) {
             return Err(too_many_states(MAX_STATES));
         }
         explore(self.alphabet().clone(), count.start(), |&at| {
             let to = self.row(at.0).iter().map(|&to| count.step(at, to)).collect();
-            Ok(Row { accepts: count.accepts(at), to })
+            Ok(DfaRow { accepts: count.accepts(at), to })
         })
     }
 
@@ -226,25 +226,25 @@ impl CharDfa {
 }
 
 /// A state, and the number of characters read; `None` once that number no longer matters.
-pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
+pub(in crate::grammar::json_schema) type CountAt = (u32, Option<u64>);
 
 /// The product of an automaton and a counter of characters. The count is forgotten as soon as both bounds are
 /// sure to be met.
-pub(in crate::grammar::json_schema) struct Counted<'a> {
+pub(in crate::grammar::json_schema) struct LengthProduct<'a> {
     dfa: &'a CharDfa,
     remaining: Vec<Option<u64>>,
     min: u64,
     max: Option<u64>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> LengthProduct<'a> {
     /// The strings of `min` to `max` characters of an automaton that is not empty.
     pub(in crate::grammar::json_schema) fn new(dfa: &'a CharDfa, min: u64, max: Option<u64>) -> Self {
         Self { dfa, remaining: dfa.remaining(), min, max }
     }
 
     /// The place before the first character.
-    pub(in crate::grammar::json_schema) fn start(&self) -> Place {
+    pub(in crate::grammar::json_schema) fn start(&self) -> CountAt {
         self.blurred(0, 0)
     }
 
@@ -282,7 +282,7 @@ impl<'a> Counted<'a> {
         false
     }
 
-    fn blurred(&self, state: u32, length: u64) -> Place {
+    fn blurred(&self, state: u32, length: u64) -> CountAt {
         let free = match (self.max, self.remaining[state as usize]) {
             (None, _) => true,
             (Some(max), Some(more)) => length + more <= max,
@@ -292,13 +292,13 @@ impl<'a> Counted<'a> {
     }
 
     /// True if the string may end here.
-    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): Place) -> bool {
+    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): CountAt) -> bool {
         let fits = |length| length >= self.min && self.max.is_none_or(|max| length <= max);
         self.dfa.accepts(state) && length.is_none_or(fits)
     }
 
     /// The place after one more character, which leads to the state `to`; `None` if there is none.
-    pub(in crate::grammar::json_schema) fn step(&self, (_, length): Place, to: u32) -> Option<Place> {
+    pub(in crate::grammar::json_schema) fn step(&self, (_, length): CountAt, to: u32) -> Option<CountAt> {
         if to == NONE {
             return None;
         }

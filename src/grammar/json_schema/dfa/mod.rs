@@ -29,9 +29,9 @@ use std::{
 };
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
-pub(super) use lengths::{Counted, Place};
-pub(super) use nfa::{Assertion, Nfa, Prev, State};
-pub(super) use ops::{Row, explore};
+pub(super) use lengths::{CountAt, LengthProduct};
+pub(super) use nfa::{Assertion, Nfa, NfaState, Prev};
+pub(super) use ops::{DfaRow, explore};
 
 use super::leaf::LeafError;
 use crate::{

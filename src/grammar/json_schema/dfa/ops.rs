@@ -8,7 +8,7 @@ use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_stat
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A state's row: true if it accepts, and its successor by each class.
-pub(in crate::grammar::json_schema) struct Row<S> {
+pub(in crate::grammar::json_schema) struct DfaRow<S> {
     pub(in crate::grammar::json_schema) accepts: bool,
     pub(in crate::grammar::json_schema) to: Vec<Option<S>>,
 }
@@ -20,7 +20,7 @@ pub(in crate::grammar::json_schema) struct Row<S> {
 pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
     alphabet: Alphabet,
     start: S,
-    row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
+    row: impl FnMut(&S) -> Result<DfaRow<S>, LeafError>,
 ) -> Result<CharDfa, LeafError> {
     explore_up_to(MAX_STATES, alphabet, start, row)
 }
@@ -30,14 +30,14 @@ pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
     most: usize,
     alphabet: Alphabet,
     start: S,
-    mut row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
+    mut row: impl FnMut(&S) -> Result<DfaRow<S>, LeafError>,
 ) -> Result<CharDfa, LeafError> {
     let width = alphabet.classes();
     let mut number: HashMap<S, u32> = HashMap::from([(start.clone(), 0)]);
     let mut order = vec![start];
     let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
     while table.accepting.len() < order.len() {
-        let Row { accepts, to } = row(&order[table.accepting.len()])?;
+        let DfaRow { accepts, to } = row(&order[table.accepting.len()])?;
         table.accepting.push(accepts);
         for class in 0..width {
             let Some(to) = to.get(class).and_then(Option::as_ref) else {
@@ -132,7 +132,7 @@ impl CharDfa {
                 };
                 (!dead).then_some(to)
             });
-            Ok(Row { accepts, to: to.collect() })
+            Ok(DfaRow { accepts, to: to.collect() })
         })
     }
 }

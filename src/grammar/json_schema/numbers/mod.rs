@@ -26,7 +26,7 @@ use reals::Reals;
 use super::{
     automata::{AutomataCache, recipe},
     dfa::CharDfa,
-    leaf::{LeafError, Numbers, Spelling},
+    leaf::{LeafError, Numbers, ValueSpelling},
 };
 use crate::{
     grammar::{
@@ -259,7 +259,7 @@ impl NumberSet {
     pub fn emit(
         &self,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
@@ -270,7 +270,7 @@ impl NumberSet {
         &self,
         automata: &AutomataCache,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         if self.is_empty() {

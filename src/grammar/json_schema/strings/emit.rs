@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::{
     StringSet,
-    common::{BLOCK, Common, any_string, block, common},
+    common::{AnyCharacters, BLOCK, any_string, block, common},
     counts::size::is_too_large,
     spelling::{Style, quoted, spell},
 };
@@ -20,8 +20,8 @@ use crate::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
             automata::AutomataCache,
-            dfa::{CharClass, CharDfa, Counted, MAX_STATES, Place, char_at, too_many_states},
-            leaf::{LeafError, Spelling},
+            dfa::{CharClass, CharDfa, CountAt, LengthProduct, MAX_STATES, char_at, too_many_states},
+            leaf::{LeafError, ValueSpelling},
         },
     },
     ids::ExprId,
@@ -58,7 +58,7 @@ impl StringSet {
     pub fn emit(
         &self,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
@@ -69,14 +69,14 @@ impl StringSet {
         &self,
         automata: &AutomataCache,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         let style = Style::of(spelling.escapes);
         if self.is_all() {
             return Ok(builder.pattern(Pattern::automaton(any_string(style, automata)?), span)?);
         }
-        let mut emitter = Emitter { automata, builder, style, span, parts: Vec::new() };
+        let mut emitter = StringEmitter { automata, builder, style, span, parts: Vec::new() };
         let mut small: Option<(CharDfa, Automaton)> = None;
         // From this piece on all strings are in the set.
         let all = self.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
@@ -129,7 +129,7 @@ impl StringSet {
         if let Some((_, automaton)) = small {
             emitter.automaton(automaton)?;
         }
-        let Emitter { builder, parts, .. } = emitter;
+        let StringEmitter { builder, parts, .. } = emitter;
         Ok(builder.alternatives(parts, span)?)
     }
 }
@@ -142,7 +142,7 @@ fn is_large(counted: &Result<CharDfa, LeafError>, dfa: &CharDfa) -> bool {
 
 impl StringSet {
     /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
-    pub(in super::super) fn spell_ahead(&self, spelling: Spelling) {
+    pub(in super::super) fn spell_ahead(&self, spelling: ValueSpelling) {
         // Other styles are not kept, and bounds make other sets.
         let ([(_, dfa)], Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
         if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() {
@@ -155,7 +155,7 @@ impl StringSet {
     }
 }
 
-pub(super) struct Emitter<'a> {
+pub(super) struct StringEmitter<'a> {
     automata: &'a AutomataCache,
     pub(super) builder: &'a mut GrammarBuilder,
     pub(super) style: Style,
@@ -164,7 +164,7 @@ pub(super) struct Emitter<'a> {
     pub(super) parts: Vec<ExprId>,
 }
 
-impl Emitter<'_> {
+impl StringEmitter<'_> {
     pub(super) fn pattern(&mut self, automaton: Automaton) -> Result<ExprId, LeafError> {
         Ok(self.builder.pattern(Pattern::automaton(automaton), self.span)?)
     }
@@ -306,7 +306,7 @@ impl Emitter<'_> {
     fn rest(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
         let make = || spell(&CharDfa::repeated(class, min, max), self.style, (false, true));
         let automaton = if *class == CharClass::all() {
-            common(Common::Counted(min, max), self.style, self.automata, make)?
+            common(AnyCharacters::Counted(min, max), self.style, self.automata, make)?
         } else {
             make()?
         };
@@ -359,7 +359,7 @@ impl Emitter<'_> {
         error: LeafError,
     ) -> Result<(), LeafError> {
         let Err(error) = self.last_loops(dfa, bounds, error) else { return Ok(()) };
-        let count = Counted::new(dfa, bounds.0, bounds.1);
+        let count = LengthProduct::new(dfa, bounds.0, bounds.1);
         if count.has_more_than(MAX_COUNTED) {
             return Err(error);
         }
@@ -381,7 +381,7 @@ impl Emitter<'_> {
                 return Err(error);
             }
         }
-        let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
+        let (counted, free): (Vec<CountAt>, Vec<CountAt>) = order.iter().partition(|place| place.1.is_some());
         if free.len() * dfa.len() > MAX_RESTS {
             return Err(error);
         }
@@ -404,10 +404,10 @@ impl Emitter<'_> {
     fn place(
         &mut self,
         dfa: &CharDfa,
-        count: &Counted<'_>,
-        place: Place,
+        count: &LengthProduct<'_>,
+        place: CountAt,
         ways: &[(u32, CharClass)],
-        places: &HashMap<Place, Option<ExprId>>,
+        places: &HashMap<CountAt, Option<ExprId>>,
         classes: &mut HashMap<CharClass, ExprId>,
     ) -> Result<ExprId, LeafError> {
         if place.1.is_none() {

@@ -12,7 +12,7 @@ use super::{
 use crate::grammar::{
     Automaton, Expr, LengthBounded, PatternKind, Span,
     json_schema::{
-        leaf::Spelling,
+        leaf::ValueSpelling,
         probe::{accepts, grammar},
     },
     spelled::Unfolded,
@@ -128,7 +128,7 @@ proptest! {
 fn long_addresses() {
     let uri = StringSet::from_format("uri").unwrap().unwrap();
     let set = uri.with_length(0, Some(2_083)).unwrap();
-    let grammar = grammar(|builder| set.emit(builder, Spelling::default(), Span::default()).unwrap());
+    let grammar = grammar(|builder| set.emit(builder, ValueSpelling::default(), Span::default()).unwrap());
     assert!(grammar.exprs().any(|(_, expr)| {
         matches!(expr, Expr::Pattern(pattern) if matches!(pattern.kind(), PatternKind::Measured(_)))
     }));

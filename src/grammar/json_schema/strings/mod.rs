@@ -29,7 +29,7 @@ mod word;
 
 #[cfg(test)]
 pub(crate) use counts::tests::pattern_as_spelled;
-pub use formats::{FORMATS, Format, Precision};
+pub use formats::{FORMATS, FormatPrecision, StringFormat};
 
 pub(super) use word::word;
 

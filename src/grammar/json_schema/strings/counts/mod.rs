@@ -12,8 +12,8 @@ pub(crate) mod tests;
 use size::is_too_large;
 
 use super::{
-    emit::{Emitter, MAX_STRINGS},
-    spelling::{MAX_SPELLED, Plan, Style, code_points},
+    emit::{MAX_STRINGS, StringEmitter},
+    spelling::{CharacterPlan, MAX_SPELLED, Style, code_points},
 };
 use crate::{
     grammar::{
@@ -24,7 +24,7 @@ use crate::{
     hopcroft::{NONE, Table},
 };
 
-impl Emitter<'_> {
+impl StringEmitter<'_> {
     /// Emits the strings of `dfa` as last loops or spelled lazily, if their length is unbounded and their
     /// automaton over bytes is surely too large, so that it need not be tried.
     pub(super) fn is_spelled(
@@ -81,7 +81,8 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
     let intervals = dfa.alphabet().intervals();
     let ways: Vec<(u32, u32, u32)> =
         intervals.filter_map(|(first, last, class)| Some((first, last, classes[class]?))).collect();
-    let Plan { between, first } = Plan::new(style, &code_points(&ways), table.width).ok()?;
+    let CharacterPlan { between, first } =
+        CharacterPlan::new(style, &code_points(&ways), table.width).ok()?;
     Spelled::new(table, CharacterSpellings { first, inside: between }, bounds)
 }
 
