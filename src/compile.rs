@@ -14,7 +14,7 @@ use crate::{
     limits::{Limits, Work},
     lower::{CompileError, CompileErrorKind, Terminals, lower},
     scanner, special,
-    store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
+    store::{CacheFolder, Kind, PayloadReader, PayloadWriter, StoreError, open, seal},
     subterminal::{Forest, Lookahead, TerminalTable, VocabularyTables, make_ahead},
     vocab::Vocabulary,
 };
@@ -340,7 +340,7 @@ impl CompiledGrammar {
     /// If it is damaged, or was made by another version, for another grammar or vocabulary, or with other
     /// options; then nothing has changed, and trees grow as without it.
     pub fn load_artefact(&self, artefact: &[u8]) -> Result<(), StoreError> {
-        let mut reader = Reader::new(open(artefact, Kind::Trees, &self.program.key())?);
+        let mut reader = PayloadReader::new(open(artefact, Kind::Trees, &self.program.key())?);
         let forest = self.read_trees(&mut reader)?;
         reader.finish()?;
         // Whoever was first, the trees are the same.
@@ -364,7 +364,7 @@ impl CompiledGrammar {
         tracing::debug!(nodes = forest.len(), bytes = forest.bytes(), "grew all trees of a grammar");
         if tables.cache().path().is_some() {
             program.tables.iter().for_each(|table| tables.save(table));
-            let mut writer = Writer::default();
+            let mut writer = PayloadWriter::default();
             forest.write(&mut writer);
             tables.cache().put(Kind::Trees, &program.key(), &writer.finish());
         }
@@ -378,12 +378,12 @@ impl CompiledGrammar {
         cache.get(Kind::Trees, &self.program.key(), |reader| self.read_trees(reader))
     }
 
-    fn read_trees(&self, reader: &mut Reader<'_>) -> Result<Forest, StoreError> {
+    fn read_trees(&self, reader: &mut PayloadReader<'_>) -> Result<Forest, StoreError> {
         Forest::read(reader, self.program.inputs(), self.program.limits.tree_bytes)
     }
 
     fn trees_payload(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         if let Some(forest) = self.program.grown.get() {
             forest.write(&mut writer);
         }

@@ -14,7 +14,7 @@ use crate::{
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
     scanner::Strings,
-    store::{Key, Writer},
+    store::{PayloadKey, PayloadWriter},
     subterminal::{Forest, Lookahead, TerminalTable, TreeInputs, VocabularyTables},
     vocab::Vocabulary,
 };
@@ -157,20 +157,20 @@ impl Program {
     }
 
     /// Cache key of the trees: distinguishes grammar, vocabulary and options.
-    pub(crate) fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> PayloadKey {
         let mut writer = self.written();
         writer.count(self.limits.tree_bytes);
-        Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
+        PayloadKey::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// Cache key of the grammar alone, whatever the vocabulary and the options.
-    pub(crate) fn grammar_key(&self) -> Key {
-        Key::of(&[&self.written().finish()])
+    pub(crate) fn grammar_key(&self) -> PayloadKey {
+        PayloadKey::of(&[&self.written().finish()])
     }
 
     /// Serializes productions and automata.
-    fn written(&self) -> Writer {
-        let mut writer = Writer::with_capacity(self.lowered.scanner.bytes());
+    fn written(&self) -> PayloadWriter {
+        let mut writer = PayloadWriter::with_capacity(self.lowered.scanner.bytes());
         self.lowered.cfg.write(&mut writer);
         self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
         // Grammars without it keep the keys that they had before there was any.

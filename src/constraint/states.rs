@@ -6,7 +6,7 @@
 
 use crate::{
     ids::{ScanStateId, SetId, StateId},
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -74,7 +74,7 @@ pub(super) struct States {
     states: Vec<StateData>,
     threads: Vec<Thread>,
     moves: Vec<PackedMove>,
-    index: Index,
+    index: HashIndex,
     classes: usize,
     max_bytes: usize,
 }
@@ -86,7 +86,7 @@ impl States {
             states: Vec::new(),
             threads: Vec::new(),
             moves: Vec::new(),
-            index: Index::default(),
+            index: HashIndex::default(),
             classes,
             max_bytes: limits.state_bytes,
         }

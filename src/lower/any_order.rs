@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     grammar::any_order::{AnyOrder, Chosen, OrderRules},
-    store::Writer,
+    store::PayloadWriter,
 };
 
 /// A list while symbols still have the numbers of `emit`.
@@ -109,7 +109,7 @@ impl Lists {
     }
 
     /// Serialises all that the productions do not say; nothing if there are no lists.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
         for list in &self.lists {
             writer.u32(list.symbol.0);
             list.choice.words().for_each(|word| writer.u64(word));

@@ -7,7 +7,7 @@ use super::{
     any_order::Lists,
     dominance::{Dominance, DominanceRank},
 };
-use crate::{ids::TerminalId, store::Writer};
+use crate::{ids::TerminalId, store::PayloadWriter};
 
 /// A nonterminal of the reduced grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,7 +146,7 @@ impl Cfg {
     }
 
     /// Serialises everything that distinguishes the grammar, except for names.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.count(self.slots.len());
         for slot in &self.slots {
             let (kind, number) = match slot {

@@ -5,7 +5,7 @@
 use hashbrown::HashSet;
 
 use super::{
-    bytes_cfg::{BytesCfg, Symbol},
+    bytes_cfg::{BytesCfg, OracleSymbol},
     repeated,
 };
 use crate::{
@@ -15,12 +15,12 @@ use crate::{
 
 /// A dotted rule and the position where the rule was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Item {
+struct OracleItem {
     position: u32,
     origin: u32,
 }
 
-impl Item {
+impl OracleItem {
     /// Moves the dot over one symbol.
     fn moved(self) -> Self {
         Self { position: self.position + 1, ..self }
@@ -31,9 +31,9 @@ impl Item {
 #[derive(Debug)]
 struct ItemSet {
     /// Items before a byte, with its range.
-    scan: Vec<(u8, u8, Item)>,
+    scan: Vec<(u8, u8, OracleItem)>,
     /// Items before a nonterminal, sorted by that nonterminal.
-    waiting: Vec<(u32, Item)>,
+    waiting: Vec<(u32, OracleItem)>,
     /// Has the start symbol been derived from the beginning to here?
     complete: bool,
 }
@@ -68,8 +68,8 @@ pub struct Session<'o> {
     text: Option<Vec<u8>>,
     sets: Vec<ItemSet>,
     /// Scratch of `close`, empty between calls.
-    items: Vec<Item>,
-    seen: HashSet<Item>,
+    items: Vec<OracleItem>,
+    seen: HashSet<OracleItem>,
     /// Scratch of `close`: the last set (counted over the session) in which each nonterminal was predicted.
     predicted: Vec<u64>,
     closed: u64,
@@ -157,7 +157,7 @@ impl<'o> Session<'o> {
         moves
     }
 
-    fn add(&mut self, item: Item) {
+    fn add(&mut self, item: OracleItem) {
         if self.seen.insert(item) {
             self.items.push(item);
         }
@@ -169,7 +169,7 @@ impl<'o> Session<'o> {
         }
         let cfg = self.cfg;
         for &position in cfg.productions(nonterminal) {
-            self.add(Item { position, origin: here });
+            self.add(OracleItem { position, origin: here });
         }
     }
 
@@ -184,15 +184,15 @@ impl<'o> Session<'o> {
         while let Some(&item) = self.items.get(next) {
             next += 1;
             match self.cfg.symbol(item.position) {
-                Symbol::Byte(first, last) => set.scan.push((first, last, item)),
-                Symbol::Nonterminal(nonterminal) => {
+                OracleSymbol::Byte(first, last) => set.scan.push((first, last, item)),
+                OracleSymbol::Nonterminal(nonterminal) => {
                     set.waiting.push((nonterminal, item));
                     self.predict(nonterminal, here);
                     if self.cfg.is_nullable(nonterminal) {
                         self.add(item.moved());
                     }
                 }
-                Symbol::End(nonterminal) => {
+                OracleSymbol::End(nonterminal) => {
                     set.complete |= nonterminal == self.cfg.start() && item.origin == 0;
                     if item.origin != here {
                         self.complete(nonterminal, item.origin);

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::{closure::Scratch, lists::OpenLists};
 use crate::{
     ids::TerminalId,
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, DominanceRank, DottedRule, NonterminalId},
 };
@@ -138,7 +138,7 @@ impl Core {
 #[derive(Debug)]
 pub(super) struct Cores {
     cores: Vec<Core>,
-    index: Index,
+    index: HashIndex,
     scratch: Scratch,
     lists: OpenLists,
     /// Memory of the cores, without the index.
@@ -148,7 +148,7 @@ pub(super) struct Cores {
 
 impl Cores {
     pub(super) fn new(cfg: &Cfg) -> Self {
-        let (index, scratch, lists) = (Index::default(), Scratch::new(cfg), OpenLists::default());
+        let (index, scratch, lists) = (HashIndex::default(), Scratch::new(cfg), OpenLists::default());
         Self { cores: Vec::new(), index, scratch, lists, bytes: 0, rules: 0 }
     }
 

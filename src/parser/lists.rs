@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     grammar::any_order::Chosen,
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{AfterDot, AnyOrderList, Cfg, DottedRule, NonterminalId, Prices},
 };
@@ -29,7 +29,7 @@ enum ListPosition {
 pub(super) struct OpenLists {
     /// The list and the parts that have come; two dots each, one for each position.
     states: Vec<(u32, Chosen)>,
-    index: Index,
+    index: HashIndex,
     bytes: usize,
 }
 

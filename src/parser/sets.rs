@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ids::SetId,
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, DottedRule},
 };
@@ -32,7 +32,7 @@ pub(super) struct Sets {
     sets: Vec<Set>,
     /// The kernels, one after the other; each is sorted.
     kernels: Vec<Item>,
-    index: Index,
+    index: HashIndex,
     cores: Cores,
     /// Scratch: the dotted rules of a kernel.
     dots: Vec<DottedRule>,
@@ -43,7 +43,7 @@ impl Sets {
         Self {
             sets: Vec::new(),
             kernels: Vec::new(),
-            index: Index::default(),
+            index: HashIndex::default(),
             cores: Cores::new(cfg),
             dots: Vec::new(),
         }

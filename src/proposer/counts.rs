@@ -9,7 +9,7 @@ use super::keys::ContextKeys;
 use crate::{
     ids::TokenId,
     limits::{PRIOR_CONTEXTS, PRIOR_TOKENS},
-    store::{Reader, StoreError, Writer},
+    store::{PayloadReader, PayloadWriter, StoreError},
 };
 
 /// The tokens that followed in one context.
@@ -141,7 +141,7 @@ impl Counts {
     }
 
     /// Serialises all contexts, by key.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
         let mut contexts: Vec<_> = self.contexts.iter().collect();
         contexts.sort_unstable_by_key(|(key, _)| **key);
         writer.count(contexts.len());
@@ -158,7 +158,7 @@ impl Counts {
     }
 
     /// Reads serialised counts of tokens `0..size`.
-    pub(super) fn read(reader: &mut Reader<'_>, size: usize) -> Result<Self, StoreError> {
+    pub(super) fn read(reader: &mut PayloadReader<'_>, size: usize) -> Result<Self, StoreError> {
         let wrong = StoreError::malformed;
         let weight = |bits| Some(f32::from_bits(bits)).filter(|weight| weight.is_finite() && *weight > 0.0);
         let count = reader.count(21)?;
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn weights_that_cannot_be_are_not_read() {
         let read = |total: f32, weight: f32| {
-            let mut writer = Writer::default();
+            let mut writer = PayloadWriter::default();
             counts(&[(1, total, 0, &[weight])]).write(&mut writer);
-            Counts::read(&mut Reader::new(&writer.finish()), 1).is_ok()
+            Counts::read(&mut PayloadReader::new(&writer.finish()), 1).is_ok()
         };
         assert!(read(1.0, 0.5));
         for wrong in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {

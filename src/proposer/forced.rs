@@ -17,7 +17,7 @@ use super::{
 use crate::{
     constraint::{Constraint, Context},
     ids::TokenId,
-    special::{self, Piece},
+    special::{self, SpecialPiece},
     vocab::{Tokenizer, Vocabulary},
 };
 
@@ -165,13 +165,13 @@ impl ForcedText {
     /// would begin before and end inside.
     fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
         let forced = match special::pieces(forced).next() {
-            Some(Piece::Text(text)) => text,
-            Some(Piece::Special(name)) => {
+            Some(SpecialPiece::Text(text)) => text,
+            Some(SpecialPiece::Special(name)) => {
                 let special = self.vocabulary.special_tokens().find(|(_, one)| one.as_bytes() == name);
                 let token = special.map(|(id, _)| id).or_else(|| self.vocabulary.token_of(name));
                 return token.into_iter().collect();
             }
-            Some(Piece::Cut) | None => return Vec::new(),
+            Some(SpecialPiece::Cut) | None => return Vec::new(),
         };
         let before = self.last_bytes(tokens, BEFORE);
         let text = [&before[..], forced].concat();

@@ -18,8 +18,8 @@ use super::{implicit_dfa::ImplicitDfa, intervals::Intervals, substrings::Substri
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
     grammar::{LengthBounded, Spelled, automaton::Automaton, spelled::MayNumber},
-    hopcroft::{self, Table, mix},
-    store::Writer,
+    hopcroft::{self, DfaTable, mix},
+    store::PayloadWriter,
 };
 
 /// A minimal, trimmed DFA. Values are equal exactly if their languages are.
@@ -181,7 +181,7 @@ impl TerminalDfa {
     /// and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
         let trimmed = raw.trimmed()?;
-        let table = Table {
+        let table = DfaTable {
             width: trimmed.class_count,
             transitions: trimmed.transitions,
             accepting: trimmed.accepting,
@@ -266,7 +266,7 @@ impl TerminalDfa {
     }
 
     /// Serialises all that distinguishes it from other automata.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.bytes(&*self.classes);
         writer.u32s(self.transitions.iter().copied());
         writer.bytes(&self.accepting.iter().map(|&accepts| u8::from(accepts)).collect::<Vec<_>>());

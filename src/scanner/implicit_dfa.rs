@@ -9,7 +9,7 @@ use crate::{
         spelled::{MayNumber, OutOfNumbers, Unfolded},
     },
     hopcroft::mix,
-    store::Writer,
+    store::PayloadWriter,
 };
 
 /// An automaton in place of a table.
@@ -161,7 +161,7 @@ impl ImplicitDfa {
     }
 
     /// Serialises all that distinguishes it from others of its kind.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
         match self {
             Self::Substrings(substrings) => {
                 writer.bytes(&[u8::from(substrings.has_empty())]);

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use super::ranges::Ranges;
 use crate::{
     ids::TokenId,
-    store::{Reader, StoreError, Writer},
+    store::{PayloadReader, PayloadWriter, StoreError},
     vocab::{ByteTrie, TokenSet},
 };
 
@@ -137,7 +137,7 @@ impl TokenRow {
     }
 
     /// Writes the row: its tokens, then its exits.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         match &self.tokens {
             TokenList::Few(tokens) => {
                 writer.u8(0);
@@ -153,7 +153,7 @@ impl TokenRow {
     }
 
     /// If the bytes are no such value over this vocabulary.
-    pub(crate) fn read(reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<Self, StoreError> {
+    pub(crate) fn read(reader: &mut PayloadReader<'_>, trie: &ByteTrie) -> Result<Self, StoreError> {
         let size = trie.everything().size();
         let tokens = match reader.u8()? {
             0 => {

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     ids::{ScanStateId, TerminalId},
     limits::Work,
-    store::{Reader, StoreError, Writer},
+    store::{PayloadReader, PayloadWriter, StoreError},
     vocab::ByteTrie,
 };
 
@@ -22,7 +22,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl Forest {
     /// Writes all trees.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.count(self.nodes.len());
         for node in &self.nodes {
             writer.u32(node.terminal.raw());
@@ -45,7 +45,7 @@ impl Forest {
     /// # Errors
     /// If the bytes are no trees over these inputs.
     pub(crate) fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut PayloadReader<'_>,
         inputs: TreeInputs<'_>,
         max_bytes: usize,
     ) -> Result<Self, StoreError> {
@@ -94,7 +94,7 @@ impl Forest {
 impl TerminalTable {
     /// Serialises all rows, for the cache folder.
     pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         writer.count(self.dfa().len());
         for state in (0..).take(self.dfa().len()) {
             // Unlimited work is never used up.
@@ -106,7 +106,7 @@ impl TerminalTable {
     }
 
     /// Fills the table from the format of [`write`](Self::write). Rows that are there stay.
-    pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
+    pub(super) fn read(&self, reader: &mut PayloadReader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
         if reader.count(1)? != self.dfa().len() {
             return Err(StoreError::malformed("a table with another number of states"));
         }

@@ -10,7 +10,7 @@ use crate::{
     grammar::Automaton,
     limits::TABLE_BYTES,
     scanner::TerminalDfa,
-    store::{CacheFolder, Key, Kind, Reader, Writer},
+    store::{CacheFolder, Kind, PayloadKey, PayloadReader, PayloadWriter},
     vocab::Vocabulary,
 };
 
@@ -240,7 +240,7 @@ impl VocabularyTables {
         }
         let worth_a_file = table.dfa().is_table() && table.first().len() >= FIRST_WORTH_A_FILE;
         if self.cache.path().is_some() && worth_a_file && !table.is_full() {
-            let read = |reader: &mut Reader<'_>| table.read(reader, self.vocabulary.trie());
+            let read = |reader: &mut PayloadReader<'_>| table.read(reader, self.vocabulary.trie());
             if self.cache.get(Kind::TerminalTables, &self.key(table), read).is_some() {
                 table.set_stored();
             }
@@ -261,10 +261,10 @@ impl VocabularyTables {
         }
     }
 
-    fn key(&self, table: &TerminalTable) -> Key {
-        let mut writer = Writer::default();
+    fn key(&self, table: &TerminalTable) -> PayloadKey {
+        let mut writer = PayloadWriter::default();
         table.dfa().write(&mut writer);
-        Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
+        PayloadKey::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// The cache folder.

@@ -4,7 +4,7 @@ use super::tree::{Children, Forest, Grow};
 use crate::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
     limits::Work,
-    store::{Reader, Writer},
+    store::{PayloadReader, PayloadWriter},
 };
 
 /// Compiles a grammar; returns it with the roots of two of its trees.
@@ -28,10 +28,11 @@ fn no_node_is_below_itself() {
     let (compiled, mut forest) = roots();
     for (children, is_tree) in [(1..2, true), (0..0, true), (0..1, false), (0..2, false), (1..3, false)] {
         forest.nodes[0].children = Children::Made(children.clone());
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         forest.write(&mut writer);
         let bytes = writer.finish();
-        let read = Forest::read(&mut Reader::new(&bytes), compiled.program().inputs(), forest.max_bytes);
+        let read =
+            Forest::read(&mut PayloadReader::new(&bytes), compiled.program().inputs(), forest.max_bytes);
         assert_eq!(read.ok().as_ref(), Some(&forest).filter(|_| is_tree), "{children:?}");
     }
 }

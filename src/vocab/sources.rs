@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     gguf::is_gguf,
-    store::{CacheFolder, Key, Kind},
+    store::{CacheFolder, Kind, PayloadKey},
 };
 
 impl Vocabulary {
@@ -89,7 +89,7 @@ fn from_gguf(path: &Path, tokenizer: &GgufTokenizer) -> Result<Vocabulary, Vocab
 fn from_gguf_cached(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, VocabularyError> {
     let tokenizer = gguf_tokenizer::read(path, false)?;
     let ends: Vec<u8> = tokenizer.ends.iter().flat_map(|id| id.raw().to_le_bytes()).collect();
-    let key = Key::of(&[b"gguf", tokenizer.json.as_bytes(), &ends]);
+    let key = PayloadKey::of(&[b"gguf", tokenizer.json.as_bytes(), &ends]);
     if let Some(vocabulary) = cache.get(Kind::Vocabulary, &key, stored::decode) {
         return Ok(vocabulary);
     }
@@ -128,7 +128,7 @@ impl<T> Sources<T> {
     }
 
     /// Returns the hash of all that the vocabulary depends on.
-    fn key(&self, digest: impl Fn(&T) -> FileHash) -> Key {
+    fn key(&self, digest: impl Fn(&T) -> FileHash) -> PayloadKey {
         let mut text = Vec::new();
         for (place, file) in iter::once((&usize::MAX, &self.tokenizer))
             .chain(self.configurations.iter().map(|(place, file)| (place, file)))
@@ -138,7 +138,7 @@ impl<T> Sources<T> {
             text.push(u8::from(digest.is_some()));
             text.extend_from_slice(&digest.unwrap_or_default());
         }
-        Key::of(&[&text])
+        PayloadKey::of(&[&text])
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use place::{SpelledPlace, TextAt};
 pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
-use crate::hopcroft::{NONE, Table, mix};
+use crate::hopcroft::{DfaTable, NONE, mix};
 
 /// The numbers of the start, in front of the opening quote, and of the end, behind the closing one.
 const START: u32 = 0;
@@ -49,7 +49,7 @@ pub struct Spelled {
 #[derive(Debug)]
 struct SpelledStrings {
     lexer: Arc<CharacterLexer>,
-    table: Arc<Table>,
+    table: Arc<DfaTable>,
     lengths: LiveCounts,
     hash: u64,
     /// The fewest bytes to an end from each state if lengths are free; made on first use.
@@ -89,13 +89,13 @@ impl Spelled {
     ///
     /// `None` if there is no string, if there are too many states, or if bounds would take too long. Linear
     /// in the table and, for a least length, in that many copies of it.
-    pub(crate) fn new(table: Table, characters: CharacterSpellings, bounds: Bounds) -> Option<Self> {
+    pub(crate) fn new(table: DfaTable, characters: CharacterSpellings, bounds: Bounds) -> Option<Self> {
         let classes = u32::try_from(table.width).ok()?;
         let lexer = CharacterLexer::new(classes, characters.first, &characters.inside);
         Self::of_parts(Arc::new(table), Arc::new(lexer), bounds)
     }
 
-    fn of_parts(table: Arc<Table>, lexer: Arc<CharacterLexer>, bounds: Bounds) -> Option<Self> {
+    fn of_parts(table: Arc<DfaTable>, lexer: Arc<CharacterLexer>, bounds: Bounds) -> Option<Self> {
         if table.accepting.is_empty() || table.width == 0 {
             return None;
         }

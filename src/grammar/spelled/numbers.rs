@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::place::SpelledPlace;
 use crate::{
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded},
 };
 
@@ -52,7 +52,7 @@ pub(super) enum PlaceNumbers {
 #[derive(Debug, Default)]
 pub(super) struct MetPlaces {
     places: Vec<SpelledPlace>,
-    index: Index,
+    index: HashIndex,
 }
 
 impl MetPlaces {

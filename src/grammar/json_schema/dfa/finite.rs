@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index, ops::complement};
+use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, NONE, char_at, index, ops::complement};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A node under construction: true if it accepts, and its edges by character.
@@ -66,7 +66,7 @@ impl CharDfa {
 /// The minimal automaton of these strings; `None` if there are none.
 fn automaton<S: AsRef<str>>(
     strings: impl IntoIterator<Item = S>,
-) -> Result<Option<(Alphabet, Table)>, LeafError> {
+) -> Result<Option<(Alphabet, DfaTable)>, LeafError> {
     let mut words: Vec<Vec<u32>> =
         strings.into_iter().map(|string| string.as_ref().chars().map(index).collect()).collect();
     words.sort_unstable();
@@ -125,7 +125,7 @@ impl Frozen {
         }
     }
 
-    fn table(self, root: u32) -> Result<(Alphabet, Table), LeafError> {
+    fn table(self, root: u32) -> Result<(Alphabet, DfaTable), LeafError> {
         let mut used: Vec<u32> =
             self.nodes.iter().flat_map(|(_, edges)| edges.iter().map(|(character, _)| *character)).collect();
         used.sort_unstable();
@@ -146,6 +146,6 @@ impl Frozen {
                 transitions[state(node) as usize * width + alphabet.class_of(character)] = state(to);
             }
         }
-        Ok((alphabet, Table { width, transitions, accepting }))
+        Ok((alphabet, DfaTable { width, transitions, accepting }))
     }
 }

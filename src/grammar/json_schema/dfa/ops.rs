@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states};
+use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, MAX_STATES, NONE, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A state's row: true if it accepts, and its successor by each class.
@@ -35,7 +35,7 @@ pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
     let width = alphabet.classes();
     let mut number: HashMap<S, u32> = HashMap::from([(start.clone(), 0)]);
     let mut order = vec![start];
-    let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+    let mut table = DfaTable { width, transitions: Vec::new(), accepting: Vec::new() };
     while table.accepting.len() < order.len() {
         let DfaRow { accepts, to } = row(&order[table.accepting.len()])?;
         table.accepting.push(accepts);
@@ -138,7 +138,7 @@ impl CharDfa {
 }
 
 /// The complement of a minimal, trimmed automaton. Linear.
-pub(super) fn complement(alphabet: &Alphabet, table: &Table) -> CharDfa {
+pub(super) fn complement(alphabet: &Alphabet, table: &DfaTable) -> CharDfa {
     let (width, count) = (table.width, table.accepting.len());
     let sink = u32::try_from(count).unwrap_or(NONE);
     // From at most one state every string is accepted, and no edge leaves it: no string that gets there is in
@@ -160,5 +160,5 @@ pub(super) fn complement(alphabet: &Alphabet, table: &Table) -> CharDfa {
     transitions.extend(std::iter::repeat_n(sink, width));
     let accepting = table.accepting.iter().map(|accepts| !accepts).chain([true]).collect();
     // Two states that differ still do when both accept what they did not.
-    CharDfa::from_minimal(alphabet, &Table { width, transitions, accepting })
+    CharDfa::from_minimal(alphabet, &DfaTable { width, transitions, accepting })
 }

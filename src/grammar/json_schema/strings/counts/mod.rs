@@ -21,7 +21,7 @@ use crate::{
         json_schema::{dfa::CharDfa, leaf::LeafError},
         spelled::{Bounds, CharacterSpellings, Spelled},
     },
-    hopcroft::{NONE, Table},
+    hopcroft::{DfaTable, NONE},
 };
 
 impl StringEmitter<'_> {
@@ -87,7 +87,7 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
 }
 
 /// Drops the classes of characters that lead on from no state; returns the new number of each class.
-fn without_dead_classes(table: &Table) -> (Table, Vec<Option<u32>>) {
+fn without_dead_classes(table: &DfaTable) -> (DfaTable, Vec<Option<u32>>) {
     let mut lives = vec![false; table.width];
     for row in table.transitions.chunks_exact(table.width) {
         lives.iter_mut().zip(row).for_each(|(lives, &to)| *lives |= to != NONE);
@@ -106,5 +106,5 @@ fn without_dead_classes(table: &Table) -> (Table, Vec<Option<u32>>) {
     };
     let transitions = rows.flat_map(live).collect();
     let width = lives.iter().filter(|lives| **lives).count();
-    (Table { width, transitions, accepting: table.accepting.clone() }, numbers)
+    (DfaTable { width, transitions, accepting: table.accepting.clone() }, numbers)
 }
