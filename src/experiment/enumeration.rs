@@ -111,7 +111,7 @@ fn mean_deviation(draws: usize, p: f64) -> f64 {
 }
 
 /// A node of the listing: the tokens so far, the constraint, and the logs of both probabilities.
-struct Place {
+struct Partial {
     tokens: Vec<TokenId>,
     constraint: Constraint,
     own: f64,
@@ -134,9 +134,9 @@ pub(super) fn enumerate<M: Model>(
     let possible = possible(&vocabulary);
     let mut found: Vec<(Vec<u32>, f64, f64)> = Vec::new();
     let constraint = start.clone().patient(Patience::whole());
-    let mut open = vec![Place { tokens: Vec::new(), constraint, own: 0.0, masked: 0.0 }];
+    let mut open = vec![Partial { tokens: Vec::new(), constraint, own: 0.0, masked: 0.0 }];
     let mut passes = 0;
-    while let Some(Place { tokens, mut constraint, own, masked }) = open.pop() {
+    while let Some(Partial { tokens, mut constraint, own, masked }) = open.pop() {
         passes += 1;
         if passes > most {
             return Ok(None);
@@ -172,7 +172,7 @@ pub(super) fn enumerate<M: Model>(
                 let mut constraint = constraint.clone();
                 constraint.advance(token)?;
                 let tokens = [&tokens[..], &[token]].concat();
-                next.push(Place { tokens, constraint, own: own + log - all, masked: masked + log - kept });
+                next.push(Partial { tokens, constraint, own: own + log - all, masked: masked + log - kept });
             }
         }
         if !ends.is_empty() {

@@ -21,14 +21,14 @@ const DEFINITION: &str = "name = \"h\"\ngrammars = [\"small\"]\nprompts = [\"A: 
 #[derive(Default)]
 struct Own {
     /// Constraint, model, and number of tokens learnt from, of each request.
-    asked: Rc<RefCell<Vec<(HostWay, usize, u64)>>>,
+    asked: Rc<RefCell<Vec<(ExternalWay, usize, u64)>>>,
     refuses: bool,
 }
 
 struct Writer(Decoder<ScriptedModel>);
 
-impl Host for Own {
-    fn writer(&self, job: HostJob<'_>) -> Result<Box<dyn HostWriter>, ExperimentError> {
+impl ExternalEngine for Own {
+    fn writer(&self, job: ExternalJob<'_>) -> Result<Box<dyn ExternalWriter>, ExperimentError> {
         if self.refuses {
             let source = PeerError("not read".to_owned());
             return Err(ExperimentError::Peer { name: job.task.name.clone(), source });
@@ -41,7 +41,7 @@ impl Host for Own {
     }
 }
 
-impl HostWriter for Writer {
+impl ExternalWriter for Writer {
     fn write(
         &mut self,
         prompt: &[TokenId],
@@ -53,7 +53,7 @@ impl HostWriter for Writer {
     }
 }
 
-fn made(folder: &Path, host: Option<&dyn Host>) -> Result<Vec<Row>, ExperimentError> {
+fn made(folder: &Path, host: Option<&dyn ExternalEngine>) -> Result<Vec<Row>, ExperimentError> {
     made_with(DEFINITION, folder, Others { host, ..Others::default() })
 }
 
@@ -85,12 +85,12 @@ fn an_engine_with_our_model_writes_our_tokens() {
     assert!(of("mistralrs-masks").all(|row| row.compile_seconds.is_some()));
     assert!(of("mistralrs-llguidance").all(|row| row.compile_seconds.is_none()));
     let asked = host.asked.borrow();
-    let ways: Vec<HostWay> = asked.iter().map(|(way, _, _)| *way).collect();
-    assert_eq!(ways, [HostWay::Free, HostWay::Own, HostWay::Masks, HostWay::Drafts]);
+    let ways: Vec<ExternalWay> = asked.iter().map(|(way, _, _)| *way).collect();
+    assert_eq!(ways, [ExternalWay::Free, ExternalWay::Own, ExternalWay::Masks, ExternalWay::Drafts]);
     assert!(
         asked
             .iter()
-            .all(|(way, model, observed)| *model == 0 && (*observed > 0) == (*way == HostWay::Drafts))
+            .all(|(way, model, observed)| *model == 0 && (*observed > 0) == (*way == ExternalWay::Drafts))
     );
 }
 

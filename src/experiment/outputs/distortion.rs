@@ -6,11 +6,11 @@ use super::{
     super::{
         enumeration::Distribution,
         row::{End, Row, count},
-        statistics::{Part, ratio},
+        statistics::{RatioTerm, ratio},
         summary::Line,
     },
     table::{Cell, Table},
-    tables::group::{Group, PACE, best, groups, heads, pace, setting, table},
+    tables::group::{LineGroup, PACE, best, groups, heads, pace, setting, table},
 };
 
 /// The total variations of one prompt.
@@ -29,12 +29,12 @@ pub(super) fn tables(lines: &[Line], rows: &[Row], distributions: &[Distribution
 }
 
 /// Makes the table of a group; `None` if no distribution was measured for it.
-fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
+fn one(group: &LineGroup<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {
         let all = variations(line, rows, distributions);
         let mean = |of: fn(&Variations) -> f64| {
-            let part = |(prompt, found): (&usize, &Variations)| Part {
+            let part = |(prompt, found): (&usize, &Variations)| RatioTerm {
                 prompt: *prompt,
                 above: of(found),
                 below: 1.0,

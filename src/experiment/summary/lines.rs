@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{
     row::{End, K, Row, RunId, UNCONSTRAINED, count},
-    statistics::{Estimate, Part, ratio, relative},
+    statistics::{Estimate, RatioTerm, ratio, relative},
 };
 
 /// The method whose masks save rows of the output product, by which throughput is divided too.
@@ -205,10 +205,10 @@ fn cell_of(row: &Row) -> String {
 }
 
 /// Collects the parts of a ratio, of rows that have it.
-fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<Part> {
+fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<RatioTerm> {
     let part = |row: &&Row| {
         let (above, below) = of(row)?;
-        Some(Part { prompt: row.run.prompt, above, below })
+        Some(RatioTerm { prompt: row.run.prompt, above, below })
     };
     rows.iter().filter_map(part).collect()
 }

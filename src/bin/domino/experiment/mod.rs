@@ -17,7 +17,7 @@ use domino::{
     chat::ChatTemplate,
     experiment::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
-        ModelRecord, Others, Part, Plan, Records, Row, Watch,
+        ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
         methods::Programs,
         outputs::{Beside, Outputs, PAGE},
         summary::{self, Line},
@@ -110,9 +110,9 @@ impl Run {
         join_threads(self.threads);
         interrupt::watch();
         note!("{label}{} runs, records in {}", plan.runs(), folder.display());
-        let mut load = |part: Part| match (part, &draft) {
-            (Part::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
-            (Part::Model(index), _) => {
+        let mut load = |part: ModelPart| match (part, &draft) {
+            (ModelPart::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
+            (ModelPart::Model(index), _) => {
                 let name = &plan.definition().models[index];
                 let definition = plan.definition();
                 let loaded = load(name, &models[index], &LoadOptions::default(), cache)?;
@@ -122,7 +122,7 @@ impl Run {
                     Ok(loaded)
                 }
             }
-            (Part::Draft, None) => {
+            (ModelPart::Draft, None) => {
                 let message = "the definition names none".to_owned();
                 Err(ExperimentError::Model { name: "draft_model".to_owned(), message })
             }

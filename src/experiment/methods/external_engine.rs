@@ -24,7 +24,7 @@ use crate::{
 /// The constraint on the texts of such an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum HostWay {
+pub enum ExternalWay {
     /// There is none.
     Free,
     /// The engine's own constraint, which reads the grammar itself.
@@ -35,7 +35,7 @@ pub enum HostWay {
     Drafts,
 }
 
-impl HostWay {
+impl ExternalWay {
     /// Is there a grammar?
     pub(in crate::experiment) fn is_constrained(self) -> bool {
         self != Self::Free
@@ -45,11 +45,11 @@ impl HostWay {
 /// The texts to be written.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct HostJob<'a> {
+pub struct ExternalJob<'a> {
     /// The model, by its index in the definition.
     pub model: usize,
     /// The constraint.
-    pub way: HostWay,
+    pub way: ExternalWay,
     /// Grammar and prompts.
     pub task: &'a Task,
     /// The grammar, compiled for the vocabulary; `None` where there is none.
@@ -61,16 +61,16 @@ pub struct HostJob<'a> {
 }
 
 /// An engine that runs models itself.
-pub trait Host {
+pub trait ExternalEngine {
     /// Creates a writer for such texts.
     ///
     /// # Errors
     /// If the engine cannot load the model, or cannot read the grammar.
-    fn writer(&self, job: HostJob<'_>) -> Result<Box<dyn HostWriter>, ExperimentError>;
+    fn writer(&self, job: ExternalJob<'_>) -> Result<Box<dyn ExternalWriter>, ExperimentError>;
 }
 
 /// Writes texts of one model and grammar.
-pub trait HostWriter {
+pub trait ExternalWriter {
     /// Writes a text after a prompt; also returns the time until its first token. Of the options, sampling,
     /// seed and length count.
     ///
@@ -84,17 +84,17 @@ pub trait HostWriter {
 }
 
 /// Texts of such an engine.
-pub(in crate::experiment) struct ByHost {
-    writer: Box<dyn HostWriter>,
+pub(in crate::experiment) struct ByExternalEngine {
+    writer: Box<dyn ExternalWriter>,
 }
 
-impl ByHost {
-    pub(in crate::experiment) fn new(writer: Box<dyn HostWriter>) -> Self {
+impl ByExternalEngine {
+    pub(in crate::experiment) fn new(writer: Box<dyn ExternalWriter>) -> Self {
         Self { writer }
     }
 }
 
-impl<M: Model> Method<M> for ByHost {
+impl<M: Model> Method<M> for ByExternalEngine {
     fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
         let options = stage.decoder.options_mut().clone();
         let written = self.writer.write(prompt, &options).map_err(DecodeError::peer);
@@ -109,8 +109,8 @@ impl<M: Model> Method<M> for ByHost {
     }
 }
 
-impl fmt::Debug for ByHost {
+impl fmt::Debug for ByExternalEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByHost").finish_non_exhaustive()
+        f.debug_struct("ByExternalEngine").finish_non_exhaustive()
     }
 }
