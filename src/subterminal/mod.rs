@@ -10,7 +10,7 @@
 //! - `reference_rows` patches the row of a common terminal, such as any string, where the two differ
 //!   (`product_walk` compares the automata, `boundary_nodes` lists the trie nodes where they can differ);
 //! - `counted` counts characters, for a common terminal with bounds on its length (`minLength`, `maxLength`);
-//! - `measured` takes the row of the unbounded string where the bound is too far away to matter;
+//! - `length_bounded` takes the row of the unbounded string where the bound is too far away to matter;
 //! - `spelled` does the same for strings of patterns with large counts, whose states are made on demand;
 //! - `chain` takes tokens from an index by kinds of bytes, inside a repeated class of letters;
 //! - `bounded_equivalence` takes the row of another state of the terminal that differs only on long texts;
@@ -24,8 +24,8 @@ mod chain;
 mod counted;
 mod crossing;
 mod grow;
+mod length_bounded;
 mod lookahead;
-mod measured;
 mod product_walk;
 mod ranges;
 mod reference_rows;

@@ -18,7 +18,7 @@ use super::{
     bounded_equivalence::Walked,
     counted::{CharacterIndex, Counted, Home},
     crossing::{Crossing, Loops},
-    measured::Unbounded,
+    length_bounded::Unbounded,
     product_walk::TextLevels,
     ranges::Ranges,
     reference_rows::{self, DfaDelta},

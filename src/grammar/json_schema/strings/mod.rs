@@ -14,10 +14,10 @@ mod digits;
 mod ecma;
 mod emit;
 mod formats;
+#[cfg(test)]
+mod length_bounded_tests;
 mod lists;
 mod looks;
-#[cfg(test)]
-mod measured_tests;
 pub(super) mod pattern;
 mod regexes;
 mod rfc;
