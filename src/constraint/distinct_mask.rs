@@ -9,11 +9,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::{
-    constraint::Constraint, context::mixed, error::StepError, fast_advance::GrammarMask, machine_pool::lock,
+    constraint::Constraint, error::StepError, fast_advance::GrammarMask, machine_pool::lock,
     readers::JsonReaders,
 };
 use crate::{
     ids::{StateId, TokenId},
+    split_mix::mixed,
     vocab::TokenSet,
 };
 

@@ -43,7 +43,6 @@ pub use characters::NextChars;
 pub use completion::Completion;
 pub use constraint::{Constraint, ThreadView};
 pub use context::Context;
-pub(crate) use context::mixed;
 pub use error::{StepError, StepErrorKind, TextPlace};
 pub use explore::Exploration;
 pub(crate) use keys::has_key_twice;

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::split_mix::SplitMix64;
+
 /// Number of resamples.
 pub const RESAMPLES: usize = 1000;
 /// Seed of the resamples.
@@ -126,13 +128,9 @@ fn estimate(n: usize, units: usize, of: impl Fn(&mut dyn Iterator<Item = usize>)
     if units == 1 {
         return Some(Estimate::exact(value, n));
     }
-    let mut random = SEED;
+    let mut random = SplitMix64::new(SEED);
     let mut draw = || {
-        random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let wide = u128::from(z ^ (z >> 31)) * u128::try_from(units).unwrap_or(1);
+        let wide = u128::from(random.bits()) * u128::try_from(units).unwrap_or(1);
         usize::try_from(wide >> 64).unwrap_or(0)
     };
     let mut values: Vec<f64> = (0..RESAMPLES).map(|_| of(&mut (0..units).map(|_| draw()))).collect();

@@ -4,7 +4,7 @@
 //! Invariant: keys are the same in every run for the same grammar and vocabulary; they are in files of users.
 
 use super::site::Site;
-use crate::constraint::mixed;
+use crate::split_mix::mixed;
 
 /// Number of earlier tokens that count at each level, besides the place in the grammar. The first level is
 /// the scanner's states alone.

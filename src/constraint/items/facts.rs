@@ -6,7 +6,7 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use crate::constraint::context::mixed;
+use crate::split_mix::mixed;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct ItemFacts {
@@ -23,6 +23,15 @@ struct TreapNode {
     priority: u64,
     left: TreapLink,
     right: TreapLink,
+}
+
+/// Encodes a value or part at a path.
+pub(super) fn fact(path: u64, kind: u8, value: &[u8]) -> Vec<u8> {
+    let mut fact = Vec::with_capacity(value.len() + 9);
+    fact.extend_from_slice(&path.to_be_bytes());
+    fact.push(kind);
+    fact.extend_from_slice(value);
+    fact
 }
 
 impl ItemFacts {

@@ -18,9 +18,15 @@ mod numerals;
 
 use std::sync::Arc;
 
-use self::{escapes::Escape, facts::ItemFacts, numerals::ends_number};
-use super::context::mixed;
-use crate::limits::{Budget, ITEM_BYTES, LimitExceeded};
+use self::{
+    escapes::Escape,
+    facts::{ItemFacts, fact},
+    numerals::ends_number,
+};
+use crate::{
+    limits::{Budget, ITEM_BYTES, LimitExceeded},
+    split_mix::mixed,
+};
 
 /// Length up to which strings are compared in full, in bytes; of longer ones the rest is hashed.
 const LONG: usize = 256;
@@ -129,15 +135,6 @@ fn hashed(hash: [u64; 2], bytes: &[u8]) -> [u64; 2] {
 
 fn joined(hash: [u64; 2], more: [u64; 2]) -> [u64; 2] {
     [mixed(hash[0], more[0]), mixed(hash[1], more[1])]
-}
-
-/// Encodes a value or part at a path.
-fn fact(path: u64, kind: u8, value: &[u8]) -> Vec<u8> {
-    let mut fact = Vec::with_capacity(value.len() + 9);
-    fact.extend_from_slice(&path.to_be_bytes());
-    fact.push(kind);
-    fact.extend_from_slice(value);
-    fact
 }
 
 impl ArrayItems {
