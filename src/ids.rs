@@ -3,7 +3,33 @@
 //! Invariant: an id is an index that fits in 32 bits. Conversions are fallible where the source is
 //! not bounded by construction.
 
-use std::fmt;
+use std::{fmt, iter::Take, ops::RangeInclusive};
+
+/// Sizes have 32 to 64 bits wherever this runs, so that the conversions below lose nothing.
+const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64);
+
+/// The number as an index.
+#[inline(always)]
+pub(crate) const fn as_index(number: u32) -> usize {
+    number as usize
+}
+
+/// The size in 64 bits.
+#[inline(always)]
+pub(crate) const fn as_u64(size: usize) -> u64 {
+    size as u64
+}
+
+/// The size as a float: exact below 2^53, otherwise the nearest.
+#[expect(clippy::cast_precision_loss, reason = "the nearest float is wanted")]
+pub(crate) const fn as_f64(size: usize) -> f64 {
+    size as f64
+}
+
+/// The numbers of `count` things, in order. Things past 2^32 have none.
+pub(crate) fn numbers(count: usize) -> Take<RangeInclusive<u32>> {
+    (0..=u32::MAX).take(count)
+}
 
 /// Declares a 32-bit index type.
 macro_rules! id_type {

@@ -26,7 +26,7 @@ use self::{
 use crate::{
     constraint::has_key_twice,
     grammar::{Grammar, suggest},
-    ids::RuleId,
+    ids::{RuleId, as_index},
     limits::{Budget, LimitExceeded, Limits},
     special,
 };
@@ -186,7 +186,7 @@ impl Captures {
     fn chart(&self, text: &[u8], extent: Extent, budget: &mut Spending) -> Result<Chart, LimitExceeded> {
         // Offsets have 32 bits.
         if u32::try_from(text.len()).is_err() {
-            let most = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
+            let most = as_index(u32::MAX);
             return Err(LimitExceeded::new(Budget::Fixed, "bytes of a text with captures", most));
         }
         Chart::new(&self.network, &self.facts, text, extent, budget)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::{
     clock::Instant,
+    ids::as_u64,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -86,7 +87,7 @@ impl StepMeter {
     /// Charges the work of a piece to the step and the text.
     pub(super) fn note(&mut self, units: usize, text: &mut SpentWork) {
         self.spent += units.min(self.total - self.spent);
-        text.work = text.work.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));
+        text.work = text.work.saturating_add(as_u64(units));
     }
 
     /// May there be another piece, after one that ended in `limit`?
@@ -107,7 +108,7 @@ impl StepMeter {
             return Err(LimitExceeded::new(Budget::StepTotal, "units of work of one step", self.total));
         }
         let most = limits.text_total(nodes);
-        if text.work >= u64::try_from(most).unwrap_or(u64::MAX) {
+        if text.work >= as_u64(most) {
             return Err(LimitExceeded::new(Budget::TextTotal, "units of work of one text", most));
         }
         if self.patience.step_time.is_none() && self.patience.text_time.is_none() {

@@ -30,9 +30,9 @@ use crate::{
     clock::Instant,
     constraint::Constraint,
     cores,
-    ids::TokenId,
+    ids::{TokenId, as_f64},
     model::{BatchInput, BatchModel, Logits, Rows},
-    proposer::{Allocation, DraftBudget, Drafter, Offered, Pass, PassCost, Speedup, count},
+    proposer::{Allocation, DraftBudget, Drafter, Offered, Pass, PassCost, Speedup},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -348,7 +348,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
         let (cost, sequences) = (&self.cost, todo.len());
         let margin = self.parts.margin(sequences);
-        let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
+        let pace = margin * as_f64(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = cores::count();
         let worth = |drafting: usize| {
             let at_once = drafting.clamp(1, threads);
@@ -430,7 +430,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         if let Some(times) = took.times {
             let token = |event: &&BatchEvent| matches!(event, BatchEvent::Token { .. });
             let tokens = events[before..].iter().filter(token).count();
-            self.speedup.note(count(tokens) / count(sequences), times);
+            self.speedup.note(as_f64(tokens) / as_f64(sequences), times);
         }
     }
 }

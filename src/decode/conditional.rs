@@ -32,7 +32,7 @@ use super::{
 use crate::{
     clock::Instant,
     constraint::{Constraint, Patience},
-    ids::TokenId,
+    ids::{TokenId, as_u64},
     model::{BatchInput, BatchModel, Logits, Rows},
     vocab::TokenSet,
 };
@@ -157,10 +157,6 @@ impl<B: BatchModel> ConditionalDecoder<B> {
 const SEEDS: u64 = u64::MAX;
 const RESAMPLING: u64 = u64::MAX - 1;
 const CHOICE: u64 = u64::MAX - 2;
-
-fn as_u64(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX - 1)
-}
 
 /// Converts random bits to a number in 0..1.
 fn uniform(bits: u64) -> f64 {

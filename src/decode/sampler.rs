@@ -11,7 +11,7 @@ use super::{
     noise::{self, PositionNoise},
     sampling::Sampling,
 };
-use crate::{ids::TokenId, model::KeptRows, vocab::TokenSet};
+use crate::{ids::TokenId, ids::as_u64, model::KeptRows, vocab::TokenSet};
 
 /// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
 ///
@@ -80,7 +80,7 @@ impl Sampler {
         if self.sampling.is_greedy() {
             return 0.0;
         }
-        let noise = PositionNoise::new(self.seed, u64::try_from(position).unwrap_or(u64::MAX));
+        let noise = PositionNoise::new(self.seed, as_u64(position));
         noise::gumbel(noise.bits(token))
     }
 
@@ -111,7 +111,7 @@ impl Sampler {
         if self.sampling.is_greedy() {
             return Ok(best);
         }
-        let noise = PositionNoise::new(self.seed, u64::try_from(position).unwrap_or(u64::MAX));
+        let noise = PositionNoise::new(self.seed, as_u64(position));
         let temperature = self.sampling.temperature();
         let largest = row.get(best.index()).copied().unwrap_or(f32::NEG_INFINITY);
         let mut race = GumbelArgmax::new(noise, Candidate::new(best, largest, temperature));

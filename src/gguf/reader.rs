@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::error::{GgufError, GgufErrorKind};
+use crate::ids::as_u64;
 
 /// A fault of a head.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl HeadReader {
             std::io::ErrorKind::UnexpectedEof => HeadFault::Short,
             _ => HeadFault::Io(error),
         })?;
-        self.position = self.position.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.position = self.position.saturating_add(as_u64(bytes.len()));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
 
-use crate::ids::ExprId;
+use crate::ids::{ExprId, as_u64};
 
 /// One or more parts in any order, with a separator between neighbours.
 ///
@@ -137,7 +137,7 @@ impl OrderRules {
             .iter()
             .map(|&(name, marks)| u64::from(marks) << 32 | u64::from(name.map_or(0, |name| name + 1)));
         let numbers = [u64::from(self.marks), self.min, self.max.map_or(0, |max| max + 1)];
-        let length = u64::try_from(self.parts.len()).unwrap_or(u64::MAX);
+        let length = as_u64(self.parts.len());
         numbers.into_iter().chain([length]).chain(parts).chain(self.required.iter().map(|&must| must.into()))
     }
 
@@ -295,7 +295,7 @@ impl OrderRules {
         }
         let full = &best[usize::from(missing) * width..][..width];
         let sums = full.iter().enumerate().skip(need).filter(|&(_, &sum)| sum != u64::MAX);
-        let sums = sums.map(|(count, &sum)| (sum, u64::try_from(count).unwrap_or(u64::MAX)));
+        let sums = sums.map(|(count, &sum)| (sum, as_u64(count)));
         sums.min_by_key(|&(sum, count)| sum.saturating_add(separator.saturating_mul(count)))
     }
 }

@@ -51,7 +51,10 @@ pub use source::{Source, Span};
 pub use spelled::{Bounds, Spelled};
 pub use warning::{GrammarWarning, GrammarWarningKind};
 
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    ids::as_index,
+    limits::{Budget, LimitExceeded, Limits},
+};
 use json_schema::SchemaOptions;
 use lark::Lexing;
 
@@ -142,7 +145,7 @@ impl Grammar {
         limits: &Limits,
         automata: &AutomataCache,
     ) -> Result<Self, GrammarError> {
-        let most = limits.grammar_bytes.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
+        let most = limits.grammar_bytes.min(as_index(u32::MAX));
         if text.len() > most {
             let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of grammar text", most);
             return Err(GrammarError::limit(limit).with_hint(format!(

@@ -23,7 +23,10 @@ use super::{
     regex_text::PreparedRegex,
     source::{Source, Span},
 };
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    ids::as_index,
+    limits::{Budget, LimitExceeded, Limits},
+};
 
 /// The size that a class such as `\w` is counted with, in bytes of text: it becomes hundreds of ranges.
 const NAMED_CLASS_BYTES: usize = 96;
@@ -263,7 +266,7 @@ impl RegexCheck<'_, '_> {
         if most <= self.limits.repeat {
             return Ok(());
         }
-        let limit = usize::try_from(self.limits.repeat).unwrap_or(usize::MAX);
+        let limit = as_index(self.limits.repeat);
         Err(GrammarError::limit(LimitExceeded::new(Budget::Repeat, "repeats in a count", limit))
             .at(self.prepared.source(), self.prepared.place(&op.span), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
@@ -363,7 +366,7 @@ fn syntax_error(prepared: &PreparedRegex<'_>, text: &str, error: &ast::Error) ->
     };
     match error.kind() {
         ErrorKind::NestLimitExceeded(most) => {
-            let most = usize::try_from(*most).unwrap_or(usize::MAX);
+            let most = as_index(*most);
             GrammarError::limit(LimitExceeded::new(
                 Budget::RegexNesting,
                 "levels of groups in a regular expression",

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{core::RuleStart, firsts::Firsts, item::Item, memo::Memo, origin::KnownOrigins, sets::Sets};
 use crate::{
-    ids::{SetId, TerminalId},
+    ids::{SetId, TerminalId, as_u64},
     limits::{Budget, LimitExceeded, Limits, Work},
     lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
@@ -201,7 +201,7 @@ impl Parser {
             kernel.extend_from_slice(self.sets.kernel(set));
             complete |= self.sets.is_complete(set);
         }
-        self.effort += u64::try_from(kernel.len()).unwrap_or(u64::MAX);
+        self.effort += as_u64(kernel.len());
         kernel.sort_unstable();
         kernel.dedup();
         if cfg.has_ranks() {

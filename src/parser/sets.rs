@@ -12,7 +12,7 @@ use super::{
     lists::OpenLists,
 };
 use crate::{
-    ids::SetId,
+    ids::{SetId, as_u64},
     interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, DottedRule},
@@ -56,7 +56,7 @@ impl Sets {
 
     /// Number of items of all kernels and all cores.
     pub(super) fn items_made(&self) -> u64 {
-        u64::try_from(self.kernels.len() + self.cores.rule_count()).unwrap_or(u64::MAX)
+        as_u64(self.kernels.len() + self.cores.rule_count())
     }
 
     /// Memory, in bytes.

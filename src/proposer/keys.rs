@@ -4,7 +4,7 @@
 //! Invariant: keys are the same in every run for the same grammar and vocabulary; they are in files of users.
 
 use super::site::Site;
-use crate::split_mix::mixed;
+use crate::{ids::as_u64, split_mix::mixed};
 
 /// Number of earlier tokens that count at each level, besides the place in the grammar. The first level is
 /// the scanner's states alone.
@@ -39,7 +39,7 @@ impl ContextKeys {
             if counted < count {
                 break;
             }
-            keys[level] = mixed(hash, u64::try_from(level).unwrap_or(u64::MAX));
+            keys[level] = mixed(hash, as_u64(level));
             len = level + 1;
         }
         Self { keys, first: 0, len }

@@ -3,7 +3,7 @@
 use super::{calibration::Calibration, counts::Counts, keys::ContextKeys, propose::Seen};
 use crate::{
     compile::CompiledGrammar,
-    ids::TokenId,
+    ids::{TokenId, as_index},
     lower::Terminals,
     store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal},
     subterminal::Lookahead,
@@ -211,7 +211,7 @@ impl Prior {
         let mut reader = PayloadReader::new(open(file, Kind::Prior, &key())?);
         let (grammar, vocabulary) = (reader.str()?.to_owned(), reader.str()?.to_owned());
         let label = reader.str()?.to_owned();
-        let size = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
+        let size = as_index(reader.u32()?);
         if size > crate::limits::VOCABULARY_IDS as usize {
             return Err(StoreError::malformed("too many tokens").into());
         }

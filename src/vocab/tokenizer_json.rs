@@ -16,7 +16,7 @@ use super::{
     spelling::{NameSpelling, unsupported},
     vocabulary::Vocabulary,
 };
-use crate::ids::TokenId;
+use crate::ids::{TokenId, as_u64};
 
 impl Vocabulary {
     /// Reads a Hugging Face `tokenizer.json`: byte-level BPE or SentencePiece with byte fallback.
@@ -116,7 +116,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
                 while let Some((TokenName(name), IgnoredAny)) =
                     list.next_element::<(TokenName<'de>, IgnoredAny)>()?
                 {
-                    let id = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+                    let id = as_u64(entries.len());
                     entries.push((name, id));
                 }
                 Ok(Entries(entries))

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::{
     super::{
         enumeration::Distribution,
-        row::{End, Row, count},
+        row::{End, Row},
         statistics::{RatioTerm, ratio},
         summary::Line,
     },
     table::{Cell, Table},
     tables::group::{LineGroup, PACE, best, groups, heads, pace, setting, table},
 };
+use crate::ids::as_f64;
 
 /// The total variations of one prompt.
 struct Variations {
@@ -75,7 +76,7 @@ fn variations(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTre
             .find(|one| one.is_of(&line.model, &line.grammar, prompt, line.temperature))?;
         let share = |tokens: &[u32]| {
             let same = rows.iter().filter(|row| row.finish == End::Stop && row.tokens == tokens);
-            count(same.count()) / count(rows.len())
+            as_f64(same.count()) / as_f64(rows.len())
         };
         let shares: Vec<f64> =
             distribution.sequences.iter().map(|sequence| share(&sequence.tokens)).collect();

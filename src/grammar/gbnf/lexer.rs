@@ -13,6 +13,7 @@ use crate::{
         error::{GrammarError, quoted},
         source::{Source, Span},
     },
+    ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -293,11 +294,7 @@ impl<'t> Lexer<'t> {
         if value.is_none_or(|value| value <= self.max_count) {
             return Ok(value);
         }
-        let limit = LimitExceeded::new(
-            Budget::Repeat,
-            "repeats in a count",
-            usize::try_from(self.max_count).unwrap_or(usize::MAX),
-        );
+        let limit = LimitExceeded::new(Budget::Repeat, "repeats in a count", as_index(self.max_count));
         Err(GrammarError::limit(limit)
             .at(self.source(), self.here(start), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))

@@ -10,6 +10,7 @@ use crate::{
         error::{GrammarError, quoted},
         source::{Source, Span},
     },
+    ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -185,7 +186,7 @@ impl<'t> LarkLexer<'t, '_> {
             "(" | "[" | "{" => {
                 let nested = mark == "{"
                     && self.tokens.last().is_some_and(|(last, _)| *last == LarkToken::Keyword("lark"));
-                let most = usize::try_from(self.limits.regex_nesting).unwrap_or(usize::MAX);
+                let most = as_index(self.limits.regex_nesting);
                 if self.open.len() >= most {
                     let limit =
                         LimitExceeded::new(Budget::RegexNesting, "levels of groups in a grammar", most);
@@ -419,7 +420,7 @@ pub(super) fn read_count(written: &str, limits: &Limits) -> Result<u32, GrammarE
     match written.parse() {
         Ok(count) if count <= limits.repeat => Ok(count),
         _ => {
-            let most = usize::try_from(limits.repeat).unwrap_or(usize::MAX);
+            let most = as_index(limits.repeat);
             Err(GrammarError::limit(LimitExceeded::new(Budget::Repeat, "repeats in a count", most))
                 .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
         }

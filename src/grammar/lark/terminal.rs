@@ -5,7 +5,7 @@ use crate::{
         GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span,
         spelled::Unfolded, substring,
     },
-    ids::ExprId,
+    ids::{ExprId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
@@ -122,7 +122,7 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
             Some(Meaning::Defined(definition)) if super::ast::is_terminal(name) => {
                 // Terminals in terminals have no cycle, but may be nested as deep as the text likes.
                 if self.depth >= self.limits.regex_nesting {
-                    let most = usize::try_from(self.limits.regex_nesting).unwrap_or(usize::MAX);
+                    let most = as_index(self.limits.regex_nesting);
                     let limit =
                         LimitExceeded::new(Budget::RegexNesting, "levels of terminals in each other", most);
                     return Err(self.limit(limit, span).with_hint("the budget is `Limits::regex_nesting`"));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::yields::MAX_TEXT;
 use crate::{
     constraint::{Program, StateAutomaton},
-    ids::StateId,
+    ids::{StateId, as_u64},
     limits::Work,
 };
 
@@ -86,7 +86,7 @@ impl<'g> TextRunner<'g> {
                 let work = machine.parser().effort() - done;
                 done += work;
                 self.spend(repeated.len(), work)?;
-                costs.push(work + u64::try_from(alive).unwrap_or(u64::MAX));
+                costs.push(work + as_u64(alive));
                 if !seen.insert(state) {
                     verdict = RepetitionVerdict::Rest;
                     break 'rounds;

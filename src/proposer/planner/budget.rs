@@ -5,6 +5,7 @@
 //! free. So all drafts of a pass are cut together.
 
 use super::pass::{Pass, PassCost};
+use crate::ids::as_f64;
 
 /// A token that could be drafted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,11 +71,6 @@ pub(crate) struct Allocation {
     pub(crate) gains: Vec<f64>,
 }
 
-/// Converts a count to a float.
-pub(crate) fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
-}
-
 impl DraftBudget<'_> {
     /// Price of adding `more` to a pass, in tokens at the present pace.
     pub(super) fn price(&self, pass: Pass, more: Pass) -> f64 {
@@ -87,7 +83,7 @@ impl DraftBudget<'_> {
     pub(super) fn could_gain(&self, pass: Pass, reached: f64, behind: f64, guess: f64, room: usize) -> bool {
         (1..=room).any(|tokens| {
             let price = self.price(pass, Pass { tokens, whole: 0 });
-            count(tokens) * (reached - self.pace * guess) - price > behind
+            as_f64(tokens) * (reached - self.pace * guess) - price > behind
         })
     }
 
@@ -129,12 +125,12 @@ impl DraftBudget<'_> {
         let sum = |tokens: &[Offered]| tokens.iter().fold(Pass::default(), |sum, token| sum + token.pass());
         let all = kept.iter().fold(Pass::default(), |all, tokens| all + sum(tokens));
         let narrow = Pass { whole: 0, ..all };
-        let of_tokens = self.price(plain, narrow) / count(all.tokens.max(1));
-        let of_rows = self.price(plain + narrow, Pass { tokens: 0, ..all }) / count(all.whole.max(1));
+        let of_tokens = self.price(plain, narrow) / as_f64(all.tokens.max(1));
+        let of_rows = self.price(plain + narrow, Pass { tokens: 0, ..all }) / as_f64(all.whole.max(1));
         let gain = |tokens: &&[Offered]| {
             let Pass { tokens: added, whole } = sum(tokens);
             let reached: f64 = tokens.iter().map(|token| token.reached).sum();
-            (reached - of_tokens * count(added) - of_rows * count(whole)) / self.pace.max(1e-12)
+            (reached - of_tokens * as_f64(added) - of_rows * as_f64(whole)) / self.pace.max(1e-12)
         };
         kept.iter().map(gain).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{
     CHARS, CharClass, CharDfa, DfaRow, MAX_CELLS, MAX_STATES, NONE, explore, incoming, too_many_states,
 };
-use crate::grammar::json_schema::leaf::LeafError;
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_u64};
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
@@ -94,7 +94,7 @@ impl CharDfa {
         {
             return Ok(false);
         }
-        let states = u64::try_from(self.len()).unwrap_or(u64::MAX);
+        let states = as_u64(self.len());
         let infinite = self.longest().is_none();
         // A cycle has at most as many characters as there are states, so neighbouring lengths of an infinite
         // language are no further apart than that.

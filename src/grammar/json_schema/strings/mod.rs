@@ -6,6 +6,8 @@
 //! `ecma` and `pattern` read regular expressions, `formats` has the named formats, `spelling` turns automata
 //! over characters into automata over the bytes of JSON text, and `emit` writes sets as grammars.
 
+use crate::ids::as_u64;
+
 mod changed;
 mod classes;
 mod common;
@@ -202,7 +204,7 @@ impl StringSet {
     /// True if `string` is in the set. Linear in the string.
     #[must_use]
     pub fn contains(&self, string: &str) -> bool {
-        let length = u64::try_from(string.chars().count()).unwrap_or(u64::MAX);
+        let length = as_u64(string.chars().count());
         let piece = self.pieces.iter().rev().find(|(from, _)| *from <= length);
         piece.is_some_and(|(_, dfa)| dfa.contains(string))
     }
