@@ -16,7 +16,7 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 use crate::{
     compile::CompiledGrammar,
     grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa, spelled::Unfolded},
-    ids::ExprId,
+    ids::{ExprId, numbers},
     limits::{Budget, LimitExceeded, Limits},
     lower::{AfterDot, AnyOrderList, Cfg, NonterminalId},
     oracle::{Oracle, OracleError, Session},
@@ -53,8 +53,8 @@ impl FurtherTerminals {
         for (number, dfa) in lowered.scanner.dfas().iter().enumerate() {
             build.terminal(number, dfa)?;
         }
-        for number in 0..lowered.cfg.nonterminal_count() {
-            let nonterminal = NonterminalId(u32::try_from(number).unwrap_or(u32::MAX));
+        for number in numbers(lowered.cfg.nonterminal_count()) {
+            let nonterminal = NonterminalId(number);
             let mut rows = Vec::new();
             if let Some(list) = lowered.cfg.lists().of_symbol(nonterminal) {
                 let list = build.list(&lowered.cfg, lowered.cfg.lists().get(list))?;

@@ -5,6 +5,8 @@
 
 use std::{fmt, iter::Take, ops::RangeInclusive};
 
+use crate::limits::{Budget, LimitExceeded};
+
 /// Sizes have 32 to 64 bits wherever this runs, so that the conversions below lose nothing.
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64);
 
@@ -24,6 +26,14 @@ pub(crate) const fn as_u64(size: usize) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "the nearest float is wanted")]
 pub(crate) const fn as_f64(size: usize) -> f64 {
     size as f64
+}
+
+/// The number of the thing at `index`.
+///
+/// # Errors
+/// If it does not fit in 32 bits; the error names `what`, as in "states of an automaton".
+pub(crate) fn number(index: usize, what: &'static str) -> Result<u32, LimitExceeded> {
+    u32::try_from(index).map_err(|_| LimitExceeded::new(Budget::Fixed, what, as_index(u32::MAX)))
 }
 
 /// The numbers of `count` things, in order. Things past 2^32 have none.

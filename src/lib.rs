@@ -53,7 +53,7 @@
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * `byte_set`: sets of bytes, as bits.
-//! * [`ids`], [`limits`]: indices, budgets.
+//! * [`limits`], [`ids`]: budgets, indices.
 //! * `split_mix`: mixing of bits, for hashes and random numbers.
 //! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
 //! * `interner`: hash consing, equal values as equal numbers.

@@ -347,7 +347,7 @@ impl LimitExceeded {
     /// Creates an error: `budget` allows `limit` of `what`, with its unit, as in "DFA states of a terminal".
     #[must_use]
     pub fn new(budget: Budget, what: &'static str, limit: usize) -> Self {
-        Self { budget, what, limit: crate::ids::as_u64(limit) }
+        Self { budget, what, limit: limit as u64 }
     }
 
     /// Creates the error of automata of a grammar that take more than `limit` bytes.

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     grammar::{LengthBounded, Spelled, any_order::Chosen, spelled::TextAt},
+    ids::{as_index, number},
     limits::{Budget, LimitExceeded},
 };
 
@@ -214,7 +215,7 @@ impl ChartReader<'_, '_> {
                 self.arrive(arrival)?;
             }
             while let Some(&item) = self.chart.items.get(self.cursor) {
-                self.step(u32::try_from(self.cursor).unwrap_or(NONE), item)?;
+                self.step(number(self.cursor, "items of a parse")?, item)?;
                 self.cursor += 1;
             }
         }
@@ -233,13 +234,13 @@ impl ChartReader<'_, '_> {
         self.budget.spend(1)?;
         match self.known.get(&(node, origin, memory)) {
             Some(&item) => {
-                let more = u32::try_from(self.chart.more.len()).unwrap_or(NONE);
+                let more = number(self.chart.more.len(), "links of a parse")?;
                 let item = &mut self.chart.items[item as usize];
                 self.chart.more.push((link, item.more));
                 item.more = more;
             }
             None => {
-                let id = u32::try_from(self.chart.items.len()).unwrap_or(NONE);
+                let id = number(self.chart.items.len(), "items of a parse")?;
                 self.known.insert((node, origin, memory), id);
                 let at = self.here;
                 self.chart.items.push(ChartItem { node, origin, memory, at, first: link, more: NONE });
@@ -268,8 +269,7 @@ impl ChartReader<'_, '_> {
         if bytes == 0 {
             return self.arrive(arrival);
         }
-        // Texts have less than 2^32 bytes.
-        let to = self.here.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let to = number(as_index(self.here) + bytes, "bytes of a text")?;
         if self.may_go_on(node, to) {
             self.budget.spend(1)?;
             self.pending.entry(to).or_default().push(arrival);

@@ -11,7 +11,7 @@ use super::{
     source::Span, warning::GrammarWarning,
 };
 use crate::{
-    ids::{ExprId, RuleId},
+    ids::{ExprId, RuleId, number},
     limits::{LimitExceeded, Limits},
 };
 
@@ -284,7 +284,7 @@ impl GrammarBuilder {
 
     fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
         self.room.expression(self.exprs.len())?;
-        let id = ExprId::new(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
+        let id = ExprId::new(number(self.exprs.len(), "expressions")?);
         self.exprs.push(expr);
         self.spans.push(span);
         Ok(id)

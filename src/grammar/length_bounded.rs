@@ -19,7 +19,7 @@ use super::{
     json_characters::{CharacterPlace, places},
     spelled::{Unfolded, WayOn},
 };
-use crate::grouped::Grouped;
+use crate::{grouped::Grouped, ids::numbers};
 
 /// Limit on the states of the automaton times the counts: a grammar has numbers for 500 such terminals.
 const MAX_NUMBERS: usize = 1 << 23;
@@ -99,7 +99,7 @@ impl LengthBounded {
         }
         let places = places(automaton)?;
         // There are at most `MAX_NUMBERS`, so numbers fit.
-        let mut order: Box<[u32]> = (0..u32::try_from(states).unwrap_or(u32::MAX)).collect();
+        let mut order: Box<[u32]> = numbers(states).collect();
         order.sort_by_key(|&state| Reverse(places[state as usize]));
         let mut made = Inner {
             automaton: automaton.clone(),
@@ -273,11 +273,10 @@ impl Inner {
     /// For each state, the least of the ends of all states reachable from it. Linear in the edges.
     fn tight(&self) -> Box<[u32]> {
         let (states, ends) = (self.automaton.states(), &self.ends);
-        let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
         let incoming = self.incoming();
         // A search backwards, from the least end up, so that each state is first met from the least that it
         // can reach.
-        let mut order: Vec<u32> = (0..count).collect();
+        let mut order: Vec<u32> = numbers(states.len()).collect();
         order.sort_by_key(|&state| ends[state as usize]);
         let mut tight: Vec<Option<u32>> = vec![None; states.len()];
         for least in order {
@@ -319,9 +318,9 @@ impl Inner {
     /// The predecessors of each state.
     fn incoming(&self) -> Grouped {
         let states = self.automaton.states();
-        let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
         Grouped::new(states.len(), || {
-            (0..count).flat_map(|from| states[from as usize].edges.iter().map(move |edge| (edge.to, from)))
+            let edges = numbers(states.len()).zip(states);
+            edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
         })
     }
 

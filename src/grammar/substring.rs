@@ -13,7 +13,10 @@ use super::{
     pattern::Pattern,
     regular::{Fragment, Language, NoRoom},
 };
-use crate::limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES};
+use crate::{
+    ids,
+    limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES},
+};
 
 /// A number that stands for no state and no edge.
 const NONE: u32 = u32::MAX;
@@ -185,7 +188,7 @@ pub(super) fn of_text_in_any_case(
     let mut spellings: Vec<Vec<char>> = Vec::new();
     for c in text.chars() {
         if !numbers.contains_key(&c) {
-            let number = u32::try_from(spellings.len()).unwrap_or(NONE);
+            let number = ids::number(spellings.len(), "characters of a text")?;
             let same = cases(c);
             numbers.extend(same.iter().map(|&c| (c, number)));
             spellings.push(same);

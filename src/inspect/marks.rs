@@ -1,7 +1,7 @@
 //! Facts about the productions that all views share: recursion, and the users of terminals.
 
 use crate::{
-    ids::{RuleId, TerminalId},
+    ids::{RuleId, TerminalId, numbers},
     lower::{AfterDot, Cfg, Lowered, NonterminalId, components},
 };
 
@@ -62,8 +62,7 @@ impl Edges {
         let none = || vec![Vec::new(); cfg.nonterminal_count()];
         let mut edges = Self { left: none(), right: none(), unit: none() };
         let mut row: Vec<AfterDot> = Vec::new();
-        for lhs in 0..cfg.nonterminal_count() {
-            let number = NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX));
+        for number in numbers(cfg.nonterminal_count()).map(NonterminalId) {
             for &first in cfg.productions(number) {
                 row.clear();
                 row.extend(cfg.symbols(first));

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::{
     constraint::{Constraint, StateAutomaton},
-    ids::{SetId, StateId, TerminalId},
+    ids::{SetId, StateId, TerminalId, numbers},
     lower::Lowered,
     parser::Predicted,
 };
@@ -140,11 +140,10 @@ fn live(machine: &StateAutomaton, state: StateId) -> BTreeSet<SetId> {
 /// Orders sets by relevance: the state's, then by how many origins away they are, then the others.
 fn nearest_first(machine: &StateAutomaton, state: Option<StateId>, most: usize) -> Vec<SetId> {
     let parser = machine.parser();
-    let known = u32::try_from(parser.len()).unwrap_or(u32::MAX);
     let mut open: VecDeque<SetId> = state.map(|state| live(machine, state)).into_iter().flatten().collect();
     let mut seen: HashSet<SetId> = open.iter().copied().collect();
     let mut order = Vec::new();
-    let mut rest = (0..known).map(SetId::new);
+    let mut rest = numbers(parser.len()).map(SetId::new);
     while order.len() < most {
         match open.pop_front() {
             Some(set) => {

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::{
     grammar::Span,
-    ids::{RuleId, TerminalId},
+    ids::{RuleId, TerminalId, as_index, numbers},
 };
 
 /// Number of symbols shown on either side of a dot.
-const MOST_SYMBOLS: usize = 20;
+const MOST_SYMBOLS: u32 = 20;
 
 /// The ends at which a rule mentioned itself, before that became repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,10 +204,8 @@ impl Lowered {
 
     /// Shows a dotted rule as text, `a ::= b . c`, cut where it is long.
     pub(crate) fn show(&self, dot: DottedRule) -> String {
-        let at = dot.0 as usize;
-        let is_end = |at: usize| {
-            matches!(self.cfg.slot(DottedRule(u32::try_from(at).unwrap_or(u32::MAX))), AfterDot::End(_))
-        };
+        let at = dot.0;
+        let is_end = |at: u32| matches!(self.cfg.slot(DottedRule(at)), AfterDot::End(_));
         let mut first = at;
         while first > 0 && at - first < MOST_SYMBOLS && !is_end(first - 1) {
             first -= 1;
@@ -216,7 +214,7 @@ impl Lowered {
         if first > 0 && !is_end(first - 1) {
             text += " ...";
         }
-        for here in first..self.cfg.dot_count() {
+        for here in numbers(self.cfg.dot_count()).skip(as_index(first)) {
             if here == at {
                 text += " .";
             }
@@ -228,7 +226,7 @@ impl Lowered {
                 break;
             }
             text.push(' ');
-            text += &self.symbol_name(self.cfg.slot(DottedRule(u32::try_from(here).unwrap_or(u32::MAX))));
+            text += &self.symbol_name(self.cfg.slot(DottedRule(here)));
         }
         text
     }

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, ops::Range};
 
 use super::counted::{Home, next};
 use crate::{
+    ids::numbers,
     scanner::{NONE, TerminalDfa},
     vocab::byte_kind,
 };
@@ -90,7 +91,7 @@ impl TextLevels {
         let mut ascii = vec![0_usize; dfa.class_count()];
         (0..0x80_u8).for_each(|byte| ascii[usize::from(dfa.classes()[usize::from(byte)])] += 1);
         let mut left_out = vec![false; dfa.class_count()];
-        for state in 0..u32::try_from(dfa.len()).unwrap_or(NONE) {
+        for state in numbers(dfa.len()) {
             let row = || dfa.row(state).iter();
             let ways =
                 row().zip(&ascii).filter(|(to, _)| **to != NONE).map(|(_, bytes)| bytes).sum::<usize>();
@@ -404,8 +405,7 @@ fn spread(pairs: &mut [Pair], steps: &ProductSteps, level: usize, open: &mut Vec
 /// Returns the kinds of bytes by which a terminal may come to an end.
 fn ending(dfa: &TerminalDfa) -> u64 {
     let ends = |state: u32, byte: u8| next(dfa, state, byte).is_some_and(|to| dfa.accepting()[to as usize]);
-    let states = 0..u32::try_from(dfa.len()).unwrap_or(NONE);
-    let kinds = states.flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
+    let kinds = numbers(dfa.len()).flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
     kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
 }
 

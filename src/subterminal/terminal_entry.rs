@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     byte_set::ByteSet,
-    ids::TrieNodeId,
+    ids::{TrieNodeId, number},
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,
 };
@@ -80,8 +80,7 @@ impl TerminalEntry {
         let mut nodes: Vec<u32> = Vec::new();
         for byte in 0..=u8::MAX {
             nodes.extend(nodes_with(byte).iter().filter(below_an_exit));
-            // Nodes are numbered by 32 bits.
-            first[usize::from(byte) + 1] = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+            first[usize::from(byte) + 1] = number(nodes.len(), "nodes of a vocabulary's trie")?;
         }
         Ok(Self::of(nodes, &first))
     }

@@ -12,7 +12,7 @@
 
 use crate::{
     grammar::ir::{Expr, GrammarBuilder},
-    ids::{ExprId, RuleId},
+    ids::{ExprId, RuleId, numbers},
 };
 
 /// Limit on the uses of lexemes among which contests are looked for. Each takes a bit for each expression.
@@ -65,10 +65,9 @@ pub(super) fn contests(
     let mut grew = true;
     while grew {
         grew = false;
-        for at in 0..ends.len() {
-            let made =
-                of_expr(builder, ExprId::new(u32::try_from(at).unwrap_or(u32::MAX)), &ends, &number, &none);
-            let known = &mut ends[at];
+        for expr in numbers(ends.len()).map(ExprId::new) {
+            let made = of_expr(builder, expr, &ends, &number, &none);
+            let known = &mut ends[expr.index()];
             grew |= made.nullable && !known.nullable;
             known.nullable |= made.nullable;
             grew |= add(&mut known.first, &made.first) | add(&mut known.last, &made.last);
@@ -80,8 +79,8 @@ pub(super) fn contests(
         follow[uses.len()].clone_from(&ends[body.index()].first);
     }
     let mut follows = |last: &Set, first: &Set| members(last).for_each(|at| _ = add(&mut follow[at], first));
-    for at in 0..ends.len() {
-        match builder.expr(ExprId::new(u32::try_from(at).unwrap_or(u32::MAX))) {
+    for expr in numbers(ends.len()).map(ExprId::new) {
+        match builder.expr(expr) {
             Expr::Sequence(parts) => {
                 for (index, part) in parts.iter().enumerate() {
                     for next in &parts[index + 1..] {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{
     CHARS, CharClass, CharDfa, DfaRow, MAX_CELLS, MAX_STATES, NONE, explore, incoming, too_many_states,
 };
-use crate::{grammar::json_schema::leaf::LeafError, ids::as_u64};
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_u64, ids::numbers};
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
@@ -38,7 +38,7 @@ impl CharDfa {
             return vec![None; self.len()];
         }
         let incoming = incoming(&self.0.table);
-        let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let states = numbers(self.len());
         let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
         let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
         // Kahn's topological sort from the ends: states that lead to a cycle are never taken.
@@ -62,7 +62,7 @@ impl CharDfa {
     /// True if every state leads to a state with a loop. Then strings of any length are read from each state,
     /// as all states are live. So it is with all strings but a few.
     fn is_endless(&self) -> bool {
-        let states = || 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let states = || numbers(self.len());
         let loops: Vec<bool> = states().map(|state| self.row(state).contains(&state)).collect();
         let to_a_loop = |to: &u32| *to != NONE && loops[*to as usize];
         states().all(|state| self.row(state).iter().any(to_a_loop))

@@ -38,6 +38,7 @@ use crate::{
     grammar::Automaton,
     grouped::Grouped,
     hopcroft::{DfaTable, NONE, minimize, mix},
+    ids::numbers,
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.
@@ -280,11 +281,10 @@ impl CharDfa {
 
 /// Drops transitions into states from which nothing is accepted; `None` if the start is such a state. Linear.
 fn trim(mut table: DfaTable) -> Option<DfaTable> {
-    let count = u32::try_from(table.accepting.len()).unwrap_or(NONE);
     let mut live = table.accepting.clone();
     if live.iter().any(|live| !live) {
         let incoming = incoming(&table);
-        let mut open: Vec<u32> = (0..count).filter(|&state| live[state as usize]).collect();
+        let mut open: Vec<u32> = numbers(live.len()).filter(|&state| live[state as usize]).collect();
         while let Some(state) = open.pop() {
             for &from in incoming.of(state) {
                 if !std::mem::replace(&mut live[from as usize], true) {
@@ -306,13 +306,10 @@ fn trim(mut table: DfaTable) -> Option<DfaTable> {
 
 /// The predecessors of each state, once for each class that leads from there. Linear.
 fn incoming(table: &DfaTable) -> Grouped {
-    let width = u32::try_from(table.width.max(1)).unwrap_or(u32::MAX);
-    let states = u32::try_from(table.accepting.len()).unwrap_or(NONE);
-    Grouped::new(table.accepting.len(), || {
-        (0..states).flat_map(move |state| {
-            let row = &table.transitions[(state * width) as usize..][..width as usize];
-            row.iter().filter(|to| **to != NONE).map(move |&to| (to, state))
-        })
+    let states = table.accepting.len();
+    Grouped::new(states, || {
+        let rows = numbers(states).zip(table.transitions.chunks(table.width.max(1)));
+        rows.flat_map(|(state, row)| row.iter().filter(|to| **to != NONE).map(move |&to| (to, state)))
     })
 }
 

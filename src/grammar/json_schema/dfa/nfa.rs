@@ -6,8 +6,8 @@
 
 use std::cell::Cell;
 
-use super::{Alphabet, CharClass, CharDfa, DfaRow, NONE, ops::explore_up_to};
-use crate::grammar::json_schema::leaf::LeafError;
+use super::{Alphabet, CharClass, CharDfa, DfaRow, ops::explore_up_to};
+use crate::{grammar::json_schema::leaf::LeafError, ids::numbers};
 
 /// Limit on the states of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
@@ -79,11 +79,10 @@ pub(in crate::grammar::json_schema) struct Nfa {
 impl Nfa {
     /// A new state.
     pub(in crate::grammar::json_schema) fn push(&mut self, state: NfaState) -> Result<u32, LeafError> {
-        if self.states.len() >= MAX_NFA {
-            return Err(LeafError::Budget { what: "states of a pattern", limit: MAX_NFA });
-        }
+        let id = u32::try_from(self.states.len()).ok().filter(|_| self.states.len() < MAX_NFA);
+        let id = id.ok_or(LeafError::Budget { what: "states of a pattern", limit: MAX_NFA })?;
         self.states.push(state);
-        Ok(u32::try_from(self.states.len() - 1).unwrap_or(NONE))
+        Ok(id)
     }
 
     /// Replaces a state that was pushed before; needed for loops.
@@ -100,13 +99,9 @@ impl Nfa {
         let set = match self.known.get(class) {
             Some(&set) => set,
             None => {
-                if self.sets.len() >= MAX_SETS {
-                    return Err(LeafError::Budget {
-                        what: "different classes of a pattern",
-                        limit: MAX_SETS,
-                    });
-                }
-                let set = u32::try_from(self.sets.len()).unwrap_or(NONE);
+                let too_many = LeafError::Budget { what: "different classes of a pattern", limit: MAX_SETS };
+                let set = u32::try_from(self.sets.len()).ok().filter(|_| self.sets.len() < MAX_SETS);
+                let set = set.ok_or(too_many)?;
                 self.sets.push(class.clone());
                 self.known.insert(class.clone(), set);
                 set
@@ -119,13 +114,12 @@ impl Nfa {
     pub(in crate::grammar::json_schema) fn embed(&mut self, dfa: &CharDfa) -> Result<u32, LeafError> {
         let found = self.push(NfaState::Found)?;
         let end = self.push(NfaState::Assert(Assertion::End, found))?;
-        let states = u32::try_from(dfa.len()).unwrap_or(NONE);
-        let first = u32::try_from(self.states.len()).unwrap_or(NONE);
         // An empty language still has a start.
-        for _ in 0..states.max(1) {
+        let first = self.push(NfaState::Split(Vec::new()))?;
+        for _ in 1..dfa.len() {
             self.push(NfaState::Split(Vec::new()))?;
         }
-        for state in 0..states {
+        for state in numbers(dfa.len()) {
             let by_target = dfa.ways(state);
             let mut out = Vec::with_capacity(by_target.len() + 1);
             for (target, class) in by_target {

@@ -47,7 +47,7 @@ pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
             let id = match number.get(to) {
                 Some(&id) => id,
                 None => {
-                    let fresh = u32::try_from(order.len()).unwrap_or(NONE);
+                    let fresh = u32::try_from(order.len()).map_err(|_| too_many_states(most))?;
                     number.insert(to.clone(), fresh);
                     order.push(to.clone());
                     fresh

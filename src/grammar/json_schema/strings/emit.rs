@@ -24,7 +24,7 @@ use crate::{
             leaf::{LeafError, ValueSpelling},
         },
     },
-    ids::ExprId,
+    ids::{ExprId, numbers},
 };
 
 /// Least length, in characters, up to which otherwise unbounded strings are one automaton.
@@ -363,8 +363,7 @@ impl StringEmitter<'_> {
         if count.has_more_than(MAX_COUNTED) {
             return Err(error);
         }
-        let ways: Vec<Vec<(u32, CharClass)>> =
-            (0..u32::try_from(dfa.len()).unwrap_or(u32::MAX)).map(|state| dfa.ways(state)).collect();
+        let ways: Vec<Vec<(u32, CharClass)>> = numbers(dfa.len()).map(|state| dfa.ways(state)).collect();
         let mut places = HashMap::from([(count.start(), None::<ExprId>)]);
         let mut order = vec![count.start()];
         let mut next = 0;
@@ -445,7 +444,6 @@ impl StringEmitter<'_> {
         (min, max): (u64, Option<u64>),
         error: LeafError,
     ) -> Result<(), LeafError> {
-        let count = u32::try_from(dfa.len()).unwrap_or(u32::MAX);
         let remaining = dfa.remaining();
         let is_last = |state: u32| {
             let edges = dfa.edges(state);
@@ -453,7 +451,7 @@ impl StringEmitter<'_> {
             edges.iter().any(|(_, _, to)| *to == state)
                 && edges.iter().all(|&(_, _, to)| to == state || ends(to))
         };
-        let last: Vec<u32> = (0..count).filter(|&state| is_last(state)).collect();
+        let last: Vec<u32> = numbers(dfa.len()).filter(|&state| is_last(state)).collect();
         let mut row = Vec::new();
         for &state in &last {
             let before = dfa.rerouted(|at| at == state, |at| last.contains(&at));

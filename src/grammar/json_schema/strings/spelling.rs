@@ -423,10 +423,8 @@ impl Speller {
         if let Some(&known) = self.known.find(hash, |&id| self.nodes[id as usize].edges == edges) {
             return Ok(known);
         }
-        if self.nodes.len() >= MAX_SPELLED {
-            return Err(too_many());
-        }
-        let id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        let id = u32::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MAX_SPELLED);
+        let id = id.ok_or_else(too_many)?;
         self.nodes.push(State { accepts: false, edges });
         let Self { known, nodes, .. } = self;
         known.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize].edges));
