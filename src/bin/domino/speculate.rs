@@ -55,8 +55,8 @@ pub(crate) struct LowSpeculate {
     prior: Option<PathBuf>,
     /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with
     /// the text (fixed).
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar")]
-    learn: Learn,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LearnTime::Fixed, requires = "LowGrammar")]
+    learn: LearnTime,
     /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how
     /// the times compare. Exit code 1 says that speculation changed the tokens, or that there were none to
     /// compare.
@@ -68,7 +68,7 @@ pub(crate) struct LowSpeculate {
 
 /// `--learn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Learn {
+enum LearnTime {
     /// From the text being written.
     Online,
     /// What is learnt from a text is forgotten with it.
@@ -136,7 +136,7 @@ impl LowSpeculate {
             || self.proposer.is_some()
             || self.threshold.is_some()
             || self.prior.is_some()
-            || self.learn == Learn::Online
+            || self.learn == LearnTime::Online
             || self.compare
             || self.draft.draft_model.is_some()
     }
@@ -157,8 +157,8 @@ impl LowSpeculate {
             return Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"));
         }
         let learning = match self.learn {
-            Learn::Online => Learning::Online,
-            Learn::Fixed => Learning::Text,
+            LearnTime::Online => Learning::Online,
+            LearnTime::Fixed => Learning::Text,
         };
         if self.compare && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--compare has nothing to compare with --speculate off"));

@@ -263,7 +263,7 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
 }
 
 #[cfg(test)]
-mod host_tests;
+mod external_engine_tests;
 #[cfg(test)]
 mod inversion_tests;
 #[cfg(test)]

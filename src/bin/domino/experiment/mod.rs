@@ -127,7 +127,7 @@ impl Run {
                 Err(ExperimentError::Model { name: "draft_model".to_owned(), message })
             }
         };
-        let mut shown = Shown { label: label.to_owned(), bar: None };
+        let mut shown = ProgressBar { label: label.to_owned(), bar: None };
         let beside = self.definition.parent().unwrap_or(Path::new("")).to_owned();
         let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
@@ -355,13 +355,13 @@ fn failed(error: ExperimentError) -> anyhow::Error {
 }
 
 /// A bar on standard error.
-struct Shown {
+struct ProgressBar {
     /// Text that stands before all that it says.
     label: String,
     bar: Option<progress::Steps>,
 }
 
-impl Watch for Shown {
+impl Watch for ProgressBar {
     fn begun(&mut self, runs: usize, there: usize) {
         let bar = progress::Steps::start(self.label.clone(), runs);
         bar.skip(there);

@@ -21,7 +21,7 @@ struct Row {
 }
 
 /// The largest sizes of a part of the text.
-struct Digest {
+struct LargestSizes {
     threads: usize,
     items: usize,
     work: u64,
@@ -84,8 +84,8 @@ fn parts(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
     rows.chunks(rows.len().div_ceil(PARTS).max(1))
 }
 
-fn digest(part: &[Row]) -> Digest {
-    Digest {
+fn digest(part: &[Row]) -> LargestSizes {
+    LargestSizes {
         threads: part.iter().map(|row| row.sizes.threads).max().unwrap_or(0),
         items: part.iter().map(|row| row.sizes.items).max().unwrap_or(0),
         work: part.iter().map(|row| row.work).sum(),

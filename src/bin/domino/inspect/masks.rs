@@ -109,12 +109,12 @@ fn longest_tokens(vocabulary: &Vocabulary, constraint: &Constraint, text: &[u8])
 }
 
 /// The origin of a terminal of a mask.
-enum Place {
+enum TerminalSource {
     Schema(Origin),
     Rule { name: String, place: String },
 }
 
-impl Place {
+impl TerminalSource {
     fn words(&self) -> String {
         match self {
             Self::Schema(origin) => origin.words(),
@@ -135,17 +135,17 @@ impl Place {
     }
 }
 
-fn places(subject: &Subject<'_>, row: &Row) -> Vec<Place> {
+fn places(subject: &Subject<'_>, row: &Row) -> Vec<TerminalSource> {
     let views = subject.inspection.terminals().filter(|view| row.terminals.contains(&view.terminal));
     let place = |view| match subject.origin(&view) {
-        Some(origin) => Place::Schema(origin),
-        None => Place::Rule { place: subject.places.show(view.span), name: view.name },
+        Some(origin) => TerminalSource::Schema(origin),
+        None => TerminalSource::Rule { place: subject.places.show(view.span), name: view.name },
     };
     views.take(MOST_TERMINALS).map(place).collect()
 }
 
 fn row_json(subject: &Subject<'_>, row: &Row) -> Value {
-    let parts: Vec<Value> = places(subject, row).into_iter().map(Place::json).collect();
+    let parts: Vec<Value> = places(subject, row).into_iter().map(TerminalSource::json).collect();
     json!({
         "after": row.after, "ms": milliseconds(row.time), "tokens": row.tokens,
         "terminals": row.terminals.len(), "made_of": parts,

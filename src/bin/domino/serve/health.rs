@@ -36,7 +36,7 @@ const FRESH: Duration = Duration::from_secs(1);
 const TEXT: &[u8] = br#"{"prompt": "a", "max_tokens": 1, "temperature": 0}"#;
 
 /// Whether a text could be made; `None` until that is known.
-type Verdict = watch::Receiver<Option<Result<(), Problem>>>;
+type TrialResult = watch::Receiver<Option<Result<(), Problem>>>;
 
 /// The last text that was tried.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub(crate) struct Health {
 #[derive(Debug, Clone)]
 struct Tried {
     since: Instant,
-    verdict: Verdict,
+    verdict: TrialResult,
     /// Why the text before could not be made.
     before: Option<Problem>,
 }

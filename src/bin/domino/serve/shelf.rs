@@ -5,13 +5,13 @@ use std::{collections::HashMap, hash::Hash};
 /// Values by key, bounded by their size.
 #[derive(Debug)]
 pub(crate) struct Shelf<K, V> {
-    values: HashMap<K, Kept<V>>,
+    values: HashMap<K, ShelfEntry<V>>,
     /// Goes up with every use.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Kept<V> {
+struct ShelfEntry<V> {
     value: V,
     used: u64,
 }
@@ -32,15 +32,15 @@ impl<K: Eq + Hash + Clone, V> Shelf<K, V> {
     /// Puts a value there, which is thereby used.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.clock += 1;
-        self.values.insert(key, Kept { value, used: self.clock });
+        self.values.insert(key, ShelfEntry { value, used: self.clock });
     }
 
     pub(crate) fn remove(&mut self, key: &K) {
         self.values.remove(key);
     }
 
-    /// Takes away what was not used for longest until all of it weighs `most` at the most, but never what was used
-    /// last. Weighs every value: weights may change. Returns how many went.
+    /// Takes away what was not used for longest until all of it weighs `most` at the most, but never what was
+    /// used last. Weighs every value: weights may change. Returns how many went.
     pub(crate) fn trim(&mut self, most: usize, weigh: impl Fn(&V) -> usize) -> usize {
         let mut weights: Vec<(u64, usize, K)> =
             self.values.iter().map(|(key, kept)| (kept.used, weigh(&kept.value), key.clone())).collect();
