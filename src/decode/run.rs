@@ -438,7 +438,7 @@ impl TextRun {
 
 impl fmt::Debug for TextRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run")
+        f.debug_struct("TextRun")
             .field("tokens", &self.tokens().len())
             .field("finish", &self.finish)
             .field("stats", &self.stats)

@@ -37,7 +37,7 @@ use crate::{
     keywords::Reports,
     notation::{GrammarSource, Parsed, relaxed_as_json},
     progress,
-    reading::{End, Leaving, Reading, Unanswered},
+    reading::{Leaving, ReadEnd, Reading, Unanswered},
     schema, stdout, warned,
 };
 
@@ -152,8 +152,8 @@ fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
         return Ok(Verdict::Left(left));
     }
     Ok(match reading.end() {
-        End::Complete => Verdict::Complete,
-        End::Incomplete(leaving) => Verdict::Incomplete(leaving),
+        ReadEnd::Complete => Verdict::Complete,
+        ReadEnd::Incomplete(leaving) => Verdict::Incomplete(leaving),
     })
 }
 

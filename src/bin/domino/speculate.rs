@@ -237,7 +237,7 @@ impl Keeper {
 
 /// Settings of drafts of one length.
 #[cfg(feature = "mistralrs")]
-pub(crate) struct Fixed {
+pub(crate) struct FixedLength {
     pub(crate) most: usize,
     pub(crate) prior: Prior,
     pub(crate) learning: Learning,
@@ -249,7 +249,7 @@ pub(crate) struct Fixed {
 }
 
 #[cfg(feature = "mistralrs")]
-impl Fixed {
+impl FixedLength {
     /// Makes the guessers for texts of `grammar`.
     pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
         self.proposer.guesses(grammar, tokenizer, self.prior, self.learning, self.threshold)
@@ -339,7 +339,7 @@ impl Speculation {
         source: &GrammarSource,
         grammar: &CompiledGrammar,
         model: &Path,
-    ) -> Result<Option<Fixed>, BadInput> {
+    ) -> Result<Option<FixedLength>, BadInput> {
         /// Default length of a draft in tokens.
         const USUAL: usize = 7;
         if self.how == Some(Speculate::Off) {
@@ -358,7 +358,7 @@ impl Speculation {
         // One proposer drafts all texts there.
         let learning = if self.learning == Learning::Online { Learning::Online } else { Learning::Fixed };
         let (proposer, threshold) = (self.proposer, self.threshold);
-        Ok(Some(Fixed { most, prior, learning, proposer, threshold, file }))
+        Ok(Some(FixedLength { most, prior, learning, proposer, threshold, file }))
     }
 
     /// Finds the prior that was named, or that comes with the model. A named one that cannot be used is an

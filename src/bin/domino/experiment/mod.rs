@@ -358,12 +358,12 @@ fn failed(error: ExperimentError) -> anyhow::Error {
 struct ProgressBar {
     /// Text that stands before all that it says.
     label: String,
-    bar: Option<progress::Steps>,
+    bar: Option<progress::StepBar>,
 }
 
 impl Watch for ProgressBar {
     fn begun(&mut self, runs: usize, there: usize) {
-        let bar = progress::Steps::start(self.label.clone(), runs);
+        let bar = progress::StepBar::start(self.label.clone(), runs);
         bar.skip(there);
         self.bar = Some(bar);
     }

@@ -60,7 +60,7 @@ pub(super) fn run(
         tokens_per_pass: 0.0,
         acceptance: 0.0,
     };
-    let bar = progress::Steps::start("comparing", 3 * (ROUNDS + 1));
+    let bar = progress::StepBar::start("comparing", 3 * (ROUNDS + 1));
     let mut drafter = Some(drafter);
     for round in 0..=ROUNDS {
         let mut texts: [Option<Generation>; 3] = [None, None, None];

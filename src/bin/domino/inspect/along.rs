@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::{Constraint, StepError, inspect::StateSizes};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, print_json};
+use super::{OutputForm, Subject, head, print_json};
 use crate::{describe, failure};
 
 /// Number of parts of the text that are compared, to show growth.
@@ -35,7 +35,7 @@ pub(super) fn show(
     out: &mut impl Write,
 ) -> anyhow::Result<usize> {
     let (rows, error) = walk(constraint, text);
-    if subject.command.form == Form::Json {
+    if subject.command.form == OutputForm::Json {
         let list: Vec<Value> = sample(&rows, subject.limit()).map(row_json).collect();
         let mut object = head(subject, "sets");
         object.insert("bytes".to_owned(), json!(rows.len()));

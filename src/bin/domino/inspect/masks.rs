@@ -10,7 +10,8 @@ use domino::{Constraint, TokenId, Vocabulary, ids::TerminalId};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Form, Subject, args::Text, head, left_language, milliseconds, origins::Origin, print_json, print_rest,
+    OutputForm, Subject, args::SetsText, head, left_language, milliseconds, origins::Origin, print_json,
+    print_rest,
 };
 use crate::{describe, reading::Reading};
 
@@ -29,15 +30,15 @@ struct Row {
 /// Walks along the text and shows its masks, the slowest first.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {
     let text = match &subject.command.text {
-        Text::Along(input) => input.read()?,
-        Text::After(text) => text.as_bytes().to_vec(),
+        SetsText::Along(input) => input.read()?,
+        SetsText::After(text) => text.as_bytes().to_vec(),
     };
     let mut rows = walk(subject, &text)?;
     let masks = rows.len();
     let all: Duration = rows.iter().map(|row| row.time).sum();
     rows.sort_by_key(|row| std::cmp::Reverse(row.time));
     rows.truncate(subject.limit());
-    if subject.command.form == Form::Json {
+    if subject.command.form == OutputForm::Json {
         let mut object = head(subject, "masks");
         object.insert("masks".to_owned(), masks.into());
         object.insert("ms".to_owned(), milliseconds(all).into());
