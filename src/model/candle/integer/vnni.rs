@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 use pulp::bytemuck::{cast, pod_read_unaligned};
 
 use super::super::{
-    ahead::Ahead,
+    ahead::Prefetch,
     format::Format,
     packing::{PANEL, PLANE, panel_bytes},
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
@@ -176,7 +176,7 @@ fn packed_block<T: Source>(task: &PanelTask<'_>, count: usize, tile: &mut [f32])
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn block<T: Source, const R: usize>(task: &PanelTask<'_>, tile: &mut [f32]) {
     let mut sums = [_mm512_setzero_ps(); R];
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     let blocks = task.groups.as_chunks::<R>().0.chunks_exact(T::GROUPS);
     for (index, (packed, groups)) in task.panel.chunks_exact(T::PACKED).zip(blocks).enumerate() {
         let rest = task.rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();
@@ -204,7 +204,7 @@ fn unpacked_panel<T: Source, const N: usize>(
     tile: &mut [f32],
 ) {
     let mut unpacked = Vec::with_capacity(rows.inputs / GROUP);
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     for (index, packed) in panels[..size].chunks_exact(T::PACKED).enumerate() {
         let rest = panels.get(index * T::PACKED + AHEAD..).unwrap_or_default();
         (0..T::PACKED.div_ceil(64)).for_each(|line| ahead.ask_far(rest, line));
@@ -278,7 +278,7 @@ fn block_factors<T: Source>(packed: &[u8]) -> [Lanes; 2] {
 fn add<T: Source, const R: usize>(
     packed: &[u8],
     groups: &[[Group; R]],
-    (ahead, rest): (Ahead, &[u8]),
+    (ahead, rest): (Prefetch, &[u8]),
     sums: &mut [__m512; R],
 ) {
     let factors = block_factors::<T>(packed);
