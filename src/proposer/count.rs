@@ -21,7 +21,7 @@ pub enum Learning {
     Fixed,
     /// The proposer learns from each token of a text, and the model's probabilities for it, until the text
     /// ends: its prior stays as it is. For one text at a time.
-    Text,
+    PerText,
     /// The proposer learns from each generated token, and the model's probabilities for it, permanently.
     Online,
 }
@@ -188,7 +188,7 @@ impl Propose for CountProposer {
         let keys = self.keys(site);
         match self.learning {
             Learning::Fixed => {}
-            Learning::Text => self.text.add(&keys, &weights(seen, self.prior.size())),
+            Learning::PerText => self.text.add(&keys, &weights(seen, self.prior.size())),
             Learning::Online => {
                 // The guess before this is learnt: so acceptance is that of what is still to come.
                 let guess = self.best(site);
@@ -210,6 +210,6 @@ impl Propose for CountProposer {
     }
 
     fn may_miss(&self) -> bool {
-        self.learning == Learning::Text
+        self.learning == Learning::PerText
     }
 }

@@ -53,10 +53,9 @@ pub(crate) struct LowSpeculate {
     /// model, for a grammar that comes with the program.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     prior: Option<PathBuf>,
-    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with
-    /// the text (fixed).
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LearnTime::Fixed, requires = "LowGrammar")]
-    learn: LearnTime,
+    /// Learn from this text too, and keep what was learnt in the file of --prior; or forget it with the text.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learns::PerText, requires = "LowGrammar")]
+    learn: Learns,
     /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how
     /// the times compare. Exit code 1 says that speculation changed the tokens, or that there were none to
     /// compare.
@@ -68,11 +67,12 @@ pub(crate) struct LowSpeculate {
 
 /// `--learn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LearnTime {
+enum Learns {
     /// From the text being written.
     Online,
     /// What is learnt from a text is forgotten with it.
-    Fixed,
+    #[value(alias = "fixed")]
+    PerText,
 }
 
 /// The value of `--speculate`.
@@ -136,7 +136,7 @@ impl LowSpeculate {
             || self.proposer.is_some()
             || self.threshold.is_some()
             || self.prior.is_some()
-            || self.learn == LearnTime::Online
+            || self.learn == Learns::Online
             || self.compare
             || self.draft.draft_model.is_some()
     }
@@ -157,8 +157,8 @@ impl LowSpeculate {
             return Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"));
         }
         let learning = match self.learn {
-            LearnTime::Online => Learning::Online,
-            LearnTime::Fixed => Learning::Text,
+            Learns::Online => Learning::Online,
+            Learns::PerText => Learning::PerText,
         };
         if self.compare && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--compare has nothing to compare with --speculate off"));

@@ -73,7 +73,7 @@ impl Drafted {
 
 /// Creates the counts of a method with these refinements.
 pub(super) fn counts(prior: Prior, refinements: Refinements) -> CountProposer {
-    let learning = if refinements.has(Refinement::Text) { Learning::Text } else { Learning::Fixed };
+    let learning = if refinements.has(Refinement::Text) { Learning::PerText } else { Learning::Fixed };
     CountProposer::new(prior, learning).counting(refinements.counting())
 }
 

@@ -77,7 +77,7 @@ impl ExternalEngine for Engines {
                 under = Under::Ours(Box::new(grammar.constraint()));
                 if way == ExternalWay::Drafts {
                     let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
-                    guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::Text));
+                    guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::PerText));
                 }
             }
             _ => {}
