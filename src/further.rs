@@ -149,9 +149,9 @@ impl Build {
 
     /// Defines rule `t`, and two rules for each state: one for the text and what follows, one for the token.
     fn terminal(&mut self, number: usize, dfa: &TerminalDfa) -> Result<(), LimitExceeded> {
-        if let Some((measured, _)) = dfa.measured() {
+        if let Some((bounded, _)) = dfa.bounded() {
             let most = Limits::default().dfa_states;
-            let product = TerminalDfa::from_raw(RawDfa::from(&measured.product(most)?));
+            let product = TerminalDfa::from_raw(RawDfa::from(&bounded.product(most)?));
             return product.map_or(Ok(()), |dfa| self.terminal(number, &dfa));
         }
         if let Some((spelled, _)) = dfa.spelled() {

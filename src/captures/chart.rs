@@ -277,15 +277,15 @@ impl ChartReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a measured string.
-    fn measured(
+    /// Reads a length-bounded string.
+    fn bounded(
         &mut self,
         id: ItemId,
         item: ChartItem,
-        measured: &LengthBounded,
+        bounded: &LengthBounded,
         next: NetNode,
     ) -> Result<(), LimitExceeded> {
-        let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));
+        let by = (|state| bounded.accepts(state), |state, byte| bounded.step(state, byte));
         self.string((id, item), 0, by, next)
     }
 
@@ -386,7 +386,7 @@ impl ChartReader<'_, '_> {
                     places.iter_mut().for_each(|at| *at += 1);
                 }
             }
-            Node::Measured(measured, next) => self.measured(id, item, measured, *next)?,
+            Node::LengthBounded(bounded, next) => self.bounded(id, item, bounded, *next)?,
             Node::Spelled(spelled, next) => self.spelled(id, item, spelled, *next)?,
             Node::Automaton(automaton, next) => {
                 let states = automaton.states();

@@ -89,7 +89,7 @@ fn steps(network: &Network, node: NetNode) -> Vec<NetNode> {
         | Node::Byte(_, next)
         | Node::Automaton(_, next)
         | Node::Substrings(_, next)
-        | Node::Measured(_, next)
+        | Node::LengthBounded(_, next)
         | Node::Spelled(_, next)
         | Node::Call(_, next) => vec![*next],
         Node::Repeat { .. } | Node::List { .. } | Node::Separator { .. } | Node::End => Vec::new(),
@@ -132,7 +132,7 @@ fn lead(node: &Node) -> ByteSet {
         Node::Automaton(automaton, _) => {
             automaton.states()[0].edges.iter().for_each(|edge| bytes.extend(edge.first..=edge.last));
         }
-        Node::Measured(..) | Node::Spelled(..) => bytes.extend([b'"']),
+        Node::LengthBounded(..) | Node::Spelled(..) => bytes.extend([b'"']),
         Node::Substrings(text, _) => {
             bytes.extend(
                 (0..text.len()).filter(|&at| text.is_char_boundary(at)).map(|at| text.as_bytes()[at]),
@@ -168,7 +168,7 @@ fn fact(network: &Network, node: NetNode, facts: &[Fact], lead: &ByteSet) -> Fac
         Node::Automaton(automaton, next) if automaton.states()[0].accepts => {
             either(after_read(*next), of(*next))
         }
-        Node::Automaton(_, next) | Node::Measured(_, next) | Node::Spelled(_, next) => after_read(*next),
+        Node::Automaton(_, next) | Node::LengthBounded(_, next) | Node::Spelled(_, next) => after_read(*next),
         Node::Substrings(_, next) => either(after_read(*next), of(*next)),
         Node::Call(called, next) => both(part(*called), of(*next)),
         Node::Repeat { part: body, min, .. } => {

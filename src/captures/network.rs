@@ -43,8 +43,8 @@ pub(super) enum Node {
     Automaton(Automaton, NetNode),
     /// Reads a substring of the text, in whole characters, preferably the longest.
     Substrings(Arc<str>, NetNode),
-    /// Reads a measured string.
-    Measured(LengthBounded, NetNode),
+    /// Reads a length-bounded string.
+    LengthBounded(LengthBounded, NetNode),
     /// Reads a string that is spelled lazily.
     Spelled(Spelled, NetNode),
     /// Reads a part.
@@ -197,7 +197,7 @@ impl Network {
                 | Node::Byte(_, next)
                 | Node::Automaton(_, next)
                 | Node::Substrings(_, next)
-                | Node::Measured(_, next)
+                | Node::LengthBounded(_, next)
                 | Node::Spelled(_, next)
                 | Node::Call(_, next) => to(next),
                 Node::Repeat { out, .. } => to(out),
@@ -288,7 +288,9 @@ impl<'g> Builder<'g> {
                     self.set(from, Node::Automaton(automaton.clone(), to));
                 }
                 PatternKind::Substrings(text) => self.set(from, Node::Substrings(Arc::clone(text), to)),
-                PatternKind::Measured(measured) => self.set(from, Node::Measured(measured.clone(), to)),
+                PatternKind::LengthBounded(bounded) => {
+                    self.set(from, Node::LengthBounded(bounded.clone(), to))
+                }
                 PatternKind::Spelled(spelled) => self.set(from, Node::Spelled(spelled.clone(), to)),
             },
             Expr::Rule(rule) => self.set(from, Node::Call(rule.raw(), to)),
@@ -431,7 +433,7 @@ fn reads(grammar: &Grammar) -> Vec<bool> {
                     PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
                     PatternKind::Substrings(_) => false,
                     // They have at least two quotes.
-                    PatternKind::Measured(_) | PatternKind::Spelled(_) => true,
+                    PatternKind::LengthBounded(_) | PatternKind::Spelled(_) => true,
                 },
                 Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],
                 Expr::Sequence(parts) => parts.iter().any(|part| reads[part.index()]),

@@ -219,7 +219,7 @@ impl<'c> ChartWalk<'c> {
         let calls = step.child != NONE;
         match self.network.node(node) {
             // The longest is preferred.
-            Node::Automaton(..) | Node::Substrings(..) | Node::Measured(..) | Node::Spelled(..) => {
+            Node::Automaton(..) | Node::Substrings(..) | Node::LengthBounded(..) | Node::Spelled(..) => {
                 usize::MAX - self.chart.item(step.to).at as usize
             }
             Node::Repeat { greedy, .. } => usize::from(calls != *greedy),

@@ -232,7 +232,7 @@ fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
 /// bytes, and a single letter where letters change nothing, as in a string. A comma or colon is followed by a
 /// space if one may follow. Incomplete where that leads nowhere; empty for the substrings of a text.
 fn spell(dfa: &TerminalDfa) -> Vec<u8> {
-    if let Some((_, unbounded)) = dfa.measured() {
+    if let Some((_, unbounded)) = dfa.bounded() {
         // As far as it goes within the bounds.
         let mut text = spell(unbounded);
         let states = text.iter().scan(0, |state, &byte| {

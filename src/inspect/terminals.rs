@@ -67,8 +67,8 @@ impl Inspection {
             return None;
         }
         let dfa = &*scanner.dfa(terminal).of_a_walk();
-        let states: Vec<u32> = match (dfa.measured(), dfa.spelled()) {
-            (Some((measured, _)), _) => measured.reached(MAX_STEPS / 256)?,
+        let states: Vec<u32> = match (dfa.bounded(), dfa.spelled()) {
+            (Some((bounded, _)), _) => bounded.reached(MAX_STEPS / 256)?,
             (_, Some((spelled, _))) => {
                 let number = |at| spelled.number(at, MayNumber::Yes).ok();
                 spelled.reached(MAX_STEPS / 256)?.into_iter().map(number).collect::<Option<_>>()?

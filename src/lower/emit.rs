@@ -87,7 +87,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         of_expr: HashMap::new(),
         of_dfa: HashMap::new(),
         of_automaton: HashMap::new(),
-        of_measured: HashMap::new(),
+        of_bounded: HashMap::new(),
         leaves: leaves(work.exprs(), limits),
         of_repeat: HashMap::new(),
         open: Vec::new(),
@@ -104,9 +104,9 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
 }
 
 /// The length-bounded string of a pattern that is one.
-fn measured_of(kind: &PatternKind) -> Option<&LengthBounded> {
+fn bounded_of(kind: &PatternKind) -> Option<&LengthBounded> {
     match kind {
-        PatternKind::Measured(measured) => Some(measured),
+        PatternKind::LengthBounded(bounded) => Some(bounded),
         _ => None,
     }
 }
@@ -129,7 +129,7 @@ struct ProductionEmitter<'a> {
     /// Symbols by automaton, and by whether the terminal stands only after new items.
     of_dfa: HashMap<(Arc<TerminalDfa>, bool), Symbol>,
     of_automaton: HashMap<(&'a Automaton, bool), Symbol>,
-    of_measured: HashMap<&'a LengthBounded, Symbol>,
+    of_bounded: HashMap<&'a LengthBounded, Symbol>,
     /// DFAs of leaves that were not met yet.
     leaves: HashMap<&'a Automaton, LeafDfa>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
@@ -230,7 +230,7 @@ impl ProductionEmitter<'_> {
                 return Ok(Some(self.long_literal(literal)?));
             }
             let (kind, after_new) = (pattern.kind(), pattern.is_after_new_item());
-            if let Some(&symbol) = measured_of(kind).and_then(|measured| self.of_measured.get(measured)) {
+            if let Some(&symbol) = bounded_of(kind).and_then(|bounded| self.of_bounded.get(bounded)) {
                 return Ok(Some(symbol));
             }
             let (dfa, automaton) = match kind {
@@ -244,13 +244,13 @@ impl ProductionEmitter<'_> {
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
-            let measured = measured_of(kind);
+            let bounded = bounded_of(kind);
             let is_spelled = matches!(kind, PatternKind::Spelled(_));
-            let late = name.is_none() && (automaton.is_some() || measured.is_some() || is_spelled);
+            let late = name.is_none() && (automaton.is_some() || bounded.is_some() || is_spelled);
             let name = || name.map_or_else(|| shown_kind(kind), str::to_owned);
             let symbol = self.terminal(dfa, after_new, NewTerminal { made: &name, late })?;
             self.of_automaton.extend(automaton.map(|automaton| ((automaton, after_new), symbol)));
-            self.of_measured.extend(measured.map(|measured| (measured, symbol)));
+            self.of_bounded.extend(bounded.map(|bounded| (bounded, symbol)));
             return Ok(Some(symbol));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);

@@ -68,7 +68,7 @@ pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Auto
             PatternKind::Automaton(automaton) => Some((automaton, pattern.kind())),
             PatternKind::Expression(_)
             | PatternKind::Substrings(_)
-            | PatternKind::Measured(_)
+            | PatternKind::LengthBounded(_)
             | PatternKind::Spelled(_) => None,
         },
         _ => None,

@@ -131,11 +131,9 @@ fn extent(work: &WorkGrammar, known: &[Option<RegexSize>], expr: ExprId) -> Opti
             PatternKind::Substrings(text) => {
                 RegexSize { size: u32::try_from(text.len()).unwrap_or(u32::MAX), depth: 1, opaque: true }
             }
-            PatternKind::Measured(measured) => RegexSize {
-                size: u32::try_from(measured.bound()).unwrap_or(u32::MAX),
-                depth: 1,
-                opaque: true,
-            },
+            PatternKind::LengthBounded(bounded) => {
+                RegexSize { size: u32::try_from(bounded.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+            }
             PatternKind::Spelled(spelled) => {
                 RegexSize { size: u32::try_from(spelled.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
             }

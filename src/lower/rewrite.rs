@@ -57,7 +57,7 @@ impl WorkGrammar {
                     }
                     PatternKind::Automaton(_)
                     | PatternKind::Substrings(_)
-                    | PatternKind::Measured(_)
+                    | PatternKind::LengthBounded(_)
                     | PatternKind::Spelled(_) => work.push(expr.clone(), limits)?,
                 },
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,

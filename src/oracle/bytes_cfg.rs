@@ -65,8 +65,8 @@ impl BytesCfg {
                 Expr::Pattern(pattern) => match pattern.kind() {
                     PatternKind::Expression(hir) => builder.pattern(head, hir)?,
                     PatternKind::Automaton(automaton) => builder.automaton(head, automaton)?,
-                    PatternKind::Measured(measured) => {
-                        builder.automaton(head, &measured.product(builder.max_symbols)?)?;
+                    PatternKind::LengthBounded(bounded) => {
+                        builder.automaton(head, &bounded.product(builder.max_symbols)?)?;
                     }
                     PatternKind::Spelled(spelled) => {
                         builder.automaton(head, &spelled.product(builder.max_symbols)?)?;

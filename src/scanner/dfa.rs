@@ -75,14 +75,14 @@ impl TerminalDfa {
 
     /// Creates the DFA of strings with bounds on their length, made on demand. Costs as much as
     /// [`from_minimal`](Self::from_minimal) for the unbounded strings.
-    pub(crate) fn of_measured(measured: &LengthBounded) -> Self {
-        let automaton = measured.automaton();
+    pub(crate) fn of_bounded(bounded: &LengthBounded) -> Self {
+        let automaton = bounded.automaton();
         // States have to keep their numbers, which they do unless some mean the same after all.
         let minimal = if automaton.is_minimal() { Self::from_minimal(automaton) } else { None };
         let minimal = minimal.filter(|dfa| dfa.len() == automaton.states().len());
         let dfa = minimal.unwrap_or_else(|| canonical(&RawDfa::from(automaton)));
         let (classes, class_count) = (dfa.classes.clone(), dfa.class_count);
-        let unlisted = ImplicitDfa::Measured(measured.clone(), Arc::new(dfa));
+        let unlisted = ImplicitDfa::LengthBounded(bounded.clone(), Arc::new(dfa));
         Self::made_as_needed(classes, class_count, unlisted)
     }
 
@@ -108,9 +108,9 @@ impl TerminalDfa {
     }
 
     /// Returns the length-bounded strings and the DFA of the unbounded ones, if it counts characters.
-    pub(crate) fn measured(&self) -> Option<(&LengthBounded, &Arc<Self>)> {
+    pub(crate) fn bounded(&self) -> Option<(&LengthBounded, &Arc<Self>)> {
         match &self.unlisted {
-            Some(ImplicitDfa::Measured(measured, dfa)) => Some((measured, dfa)),
+            Some(ImplicitDfa::LengthBounded(bounded, dfa)) => Some((bounded, dfa)),
             _ => None,
         }
     }
@@ -166,7 +166,7 @@ impl TerminalDfa {
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of_spelled = self.spelled().and_then(|(_, unbounded)| unbounded);
-        let unbounded = self.measured().map(|(_, unbounded)| unbounded).or(of_spelled);
+        let unbounded = self.bounded().map(|(_, unbounded)| unbounded).or(of_spelled);
         self.bytes_alone() + unbounded.map_or(0, |unbounded| unbounded.bytes())
     }
 

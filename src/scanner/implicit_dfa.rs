@@ -19,7 +19,7 @@ pub(super) enum ImplicitDfa {
     Substrings(Substrings),
     /// Strings with bounds on their length, and the DFA of the unbounded strings. Both number the states of
     /// that DFA alike.
-    Measured(LengthBounded, Arc<TerminalDfa>),
+    LengthBounded(LengthBounded, Arc<TerminalDfa>),
     /// Strings of an automaton over characters, and if their length is bounded the DFA of the unbounded
     /// strings.
     Spelled(Spelled, Option<Arc<TerminalDfa>>),
@@ -33,9 +33,9 @@ impl ImplicitDfa {
     pub(super) fn step(&self, state: u32, byte: u8, fresh: MayNumber) -> Result<Option<u32>, OutOfNumbers> {
         match self {
             Self::Substrings(substrings) => Ok(substrings.step(state, byte)),
-            Self::Measured(measured, dfa) => {
-                let to = dfa.step(measured.place(state).0, byte);
-                Ok(to.and_then(|to| measured.after(state, to)))
+            Self::LengthBounded(bounded, dfa) => {
+                let to = dfa.step(bounded.place(state).0, byte);
+                Ok(to.and_then(|to| bounded.after(state, to)))
             }
             Self::Spelled(spelled, _) => spelled.step(state, byte, fresh),
         }
@@ -59,7 +59,7 @@ impl ImplicitDfa {
     pub(super) fn of_a_walk(&self) -> Option<Self> {
         match self {
             Self::Spelled(spelled, _) => Some(Self::Spelled(spelled.of_a_walk()?, None)),
-            Self::Substrings(_) | Self::Measured(..) => None,
+            Self::Substrings(_) | Self::LengthBounded(..) => None,
         }
     }
 
@@ -69,7 +69,7 @@ impl ImplicitDfa {
             Self::Spelled(spelled, unbounded) => {
                 spelled.met_bytes() + unbounded.as_ref().map_or(0, |unbounded| unbounded.met_bytes())
             }
-            Self::Substrings(_) | Self::Measured(..) => 0,
+            Self::Substrings(_) | Self::LengthBounded(..) => 0,
         }
     }
 
@@ -77,7 +77,7 @@ impl ImplicitDfa {
     pub(super) fn accepts(&self, state: u32) -> bool {
         match self {
             Self::Substrings(substrings) => substrings.accepts(state),
-            Self::Measured(measured, _) => measured.accepts(state),
+            Self::LengthBounded(bounded, _) => bounded.accepts(state),
             Self::Spelled(spelled, _) => spelled.accepts(state),
         }
     }
@@ -86,7 +86,7 @@ impl ImplicitDfa {
     pub(super) fn distance(&self, state: u32) -> u32 {
         match self {
             Self::Substrings(substrings) => substrings.distance(state),
-            Self::Measured(measured, _) => measured.distance(state),
+            Self::LengthBounded(bounded, _) => bounded.distance(state),
             Self::Spelled(spelled, _) => spelled.distance(state),
         }
     }
@@ -95,7 +95,7 @@ impl ImplicitDfa {
     pub(super) fn name(&self, state: u32) -> u64 {
         match self {
             Self::Substrings(substrings) => substrings.name(state),
-            Self::Measured(..) => u64::from(state),
+            Self::LengthBounded(..) => u64::from(state),
             Self::Spelled(spelled, _) => spelled.name(state),
         }
     }
@@ -103,7 +103,7 @@ impl ImplicitDfa {
     /// Is the language finite?
     pub(super) fn is_finite(&self) -> bool {
         match self {
-            Self::Substrings(_) | Self::Measured(..) => true,
+            Self::Substrings(_) | Self::LengthBounded(..) => true,
             Self::Spelled(spelled, _) => spelled.is_finite(),
         }
     }
@@ -112,7 +112,7 @@ impl ImplicitDfa {
     pub(super) fn is_within(&self, bytes: usize) -> bool {
         match self {
             Self::Substrings(substrings) => substrings.text().len() <= bytes,
-            Self::Measured(measured, _) => measured.is_within(bytes),
+            Self::LengthBounded(bounded, _) => bounded.is_within(bytes),
             Self::Spelled(spelled, _) => spelled.is_within(bytes),
         }
     }
@@ -122,7 +122,7 @@ impl ImplicitDfa {
         match self {
             Self::Substrings(substrings) => Self::Substrings(substrings.without_empty()),
             // Quotes are in every text.
-            Self::Measured(..) | Self::Spelled(..) => self.clone(),
+            Self::LengthBounded(..) | Self::Spelled(..) => self.clone(),
         }
     }
 
@@ -130,7 +130,7 @@ impl ImplicitDfa {
     pub(super) fn bound(&self) -> usize {
         match self {
             Self::Substrings(substrings) => substrings.bound(),
-            Self::Measured(measured, _) => measured.bound(),
+            Self::LengthBounded(bounded, _) => bounded.bound(),
             Self::Spelled(spelled, _) => spelled.bound(),
         }
     }
@@ -139,7 +139,7 @@ impl ImplicitDfa {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Substrings(substrings) => substrings.bytes(),
-            Self::Measured(measured, _) => measured.bytes(),
+            Self::LengthBounded(bounded, _) => bounded.bytes(),
             Self::Spelled(spelled, _) => spelled.bytes(),
         }
     }
@@ -152,8 +152,8 @@ impl ImplicitDfa {
                 let word = |part: &[u8]| part.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
                 words.fold(u64::from(substrings.has_empty()), |hash, part| mix(hash, word(part)))
             }
-            Self::Measured(measured, dfa) => {
-                let (min, max) = measured.lengths().into_inner();
+            Self::LengthBounded(bounded, dfa) => {
+                let (min, max) = bounded.lengths().into_inner();
                 mix(dfa.hash_of_all(), u64::from(min) << 32 | u64::from(max))
             }
             Self::Spelled(spelled, _) => spelled.hash(),
@@ -167,9 +167,9 @@ impl ImplicitDfa {
                 writer.bytes(&[u8::from(substrings.has_empty())]);
                 writer.bytes(substrings.text().as_bytes());
             }
-            Self::Measured(measured, dfa) => {
+            Self::LengthBounded(bounded, dfa) => {
                 dfa.write(writer);
-                let (min, max) = measured.lengths().into_inner();
+                let (min, max) = bounded.lengths().into_inner();
                 writer.u32s([min, max].into_iter());
             }
             Self::Spelled(spelled, _) => {

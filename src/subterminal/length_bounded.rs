@@ -54,13 +54,13 @@ impl Unbounded {
     fn needs(
         &self,
         trie: &ByteTrie,
-        measured: &LengthBounded,
+        bounded: &LengthBounded,
         state: u32,
         work: &mut Work,
     ) -> Result<&[u32], LimitExceeded> {
         let mut made = Ok(());
         let needs = self.needs[state as usize].get_or_init(|| {
-            let (needs, walked) = self.walk(trie, measured, state);
+            let (needs, walked) = self.walk(trie, bounded, state);
             made = work.spend(walked / NODES);
             needs
         });
@@ -68,7 +68,7 @@ impl Unbounded {
     }
 
     /// Finds the needs by a walk over the trie; also returns the number of nodes visited.
-    fn walk(&self, trie: &ByteTrie, measured: &LengthBounded, state: u32) -> (Box<[u32]>, usize) {
+    fn walk(&self, trie: &ByteTrie, bounded: &LengthBounded, state: u32) -> (Box<[u32]>, usize) {
         let dfa = self.table.dfa();
         let (mut needs, mut walked) = (Vec::new(), 0);
         let last = trie.end(ByteTrie::ROOT);
@@ -88,9 +88,9 @@ impl Unbounded {
                 node = trie.end(node);
                 continue;
             };
-            let characters = characters + u32::from(measured.counts(from, to));
+            let characters = characters + u32::from(bounded.counts(from, to));
             if dfa.accepts(to) || !trie.own_tokens(node).is_empty() {
-                needs.push(characters + measured.to_end(to));
+                needs.push(characters + bounded.to_end(to));
             }
             path.push((trie.end(node), to, characters));
             node = TrieNodeId::new(node.raw() + 1);
@@ -103,19 +103,19 @@ impl Unbounded {
 
 impl TerminalTable {
     /// Makes the row of a state of a terminal that counts characters.
-    pub(super) fn measured_row(
+    pub(super) fn bounded_row(
         &self,
         unbounded: &Unbounded,
-        measured: &LengthBounded,
+        bounded: &LengthBounded,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
     ) -> Result<Arc<TokenRow>, LimitExceeded> {
-        let (of, count) = measured.place(state);
-        if measured.is_free(of)
+        let (of, count) = bounded.place(state);
+        if bounded.is_free(of)
             && let Some(index) = unbounded.table.strings_at(trie, of, work)?
         {
             let row = unbounded.table.row(trie, of, work)?;
-            let [least, most] = [measured.lengths().start(), measured.lengths().end()]
+            let [least, most] = [bounded.lengths().start(), bounded.lengths().end()]
                 .map(|bound| bound.saturating_sub(count) as usize);
             if least == 0 && index.longest() <= most {
                 return Ok(row);
@@ -123,9 +123,9 @@ impl TerminalTable {
             let make = || (Arc::new(index.within(trie, &row, least..=most)), 0);
             return self.sparse().row(state, make, work);
         }
-        let Some(room) = measured.room(state) else {
-            let alike = measured.alike(count);
-            let (first, room) = (measured.state(of, *alike.start()), alike.end() - count);
+        let Some(room) = bounded.room(state) else {
+            let alike = bounded.alike(count);
+            let (first, room) = (bounded.state(of, *alike.start()), alike.end() - count);
             // With less than a token's room the two have little in common.
             let known = match first != state && room >= LONG {
                 true => Some((self.sparse_row(trie, first, None, work)?, room)),
@@ -137,11 +137,11 @@ impl TerminalTable {
         if trie.height(ByteTrie::ROOT).is_some_and(|longest| longest <= room) {
             return Ok(row);
         }
-        let left = measured.lengths().end() - count;
+        let left = bounded.lengths().end() - count;
         if room < LONG {
             return self.sparse_row(trie, state, Some((row, room)), work);
         }
-        let needs = unbounded.needs(trie, measured, of, work)?;
+        let needs = unbounded.needs(trie, bounded, of, work)?;
         let (fitting, others) = needs.split_at(needs.partition_point(|need| *need <= left));
         if others.is_empty() {
             return Ok(row);
@@ -149,7 +149,7 @@ impl TerminalTable {
         // Room beyond the needs of all tokens makes no difference; short tokens need no more than this.
         let short = left - room + LONG;
         let needed = fitting.last().map_or(short, |need| short.max(*need));
-        let alike = measured.state(of, count + left - needed);
+        let alike = bounded.state(of, count + left - needed);
         self.sparse_row(trie, alike, Some((row, room - (left - needed))), work)
     }
 
@@ -235,13 +235,13 @@ mod tests {
         (min, max): (u32, u32),
         beside: bool,
     ) -> Option<(TerminalTable, TerminalTable, Arc<TerminalTable>, LengthBounded)> {
-        let measured = LengthBounded::new(&automaton(pattern), min, max)?;
-        let dfa = Arc::new(TerminalDfa::of_measured(&measured));
-        let (_, unbounded) = dfa.measured()?;
+        let bounded = LengthBounded::new(&automaton(pattern), min, max)?;
+        let dfa = Arc::new(TerminalDfa::of_bounded(&bounded));
+        let (_, unbounded) = dfa.bounded()?;
         let common = || Arc::new(TerminalTable::new(dfa_of(&automaton("")), None));
         let unbounded = Arc::new(TerminalTable::new(Arc::clone(unbounded), beside.then(common)));
         let alone = TerminalTable::new(Arc::clone(&dfa), None);
-        Some((TerminalTable::measured(dfa, Arc::clone(&unbounded)), alone, unbounded, measured))
+        Some((TerminalTable::bounded(dfa, Arc::clone(&unbounded)), alone, unbounded, bounded))
     }
 
     proptest! {
@@ -257,18 +257,18 @@ mod tests {
             backwards: bool,
             beside: bool,
         ) {
-            let Some((table, alone, _, measured)) = tables(pattern, (min, min + more), beside) else {
+            let Some((table, alone, _, bounded)) = tables(pattern, (min, min + more), beside) else {
                 return Ok(());
             };
             let (trie, work) = (trie(&tokens), &mut Work::unlimited());
             let comma = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
-            let mut states = measured.reached(100_000).unwrap();
+            let mut states = bounded.reached(100_000).unwrap();
             if backwards {
                 states.reverse();
             }
             for state in states {
                 let rows = [&table, &alone].map(|table| table.row(&trie, state, work).unwrap());
-                let place = measured.place(state);
+                let place = bounded.place(state);
                 prop_assert!(rows[0].tokens().iter().eq(rows[1].tokens().iter()), "tokens at {:?}", place);
                 prop_assert_eq!(inner(&trie, &rows[0]), inner(&trie, &rows[1]), "exits at {:?}", place);
                 let crossed =
@@ -288,11 +288,11 @@ mod tests {
             tokens.extend(long.map(|length| "ab".repeat(length / 2)));
             let longest = u32::try_from(tokens.iter().map(String::len).max().unwrap()).unwrap();
             let trie = trie(&tokens);
-            let (table, _, unbounded, measured) = tables("^[ab]+(-[ab]+)*$", (1, 200), false).unwrap();
+            let (table, _, unbounded, bounded) = tables("^[ab]+(-[ab]+)*$", (1, 200), false).unwrap();
             let work = &mut Work::unlimited();
             let (mut shared, mut others) = (0, HashSet::new());
-            for state in measured.reached(100_000).unwrap() {
-                let (of, count) = measured.place(state);
+            for state in bounded.reached(100_000).unwrap() {
+                let (of, count) = bounded.place(state);
                 let row = table.row(&trie, state, work).unwrap();
                 let theirs = unbounded.row(&trie, of, work).unwrap();
                 // After a dash a letter has to come.

@@ -161,7 +161,7 @@ impl TerminalTable {
     }
 
     /// Creates the table of strings with bounds on their length from that of the unbounded strings.
-    pub(super) fn measured(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
+    pub(super) fn bounded(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
         Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
     }
 
@@ -202,8 +202,8 @@ impl TerminalTable {
         state: u32,
         work: &mut Work,
     ) -> Result<Arc<TokenRow>, LimitExceeded> {
-        if let (Some(unbounded), Some((measured, _))) = (&self.unbounded, self.dfa.measured()) {
-            return self.measured_row(unbounded, measured, (trie, state), work);
+        if let (Some(unbounded), Some((bounded, _))) = (&self.unbounded, self.dfa.bounded()) {
+            return self.bounded_row(unbounded, bounded, (trie, state), work);
         }
         if let Some(spelling) = &self.spelling {
             return self.spelled_row(spelling, (trie, state), work);
@@ -339,10 +339,10 @@ impl TerminalTable {
             return table.crossing(trie, other, into, work);
         }
         let row = self.row(trie, state, work)?;
-        if let (Some(unbounded), Some((measured, _))) = (self.unbounded(), self.dfa.measured())
-            && measured.room(state).is_some()
+        if let (Some(unbounded), Some((bounded, _))) = (self.unbounded(), self.dfa.bounded())
+            && bounded.room(state).is_some()
         {
-            let (of, _) = measured.place(state);
+            let (of, _) = bounded.place(state);
             // Where the two end at the same trie nodes, tokens go on alike.
             if unbounded.row(trie, of, work)?.exits() == row.exits() {
                 return unbounded.crossing(trie, of, into, work);

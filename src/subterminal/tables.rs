@@ -78,8 +78,8 @@ impl Known {
         if many || self.added_bytes >= BYTES_BEFORE_A_LOOK {
             self.trim_all();
         }
-        let table = match (dfa.measured(), dfa.spelled()) {
-            (Some((_, unbounded)), _) => TerminalTable::measured(Arc::clone(dfa), self.of(unbounded, common)),
+        let table = match (dfa.bounded(), dfa.spelled()) {
+            (Some((_, unbounded)), _) => TerminalTable::bounded(Arc::clone(dfa), self.of(unbounded, common)),
             (_, Some((_, unbounded))) => {
                 let unbounded = unbounded.map(|unbounded| self.of(unbounded, common));
                 TerminalTable::spelled(Arc::clone(dfa), unbounded)

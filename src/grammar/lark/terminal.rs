@@ -64,8 +64,8 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
                     PatternKind::Substrings(text) => {
                         substring::of_text(text).map(|automaton| Language::of_automaton(&automaton))
                     }
-                    PatternKind::Measured(measured) => {
-                        measured.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
+                    PatternKind::LengthBounded(bounded) => {
+                        bounded.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
                     }
                     PatternKind::Spelled(spelled) => {
                         spelled.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
@@ -109,8 +109,8 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
                         let automaton = substring::of_text(text).map_err(|limit| self.limit(limit, span))?;
                         Language::of_automaton(&automaton)
                     }
-                    PatternKind::Measured(measured) => {
-                        let all = measured.product(self.limits.dfa_states);
+                    PatternKind::LengthBounded(bounded) => {
+                        let all = bounded.product(self.limits.dfa_states);
                         Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
                     }
                     PatternKind::Spelled(spelled) => {

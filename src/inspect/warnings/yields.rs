@@ -232,8 +232,8 @@ fn contexts(
 
 /// Returns a shortest text from `state` to the end, in letters that are easy to read if there is a choice.
 fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
-    match (dfa.measured(), dfa.spelled()) {
-        (Some((measured, _)), _) if state == 0 => Some(measured.shortest()),
+    match (dfa.bounded(), dfa.spelled()) {
+        (Some((bounded, _)), _) if state == 0 => Some(bounded.shortest()),
         (_, Some((spelled, _))) => Some(spelled.shortest_from(spelled.at(state))),
         _ => path(dfa, state, |state| dfa.accepts(state)),
     }

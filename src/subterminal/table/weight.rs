@@ -21,7 +21,7 @@ impl TerminalTable {
     pub(crate) fn bytes(&self) -> usize {
         let kept = [
             self.dfa.bytes_alone(),
-            self.dfa.measured().map_or(0, |(measured, _)| measured.automaton().bytes()),
+            self.dfa.bounded().map_or(0, |(bounded, _)| bounded.automaton().bytes()),
             self.loops.get().map_or(0, |loops| loops.bytes()),
             size_of_val(&*self.common) + size_of_val(&*self.first),
             self.ends.get().map_or(0, |ends| size_of_val(&**ends)),

@@ -190,7 +190,7 @@ impl RawTexts {
         let automaton = plain(&way.strings.between(way.before, way.after)?)?;
         let counted = |max: u64| {
             let bound = |length: u64| u32::try_from(length + more).ok();
-            Pattern::measured(&automaton, bound(min)?, bound(max)?)
+            Pattern::length_bounded(&automaton, bound(min)?, bound(max)?)
         };
         let all = max.filter(|max| *max <= MAX_COUNTED - more);
         if let Some(pattern) = all.and_then(counted) {

@@ -1,7 +1,7 @@
 //! Sets of strings -> expressions of a grammar, in the first of these forms that stays small:
 //!
 //! * one automaton;
-//! * with a bound on the length, a [measured](crate::grammar::LengthBounded) terminal, which counts
+//! * with a bound on the length, a [length-bounded](crate::grammar::LengthBounded) terminal, which counts
 //! characters   beside the automaton of the strings of any length;
 //! * blocks of characters counted by the grammar, if only lengths are bounded or the pattern has one loop
 //!   (`^[a-z]\w*=?$`); else a grammar over characters. Lists too long for one automaton become several.
@@ -90,7 +90,7 @@ impl StringSet {
             // The product with a counter would have more states than the pattern alone.
             let is_long = max.is_some_and(|max| max > COUNTED_STATES as u64) && dfa.longest().is_none();
             if emitter.is_spelled(dfa, (min, max))?
-                || is_long && emitter.measured(|| quoted(dfa, style), (min, max))?
+                || is_long && emitter.bounded(|| quoted(dfa, style), (min, max))?
             {
                 continue;
             }
@@ -101,7 +101,7 @@ impl StringSet {
                 }
                 _ => dfa.within(min, max),
             };
-            if !is_long && is_large(&counted, dfa) && emitter.measured(|| quoted(dfa, style), (min, max))? {
+            if !is_long && is_large(&counted, dfa) && emitter.bounded(|| quoted(dfa, style), (min, max))? {
                 continue;
             }
             match counted {
@@ -177,7 +177,7 @@ impl StringEmitter<'_> {
 
     /// Adds the strings of an automaton within the bounds as a terminal that counts characters. False if
     /// there is no such terminal.
-    fn measured(
+    fn bounded(
         &mut self,
         automaton: impl FnOnce() -> Result<Automaton, LeafError>,
         (min, max): (u64, Option<u64>),
@@ -186,7 +186,7 @@ impl StringEmitter<'_> {
         let (Ok(min), Ok(max)) = (u32::try_from(min), u32::try_from(max)) else { return Ok(false) };
         // If this automaton alone is too large, other forms may do.
         let Ok(automaton) = automaton() else { return Ok(false) };
-        let Some(pattern) = Pattern::measured(&automaton, min, max) else { return Ok(false) };
+        let Some(pattern) = Pattern::length_bounded(&automaton, min, max) else { return Ok(false) };
         let part = self.builder.pattern(pattern, self.span)?;
         self.parts.push(part);
         Ok(true)
@@ -210,7 +210,7 @@ impl StringEmitter<'_> {
             true => any_string(style, automata),
             false => quoted(&CharDfa::repeated(class, 0, None), style),
         };
-        if !is_rest && self.measured(whole, (min, max))? {
+        if !is_rest && self.bounded(whole, (min, max))? {
             return Ok(());
         }
         let open = self.quote()?;

@@ -65,25 +65,25 @@ proptest! {
         let (bounds, style) = ((min, min + more), if minimal { Style::Minimal } else { Style::All });
         let (automaton, product) = automata(pattern, bounds, style);
         let is_empty = product.states().len() == 1 && !product.states()[0].accepts;
-        let Some(measured) = LengthBounded::new(&automaton, bounds.0, bounds.1) else {
+        let Some(bounded) = LengthBounded::new(&automaton, bounds.0, bounds.1) else {
             // With few escapes, a state may be both between characters and inside of one.
             prop_assert!(is_empty || minimal, "{} has no strings", pattern);
             return Ok(());
         };
         prop_assert!(!is_empty);
-        let listed = measured.product(100_000).unwrap();
+        let listed = bounded.product(100_000).unwrap();
         let distances = distances(&product);
         // All triples of states that one text leads to.
         let (mut met, mut open) = (HashSet::from([(0, 0, 0)]), vec![(0, 0, 0)]);
         while let Some((one, other, third)) = open.pop() {
-            prop_assert_eq!(measured.accepts(one), product.states()[other as usize].accepts);
-            prop_assert_eq!(measured.accepts(one), listed.states()[third as usize].accepts);
-            prop_assert_eq!(measured.distance(one), distances[other as usize]);
-            prop_assert!((one as usize) < measured.bound());
+            prop_assert_eq!(bounded.accepts(one), product.states()[other as usize].accepts);
+            prop_assert_eq!(bounded.accepts(one), listed.states()[third as usize].accepts);
+            prop_assert_eq!(bounded.distance(one), distances[other as usize]);
+            prop_assert!((one as usize) < bounded.bound());
             for byte in 0..=u8::MAX {
-                let to = (measured.step(one, byte), step(&product, other, byte), step(&listed, third, byte));
+                let to = (bounded.step(one, byte), step(&product, other, byte), step(&listed, third, byte));
                 let leads = (to.0.is_some(), to.0.is_some());
-                prop_assert_eq!(leads, (to.1.is_some(), to.2.is_some()), "{:?}", measured.place(one));
+                prop_assert_eq!(leads, (to.1.is_some(), to.2.is_some()), "{:?}", bounded.place(one));
                 if let (Some(one), Some(other), Some(third)) = to
                     && met.insert((one, other, third))
                 {
@@ -91,9 +91,9 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(Some(measured.shortest()), product.shortest());
+        prop_assert_eq!(Some(bounded.shortest()), product.shortest());
         let longest = longest(&product);
-        prop_assert!(measured.is_within(longest) && !measured.is_within(longest - 1));
+        prop_assert!(bounded.is_within(longest) && !bounded.is_within(longest - 1));
     }
 
     /// The edges of a place with room are the edges that it has without bounds.
@@ -104,18 +104,18 @@ proptest! {
         more in 0..30_u32,
     ) {
         let (automaton, _) = automata(pattern, (0, 0), Style::All);
-        let Some(measured) = LengthBounded::new(&automaton, min, min + more) else { return Ok(()) };
-        for start in measured.reached(100_000).unwrap() {
-            let Some(room) = measured.room(start) else { continue };
+        let Some(bounded) = LengthBounded::new(&automaton, min, min + more) else { return Ok(()) };
+        for start in bounded.reached(100_000).unwrap() {
+            let Some(room) = bounded.room(start) else { continue };
             let (mut met, mut open) = (HashSet::from([start]), vec![start]);
             while let Some(state) = open.pop() {
-                let (of, count) = measured.place(state);
-                if count - measured.place(start).1 == room {
+                let (of, count) = bounded.place(state);
+                if count - bounded.place(start).1 == room {
                     continue;
                 }
                 for edge in &automaton.states()[of as usize].edges {
-                    let to = measured.step(state, edge.first);
-                    prop_assert!(to.is_some(), "{:?} from {:?}", measured.place(state), measured.place(start));
+                    let to = bounded.step(state, edge.first);
+                    prop_assert!(to.is_some(), "{:?} from {:?}", bounded.place(state), bounded.place(start));
                     open.extend(to.filter(|to| met.insert(*to)));
                 }
             }
@@ -130,7 +130,7 @@ fn long_addresses() {
     let set = uri.with_length(0, Some(2_083)).unwrap();
     let grammar = grammar(|builder| set.emit(builder, ValueSpelling::default(), Span::default()).unwrap());
     assert!(grammar.exprs().any(|(_, expr)| {
-        matches!(expr, Expr::Pattern(pattern) if matches!(pattern.kind(), PatternKind::Measured(_)))
+        matches!(expr, Expr::Pattern(pattern) if matches!(pattern.kind(), PatternKind::LengthBounded(_)))
     }));
     for (length, expected) in [(2_083, true), (2_084, false)] {
         let text = format!("\"https://a.bc/?{}\"", "x".repeat(length - 14));

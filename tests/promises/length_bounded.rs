@@ -20,9 +20,9 @@ fn schema(pattern: &str, more: &str) -> Option<Grammar> {
 }
 
 /// The variant of a grammar of such strings in which their characters are counted.
-fn measured(grammar: &Grammar, min: u32, max: u32) -> Option<Grammar> {
+fn bounded(grammar: &Grammar, min: u32, max: u32) -> Option<Grammar> {
     let made = |leaf: &Pattern| match leaf.kind() {
-        PatternKind::Automaton(automaton) => Pattern::measured(automaton, min, max),
+        PatternKind::Automaton(automaton) => Pattern::length_bounded(automaton, min, max),
         _ => None,
     };
     let leaves = grammar.exprs().filter_map(|(_, expr)| match expr {
@@ -51,7 +51,7 @@ proptest! {
     ) {
         let max = min + more;
         let by_states = schema(pattern, &format!(r#", "minLength": {min}, "maxLength": {max}"#));
-        let beside = measured(&schema(pattern, "").unwrap(), min, max);
+        let beside = bounded(&schema(pattern, "").unwrap(), min, max);
         // If no string is possible, there is only the empty array, and nothing to count.
         let (Some(by_states), Some(beside)) = (by_states, beside) else { return Ok(()) };
         let ids = tokens.iter().zip(257..);
