@@ -11,7 +11,11 @@ use super::{
     noise::{self, PositionNoise},
     sampling::Sampling,
 };
-use crate::{ids::TokenId, ids::as_u64, model::KeptRows, vocab::TokenSet};
+use crate::{
+    ids::{TokenId, as_u64},
+    model::KeptRows,
+    vocab::TokenSet,
+};
 
 /// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
 ///

@@ -5,7 +5,10 @@ use std::collections::VecDeque;
 use super::{
     CHARS, CharClass, CharDfa, DfaRow, MAX_CELLS, MAX_STATES, NONE, explore, incoming, too_many_states,
 };
-use crate::{grammar::json_schema::leaf::LeafError, ids::as_u64, ids::numbers};
+use crate::{
+    grammar::json_schema::leaf::LeafError,
+    ids::{as_u64, numbers},
+};
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
