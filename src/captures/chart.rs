@@ -107,7 +107,7 @@ impl Chart {
     }
 
     pub(super) fn item(&self, item: ItemId) -> &ChartItem {
-        &self.items[item as usize]
+        &self.items[as_index(item)]
     }
 
     /// The number of items.
@@ -235,7 +235,7 @@ impl ChartReader<'_, '_> {
         match self.known.get(&(node, origin, memory)) {
             Some(&item) => {
                 let more = number(self.chart.more.len(), "links of a parse")?;
-                let item = &mut self.chart.items[item as usize];
+                let item = &mut self.chart.items[as_index(item)];
                 self.chart.more.push((link, item.more));
                 item.more = more;
             }
@@ -309,7 +309,7 @@ impl ChartReader<'_, '_> {
         (accepts, step): (impl Fn(S) -> bool, impl Fn(S, u8) -> Option<S>),
         next: NetNode,
     ) -> Result<(), LimitExceeded> {
-        let rest = &self.text[self.here as usize..];
+        let rest = &self.text[as_index(self.here)..];
         for length in 0.. {
             if accepts(state) {
                 return self.go(id, item, next, length);
@@ -329,7 +329,7 @@ impl ChartReader<'_, '_> {
     /// Earley's scanner for nodes that read text; other nodes go to the predictor and the completer.
     fn step(&mut self, id: ItemId, item: ChartItem) -> Result<(), LimitExceeded> {
         let network = self.network;
-        let rest = &self.text[self.here as usize..];
+        let rest = &self.text[as_index(self.here)..];
         match network.node(item.node) {
             Node::Ways(ways) => {
                 self.spend_on_ways(ways.len())?;
@@ -405,7 +405,7 @@ impl ChartReader<'_, '_> {
                     let Some(edge) = state.edges.get(at).filter(|edge| edge.first <= *byte) else { break };
                     // Reading long texts over and over again is counted as work.
                     self.budget.spend(usize::from(length % 64 == 63))?;
-                    state = &states[edge.to as usize];
+                    state = &states[as_index(edge.to)];
                 }
             }
             Node::Repeat { min, out, .. } => {

@@ -19,7 +19,7 @@ use crate::{
     grammar::{
         AnyOrder, Automaton, Expr, Grammar, LengthBounded, PatternKind, Spelled, any_order::OrderRules,
     },
-    ids::{ExprId, RuleId},
+    ids::{ExprId, RuleId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
@@ -133,7 +133,7 @@ impl Network {
     }
 
     pub(super) fn node(&self, node: NetNode) -> &Node {
-        &self.nodes[node as usize]
+        &self.nodes[as_index(node)]
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -141,7 +141,7 @@ impl Network {
     }
 
     pub(super) fn part(&self, part: PartId) -> &NetworkPart {
-        &self.parts[part as usize]
+        &self.parts[as_index(part)]
     }
 
     pub(super) fn parts(&self) -> &[NetworkPart] {
@@ -150,7 +150,7 @@ impl Network {
 
     /// The part of a node.
     pub(super) fn owner(&self, node: NetNode) -> PartId {
-        self.owners[node as usize]
+        self.owners[as_index(node)]
     }
 
     /// The parts that a node may call.
@@ -180,15 +180,15 @@ impl Network {
         for node in 0..past.len() {
             // Such nodes form no cycle, since a cycle reads something.
             let mut last = past[node];
-            while let Node::Ways(ways) = &self.nodes[last as usize]
+            while let Node::Ways(ways) = &self.nodes[as_index(last)]
                 && let [only] = ways[..]
             {
                 path.push(last);
-                last = past[only as usize];
+                last = past[as_index(only)];
             }
-            path.drain(..).for_each(|on_the_way| past[on_the_way as usize] = last);
+            path.drain(..).for_each(|on_the_way| past[as_index(on_the_way)] = last);
         }
-        let to = |node: &mut NetNode| *node = past[*node as usize];
+        let to = |node: &mut NetNode| *node = past[as_index(*node)];
         for node in &mut self.nodes {
             match node {
                 Node::Ways(ways) => ways.iter_mut().for_each(to),
@@ -245,7 +245,7 @@ impl<'g> Builder<'g> {
     /// A new part that reads `source`.
     fn part_of(&mut self, source: NodeSource<'g>) -> PartId {
         let part = self.part();
-        let NetworkPart { start, end, .. } = self.network.parts[part as usize];
+        let NetworkPart { start, end, .. } = self.network.parts[as_index(part)];
         self.todo(source, start, end);
         part
     }
@@ -259,7 +259,7 @@ impl<'g> Builder<'g> {
     }
 
     fn set(&mut self, node: NetNode, is: Node) {
-        self.network.nodes[node as usize] = is;
+        self.network.nodes[as_index(node)] = is;
     }
 
     fn todo(&mut self, source: NodeSource<'g>, from: NetNode, to: NetNode) {
@@ -321,7 +321,7 @@ impl<'g> Builder<'g> {
                 Some(name) => {
                     let name = self.name(name);
                     let part = self.part_of(NodeSource::Hir(&group.sub));
-                    self.network.parts[part as usize].names.push(name);
+                    self.network.parts[as_index(part)].names.push(name);
                     self.set(from, Node::Call(part, to));
                 }
                 None => self.todo(NodeSource::Hir(&group.sub), from, to),
@@ -395,7 +395,7 @@ impl<'g> Builder<'g> {
             }
             _ => {
                 let (repeat, part) = (self.part(), self.part_of(source));
-                let NetworkPart { start, end: out, .. } = self.network.parts[repeat as usize];
+                let NetworkPart { start, end: out, .. } = self.network.parts[as_index(repeat)];
                 self.set(start, Node::Repeat { part, min, max, greedy, out });
                 self.set(from, Node::Call(repeat, to));
             }
@@ -404,7 +404,7 @@ impl<'g> Builder<'g> {
 
     fn list(&mut self, of: &AnyOrder, from: NetNode, to: NetNode) {
         let whole = self.part();
-        let NetworkPart { start, end: out, .. } = self.network.parts[whole as usize];
+        let NetworkPart { start, end: out, .. } = self.network.parts[as_index(whole)];
         let parts = of.parts.iter().map(|part| self.part_of(NodeSource::Expr(part.expr))).collect();
         let separator_part = self.part_of(NodeSource::Expr(of.separator));
         let choice = OrderRules::new(of, |_| true, true);

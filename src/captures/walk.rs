@@ -18,7 +18,7 @@ use super::{
     facts::NetworkFacts,
     network::{NetNode, Network, Node},
 };
-use crate::limits::LimitExceeded;
+use crate::{ids::as_index, limits::LimitExceeded};
 
 /// A capture: the index of its name, and its place; without an end while the part is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl<'c> ChartWalk<'c> {
         // This cannot wrap: each search takes a unit of a budget of `usize`, and the chart has taken some
         // already.
         self.searches = self.searches.wrapping_add(1);
-        open.iter().for_each(|&item| self.met[item as usize] = self.searches);
+        open.iter().for_each(|&item| self.met[as_index(item)] = self.searches);
         while let Some(to) = open.pop() {
             for Link { before: from, child } in self.chart.links(to) {
                 if from == NONE {
@@ -107,7 +107,7 @@ impl<'c> ChartWalk<'c> {
                 }
                 self.budget.spend(1)?;
                 found.steps.push(ItemStep { from, to, child });
-                if std::mem::replace(&mut self.met[from as usize], self.searches) != self.searches {
+                if std::mem::replace(&mut self.met[as_index(from)], self.searches) != self.searches {
                     open.push(from);
                 }
             }

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 
 use super::{program::Program, state_automaton::StateAutomaton, states::Thread};
 use crate::{
-    ids::StateId,
+    ids::{StateId, as_index},
     limits::{LimitExceeded, Work},
 };
 
@@ -50,7 +50,7 @@ impl CountedSets {
             return Ok(known);
         }
         let first = (set == 0).then_some(self.inside);
-        let next = machine.counted_step(shared, &self.sets[set as usize], (byte, first), most, work)?;
+        let next = machine.counted_step(shared, &self.sets[as_index(set)], (byte, first), most, work)?;
         let to = if next.is_empty() { None } else { Some(self.intern(next)) };
         self.moves.insert((set, class), to);
         Ok(to)

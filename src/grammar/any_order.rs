@@ -1,6 +1,6 @@
 //! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
 
-use crate::ids::{ExprId, as_u64};
+use crate::ids::{ExprId, as_index, as_u64};
 
 /// One or more parts in any order, with a separator between neighbours.
 ///
@@ -103,7 +103,7 @@ impl OrderRules {
         let mut by_name = vec![Vec::new(); of.required.len()];
         let mut unnamed = Vec::new();
         for (index, &(name, _)) in parts.iter().enumerate() {
-            name.map_or(&mut unnamed, |name| &mut by_name[name as usize]).push(index);
+            name.map_or(&mut unnamed, |name| &mut by_name[as_index(name)]).push(index);
         }
         let max = if separated { of.max } else { Some(of.max.map_or(1, |max| max.min(1))) };
         // A list has at least one part in any case.

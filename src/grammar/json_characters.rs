@@ -5,6 +5,7 @@
 //! out. Strings without quotes and escapes, such as arguments between tags, stand between two `>`.
 
 use super::automaton::Automaton;
+use crate::ids::as_index;
 
 /// A place in a JSON string. Bytes that do not end a character lead to greater places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,10 +81,10 @@ pub(super) fn places(automaton: &Automaton) -> Option<Box<[CharacterPlace]>> {
         for edge in &state.edges {
             for byte in edge.first..=edge.last {
                 let after = match is_plain {
-                    true => place.after_plain(byte, states[edge.to as usize].accepts)?,
+                    true => place.after_plain(byte, states[as_index(edge.to)].accepts)?,
                     false => place.after(byte)?,
                 };
-                if *places[edge.to as usize].get_or_insert(after) != after {
+                if *places[as_index(edge.to)].get_or_insert(after) != after {
                     return None;
                 }
             }

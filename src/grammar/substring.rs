@@ -14,7 +14,7 @@ use super::{
     regular::{Fragment, Language, NoRoom},
 };
 use crate::{
-    ids,
+    ids::{self, as_index},
     limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES},
 };
 
@@ -63,7 +63,7 @@ impl SuffixAutomaton {
     }
 
     fn node(&self, state: u32) -> SubstringState {
-        self.nodes[state as usize]
+        self.nodes[as_index(state)]
     }
 
     fn state(&mut self, node: SubstringState) -> u32 {
@@ -78,7 +78,7 @@ impl SuffixAutomaton {
         }
         let mut at = self.node(state).first;
         while at != NONE {
-            let edge = &self.edges[at as usize];
+            let edge = &self.edges[as_index(at)];
             if edge.symbol == symbol {
                 return Some(at as usize);
             }
@@ -89,7 +89,7 @@ impl SuffixAutomaton {
 
     fn add(&mut self, state: u32, symbol: u32, to: u32) {
         let at = u32::try_from(self.edges.len()).unwrap_or(NONE);
-        let next = std::mem::replace(&mut self.nodes[state as usize].first, at);
+        let next = std::mem::replace(&mut self.nodes[as_index(state)].first, at);
         self.edges.push(EdgeLink { symbol, to, next });
         if state == 0 {
             self.start.insert(symbol, at);
@@ -113,7 +113,7 @@ impl SuffixAutomaton {
         let to = self.edges[found].to;
         let length = self.node(at).length + 1;
         if self.node(to).length == length {
-            self.nodes[whole as usize].suffix = to;
+            self.nodes[as_index(whole)].suffix = to;
             return whole;
         }
         // The texts of `to` that are suffixes of the whole get a state of their own, with the same edges (a
@@ -121,7 +121,7 @@ impl SuffixAutomaton {
         let copy = self.state(SubstringState { length, suffix: self.node(to).suffix, first: NONE });
         let mut from = self.node(to).first;
         while from != NONE {
-            let EdgeLink { symbol, to, next } = self.edges[from as usize];
+            let EdgeLink { symbol, to, next } = self.edges[as_index(from)];
             self.add(copy, symbol, to);
             from = next;
         }
@@ -132,8 +132,8 @@ impl SuffixAutomaton {
             }
             at = self.node(at).suffix;
         }
-        self.nodes[to as usize].suffix = copy;
-        self.nodes[whole as usize].suffix = copy;
+        self.nodes[as_index(to)].suffix = copy;
+        self.nodes[as_index(whole)].suffix = copy;
         whole
     }
 
@@ -223,11 +223,11 @@ fn of_characters<S: IntoIterator<Item = char>>(
             edges.extend(spellings(symbol).into_iter().map(|c| {
                 let mut bytes = [0; 4];
                 let length = c.encode_utf8(&mut bytes).len();
-                (bytes, length, renamed[to as usize])
+                (bytes, length, renamed[as_index(to)])
             }));
         }
         edges.sort_unstable();
-        renamed[state as usize] = made.state(true, &edges, 0);
+        renamed[as_index(state)] = made.state(true, &edges, 0);
     }
     Automaton::minimal(made.last_first()).map_err(|_| too_many())
 }
@@ -298,8 +298,8 @@ fn states(builder: &mut Builder, suffixes: &SuffixAutomaton, pieces: &[&str]) ->
     }
     for (state, &at) in made.iter().enumerate() {
         for EdgeLink { symbol: piece, to, .. } in suffixes.links(state) {
-            let mut next = made[to as usize];
-            for &byte in pieces[piece as usize].as_bytes().iter().rev() {
+            let mut next = made[as_index(to)];
+            for &byte in pieces[as_index(piece)].as_bytes().iter().rev() {
                 next = builder.add_range(Transition { start: byte, end: byte, next })?;
             }
             builder.patch(at, next)?;

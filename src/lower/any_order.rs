@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     grammar::any_order::{AnyOrder, Chosen, OrderRules},
+    ids::as_index,
     store::PayloadWriter,
 };
 
@@ -36,9 +37,9 @@ impl EmittedList {
     pub(super) fn choice(&self, found: &[bool]) -> OrderRules {
         let separated = match self.separator {
             Symbol::Terminal(_) => true,
-            Symbol::Nonterminal(separator) => found[separator as usize],
+            Symbol::Nonterminal(separator) => found[as_index(separator)],
         };
-        OrderRules::new(&self.of, |part| found[self.parts[part] as usize], separated)
+        OrderRules::new(&self.of, |part| found[as_index(self.parts[part])], separated)
     }
 }
 
@@ -85,7 +86,7 @@ impl Lists {
     }
 
     pub(crate) fn get(&self, number: u32) -> &AnyOrderList {
-        &self.lists[number as usize]
+        &self.lists[as_index(number)]
     }
 
     /// Iterates over all lists with their numbers.
@@ -171,11 +172,11 @@ pub(crate) struct Prices<'a> {
 
 impl Prices<'_> {
     fn of(self, list: &AnyOrderList, part: usize) -> u64 {
-        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[dot.0 as usize])
+        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[as_index(dot.0)])
     }
 
     fn separator(self, list: &AnyOrderList) -> u64 {
-        self.rests[list.between.0 as usize].saturating_sub(self.rests[list.again.0 as usize])
+        self.rests[as_index(list.between.0)].saturating_sub(self.rests[as_index(list.again.0)])
     }
 
     /// Length of the shortest text that ends the list after these parts.

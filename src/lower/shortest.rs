@@ -8,6 +8,7 @@ use super::{
     any_order::AnyOrderList,
     cfg::{AfterDot, Cfg, DottedRule},
 };
+use crate::ids::as_index;
 
 /// The length of a text that does not exist.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -68,10 +69,10 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &NonterminalUses) -> 
         }
         found[nonterminal] = (length, uses.firsts[number]);
         for &number in &uses.productions[nonterminal] {
-            let (missing, total) = &mut open[number as usize];
+            let (missing, total) = &mut open[as_index(number)];
             *missing -= 1;
             *total = total.saturating_add(length).min(NEVER - 1);
-            let lhs = cfg.lhs(uses.firsts[number as usize]);
+            let lhs = cfg.lhs(uses.firsts[as_index(number)]);
             if *missing == 0 && cfg.lists().of_symbol(lhs).is_none() {
                 heap.push(Reverse((*total, lhs.index(), number as usize)));
             }
@@ -139,7 +140,7 @@ pub(crate) fn rests(cfg: &Cfg, terminals: &[u64]) -> Vec<u64> {
         *rest_of = rest;
     }
     for (_, list) in cfg.lists().iter() {
-        rests[list.first.0 as usize] = shortest[list.symbol.index()].0.min(NEVER - 1);
+        rests[as_index(list.first.0)] = shortest[list.symbol.index()].0.min(NEVER - 1);
     }
     rests
 }

@@ -16,7 +16,7 @@ use regex_syntax::{
 use super::OracleError;
 use crate::{
     grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, spelled::Unfolded},
-    ids::ExprId,
+    ids::{ExprId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
@@ -96,17 +96,17 @@ impl BytesCfg {
 
     /// Returns the symbol after the dot.
     pub(super) fn symbol(&self, position: u32) -> OracleSymbol {
-        self.symbols[position as usize]
+        self.symbols[as_index(position)]
     }
 
     /// Returns the dotted rules of a nonterminal with the dot in front.
     pub(super) fn productions(&self, nonterminal: u32) -> &[u32] {
-        &self.starts[nonterminal as usize]
+        &self.starts[as_index(nonterminal)]
     }
 
     /// Does the nonterminal derive the empty string?
     pub(super) fn is_nullable(&self, nonterminal: u32) -> bool {
-        self.nullable[nonterminal as usize]
+        self.nullable[as_index(nonterminal)]
     }
 
     /// The start symbol.
@@ -210,7 +210,7 @@ impl Builder {
                 self.production(from, &[])?;
             }
             for edge in &state.edges {
-                let rest = OracleSymbol::Nonterminal(states[edge.to as usize]);
+                let rest = OracleSymbol::Nonterminal(states[as_index(edge.to)]);
                 self.production(from, &[OracleSymbol::Byte(edge.first, edge.last), rest])?;
             }
         }
@@ -338,7 +338,7 @@ impl Builder {
                     OracleSymbol::Byte(..) if bytes == AllowedBytes::Any => {}
                     OracleSymbol::Byte(..) => count += 1,
                     OracleSymbol::Nonterminal(part) => {
-                        uses[part as usize].push(index);
+                        uses[as_index(part)].push(index);
                         count += 1;
                     }
                     OracleSymbol::End(_) => {}
@@ -350,10 +350,10 @@ impl Builder {
             }
         }
         while let Some(nonterminal) = work.pop() {
-            if std::mem::replace(&mut derives[nonterminal as usize], true) {
+            if std::mem::replace(&mut derives[as_index(nonterminal)], true) {
                 continue;
             }
-            for &index in &uses[nonterminal as usize] {
+            for &index in &uses[as_index(nonterminal)] {
                 open[index] -= 1;
                 if open[index] == 0 {
                     work.push(self.productions[index].head);
@@ -370,11 +370,11 @@ impl Builder {
         let mut starts = vec![Vec::new(); self.nonterminals];
         for production in &self.productions {
             let is_productive = self.symbols[production.body.clone()].iter().all(|symbol| match *symbol {
-                OracleSymbol::Nonterminal(part) => productive[part as usize],
+                OracleSymbol::Nonterminal(part) => productive[as_index(part)],
                 OracleSymbol::Byte(..) | OracleSymbol::End(_) => true,
             });
             if is_productive {
-                starts[production.head as usize].push(id(production.body.start));
+                starts[as_index(production.head)].push(id(production.body.start));
             }
         }
         BytesCfg { symbols: self.symbols, starts, nullable, start }

@@ -9,7 +9,7 @@ use super::{
     repeated,
 };
 use crate::{
-    ids::TokenId,
+    ids::{TokenId, as_index},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -164,7 +164,7 @@ impl<'o> Session<'o> {
     }
 
     fn predict(&mut self, nonterminal: u32, here: u32) {
-        if std::mem::replace(&mut self.predicted[nonterminal as usize], self.closed) == self.closed {
+        if std::mem::replace(&mut self.predicted[as_index(nonterminal)], self.closed) == self.closed {
             return;
         }
         let cfg = self.cfg;
@@ -208,7 +208,7 @@ impl<'o> Session<'o> {
 
     /// Moves on the items of set `origin` that wait for `nonterminal`.
     fn complete(&mut self, nonterminal: u32, origin: u32) {
-        let waiting = &self.sets[origin as usize].waiting;
+        let waiting = &self.sets[as_index(origin)].waiting;
         let first = waiting.partition_point(|&(other, _)| other < nonterminal);
         for &(_, item) in waiting[first..].iter().take_while(|&&(other, _)| other == nonterminal) {
             if self.seen.insert(item.moved()) {

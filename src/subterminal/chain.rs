@@ -12,7 +12,7 @@ use super::{
     table::TerminalTable,
 };
 use crate::{
-    ids::TrieNodeId,
+    ids::{TrieNodeId, as_index},
     scanner::{NONE, TerminalDfa},
     vocab::{ByteTrie, byte_kind},
 };
@@ -82,7 +82,7 @@ impl Chain {
         for &state in &states {
             live.iter_mut().zip(dfa.row(state)).for_each(|(live, &to)| *live |= to != NONE);
         }
-        let ends = states.iter().any(|&state| dfa.accepting()[state as usize]);
+        let ends = states.iter().any(|&state| dfa.accepting()[as_index(state)]);
         (!ends).then_some(Self { states, kinds, is_endless, live })
     }
 

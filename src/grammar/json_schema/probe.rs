@@ -9,7 +9,7 @@ use crate::{
         Expr, Grammar, GrammarBuilder, LengthBounded, PatternKind, Span, automaton::Automaton,
         spelled::Unfolded,
     },
-    ids::ExprId,
+    ids::{ExprId, as_index},
     limits::Limits,
 };
 
@@ -88,7 +88,7 @@ fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
             .get(at)
             .and_then(|byte| state.edges.iter().find(|edge| (edge.first..=edge.last).contains(byte)));
         let Some(edge) = edge else { break };
-        state = &automaton.states()[edge.to as usize];
+        state = &automaton.states()[as_index(edge.to)];
     }
     found
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use super::super::{document::NodeId, resolve::AnchorScope};
+use crate::ids::as_index;
 
 /// The id of a formula in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +61,7 @@ impl Formulas {
     }
 
     pub(in super::super) fn get(&self, id: FormulaId) -> &Formula {
-        &self.formulas[id.0 as usize]
+        &self.formulas[as_index(id.0)]
     }
 
     pub(in super::super) fn intern(&mut self, formula: Formula) -> FormulaId {

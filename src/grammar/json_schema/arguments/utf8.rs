@@ -4,12 +4,15 @@ use std::collections::HashMap;
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 
-use crate::grammar::{
-    automaton::{Automaton, Edge, State},
-    json_schema::{
-        dfa::{CharDfa, char_at},
-        leaf::LeafError,
+use crate::{
+    grammar::{
+        automaton::{Automaton, Edge, State},
+        json_schema::{
+            dfa::{CharDfa, char_at},
+            leaf::LeafError,
+        },
     },
+    ids::as_index,
 };
 
 /// Limit on the byte states of one automaton. The engine's own limit for a terminal is 20,000.
@@ -29,7 +32,7 @@ pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
         let ways: Vec<Utf8Target> = dfa.edges(at).into_iter().flat_map(ways).collect();
         let ways: Vec<(&[Utf8Range], u32)> = ways.iter().map(|(bytes, to)| (&bytes[..], *to)).collect();
         let edges = states.edges(&ways);
-        states.made[at as usize] = State { accepts: dfa.accepts(at), edges };
+        states.made[as_index(at)] = State { accepts: dfa.accepts(at), edges };
         if states.made.len() > MAX_STATES {
             return Err(too_many());
         }

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, NONE, char_at, index, ops::complement};
-use crate::grammar::json_schema::leaf::LeafError;
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
 
 /// A node under construction: true if it accepts, and its edges by character.
 type TrieNode = (bool, Vec<(u32, u32)>);
@@ -104,12 +104,12 @@ impl Frozen {
     fn id(&mut self, node: TrieNode) -> u32 {
         let Self { nodes, known, hashes } = self;
         let hash = hashes.hash_one(&node);
-        if let Some(&id) = known.find(hash, |&id| nodes[id as usize] == node) {
+        if let Some(&id) = known.find(hash, |&id| nodes[as_index(id)] == node) {
             return id;
         }
         let id = u32::try_from(nodes.len()).unwrap_or(NONE);
         nodes.push(node);
-        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[id as usize]));
+        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[as_index(id)]));
         id
     }
 
@@ -141,9 +141,9 @@ impl Frozen {
         let mut transitions = vec![NONE; cells];
         let mut accepting = vec![false; self.nodes.len()];
         for (node, (accepts, edges)) in (0..).zip(&self.nodes) {
-            accepting[state(node) as usize] = *accepts;
+            accepting[as_index(state(node))] = *accepts;
             for &(character, to) in edges {
-                transitions[state(node) as usize * width + alphabet.class_of(character)] = state(to);
+                transitions[as_index(state(node)) * width + alphabet.class_of(character)] = state(to);
             }
         }
         Ok((alphabet, DfaTable { width, transitions, accepting }))

@@ -7,7 +7,10 @@
 use std::cell::Cell;
 
 use super::{Alphabet, CharClass, CharDfa, DfaRow, ops::explore_up_to};
-use crate::{grammar::json_schema::leaf::LeafError, ids::numbers};
+use crate::{
+    grammar::json_schema::leaf::LeafError,
+    ids::{as_index, numbers},
+};
 
 /// Limit on the states of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
@@ -87,7 +90,7 @@ impl Nfa {
 
     /// Replaces a state that was pushed before; needed for loops.
     pub(in crate::grammar::json_schema) fn set(&mut self, id: u32, state: NfaState) {
-        self.states[id as usize] = state;
+        self.states[as_index(id)] = state;
     }
 
     /// A state that reads one character of `class`.
@@ -174,8 +177,8 @@ impl Nfa {
                 };
                 let Some(closure) = closure else { return Ok(Some(None)) };
                 subset.visit(closure.len())?;
-                let reads = |&state: &u32| match self.states[state as usize] {
-                    NfaState::Set(set, next) if members[set as usize][class] => Some(next),
+                let reads = |&state: &u32| match self.states[as_index(state)] {
+                    NfaState::Set(set, next) if members[as_index(set)][class] => Some(next),
                     _ => None,
                 };
                 let mut after: Vec<u32> = closure.iter().filter_map(reads).collect();
@@ -245,11 +248,11 @@ impl Subset<'_> {
         self.round += 1;
         let (mut open, mut reading) = (core.to_vec(), Vec::new());
         while let Some(state) = open.pop() {
-            if std::mem::replace(&mut self.mark[state as usize], self.round) == self.round {
+            if std::mem::replace(&mut self.mark[as_index(state)], self.round) == self.round {
                 continue;
             }
             self.visit(1)?;
-            match &self.nfa.states[state as usize] {
+            match &self.nfa.states[as_index(state)] {
                 NfaState::Set(..) => reading.push(state),
                 NfaState::Split(to) => open.extend(to),
                 NfaState::Assert(assertion, to) => {

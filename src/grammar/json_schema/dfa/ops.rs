@@ -5,7 +5,7 @@ use std::hash::Hash;
 use hashbrown::HashMap;
 
 use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, MAX_STATES, NONE, too_many_states};
-use crate::grammar::json_schema::leaf::LeafError;
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
 
 /// A state's row: true if it accepts, and its successor by each class.
 pub(in crate::grammar::json_schema) struct DfaRow<S> {
@@ -144,8 +144,8 @@ pub(super) fn complement(alphabet: &Alphabet, table: &DfaTable) -> CharDfa {
     // From at most one state every string is accepted, and no edge leaves it: no string that gets there is in
     // the complement. From every other state some string is not accepted.
     let all = (0..sink).find(|&state| {
-        let row = &table.transitions[state as usize * width..][..width];
-        table.accepting[state as usize] && row.iter().all(|to| *to == state)
+        let row = &table.transitions[as_index(state) * width..][..width];
+        table.accepting[as_index(state)] && row.iter().all(|to| *to == state)
     });
     if all == Some(0) {
         return CharDfa::none();
