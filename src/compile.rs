@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 
 use crate::{
-    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program},
+    constraint::{Constraint, Exploration, MachinePool, Memory, Patience, Program, ResolvedTokens},
     cores,
     grammar::{AutomataCache, Automaton, Expr, Grammar, GrammarWarning, PatternKind},
     ids::TokenId,
     limits::{Limits, Work},
     lower::{CompileError, CompileErrorKind, Terminals, lower},
     scanner, special,
-    store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
-    subterminal::{Forest, Lookahead, Tables, TerminalTable, make_ahead},
+    store::{CacheFolder, Kind, PayloadReader, PayloadWriter, StoreError, open, seal},
+    subterminal::{Forest, Lookahead, TerminalTable, VocabularyTables, make_ahead},
     vocab::Vocabulary,
 };
 
@@ -24,13 +24,13 @@ use crate::{
 const MOST_SPELLED: usize = 8;
 
 /// Tables of vocabularies with tokens spelled out, by those tokens.
-type SpelledTables = HashMap<Vec<(TokenId, String)>, Tables>;
+type SpelledTables = HashMap<Vec<(TokenId, String)>, VocabularyTables>;
 
 /// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they share, such as
 /// the inside of a JSON string, is computed once. Clones share that.
 #[derive(Debug, Clone)]
 pub struct Compiler {
-    tables: Tables,
+    tables: VocabularyTables,
     /// The tables of the vocabulary with special tokens spelled out, by their numbers and names.
     spelled: Arc<Mutex<SpelledTables>>,
     /// May grammars ask for special tokens that the vocabulary does not have?
@@ -46,7 +46,7 @@ impl Compiler {
     /// Creates a compiler with unbounded lookahead and default budgets.
     #[must_use]
     pub fn new(vocabulary: Vocabulary) -> Self {
-        let tables = Tables::new(vocabulary, CacheFolder::none());
+        let tables = VocabularyTables::new(vocabulary, CacheFolder::none());
         Self {
             tables,
             spelled: Arc::default(),
@@ -98,7 +98,7 @@ impl Compiler {
     /// Sets the folder in which trees and the tables they are made from are kept between runs. Default: none.
     #[must_use]
     pub fn cache(mut self, cache: CacheFolder) -> Self {
-        self.tables = Tables::new(self.tables.vocabulary().clone(), cache);
+        self.tables = VocabularyTables::new(self.tables.vocabulary().clone(), cache);
         self.spelled = Arc::default();
         self
     }
@@ -140,13 +140,13 @@ impl Compiler {
             "lowered a grammar"
         );
         let reach = (self.lookahead, self.terminals);
-        let asked = Asked::of(grammar, self.tables.vocabulary(), self.any_special)?;
+        let asked = ResolvedTokens::of(grammar, self.tables.vocabulary(), self.any_special)?;
         let tables = self.tables_for(grammar, &asked)?;
         let common = self.common(grammar, &tables);
         let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
         program.tables.iter().for_each(|table| table.prepare(tables.vocabulary().trie()));
         let program = Arc::new(program);
-        let host = Host::new(&program).map_err(CompileError::limit)?;
+        let host = MachinePool::new(&program).map_err(CompileError::limit)?;
         let patience = self.patience;
         let grammar_warnings = Arc::from(grammar.warnings());
         let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
@@ -162,7 +162,11 @@ impl Compiler {
 
 impl Compiler {
     /// Returns the tables of the vocabulary, with the tokens spelled out that the grammar asks for.
-    fn tables_for(&self, grammar: &Grammar, asked: &Asked) -> Result<Tables, CompileError> {
+    fn tables_for(
+        &self,
+        grammar: &Grammar,
+        asked: &ResolvedTokens,
+    ) -> Result<VocabularyTables, CompileError> {
         if asked.is_nothing() {
             return Ok(self.tables.clone());
         }
@@ -176,7 +180,7 @@ impl Compiler {
         let named: Vec<(TokenId, &str)> = asked.spelled().iter().map(|(id, name)| (*id, &**name)).collect();
         let spelled = self.tables.vocabulary().with_spelled(&named);
         let spelled = spelled.map_err(|error| CompileError::new(CompileErrorKind::Vocabulary(error)))?;
-        let tables = Tables::new(spelled, self.tables.cache().clone());
+        let tables = VocabularyTables::new(spelled, self.tables.cache().clone());
         if known.len() == MOST_SPELLED {
             known.clear();
         }
@@ -185,7 +189,7 @@ impl Compiler {
     }
 
     /// Returns the tables that grammars of this notation share.
-    fn common(&self, grammar: &Grammar, tables: &Tables) -> Vec<Arc<TerminalTable>> {
+    fn common(&self, grammar: &Grammar, tables: &VocabularyTables) -> Vec<Arc<TerminalTable>> {
         // One that is over budget is no loss but of time.
         let dfa = |automaton: &Automaton| {
             let kind = PatternKind::Automaton(automaton.clone());
@@ -209,8 +213,8 @@ fn asks_for_marks(grammar: &Grammar) -> bool {
 #[derive(Debug, Clone)]
 pub struct CompiledGrammar {
     program: Arc<Program>,
-    tables: Tables,
-    host: Host,
+    tables: VocabularyTables,
+    host: MachinePool,
     patience: Option<Patience>,
     grammar_warnings: Arc<[GrammarWarning]>,
 }
@@ -336,7 +340,7 @@ impl CompiledGrammar {
     /// If it is damaged, or was made by another version, for another grammar or vocabulary, or with other
     /// options; then nothing has changed, and trees grow as without it.
     pub fn load_artefact(&self, artefact: &[u8]) -> Result<(), StoreError> {
-        let mut reader = Reader::new(open(artefact, Kind::Trees, &self.program.key())?);
+        let mut reader = PayloadReader::new(open(artefact, Kind::Trees, &self.program.key())?);
         let forest = self.read_trees(&mut reader)?;
         reader.finish()?;
         // Whoever was first, the trees are the same.
@@ -356,11 +360,11 @@ impl CompiledGrammar {
         program.tables.iter().for_each(|table| tables.load(table));
         let total = program.lowered.scanner.state_count();
         let report = |done| progress(TreeProgress { done, total });
-        let forest = Forest::grown(program.soil(), program.limits.tree_bytes, &report);
+        let forest = Forest::grown(program.inputs(), program.limits.tree_bytes, &report);
         tracing::debug!(nodes = forest.len(), bytes = forest.bytes(), "grew all trees of a grammar");
         if tables.cache().path().is_some() {
             program.tables.iter().for_each(|table| tables.save(table));
-            let mut writer = Writer::default();
+            let mut writer = PayloadWriter::default();
             forest.write(&mut writer);
             tables.cache().put(Kind::Trees, &program.key(), &writer.finish());
         }
@@ -374,12 +378,12 @@ impl CompiledGrammar {
         cache.get(Kind::Trees, &self.program.key(), |reader| self.read_trees(reader))
     }
 
-    fn read_trees(&self, reader: &mut Reader<'_>) -> Result<Forest, StoreError> {
-        Forest::read(reader, self.program.soil(), self.program.limits.tree_bytes)
+    fn read_trees(&self, reader: &mut PayloadReader<'_>) -> Result<Forest, StoreError> {
+        Forest::read(reader, self.program.inputs(), self.program.limits.tree_bytes)
     }
 
     fn trees_payload(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         if let Some(forest) = self.program.grown.get() {
             forest.write(&mut writer);
         }

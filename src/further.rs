@@ -16,9 +16,9 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 use crate::{
     compile::CompiledGrammar,
     grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa, spelled::Unfolded},
-    ids::ExprId,
+    ids::{ExprId, numbers},
     limits::{Budget, LimitExceeded, Limits},
-    lower::{Cfg, List, NonterminalId, Slot},
+    lower::{AfterDot, AnyOrderList, Cfg, NonterminalId},
     oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
 };
@@ -53,8 +53,8 @@ impl FurtherTerminals {
         for (number, dfa) in lowered.scanner.dfas().iter().enumerate() {
             build.terminal(number, dfa)?;
         }
-        for number in 0..lowered.cfg.nonterminal_count() {
-            let nonterminal = NonterminalId(u32::try_from(number).unwrap_or(u32::MAX));
+        for number in numbers(lowered.cfg.nonterminal_count()) {
+            let nonterminal = NonterminalId(number);
             let mut rows = Vec::new();
             if let Some(list) = lowered.cfg.lists().of_symbol(nonterminal) {
                 let list = build.list(&lowered.cfg, lowered.cfg.lists().get(list))?;
@@ -126,15 +126,15 @@ impl Build {
         self.0.rule_ref(name, Span::default())
     }
 
-    fn symbol(&mut self, symbol: Slot) -> Result<ExprId, LimitExceeded> {
+    fn symbol(&mut self, symbol: AfterDot) -> Result<ExprId, LimitExceeded> {
         match symbol {
-            Slot::Terminal(terminal) => self.rule(&format!("t{}", terminal.index())),
-            Slot::Nonterminal(part) | Slot::End(part) => self.rule(&format!("n{}", part.index())),
+            AfterDot::Terminal(terminal) => self.rule(&format!("t{}", terminal.index())),
+            AfterDot::Nonterminal(part) | AfterDot::End(part) => self.rule(&format!("n{}", part.index())),
         }
     }
 
-    fn list(&mut self, cfg: &Cfg, list: &List) -> Result<ExprId, LimitExceeded> {
-        let parts = list.parts.iter().map(|&part| self.symbol(Slot::Nonterminal(part)));
+    fn list(&mut self, cfg: &Cfg, list: &AnyOrderList) -> Result<ExprId, LimitExceeded> {
+        let parts = list.parts.iter().map(|&part| self.symbol(AfterDot::Nonterminal(part)));
         let parts: Vec<ExprId> = parts.collect::<Result<_, _>>()?;
         let separator = self.symbol(cfg.slot(list.between))?;
         self.0.any_order(list.choice.with(&parts, separator), Span::default())
@@ -149,9 +149,9 @@ impl Build {
 
     /// Defines rule `t`, and two rules for each state: one for the text and what follows, one for the token.
     fn terminal(&mut self, number: usize, dfa: &TerminalDfa) -> Result<(), LimitExceeded> {
-        if let Some((measured, _)) = dfa.measured() {
+        if let Some((bounded, _)) = dfa.bounded() {
             let most = Limits::default().dfa_states;
-            let product = TerminalDfa::from_raw(RawDfa::from(&measured.product(most)?));
+            let product = TerminalDfa::from_raw(RawDfa::from(&bounded.product(most)?));
             return product.map_or(Ok(()), |dfa| self.terminal(number, &dfa));
         }
         if let Some((spelled, _)) = dfa.spelled() {

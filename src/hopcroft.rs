@@ -22,7 +22,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// A partial DFA as a table; the start is state 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Table {
+pub(crate) struct DfaTable {
     /// Number of symbols.
     pub(crate) width: usize,
     /// State after each `state * width + symbol`, or [`NONE`].
@@ -31,7 +31,7 @@ pub(crate) struct Table {
     pub(crate) accepting: Vec<bool>,
 }
 
-impl Table {
+impl DfaTable {
     /// Memory on the heap, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.transitions.capacity() * size_of::<u32>() + self.accepting.capacity()
@@ -118,19 +118,19 @@ impl Partition {
 }
 
 /// Minimises a trimmed DFA. Linear if its language is finite, `O(n c log n)` otherwise.
-pub(crate) fn minimize(dfa: &Table) -> Table {
+pub(crate) fn minimize(dfa: &DfaTable) -> DfaTable {
     acyclic(dfa).unwrap_or_else(|| hopcroft(dfa))
 }
 
 /// Minimises by Revuz' algorithm: states in post-order from the start, so that successors are merged before
 /// their predecessors are compared. `None` if there is a cycle.
-fn acyclic(dfa: &Table) -> Option<Table> {
+fn acyclic(dfa: &DfaTable) -> Option<DfaTable> {
     /// Marks a state on the path from the start to the current one.
     const OPEN: u32 = NONE - 1;
     let width = dfa.width;
     // Number of the merged state, `OPEN`, or `NONE` for one that was not met.
     let mut merged = vec![NONE; dfa.accepting.len()];
-    let mut minimal = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+    let mut minimal = DfaTable { width, transitions: Vec::new(), accepting: Vec::new() };
     let mut known: HashTable<(u64, u32)> = HashTable::new();
     // The path of a depth-first search: each state, and the first column that is still to be followed.
     let mut path = vec![(0_usize, 0_usize)];
@@ -181,7 +181,7 @@ fn acyclic(dfa: &Table) -> Option<Table> {
 }
 
 /// Swaps the numbers of a state and of state 0.
-fn swap(dfa: &mut Table, start: u32) {
+fn swap(dfa: &mut DfaTable, start: u32) {
     let (width, at) = (dfa.width, start as usize);
     dfa.accepting.swap(0, at);
     let (first, rest) = dfa.transitions.split_at_mut(at.min(1) * width);
@@ -198,7 +198,7 @@ fn swap(dfa: &mut Table, start: u32) {
 }
 
 /// Minimises by Hopcroft's algorithm.
-fn hopcroft(dfa: &Table) -> Table {
+fn hopcroft(dfa: &DfaTable) -> DfaTable {
     let (count, width) = (dfa.accepting.len(), dfa.width);
     // Predecessors by class, in compressed rows: `from[first[class * count + to] ..]`.
     let mut first = vec![0_u32; count * width + 1];
@@ -246,7 +246,7 @@ fn hopcroft(dfa: &Table) -> Table {
 }
 
 /// Builds the quotient automaton: one state per block, the block of state 0 first.
-fn quotient(dfa: &Table, partition: &Partition) -> Table {
+fn quotient(dfa: &DfaTable, partition: &Partition) -> DfaTable {
     let width = dfa.width;
     let blocks = partition.blocks.len();
     let start = partition.block_of[0];
@@ -269,7 +269,7 @@ fn quotient(dfa: &Table, partition: &Partition) -> Table {
             }
         }
     }
-    Table { width, transitions, accepting }
+    DfaTable { width, transitions, accepting }
 }
 
 #[cfg(test)]
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     /// Renumbers the states breadth-first from the start.
-    fn numbered(dfa: &Table) -> Table {
+    fn numbered(dfa: &DfaTable) -> DfaTable {
         let (mut order, mut number) = (vec![0_u32], vec![NONE; dfa.accepting.len()]);
         number[0] = 0;
         let mut next = 0;
@@ -294,7 +294,7 @@ mod tests {
         }
         let row = |state: &u32| dfa.transitions[*state as usize * dfa.width..][..dfa.width].iter();
         let rename = |to: &u32| if *to == NONE { NONE } else { number[*to as usize] };
-        Table {
+        DfaTable {
             width: dfa.width,
             transitions: order.iter().flat_map(|state| row(state).map(rename)).collect(),
             accepting: order.iter().map(|&state| dfa.accepting[state as usize]).collect(),
@@ -303,7 +303,7 @@ mod tests {
 
     /// Random automata whose states all accept or lead to a later one, so that they are trimmed apart from
     /// unreachable states; edges lead on, or anywhere.
-    fn automata(cyclic: bool) -> impl Strategy<Value = Table> {
+    fn automata(cyclic: bool) -> impl Strategy<Value = DfaTable> {
         (1..4_usize, 1..12_u32).prop_flat_map(move |(width, count)| {
             let rows = (0..count).map(|state| {
                 let from = if cyclic { 0 } else { state + 1 };
@@ -312,7 +312,7 @@ mod tests {
                 (proptest::collection::vec(edge, width), any::<bool>())
             });
             rows.collect::<Vec<_>>().prop_map(move |rows| {
-                let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+                let mut table = DfaTable { width, transitions: Vec::new(), accepting: Vec::new() };
                 for (state, (row, accepts)) in (0..).zip(rows) {
                     table.accepting.push(accepts || row.iter().all(|&to| to == NONE || to <= state));
                     table.transitions.extend(row);

@@ -6,13 +6,13 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Finds the number of a value. The user stores the values.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct HashIndex {
     /// The hash and number of each value, so that growing need not look at the values.
     table: HashTable<(u32, u32)>,
     hasher: DefaultHashBuilder,
 }
 
-impl Index {
+impl HashIndex {
     /// Returns the hash of a value; it means nothing to other indices.
     pub(crate) fn hash(&self, value: &(impl Hash + ?Sized)) -> u32 {
         let hash = self.hasher.hash_one(value);

@@ -36,8 +36,8 @@
 //! | subterminal | what a token does to a terminal: *full*, *start*, *end*, *continuation* (paper, 3.3) | `subterminal` |
 //! | subterminal tree | the terminal sequences that tokens spell from a scanner state on (paper, Alg. 2) | `subterminal::Forest` |
 //! | parser set | a canonical Earley set; its id is the stack | [`ids::SetId`] |
-//! | thread | a terminal started in a parser set, and where its scanner is | `constraint::thread` |
-//! | boundary | the parser set in which the next terminal starts, if one may just have ended | `constraint::thread` |
+//! | thread | a terminal started in a parser set, and where its scanner is | `constraint::states` |
+//! | boundary | the parser set in which the next terminal starts, if one may just have ended | `constraint::states` |
 //! | constraint state | threads and boundary: all that the text so far means for what may follow | [`ids::StateId`] |
 //! | lookahead `k` | how many terminals past the current one a token may reach | [`Lookahead`] |
 //! | folded, written terminals | the largest regular parts; those of a lexer | [`Terminals`] |
@@ -53,7 +53,8 @@
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * `byte_set`: sets of bytes, as bits.
-//! * [`ids`], [`limits`]: indices, budgets.
+//! * [`limits`], [`ids`]: budgets, indices.
+//! * `split_mix`: mixing of bits, for hashes and random numbers.
 //! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
 //! * `interner`: hash consing, equal values as equal numbers.
 //! * `hopcroft`: minimal automata.
@@ -127,6 +128,7 @@ mod grouped;
 mod hopcroft;
 mod interner;
 mod special;
+mod split_mix;
 
 pub mod store;
 

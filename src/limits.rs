@@ -347,7 +347,7 @@ impl LimitExceeded {
     /// Creates an error: `budget` allows `limit` of `what`, with its unit, as in "DFA states of a terminal".
     #[must_use]
     pub fn new(budget: Budget, what: &'static str, limit: usize) -> Self {
-        Self { budget, what, limit: u64::try_from(limit).unwrap_or(u64::MAX) }
+        Self { budget, what, limit: limit as u64 }
     }
 
     /// Creates the error of automata of a grammar that take more than `limit` bytes.

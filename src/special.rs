@@ -172,7 +172,7 @@ pub(crate) fn shown(bytes: &[u8]) -> Vec<u8> {
 /// A piece of bytes of a grammar.
 #[cfg(feature = "tokenizers")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'b> {
+pub(crate) enum SpecialPiece<'b> {
     /// Text up to the next special token, or to the end.
     Text(&'b [u8]),
     /// A special token, by name.
@@ -183,7 +183,7 @@ pub(crate) enum Piece<'b> {
 
 /// Iterates over the pieces of these bytes.
 #[cfg(feature = "tokenizers")]
-pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = SpecialPiece<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let (&first, inner) = rest.split_first()?;
@@ -191,13 +191,13 @@ pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
             let end = rest.iter().position(|&byte| byte == MARK).unwrap_or(rest.len());
             let (text, more) = rest.split_at(end);
             rest = more;
-            Piece::Text(text)
+            SpecialPiece::Text(text)
         } else if let Some(end) = inner.iter().position(|&byte| byte == MARK) {
             rest = &inner[end + 1..];
-            Piece::Special(&inner[..end])
+            SpecialPiece::Special(&inner[..end])
         } else {
             rest = &[];
-            Piece::Cut
+            SpecialPiece::Cut
         };
         Some(piece)
     })
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(spelt, b"x\xFF<|a|>b\xFF\xFF<|a|>\xFFc<|");
         let pieces: Vec<_> = pieces(&spelt).collect();
         assert_eq!(shown(&spelt), b"x<|a|>b<|a|>c<|");
-        let (text, special) = (Piece::Text, Piece::Special);
+        let (text, special) = (SpecialPiece::Text, SpecialPiece::Special);
         assert_eq!(pieces, [text(b"x"), special(b"<|a|>b"), special(b"<|a|>"), text(b"c<|")]);
     }
 
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_cut_off_is_no_token() {
         let found: Vec<_> = pieces(b"x\xFF<|a").collect();
-        assert_eq!(found, [Piece::Text(b"x"), Piece::Cut]);
+        assert_eq!(found, [SpecialPiece::Text(b"x"), SpecialPiece::Cut]);
         assert_eq!(pieces(b"").next(), None);
     }
 }

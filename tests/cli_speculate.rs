@@ -80,6 +80,10 @@ fn the_papers_proposer_writes_the_same_text() {
     // A draft goes on by at most so many tokens.
     let short = drafted(&["paper", "--speculate", "1", "--threshold", "0", "--prior", file]);
     assert!(short.0 <= short.1, "{short:?}");
+    // `fixed` is what `per-text` was called.
+    for word in ["per-text", "fixed"] {
+        drafted(&["paper", "--learn", word, "--prior", file]);
+    }
     let kept = drafted(&["paper", "--learn", "online", "--prior", file]);
     assert!(kept.1 > 0);
     let path = folder.path().join("requests.jsonl");

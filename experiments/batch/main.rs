@@ -284,7 +284,7 @@ fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyh
                     true => Prior::from_bytes(&std::fs::read(file)?, &compiled)?,
                     false => Prior::new(&compiled),
                 };
-                Some(Arc::new(CountProposer::new(prior, Learning::Text)))
+                Some(Arc::new(CountProposer::new(prior, Learning::PerText)))
             }
             false => None,
         };

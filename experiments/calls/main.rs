@@ -146,7 +146,7 @@ impl Bench {
         sums.forced_bytes += forced.context("the text leaves the language")?;
         let forced = || ForcedText::new(self.tokenizer.clone(), self.vocabulary.clone()).with_spellings();
         let alone: Box<dyn Propose> = Box::new(forced());
-        let counts = CountProposer::new(Prior::new(grammar), Learning::Text);
+        let counts = CountProposer::new(Prior::new(grammar), Learning::PerText);
         let all: Vec<Box<dyn Propose>> =
             vec![Box::new(counts), Box::new(forced()), Box::new(Lookup::default())];
         for (way, proposer) in [alone, Box::new(BestOf::new(all))].into_iter().enumerate() {

@@ -13,8 +13,8 @@ use domino::{
     TokenId, Vocabulary,
     chat::ChatTemplate,
     experiment::{
-        DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Others, Part, Plan,
-        Records, Row, Task, Watch,
+        DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelPart, ModelRecord, Others,
+        Plan, Records, Row, Task, Watch,
         methods::{Peer, PeerError, PeerGrammar, PeerText},
         model_hash,
         outputs::{Beside, Outputs},
@@ -56,7 +56,7 @@ fn main() -> anyhow::Result<()> {
     let plan = Plan::new(definition, None);
     let mut records = Records::open(&args.out, &header)?;
     let mut load = |part| {
-        if part == Part::Draft {
+        if part == ModelPart::Draft {
             let message = "this program has no draft models".to_owned();
             return Err(ExperimentError::Model { name: "draft_model".to_owned(), message });
         }

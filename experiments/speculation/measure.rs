@@ -196,7 +196,7 @@ impl Cell<'_> {
     fn proposer(&self, prior: Prior, protocol: &Protocol) -> BestOf {
         let proposers = protocol.proposers.iter().map(|which| -> Box<dyn Propose> {
             match which {
-                Which::Counts => Box::new(CountProposer::new(prior.clone(), Learning::Text)),
+                Which::Counts => Box::new(CountProposer::new(prior.clone(), Learning::PerText)),
                 Which::Lookup => Box::new(Lookup::default()),
                 Which::Forced => {
                     Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone()))

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::{
-    facts::Facts,
-    network::{Network, Node, NodeId, PartId},
+    facts::NetworkFacts,
+    network::{NetNode, Network, Node, PartId},
 };
 use crate::{
-    grammar::{Measured, Spelled, any_order::Chosen, spelled::TextAt},
+    grammar::{LengthBounded, Spelled, any_order::Chosen, spelled::TextAt},
+    ids::{as_index, number},
     limits::{Budget, LimitExceeded},
 };
 
@@ -40,8 +41,8 @@ pub(super) struct Link {
 
 /// A part that has been read up to a node (an Earley item).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Item {
-    pub(super) node: NodeId,
+pub(super) struct ChartItem {
+    pub(super) node: NetNode,
     pub(super) origin: Offset,
     /// The memory of a [`Node::Repeat`] or [`Node::List`]: a count, or a number of [`Memories`].
     memory: u32,
@@ -62,7 +63,7 @@ pub(super) enum Extent {
 /// A packed parse forest: all ways to read a text.
 #[derive(Debug)]
 pub(super) struct Chart {
-    items: Vec<Item>,
+    items: Vec<ChartItem>,
     more: Vec<(Link, u32)>,
     /// The items that have called a part at a place.
     callers: HashMap<(PartId, Offset), Vec<ItemId>>,
@@ -76,7 +77,7 @@ impl Chart {
     /// Reads `text`, which has less than 2^32 bytes, in all ways.
     pub(super) fn new(
         network: &Network,
-        facts: &Facts,
+        facts: &NetworkFacts,
         text: &[u8],
         extent: Extent,
         budget: &mut Spending,
@@ -88,7 +89,7 @@ impl Chart {
             open: Vec::new(),
             end: None,
         };
-        let mut reader = Reader {
+        let mut reader = ChartReader {
             network,
             facts,
             text,
@@ -105,8 +106,8 @@ impl Chart {
         Ok(reader.chart)
     }
 
-    pub(super) fn item(&self, item: ItemId) -> &Item {
-        &self.items[item as usize]
+    pub(super) fn item(&self, item: ItemId) -> &ChartItem {
+        &self.items[as_index(item)]
     }
 
     /// The number of items.
@@ -178,15 +179,15 @@ impl Memories {
 /// An item that is about to be added.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
-    node: NodeId,
+    node: NetNode,
     origin: Offset,
     memory: u32,
     link: Link,
 }
 
-struct Reader<'n, 't> {
+struct ChartReader<'n, 't> {
     network: &'n Network,
-    facts: &'n Facts,
+    facts: &'n NetworkFacts,
     text: &'t [u8],
     extent: Extent,
     budget: &'n mut Spending,
@@ -195,12 +196,12 @@ struct Reader<'n, 't> {
     /// The item that is looked at; those before it are done.
     cursor: usize,
     /// The items of the current place.
-    known: HashMap<(NodeId, Offset, u32), ItemId>,
+    known: HashMap<(NetNode, Offset, u32), ItemId>,
     pending: BTreeMap<Offset, Vec<Arrival>>,
     chosen: Memories,
 }
 
-impl Reader<'_, '_> {
+impl ChartReader<'_, '_> {
     fn read(&mut self) -> Result<(), LimitExceeded> {
         let network = self.network;
         let root = network.part(network.root);
@@ -214,7 +215,7 @@ impl Reader<'_, '_> {
                 self.arrive(arrival)?;
             }
             while let Some(&item) = self.chart.items.get(self.cursor) {
-                self.step(u32::try_from(self.cursor).unwrap_or(NONE), item)?;
+                self.step(number(self.cursor, "items of a parse")?, item)?;
                 self.cursor += 1;
             }
         }
@@ -233,23 +234,23 @@ impl Reader<'_, '_> {
         self.budget.spend(1)?;
         match self.known.get(&(node, origin, memory)) {
             Some(&item) => {
-                let more = u32::try_from(self.chart.more.len()).unwrap_or(NONE);
-                let item = &mut self.chart.items[item as usize];
+                let more = number(self.chart.more.len(), "links of a parse")?;
+                let item = &mut self.chart.items[as_index(item)];
                 self.chart.more.push((link, item.more));
                 item.more = more;
             }
             None => {
-                let id = u32::try_from(self.chart.items.len()).unwrap_or(NONE);
+                let id = number(self.chart.items.len(), "items of a parse")?;
                 self.known.insert((node, origin, memory), id);
                 let at = self.here;
-                self.chart.items.push(Item { node, origin, memory, at, first: link, more: NONE });
+                self.chart.items.push(ChartItem { node, origin, memory, at, first: link, more: NONE });
             }
         }
         Ok(())
     }
 
     /// True if the next byte of the text, or its end, can follow at a node.
-    fn may_go_on(&self, node: NodeId, at: Offset) -> bool {
+    fn may_go_on(&self, node: NetNode, at: Offset) -> bool {
         match (self.text.get(at as usize), self.extent) {
             (None, Extent::Beginning) => self.facts.is_productive(node),
             (next, _) => self.facts.admits(node, next.copied()),
@@ -262,14 +263,13 @@ impl Reader<'_, '_> {
     }
 
     /// Moves the item to a node, `bytes` further on.
-    fn go(&mut self, id: ItemId, item: Item, node: NodeId, bytes: usize) -> Result<(), LimitExceeded> {
+    fn go(&mut self, id: ItemId, item: ChartItem, node: NetNode, bytes: usize) -> Result<(), LimitExceeded> {
         let link = Link { before: id, child: NONE };
         let arrival = Arrival { node, origin: item.origin, memory: item.memory, link };
         if bytes == 0 {
             return self.arrive(arrival);
         }
-        // Texts have less than 2^32 bytes.
-        let to = self.here.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let to = number(as_index(self.here) + bytes, "bytes of a text")?;
         if self.may_go_on(node, to) {
             self.budget.spend(1)?;
             self.pending.entry(to).or_default().push(arrival);
@@ -277,15 +277,15 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a measured string.
-    fn measured(
+    /// Reads a length-bounded string.
+    fn bounded(
         &mut self,
         id: ItemId,
-        item: Item,
-        measured: &Measured,
-        next: NodeId,
+        item: ChartItem,
+        bounded: &LengthBounded,
+        next: NetNode,
     ) -> Result<(), LimitExceeded> {
-        let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));
+        let by = (|state| bounded.accepts(state), |state, byte| bounded.step(state, byte));
         self.string((id, item), 0, by, next)
     }
 
@@ -293,9 +293,9 @@ impl Reader<'_, '_> {
     fn spelled(
         &mut self,
         id: ItemId,
-        item: Item,
+        item: ChartItem,
         spelled: &Spelled,
-        next: NodeId,
+        next: NetNode,
     ) -> Result<(), LimitExceeded> {
         let by = (|at| at == TextAt::End, |at, byte| spelled.follow(at, byte));
         self.string((id, item), TextAt::Start, by, next)
@@ -304,12 +304,12 @@ impl Reader<'_, '_> {
     /// Reads a string by its automaton. It ends with the closing quote, so no text is a prefix of another.
     fn string<S: Copy>(
         &mut self,
-        (id, item): (ItemId, Item),
+        (id, item): (ItemId, ChartItem),
         mut state: S,
         (accepts, step): (impl Fn(S) -> bool, impl Fn(S, u8) -> Option<S>),
-        next: NodeId,
+        next: NetNode,
     ) -> Result<(), LimitExceeded> {
-        let rest = &self.text[self.here as usize..];
+        let rest = &self.text[as_index(self.here)..];
         for length in 0.. {
             if accepts(state) {
                 return self.go(id, item, next, length);
@@ -327,9 +327,9 @@ impl Reader<'_, '_> {
     }
 
     /// Earley's scanner for nodes that read text; other nodes go to the predictor and the completer.
-    fn step(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
+    fn step(&mut self, id: ItemId, item: ChartItem) -> Result<(), LimitExceeded> {
         let network = self.network;
-        let rest = &self.text[self.here as usize..];
+        let rest = &self.text[as_index(self.here)..];
         match network.node(item.node) {
             Node::Ways(ways) => {
                 self.spend_on_ways(ways.len())?;
@@ -354,7 +354,7 @@ impl Reader<'_, '_> {
                         self.go(id, item, *next, character.map_or(0, char::len_utf8))?;
                     }
                 }
-                Err(Cut) => self.chart.open.push(id),
+                Err(EndsEarly) => self.chart.open.push(id),
             },
             Node::Byte(class, next) => match rest.first() {
                 Some(byte) => {
@@ -386,7 +386,7 @@ impl Reader<'_, '_> {
                     places.iter_mut().for_each(|at| *at += 1);
                 }
             }
-            Node::Measured(measured, next) => self.measured(id, item, measured, *next)?,
+            Node::LengthBounded(bounded, next) => self.bounded(id, item, bounded, *next)?,
             Node::Spelled(spelled, next) => self.spelled(id, item, spelled, *next)?,
             Node::Automaton(automaton, next) => {
                 let states = automaton.states();
@@ -405,19 +405,19 @@ impl Reader<'_, '_> {
                     let Some(edge) = state.edges.get(at).filter(|edge| edge.first <= *byte) else { break };
                     // Reading long texts over and over again is counted as work.
                     self.budget.spend(usize::from(length % 64 == 63))?;
-                    state = &states[edge.to as usize];
+                    state = &states[as_index(edge.to)];
                 }
             }
             Node::Repeat { min, out, .. } => {
                 if item.memory >= *min {
-                    self.go(id, Item { memory: 0, ..item }, *out, 0)?;
+                    self.go(id, ChartItem { memory: 0, ..item }, *out, 0)?;
                 }
                 self.call(id, item)?;
             }
             Node::Separator { list, out, .. } => {
                 let lists = &network.lists[*list];
                 if self.chosen.get(item.memory).is_some_and(|chosen| lists.choice.may_end(chosen)) {
-                    self.go(id, Item { memory: 0, ..item }, *out, 0)?;
+                    self.go(id, ChartItem { memory: 0, ..item }, *out, 0)?;
                 }
                 self.call(id, item)?;
             }
@@ -428,7 +428,7 @@ impl Reader<'_, '_> {
     }
 
     /// Earley's predictor: begins all parts that the item may call.
-    fn call(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
+    fn call(&mut self, id: ItemId, item: ChartItem) -> Result<(), LimitExceeded> {
         let network = self.network;
         self.spend_on_ways(network.calls(item.node).len())?;
         for &part in network.calls(item.node) {
@@ -453,7 +453,7 @@ impl Reader<'_, '_> {
     }
 
     /// Earley's completer: a part has ended, so the items that called it go on.
-    fn complete(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
+    fn complete(&mut self, id: ItemId, item: ChartItem) -> Result<(), LimitExceeded> {
         let part = self.network.owner(item.node);
         let mut next = 0;
         while let Some(&caller) = self.chart.callers(part, item.origin).get(next) {
@@ -475,7 +475,7 @@ impl Reader<'_, '_> {
 
     /// The memory of an item after a call of `part`; `None` if it may not call it, or if the part would have
     /// to read something and did not.
-    fn after(&mut self, item: Item, part: PartId, has_read: bool) -> Option<u32> {
+    fn after(&mut self, item: ChartItem, part: PartId, has_read: bool) -> Option<u32> {
         match *self.network.node(item.node) {
             Node::Repeat { min, max, .. } => {
                 let room = max.is_none_or(|max| item.memory < max);
@@ -502,18 +502,18 @@ impl Reader<'_, '_> {
 }
 
 /// The error that the text ends before its first character does.
-struct Cut;
+struct EndsEarly;
 
 /// The first character of a text; `None` if its first bytes are not UTF-8.
-fn first_character(text: &[u8]) -> Result<Option<char>, Cut> {
+fn first_character(text: &[u8]) -> Result<Option<char>, EndsEarly> {
     let first = &text[..text.len().min(4)];
     let valid = match std::str::from_utf8(first) {
         Ok(valid) => valid,
         Err(error) if error.valid_up_to() > 0 => {
             std::str::from_utf8(&first[..error.valid_up_to()]).unwrap_or_default()
         }
-        Err(error) if error.error_len().is_none() && text.len() < 4 => return Err(Cut),
+        Err(error) if error.error_len().is_none() && text.len() < 4 => return Err(EndsEarly),
         Err(_) => return Ok(None),
     };
-    valid.chars().next().map_or(Err(Cut), |character| Ok(Some(character)))
+    valid.chars().next().map_or(Err(EndsEarly), |character| Ok(Some(character)))
 }

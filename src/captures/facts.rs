@@ -8,7 +8,7 @@ use regex_syntax::{
     utf8::Utf8Sequences,
 };
 
-use super::network::{Network, Node, NodeId, PartId};
+use super::network::{NetNode, Network, Node, PartId};
 use crate::{byte_set::ByteSet, lower::components};
 
 /// The bytes that may follow.
@@ -39,7 +39,7 @@ struct Fact {
 
 /// The facts about a network.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct NetworkFacts {
     of_nodes: Vec<Fact>,
     /// The bytes that may come next at each node.
     next: Vec<Next>,
@@ -47,7 +47,7 @@ pub(super) struct Facts {
     cyclic: Vec<bool>,
 }
 
-impl Facts {
+impl NetworkFacts {
     /// Computes the fixpoints with work lists: linear in the network, times the bytes that a set may have.
     pub(super) fn new(network: &Network) -> Self {
         let of_nodes = of_nodes(network);
@@ -64,13 +64,13 @@ impl Facts {
     }
 
     /// True if a text may go on like this at the node: by this byte, or by its end.
-    pub(super) fn admits(&self, node: NodeId, byte: Option<u8>) -> bool {
+    pub(super) fn admits(&self, node: NetNode, byte: Option<u8>) -> bool {
         let next = &self.next[node as usize];
         self.is_productive(node) && byte.map_or(next.end, |byte| next.bytes.contains(byte))
     }
 
     /// True if there is a way from the node to the end of its part.
-    pub(super) fn is_productive(&self, node: NodeId) -> bool {
+    pub(super) fn is_productive(&self, node: NetNode) -> bool {
         self.of_nodes[node as usize].productive
     }
 
@@ -81,7 +81,7 @@ impl Facts {
 }
 
 /// The successors of a node within its part, without calls.
-fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
+fn steps(network: &Network, node: NetNode) -> Vec<NetNode> {
     match network.node(node) {
         Node::Ways(ways) => ways.clone(),
         Node::Text(_, next)
@@ -89,7 +89,7 @@ fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
         | Node::Byte(_, next)
         | Node::Automaton(_, next)
         | Node::Substrings(_, next)
-        | Node::Measured(_, next)
+        | Node::LengthBounded(_, next)
         | Node::Spelled(_, next)
         | Node::Call(_, next) => vec![*next],
         Node::Repeat { .. } | Node::List { .. } | Node::Separator { .. } | Node::End => Vec::new(),
@@ -100,13 +100,13 @@ fn of_nodes(network: &Network) -> Vec<Fact> {
     let count = network.nodes().len();
     let leads: Vec<ByteSet> = network.nodes().iter().map(lead).collect();
     // The nodes whose facts depend on each node's.
-    let mut told: Vec<Vec<NodeId>> = vec![Vec::new(); count];
+    let mut told: Vec<Vec<NetNode>> = vec![Vec::new(); count];
     for node in (0..).take(count) {
         let called = network.calls(node).iter().map(|&part| network.part(part).start);
         steps(network, node).into_iter().chain(called).for_each(|of| told[of as usize].push(node));
     }
     let mut facts = vec![Fact::default(); count];
-    let mut open: Vec<NodeId> = (0..).take(count).collect();
+    let mut open: Vec<NetNode> = (0..).take(count).collect();
     let mut waits = vec![true; count];
     while let Some(node) = open.pop() {
         waits[node as usize] = false;
@@ -132,7 +132,7 @@ fn lead(node: &Node) -> ByteSet {
         Node::Automaton(automaton, _) => {
             automaton.states()[0].edges.iter().for_each(|edge| bytes.extend(edge.first..=edge.last));
         }
-        Node::Measured(..) | Node::Spelled(..) => bytes.extend([b'"']),
+        Node::LengthBounded(..) | Node::Spelled(..) => bytes.extend([b'"']),
         Node::Substrings(text, _) => {
             bytes.extend(
                 (0..text.len()).filter(|&at| text.is_char_boundary(at)).map(|at| text.as_bytes()[at]),
@@ -155,10 +155,10 @@ fn bytes_of(class: &ClassBytes, bytes: &mut ByteSet) {
     class.ranges().iter().for_each(|range| bytes.extend(range.start()..=range.end()));
 }
 
-fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &ByteSet) -> Fact {
-    let of = |node: NodeId| facts[node as usize];
+fn fact(network: &Network, node: NetNode, facts: &[Fact], lead: &ByteSet) -> Fact {
+    let of = |node: NetNode| facts[node as usize];
     let part = |part: PartId| facts[network.part(part).start as usize];
-    let after_read = |next: NodeId| {
+    let after_read = |next: NetNode| {
         let productive = of(next).productive && *lead != ByteSet::default();
         Fact { productive, nullable: false, first: if productive { *lead } else { ByteSet::default() } }
     };
@@ -168,7 +168,7 @@ fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &ByteSet) -> Fact
         Node::Automaton(automaton, next) if automaton.states()[0].accepts => {
             either(after_read(*next), of(*next))
         }
-        Node::Automaton(_, next) | Node::Measured(_, next) | Node::Spelled(_, next) => after_read(*next),
+        Node::Automaton(_, next) | Node::LengthBounded(_, next) | Node::Spelled(_, next) => after_read(*next),
         Node::Substrings(_, next) => either(after_read(*next), of(*next)),
         Node::Call(called, next) => both(part(*called), of(*next)),
         Node::Repeat { part: body, min, .. } => {
@@ -189,7 +189,7 @@ fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &ByteSet) -> Fact
 }
 
 /// The facts about the place where a node goes on after a call; a repeat may be over there.
-fn after(network: &Network, node: NodeId, facts: &[Fact]) -> Fact {
+fn after(network: &Network, node: NetNode, facts: &[Fact]) -> Fact {
     let fact = facts[network.after_call(node) as usize];
     match network.node(node) {
         Node::Repeat { .. } => Fact { productive: true, nullable: true, ..fact },

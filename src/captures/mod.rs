@@ -19,14 +19,14 @@ use std::ops::Range;
 
 use self::{
     chart::{Chart, Extent, Spending},
-    facts::Facts,
+    facts::NetworkFacts,
     network::Network,
-    walk::{Found, Walk},
+    walk::{ChartWalk, FoundCapture},
 };
 use crate::{
     constraint::has_key_twice,
     grammar::{Grammar, suggest},
-    ids::RuleId,
+    ids::{RuleId, as_index},
     limits::{Budget, LimitExceeded, Limits},
     special,
 };
@@ -59,7 +59,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Captures {
     network: Network,
-    facts: Facts,
+    facts: NetworkFacts,
     /// True if there are special tokens, so that texts have marks.
     specials: bool,
     /// True if no object may have a key twice.
@@ -130,7 +130,7 @@ impl Captures {
             return Err(CaptureError::Unknown { name: name.to_owned(), nearest });
         }
         Ok(Self {
-            facts: Facts::new(&network),
+            facts: NetworkFacts::new(&network),
             network,
             specials: !grammar.specials().is_empty(),
             keys: grammar.distinct_keys().is_some(),
@@ -159,7 +159,7 @@ impl Captures {
         let mut budget = Spending::new(self.limit);
         let chart = self.chart(text, Extent::Whole, &mut budget)?;
         let Some(end) = chart.end else { return Ok(None) };
-        let mut walk = Walk::new(&self.network, &self.facts, &chart, &mut budget);
+        let mut walk = ChartWalk::new(&self.network, &self.facts, &chart, &mut budget);
         walk.through(vec![end])?;
         let found = walk.found;
         Ok(Some(self.captures(text, found)))
@@ -177,7 +177,7 @@ impl Captures {
         }
         let mut budget = Spending::new(self.limit);
         let chart = self.chart(text, Extent::Beginning, &mut budget)?;
-        let mut walk = Walk::new(&self.network, &self.facts, &chart, &mut budget);
+        let mut walk = ChartWalk::new(&self.network, &self.facts, &chart, &mut budget);
         walk.so_far()?;
         let found = walk.found;
         Ok(self.captures(text, found))
@@ -186,14 +186,14 @@ impl Captures {
     fn chart(&self, text: &[u8], extent: Extent, budget: &mut Spending) -> Result<Chart, LimitExceeded> {
         // Offsets have 32 bits.
         if u32::try_from(text.len()).is_err() {
-            let most = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
+            let most = as_index(u32::MAX);
             return Err(LimitExceeded::new(Budget::Fixed, "bytes of a text with captures", most));
         }
         Chart::new(&self.network, &self.facts, text, extent, budget)
     }
 
     /// Maps captures to places of the text in which special tokens have their names.
-    fn captures(&self, text: &[u8], found: Vec<Found>) -> Vec<Capture<'_>> {
+    fn captures(&self, text: &[u8], found: Vec<FoundCapture>) -> Vec<Capture<'_>> {
         let mut shown: Vec<usize> = Vec::new();
         if self.specials {
             shown.push(0);
@@ -203,7 +203,7 @@ impl Captures {
             }));
         }
         let place = |at: u32| shown.get(at as usize).copied().unwrap_or(at as usize);
-        let capture = |Found { name, start, end }: Found| {
+        let capture = |FoundCapture { name, start, end }: FoundCapture| {
             let span = place(start)..place(end?);
             Some(Capture { name: &self.network.names[name], span })
         };

@@ -16,13 +16,15 @@ use std::sync::Arc;
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
 
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Grammar, Measured, PatternKind, Spelled, any_order::Choice},
-    ids::{ExprId, RuleId},
+    grammar::{
+        AnyOrder, Automaton, Expr, Grammar, LengthBounded, PatternKind, Spelled, any_order::OrderRules,
+    },
+    ids::{ExprId, RuleId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
 /// A node of the network.
-pub(super) type NodeId = u32;
+pub(super) type NetNode = u32;
 /// A part of the network.
 pub(super) type PartId = u32;
 
@@ -30,40 +32,40 @@ pub(super) type PartId = u32;
 #[derive(Debug)]
 pub(super) enum Node {
     /// Goes on to one of these, in order of preference.
-    Ways(Vec<NodeId>),
+    Ways(Vec<NetNode>),
     /// Reads these bytes, of which there is at least one.
-    Text(Box<[u8]>, NodeId),
+    Text(Box<[u8]>, NetNode),
     /// Reads a character.
-    Character(ClassUnicode, NodeId),
+    Character(ClassUnicode, NetNode),
     /// Reads a byte.
-    Byte(ClassBytes, NodeId),
+    Byte(ClassBytes, NetNode),
     /// Reads a text of the automaton, preferably the longest.
-    Automaton(Automaton, NodeId),
+    Automaton(Automaton, NetNode),
     /// Reads a substring of the text, in whole characters, preferably the longest.
-    Substrings(Arc<str>, NodeId),
-    /// Reads a measured string.
-    Measured(Measured, NodeId),
+    Substrings(Arc<str>, NetNode),
+    /// Reads a length-bounded string.
+    LengthBounded(LengthBounded, NetNode),
     /// Reads a string that is spelled lazily.
-    Spelled(Spelled, NodeId),
+    Spelled(Spelled, NetNode),
     /// Reads a part.
-    Call(PartId, NodeId),
+    Call(PartId, NetNode),
     /// Reads a part `min` to `max` times. The item's memory counts, only up to `min` if there is no `max`.
-    Repeat { part: PartId, min: u32, max: Option<u32>, greedy: bool, out: NodeId },
+    Repeat { part: PartId, min: u32, max: Option<u32>, greedy: bool, out: NetNode },
     /// Reads a part of the list with this number; the memory says which parts have come.
-    List { list: usize, separator: NodeId },
+    List { list: usize, separator: NetNode },
     /// Reads the separator of a list, or ends it.
-    Separator { list: usize, again: NodeId, out: NodeId },
+    Separator { list: usize, again: NetNode, out: NetNode },
     /// The end of a part.
     End,
 }
 
 /// A part, which can be called.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct NetworkPart {
     /// The first node.
-    pub(super) start: NodeId,
+    pub(super) start: NetNode,
     /// The last node.
-    pub(super) end: NodeId,
+    pub(super) end: NetNode,
     /// The names of its captures, as indices of [`Network::names`].
     pub(super) names: Vec<usize>,
     /// True if it is left out at the end of a capture.
@@ -72,8 +74,8 @@ pub(super) struct Part {
 
 /// Parts in any order.
 #[derive(Debug)]
-pub(super) struct List {
-    pub(super) choice: Choice,
+pub(super) struct NetworkList {
+    pub(super) choice: OrderRules,
     /// The parts, ascending.
     pub(super) parts: Vec<PartId>,
     pub(super) separator: PartId,
@@ -85,8 +87,8 @@ pub(super) struct Network {
     nodes: Vec<Node>,
     /// The part of each node.
     owners: Vec<PartId>,
-    parts: Vec<Part>,
-    pub(super) lists: Vec<List>,
+    parts: Vec<NetworkPart>,
+    pub(super) lists: Vec<NetworkList>,
     pub(super) names: Vec<String>,
     pub(super) root: PartId,
 }
@@ -121,8 +123,8 @@ impl Network {
             builder.network.parts[rule.index()].ignored = true;
         }
         for rule in grammar.rules() {
-            let Part { start, end, .. } = builder.network.parts[rule.index()];
-            builder.todo(Source::Expr(grammar.rule_body(rule)), start, end);
+            let NetworkPart { start, end, .. } = builder.network.parts[rule.index()];
+            builder.todo(NodeSource::Expr(grammar.rule_body(rule)), start, end);
             builder.work_off()?;
         }
         let mut network = builder.network;
@@ -130,29 +132,29 @@ impl Network {
         Ok(network)
     }
 
-    pub(super) fn node(&self, node: NodeId) -> &Node {
-        &self.nodes[node as usize]
+    pub(super) fn node(&self, node: NetNode) -> &Node {
+        &self.nodes[as_index(node)]
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    pub(super) fn part(&self, part: PartId) -> &Part {
-        &self.parts[part as usize]
+    pub(super) fn part(&self, part: PartId) -> &NetworkPart {
+        &self.parts[as_index(part)]
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[NetworkPart] {
         &self.parts
     }
 
     /// The part of a node.
-    pub(super) fn owner(&self, node: NodeId) -> PartId {
-        self.owners[node as usize]
+    pub(super) fn owner(&self, node: NetNode) -> PartId {
+        self.owners[as_index(node)]
     }
 
     /// The parts that a node may call.
-    pub(super) fn calls(&self, node: NodeId) -> &[PartId] {
+    pub(super) fn calls(&self, node: NetNode) -> &[PartId] {
         match self.node(node) {
             Node::Call(part, _) | Node::Repeat { part, .. } => std::slice::from_ref(part),
             Node::List { list, .. } => &self.lists[*list].parts,
@@ -162,7 +164,7 @@ impl Network {
     }
 
     /// The node at which a node goes on after a call.
-    pub(super) fn after_call(&self, node: NodeId) -> NodeId {
+    pub(super) fn after_call(&self, node: NetNode) -> NetNode {
         match *self.node(node) {
             Node::Call(_, next) => next,
             Node::List { separator, .. } => separator,
@@ -173,20 +175,20 @@ impl Network {
 
     /// Bypasses nodes with only one successor.
     fn shorten(&mut self) {
-        let mut past: Vec<NodeId> = (0..).take(self.nodes.len()).collect();
+        let mut past: Vec<NetNode> = (0..).take(self.nodes.len()).collect();
         let mut path = Vec::new();
         for node in 0..past.len() {
             // Such nodes form no cycle, since a cycle reads something.
             let mut last = past[node];
-            while let Node::Ways(ways) = &self.nodes[last as usize]
+            while let Node::Ways(ways) = &self.nodes[as_index(last)]
                 && let [only] = ways[..]
             {
                 path.push(last);
-                last = past[only as usize];
+                last = past[as_index(only)];
             }
-            path.drain(..).for_each(|on_the_way| past[on_the_way as usize] = last);
+            path.drain(..).for_each(|on_the_way| past[as_index(on_the_way)] = last);
         }
-        let to = |node: &mut NodeId| *node = past[*node as usize];
+        let to = |node: &mut NetNode| *node = past[as_index(*node)];
         for node in &mut self.nodes {
             match node {
                 Node::Ways(ways) => ways.iter_mut().for_each(to),
@@ -195,7 +197,7 @@ impl Network {
                 | Node::Byte(_, next)
                 | Node::Automaton(_, next)
                 | Node::Substrings(_, next)
-                | Node::Measured(_, next)
+                | Node::LengthBounded(_, next)
                 | Node::Spelled(_, next)
                 | Node::Call(_, next) => to(next),
                 Node::Repeat { out, .. } => to(out),
@@ -208,7 +210,7 @@ impl Network {
 
 /// The source of a stretch of nodes.
 #[derive(Debug, Clone, Copy)]
-enum Source<'g> {
+enum NodeSource<'g> {
     Expr(ExprId),
     Hir(&'g Hir),
 }
@@ -217,14 +219,14 @@ struct Builder<'g> {
     grammar: &'g Grammar,
     network: Network,
     /// The stretches still to be made, from one existing node to another.
-    work: Vec<(Source<'g>, NodeId, NodeId)>,
+    work: Vec<(NodeSource<'g>, NetNode, NetNode)>,
     /// True for expressions that surely read a byte.
     reads: Vec<bool>,
     most: usize,
 }
 
 impl<'g> Builder<'g> {
-    fn node(&mut self, owner: PartId) -> NodeId {
+    fn node(&mut self, owner: PartId) -> NetNode {
         // Bounded by `most`, which is checked once for each expression; ids end at 2^32.
         let node = u32::try_from(self.network.nodes.len()).unwrap_or(u32::MAX);
         self.network.nodes.push(Node::Ways(Vec::new()));
@@ -236,14 +238,14 @@ impl<'g> Builder<'g> {
         let part = u32::try_from(self.network.parts.len()).unwrap_or(u32::MAX);
         let (start, end) = (self.node(part), self.node(part));
         self.set(end, Node::End);
-        self.network.parts.push(Part { start, end, names: Vec::new(), ignored: false });
+        self.network.parts.push(NetworkPart { start, end, names: Vec::new(), ignored: false });
         part
     }
 
     /// A new part that reads `source`.
-    fn part_of(&mut self, source: Source<'g>) -> PartId {
+    fn part_of(&mut self, source: NodeSource<'g>) -> PartId {
         let part = self.part();
-        let Part { start, end, .. } = self.network.parts[part as usize];
+        let NetworkPart { start, end, .. } = self.network.parts[as_index(part)];
         self.todo(source, start, end);
         part
     }
@@ -256,11 +258,11 @@ impl<'g> Builder<'g> {
         })
     }
 
-    fn set(&mut self, node: NodeId, is: Node) {
-        self.network.nodes[node as usize] = is;
+    fn set(&mut self, node: NetNode, is: Node) {
+        self.network.nodes[as_index(node)] = is;
     }
 
-    fn todo(&mut self, source: Source<'g>, from: NodeId, to: NodeId) {
+    fn todo(&mut self, source: NodeSource<'g>, from: NetNode, to: NetNode) {
         self.work.push((source, from, to));
     }
 
@@ -271,37 +273,39 @@ impl<'g> Builder<'g> {
                 return Err(LimitExceeded::new(Budget::Symbols, "places of a grammar", self.most));
             }
             match source {
-                Source::Expr(expr) => self.expr(grammar.expr(expr), from, to),
-                Source::Hir(hir) => self.hir(hir, from, to),
+                NodeSource::Expr(expr) => self.expr(grammar.expr(expr), from, to),
+                NodeSource::Hir(hir) => self.hir(hir, from, to),
             }
         }
         Ok(())
     }
 
-    fn expr(&mut self, expr: &'g Expr, from: NodeId, to: NodeId) {
+    fn expr(&mut self, expr: &'g Expr, from: NetNode, to: NetNode) {
         match expr {
             Expr::Pattern(pattern) => match pattern.kind() {
-                PatternKind::Expression(hir) => self.todo(Source::Hir(hir), from, to),
+                PatternKind::Expression(hir) => self.todo(NodeSource::Hir(hir), from, to),
                 PatternKind::Automaton(automaton) => {
                     self.set(from, Node::Automaton(automaton.clone(), to));
                 }
                 PatternKind::Substrings(text) => self.set(from, Node::Substrings(Arc::clone(text), to)),
-                PatternKind::Measured(measured) => self.set(from, Node::Measured(measured.clone(), to)),
+                PatternKind::LengthBounded(bounded) => {
+                    self.set(from, Node::LengthBounded(bounded.clone(), to))
+                }
                 PatternKind::Spelled(spelled) => self.set(from, Node::Spelled(spelled.clone(), to)),
             },
             Expr::Rule(rule) => self.set(from, Node::Call(rule.raw(), to)),
-            Expr::Sequence(parts) => self.sequence(parts.iter().copied().map(Source::Expr), from, to),
+            Expr::Sequence(parts) => self.sequence(parts.iter().copied().map(NodeSource::Expr), from, to),
             Expr::Alternatives(parts) => {
-                self.alternatives(parts.iter().copied().map(Source::Expr), from, to);
+                self.alternatives(parts.iter().copied().map(NodeSource::Expr), from, to);
             }
             Expr::Repeat { part, min, max } => {
-                self.repeat(Source::Expr(*part), (*min, *max), true, from, to);
+                self.repeat(NodeSource::Expr(*part), (*min, *max), true, from, to);
             }
             Expr::AnyOrder(list) => self.list(list, from, to),
         }
     }
 
-    fn hir(&mut self, hir: &'g Hir, from: NodeId, to: NodeId) {
+    fn hir(&mut self, hir: &'g Hir, from: NetNode, to: NetNode) {
         match hir.kind() {
             HirKind::Empty => self.set(from, Node::Ways(vec![to])),
             HirKind::Literal(literal) => self.set(from, Node::Text(literal.0.clone(), to)),
@@ -311,23 +315,23 @@ impl<'g> Builder<'g> {
             HirKind::Look(_) => {}
             HirKind::Repetition(repeat) => {
                 let counts = (repeat.min, repeat.max);
-                self.repeat(Source::Hir(&repeat.sub), counts, repeat.greedy, from, to);
+                self.repeat(NodeSource::Hir(&repeat.sub), counts, repeat.greedy, from, to);
             }
             HirKind::Capture(group) => match &group.name {
                 Some(name) => {
                     let name = self.name(name);
-                    let part = self.part_of(Source::Hir(&group.sub));
-                    self.network.parts[part as usize].names.push(name);
+                    let part = self.part_of(NodeSource::Hir(&group.sub));
+                    self.network.parts[as_index(part)].names.push(name);
                     self.set(from, Node::Call(part, to));
                 }
-                None => self.todo(Source::Hir(&group.sub), from, to),
+                None => self.todo(NodeSource::Hir(&group.sub), from, to),
             },
-            HirKind::Concat(parts) => self.sequence(parts.iter().map(Source::Hir), from, to),
-            HirKind::Alternation(parts) => self.alternatives(parts.iter().map(Source::Hir), from, to),
+            HirKind::Concat(parts) => self.sequence(parts.iter().map(NodeSource::Hir), from, to),
+            HirKind::Alternation(parts) => self.alternatives(parts.iter().map(NodeSource::Hir), from, to),
         }
     }
 
-    fn sequence(&mut self, parts: impl ExactSizeIterator<Item = Source<'g>>, from: NodeId, to: NodeId) {
+    fn sequence(&mut self, parts: impl ExactSizeIterator<Item = NodeSource<'g>>, from: NetNode, to: NetNode) {
         let owner = self.network.owner(from);
         let (mut at, mut left) = (from, parts.len());
         if left == 0 {
@@ -341,7 +345,7 @@ impl<'g> Builder<'g> {
         }
     }
 
-    fn alternatives(&mut self, parts: impl Iterator<Item = Source<'g>>, from: NodeId, to: NodeId) {
+    fn alternatives(&mut self, parts: impl Iterator<Item = NodeSource<'g>>, from: NetNode, to: NetNode) {
         let owner = self.network.owner(from);
         let mut ways = Vec::new();
         for part in parts {
@@ -353,20 +357,20 @@ impl<'g> Builder<'g> {
     }
 
     /// True if the source surely reads a byte.
-    fn reads(&self, source: Source<'_>) -> bool {
+    fn reads(&self, source: NodeSource<'_>) -> bool {
         match source {
-            Source::Expr(expr) => self.reads[expr.index()],
-            Source::Hir(hir) => hir.properties().minimum_len().is_none_or(|least| least > 0),
+            NodeSource::Expr(expr) => self.reads[expr.index()],
+            NodeSource::Hir(hir) => hir.properties().minimum_len().is_none_or(|least| least > 0),
         }
     }
 
     fn repeat(
         &mut self,
-        source: Source<'g>,
+        source: NodeSource<'g>,
         (min, max): (u32, Option<u32>),
         greedy: bool,
-        from: NodeId,
-        to: NodeId,
+        from: NetNode,
+        to: NetNode,
     ) {
         let owner = self.network.owner(from);
         let ways = |body, out| Node::Ways(if greedy { vec![body, out] } else { vec![out, body] });
@@ -391,23 +395,23 @@ impl<'g> Builder<'g> {
             }
             _ => {
                 let (repeat, part) = (self.part(), self.part_of(source));
-                let Part { start, end: out, .. } = self.network.parts[repeat as usize];
+                let NetworkPart { start, end: out, .. } = self.network.parts[as_index(repeat)];
                 self.set(start, Node::Repeat { part, min, max, greedy, out });
                 self.set(from, Node::Call(repeat, to));
             }
         }
     }
 
-    fn list(&mut self, of: &AnyOrder, from: NodeId, to: NodeId) {
+    fn list(&mut self, of: &AnyOrder, from: NetNode, to: NetNode) {
         let whole = self.part();
-        let Part { start, end: out, .. } = self.network.parts[whole as usize];
-        let parts = of.parts.iter().map(|part| self.part_of(Source::Expr(part.expr))).collect();
-        let separator_part = self.part_of(Source::Expr(of.separator));
-        let choice = Choice::new(of, |_| true, true);
+        let NetworkPart { start, end: out, .. } = self.network.parts[as_index(whole)];
+        let parts = of.parts.iter().map(|part| self.part_of(NodeSource::Expr(part.expr))).collect();
+        let separator_part = self.part_of(NodeSource::Expr(of.separator));
+        let choice = OrderRules::new(of, |_| true, true);
         if choice.has_list() {
             let list = self.network.lists.len();
             let separator = self.node(whole);
-            self.network.lists.push(List { choice, parts, separator: separator_part });
+            self.network.lists.push(NetworkList { choice, parts, separator: separator_part });
             self.set(start, Node::List { list, separator });
             self.set(separator, Node::Separator { list, again: start, out });
         }
@@ -429,7 +433,7 @@ fn reads(grammar: &Grammar) -> Vec<bool> {
                     PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
                     PatternKind::Substrings(_) => false,
                     // They have at least two quotes.
-                    PatternKind::Measured(_) | PatternKind::Spelled(_) => true,
+                    PatternKind::LengthBounded(_) | PatternKind::Spelled(_) => true,
                 },
                 Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],
                 Expr::Sequence(parts) => parts.iter().any(|part| reads[part.index()]),

@@ -8,18 +8,18 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     chart::{ItemId, NONE},
     network::PartId,
-    walk::{Step, Walk},
+    walk::{ChartWalk, ItemStep},
 };
 use crate::limits::LimitExceeded;
 
 /// A call, by its part and the place where it began.
-type Call = (PartId, u32);
+type PartCall = (PartId, u32);
 
-impl Walk<'_> {
+impl ChartWalk<'_> {
     /// Captures what is decided, up to the first item with more than one way on.
     pub(super) fn so_far(&mut self) -> Result<(), LimitExceeded> {
         let alive = self.alive();
-        let mut call: Call = (self.network.root, 0);
+        let mut call: PartCall = (self.network.root, 0);
         let mut entered = HashSet::new();
         while let Some(ends) = alive.get(&call) {
             // Left recursion may end after any number of rounds.
@@ -30,7 +30,7 @@ impl Walk<'_> {
             let mut at = steps.start;
             self.begin(at);
             while ends.binary_search(&at).is_err() {
-                let &[Step { to, child, .. }] = steps.from(at) else { return Ok(()) };
+                let &[ItemStep { to, child, .. }] = steps.from(at) else { return Ok(()) };
                 if child != NONE {
                     self.through(vec![child])?;
                 }
@@ -50,8 +50,8 @@ impl Walk<'_> {
 
     /// The calls that are not over. Each comes with its items, ascending, that read on, that have called one
     /// that is not over, or at which the text may end.
-    fn alive(&self) -> HashMap<Call, Vec<ItemId>> {
-        let mut alive: HashMap<Call, Vec<ItemId>> = HashMap::new();
+    fn alive(&self) -> HashMap<PartCall, Vec<ItemId>> {
+        let mut alive: HashMap<PartCall, Vec<ItemId>> = HashMap::new();
         let mut open: Vec<ItemId> = self.chart.open.iter().copied().chain(self.chart.end).collect();
         while let Some(id) = open.pop() {
             let item = self.chart.item(id);

@@ -15,14 +15,14 @@ use hashbrown::HashMap;
 
 use super::{
     chart::{Chart, ItemId, Link, NONE, Spending},
-    facts::Facts,
-    network::{Network, Node, NodeId},
+    facts::NetworkFacts,
+    network::{NetNode, Network, Node},
 };
-use crate::limits::LimitExceeded;
+use crate::{ids::as_index, limits::LimitExceeded};
 
 /// A capture: the index of its name, and its place; without an end while the part is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundCapture {
     pub(super) name: usize,
     pub(super) start: u32,
     pub(super) end: Option<u32>,
@@ -30,7 +30,7 @@ pub(super) struct Found {
 
 /// A step forwards, from an item to the next one of its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Step {
+pub(super) struct ItemStep {
     from: ItemId,
     pub(super) to: ItemId,
     /// The end of the part that was called, or [`NONE`].
@@ -39,15 +39,15 @@ pub(super) struct Step {
 
 /// All steps of a call that lead to one of its ends, sorted by the items they lead from.
 #[derive(Debug)]
-pub(super) struct Steps {
-    steps: Vec<Step>,
+pub(super) struct CallSteps {
+    steps: Vec<ItemStep>,
     /// The first item of the call.
     pub(super) start: ItemId,
 }
 
-impl Steps {
+impl CallSteps {
     /// The steps from an item.
-    pub(super) fn from(&self, item: ItemId) -> &[Step] {
+    pub(super) fn from(&self, item: ItemId) -> &[ItemStep] {
         let first = self.steps.partition_point(|step| step.from < item);
         let rest = &self.steps[first..];
         &rest[..rest.partition_point(|step| step.from == item)]
@@ -56,24 +56,24 @@ impl Steps {
 
 /// A call that the walk is in.
 #[derive(Debug)]
-struct Frame {
-    steps: Steps,
+struct CallFrame {
+    steps: CallSteps,
     /// The item that the walk has reached.
     at: ItemId,
     /// The steps that may follow the call that it is waiting for.
-    after: Vec<Step>,
-    /// The captures of the part, as indices of [`Walk::found`].
+    after: Vec<ItemStep>,
+    /// The captures of the part, as indices of [`ChartWalk::found`].
     found: std::ops::Range<usize>,
 }
 
 /// A walk through a chart.
 #[derive(Debug)]
-pub(super) struct Walk<'c> {
+pub(super) struct ChartWalk<'c> {
     pub(super) network: &'c Network,
-    pub(super) facts: &'c Facts,
+    pub(super) facts: &'c NetworkFacts,
     pub(super) chart: &'c Chart,
     budget: &'c mut Spending,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundCapture>,
     /// The last stretch that is left out at the end of a capture.
     ignored: Option<(u32, u32)>,
     /// The last search that met each item.
@@ -81,10 +81,10 @@ pub(super) struct Walk<'c> {
     searches: u32,
 }
 
-impl<'c> Walk<'c> {
+impl<'c> ChartWalk<'c> {
     pub(super) fn new(
         network: &'c Network,
-        facts: &'c Facts,
+        facts: &'c NetworkFacts,
         chart: &'c Chart,
         budget: &'c mut Spending,
     ) -> Self {
@@ -93,12 +93,12 @@ impl<'c> Walk<'c> {
     }
 
     /// All steps that lead to one of these items, which are of the same call.
-    pub(super) fn steps_to(&mut self, mut open: Vec<ItemId>) -> Result<Steps, LimitExceeded> {
-        let mut found = Steps { steps: Vec::new(), start: NONE };
+    pub(super) fn steps_to(&mut self, mut open: Vec<ItemId>) -> Result<CallSteps, LimitExceeded> {
+        let mut found = CallSteps { steps: Vec::new(), start: NONE };
         // This cannot wrap: each search takes a unit of a budget of `usize`, and the chart has taken some
         // already.
         self.searches = self.searches.wrapping_add(1);
-        open.iter().for_each(|&item| self.met[item as usize] = self.searches);
+        open.iter().for_each(|&item| self.met[as_index(item)] = self.searches);
         while let Some(to) = open.pop() {
             for Link { before: from, child } in self.chart.links(to) {
                 if from == NONE {
@@ -106,8 +106,8 @@ impl<'c> Walk<'c> {
                     continue;
                 }
                 self.budget.spend(1)?;
-                found.steps.push(Step { from, to, child });
-                if std::mem::replace(&mut self.met[from as usize], self.searches) != self.searches {
+                found.steps.push(ItemStep { from, to, child });
+                if std::mem::replace(&mut self.met[as_index(from)], self.searches) != self.searches {
                     open.push(from);
                 }
             }
@@ -118,16 +118,16 @@ impl<'c> Walk<'c> {
     }
 
     /// The steps of the parse that was found first, to this item.
-    fn first_steps_to(&mut self, mut to: ItemId) -> Result<Steps, LimitExceeded> {
+    fn first_steps_to(&mut self, mut to: ItemId) -> Result<CallSteps, LimitExceeded> {
         let mut steps = Vec::new();
         loop {
             let Link { before: from, child } = self.chart.item(to).first;
             if from == NONE {
                 steps.sort_unstable();
-                return Ok(Steps { steps, start: to });
+                return Ok(CallSteps { steps, start: to });
             }
             self.budget.spend(1)?;
-            steps.push(Step { from, to, child });
+            steps.push(ItemStep { from, to, child });
             to = from;
         }
     }
@@ -165,7 +165,7 @@ impl<'c> Walk<'c> {
         Ok(())
     }
 
-    fn enter(&mut self, ends: Vec<ItemId>) -> Result<Frame, LimitExceeded> {
+    fn enter(&mut self, ends: Vec<ItemId>) -> Result<CallFrame, LimitExceeded> {
         let part = ends.first().map(|&end| self.network.owner(self.chart.item(end).node));
         let last = ends.iter().copied().max_by_key(|&end| self.chart.item(end).at);
         let steps = match (part, last) {
@@ -173,7 +173,7 @@ impl<'c> Walk<'c> {
             _ => self.steps_to(ends)?,
         };
         let found = self.begin(steps.start);
-        Ok(Frame { at: steps.start, steps, after: Vec::new(), found })
+        Ok(CallFrame { at: steps.start, steps, after: Vec::new(), found })
     }
 
     /// Begins the captures of a part; `start` is its first item.
@@ -181,7 +181,7 @@ impl<'c> Walk<'c> {
         let item = self.chart.item(start);
         let names = &self.network.part(self.network.owner(item.node)).names;
         let first = self.found.len();
-        self.found.extend(names.iter().map(|&name| Found { name, start: item.origin, end: None }));
+        self.found.extend(names.iter().map(|&name| FoundCapture { name, start: item.origin, end: None }));
         first..self.found.len()
     }
 
@@ -200,11 +200,11 @@ impl<'c> Walk<'c> {
     }
 
     /// The preferred steps from an item: one, or several by calls of one part.
-    fn first_of(&self, at: ItemId, steps: &[Step]) -> Vec<Step> {
+    fn first_of(&self, at: ItemId, steps: &[ItemStep]) -> Vec<ItemStep> {
         let node = self.chart.item(at).node;
         if let Node::Ways(ways) = self.network.node(node) {
             let steps = steps.iter().map(|&step| (self.chart.item(step.to).node, step));
-            let steps: HashMap<NodeId, Step> = steps.collect();
+            let steps: HashMap<NetNode, ItemStep> = steps.collect();
             return ways.iter().find_map(|way| steps.get(way)).into_iter().copied().collect();
         }
         let ranks: Vec<usize> = steps.iter().map(|step| self.rank(node, step)).collect();
@@ -215,11 +215,11 @@ impl<'c> Walk<'c> {
 
     /// The order in which steps from a node other than [`Node::Ways`] are tried; equal only for calls of one
     /// part.
-    fn rank(&self, node: NodeId, step: &Step) -> usize {
+    fn rank(&self, node: NetNode, step: &ItemStep) -> usize {
         let calls = step.child != NONE;
         match self.network.node(node) {
             // The longest is preferred.
-            Node::Automaton(..) | Node::Substrings(..) | Node::Measured(..) | Node::Spelled(..) => {
+            Node::Automaton(..) | Node::Substrings(..) | Node::LengthBounded(..) | Node::Spelled(..) => {
                 usize::MAX - self.chart.item(step.to).at as usize
             }
             Node::Repeat { greedy, .. } => usize::from(calls != *greedy),

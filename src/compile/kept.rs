@@ -8,7 +8,7 @@ use crate::{
     grammar::{AutomataCache, Grammar, GrammarError, Syntax},
     limits::{Limits, PREPARING_WORK},
     lower::CompileError,
-    subterminal::Weights,
+    subterminal::TableMemory,
 };
 
 impl Compiler {
@@ -50,7 +50,7 @@ impl Compiler {
         let spelled = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
         let mut memory = CompilerMemory { automata: self.automata.bytes(), ..CompilerMemory::default() };
         for tables in spelled.values().chain([&self.tables]) {
-            let Weights { all, unused, shared } = tables.weights();
+            let TableMemory { all, unused, shared } = tables.weights();
             memory.terminals += all;
             memory.unused += unused;
             memory.shared += shared;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::{enclosed::SharedEnclosed, known::RawMask};
+use super::{enclosed::SharedEnclosed, fast_advance::GrammarMask};
 use crate::{ids::StateId, vocab::TokenSet};
 
 /// Stands for no slot and no state.
@@ -16,14 +16,14 @@ const NONE: u32 = u32::MAX;
 
 /// The slot of a state's mask, and the next state with the same mask.
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct MaskLink {
     slot: u32,
     next: u32,
 }
 
 /// A mask and its states.
 #[derive(Debug)]
-struct Slot {
+struct MaskSlot {
     /// `None` once the mask was evicted.
     mask: Option<Arc<TokenSet>>,
     hash: u64,
@@ -40,17 +40,17 @@ struct Slot {
 }
 
 /// The parts that a mask is the union of: their addresses, ascending, each once.
-pub(super) type Recipe = [usize];
+pub(super) type MaskParts = [usize];
 
 /// Masks by state. A hit is a lookup by index.
 #[derive(Debug)]
 pub(super) struct MaskCache {
     /// Links by state, up to the highest state that had a mask.
-    links: Vec<Link>,
-    slots: Vec<Slot>,
+    links: Vec<MaskLink>,
+    slots: Vec<MaskSlot>,
     by_mask: HashTable<u32>,
     /// Slots and their ages by recipe; a different age means that the slot has another mask now.
-    by_recipe: HashMap<Box<Recipe>, (u32, u32)>,
+    by_recipe: HashMap<Box<MaskParts>, (u32, u32)>,
     /// Bytes of the recipes.
     recipes: usize,
     hand: usize,
@@ -108,7 +108,7 @@ impl MaskCache {
         state: StateId,
         held: &mut Option<Arc<TokenSet>>,
         with_enclosed: bool,
-    ) -> Option<RawMask> {
+    ) -> Option<GrammarMask> {
         let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
         if with_enclosed && !slot.knows_enclosed {
             return None;
@@ -116,7 +116,7 @@ impl MaskCache {
         let mask = slot.mask.as_ref()?;
         slot.used = true;
         let tokens = held.take_if(|held| Arc::ptr_eq(held, mask)).unwrap_or_else(|| Arc::clone(mask));
-        Some(RawMask { tokens, enclosed: if with_enclosed { slot.enclosed.clone() } else { None } })
+        Some(GrammarMask { tokens, enclosed: if with_enclosed { slot.enclosed.clone() } else { None } })
     }
 
     /// Files a mask under a state that has none yet. Returns it, or the equal mask that was cached before.
@@ -139,12 +139,12 @@ impl MaskCache {
         &mut self,
         state: StateId,
         mask: Arc<TokenSet>,
-        recipe: &Recipe,
+        recipe: &MaskParts,
     ) -> Arc<TokenSet> {
         let mask = self.keep(state, mask);
         // A mask that is too large to be kept has no slot.
         let at = self.links.get(state.index()).map_or(NONE, |link| link.slot);
-        let bytes = size_of_val(recipe) + size_of::<(Box<Recipe>, u64)>();
+        let bytes = size_of_val(recipe) + size_of::<(Box<MaskParts>, u64)>();
         if let Some(slot) = self.slots.get(at as usize)
             && bytes <= self.max_bytes / RECIPES
         {
@@ -159,7 +159,7 @@ impl MaskCache {
     }
 
     /// Returns the mask made of these parts, if it is still cached, and files it under `state` too.
-    pub(super) fn made_of(&mut self, state: StateId, recipe: &Recipe) -> Option<Arc<TokenSet>> {
+    pub(super) fn made_of(&mut self, state: StateId, recipe: &MaskParts) -> Option<Arc<TokenSet>> {
         let &(at, age) = self.by_recipe.get(recipe)?;
         let slot = self.slots.get_mut(at as usize).filter(|slot| slot.age == age)?;
         slot.used = true;
@@ -175,10 +175,10 @@ impl MaskCache {
     /// Files the mask of a slot under a state that has none yet.
     fn link(&mut self, state: StateId, at: u32) -> Option<Arc<TokenSet>> {
         if state.index() >= self.links.len() {
-            self.links.resize(state.index() + 1, Link { slot: NONE, next: NONE });
+            self.links.resize(state.index() + 1, MaskLink { slot: NONE, next: NONE });
         }
         let slot = &mut self.slots[at as usize];
-        self.links[state.index()] = Link { slot: at, next: slot.first };
+        self.links[state.index()] = MaskLink { slot: at, next: slot.first };
         slot.first = state.raw();
         slot.mask.clone()
     }
@@ -202,7 +202,7 @@ impl MaskCache {
             self.free();
         }
         self.bytes += bytes;
-        let slot = Slot {
+        let slot = MaskSlot {
             mask: Some(mask),
             hash,
             used: false,
@@ -214,7 +214,7 @@ impl MaskCache {
         let at = match self.vacant.pop() {
             Some(at) => {
                 let age = self.slots[at as usize].age;
-                self.slots[at as usize] = Slot { age, ..slot };
+                self.slots[at as usize] = MaskSlot { age, ..slot };
                 at
             }
             None => {
@@ -246,7 +246,7 @@ impl MaskCache {
         slot.age = slot.age.wrapping_add(1);
         let mut state = std::mem::replace(&mut slot.first, NONE);
         while let Some(link) = self.links.get_mut(state as usize) {
-            state = std::mem::replace(link, Link { slot: NONE, next: NONE }).next;
+            state = std::mem::replace(link, MaskLink { slot: NONE, next: NONE }).next;
         }
         if let Ok(entry) = self.by_mask.find_entry(self.slots[at].hash, |&slot| slot as usize == at) {
             self.vacant.push(*entry.get());
@@ -260,7 +260,7 @@ const RECIPES: usize = 8;
 
 /// Memory of a mask beside its tokens, in bytes: the set, the counts of its `Arc`, the slot, and at most two
 /// numbers in the table.
-const MASK_BYTES: usize = size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8;
+const MASK_BYTES: usize = size_of::<TokenSet>() + 16 + size_of::<MaskSlot>() + 8;
 /// Tokens per word of a bitset; a list takes less.
 const WORD: usize = 64;
 
@@ -356,7 +356,7 @@ mod tests {
         let bits = 64_000 / 8;
         let mut mask = TokenSet::empty(64_000);
         (0..64_000).map(TokenId::new).for_each(|token| mask.insert(token));
-        assert!((bits + size_of::<Slot>()..=bits + 96).contains(&mask_bytes(&mask)));
+        assert!((bits + size_of::<MaskSlot>()..=bits + 96).contains(&mask_bytes(&mask)));
         let few = TokenSet::of(vec![TokenId::new(3), TokenId::new(5)], 64_000);
         assert!(mask_bytes(&few) < 128);
     }

@@ -35,7 +35,7 @@ impl Constraint {
     /// # Errors
     /// When a budget is used up.
     pub fn next_chars(&mut self, places: usize) -> Result<NextChars, StepError> {
-        let mut found = Found { ranges: Vec::new() };
+        let mut found = CodePoints { ranges: Vec::new() };
         let mut search = Search { known: HashMap::new(), room: places };
         if search.enter().is_none() {
             return Ok(found.into_chars(false));
@@ -66,11 +66,11 @@ impl Constraint {
 }
 
 /// Code points as ranges, ascending and merged.
-struct Found {
+struct CodePoints {
     ranges: Vec<(u32, u32)>,
 }
 
-impl Found {
+impl CodePoints {
     /// Adds a range past all others, if it is one.
     fn add(&mut self, start: u32, end: u32) {
         match self.ranges.last_mut() {
@@ -108,14 +108,14 @@ impl Found {
 
 /// A place, and the number of continuation bytes to come. Each machine numbers its own states, and a session
 /// may move to another machine, hence the address.
-type Key = (usize, StateId, u32);
+type CharacterKey = (usize, StateId, u32);
 
 /// Values of some continuation bytes, ascending and merged.
 type Tails = Rc<Vec<(u32, u32)>>;
 
 struct Search {
     /// Known tails, each with a session in that place, which keeps its machine and so the address alive.
-    known: HashMap<Key, (Tails, Constraint)>,
+    known: HashMap<CharacterKey, (Tails, Constraint)>,
     /// Places that may still be looked at.
     room: usize,
 }
@@ -151,7 +151,7 @@ impl Search {
         if self.enter().is_none() {
             return Ok(None);
         }
-        let mut found = Found { ranges: Vec::new() };
+        let mut found = CodePoints { ranges: Vec::new() };
         for byte in place.next_bytes()?.into_iter().filter(|byte| CONTINUATIONS.contains(byte)) {
             let value = u32::from(byte & 0x3F);
             if length == 1 {
@@ -201,7 +201,7 @@ mod tests {
             (0xD900, 0xE010, '\u{E000}'..='\u{E010}'),
             (0xD7F0, 0xE010, '\u{D7F0}'..='\u{E010}'),
         ] {
-            let mut found = Found { ranges: Vec::new() };
+            let mut found = CodePoints { ranges: Vec::new() };
             found.add_chars(start, end);
             assert_eq!(found.into_chars(true).ranges, [expected]);
         }

@@ -37,7 +37,7 @@ pub(super) fn members(class: TokenClass, vocabulary: &Vocabulary) -> Box<dyn Ite
 
 /// Spelling of a class's members in texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Members {
+pub(super) enum MemberSpelling {
     /// Members are spelled by their bytes; special tokens not at all.
     Unnamed,
     /// Members are spelled by their bytes, special tokens by their names.
@@ -48,24 +48,24 @@ pub(super) enum Members {
 
 /// A class that a grammar asks for.
 #[derive(Debug)]
-pub(super) struct Class {
+pub(super) struct ResolvedClass {
     /// The token that stands for it.
     pub(super) id: TokenId,
     /// The bytes of that token.
     pub(super) spelled: Vec<u8>,
     pub(super) tokens: TokenSet,
-    pub(super) members: Members,
+    pub(super) members: MemberSpelling,
     /// The token of the class with the fewest bytes, of text if there is one, for completions.
     pub(super) shortest: TokenId,
 }
 
-impl Class {
+impl ResolvedClass {
     /// Creates a class of these tokens under this name; `None` if there are none.
     pub(super) fn new(
         id: TokenId,
         marked: &str,
         tokens: TokenSet,
-        members: Members,
+        members: MemberSpelling,
         vocabulary: &Vocabulary,
     ) -> Option<Self> {
         let length = |&token: &TokenId| {
@@ -78,7 +78,7 @@ impl Class {
 
     /// Returns the name that spells a special token of the class in texts.
     pub(super) fn name<'v>(&self, token: TokenId, vocabulary: &'v Vocabulary) -> Option<&'v [u8]> {
-        let named = self.members != Members::Unnamed && self.tokens.contains(token);
+        let named = self.members != MemberSpelling::Unnamed && self.tokens.contains(token);
         if named { vocabulary.name(token).map(str::as_bytes) } else { None }
     }
 
@@ -99,7 +99,7 @@ impl Class {
             bytes.is_some_and(|bytes| self.spelled.get(2..) != bytes.get(1..))
         };
         let is_member = |token: TokenId| {
-            self.tokens.contains(token) || self.members == Members::Unknown && is_other(token)
+            self.tokens.contains(token) || self.members == MemberSpelling::Unknown && is_other(token)
         };
         let (mut node, mut end) = (trie.root_child(bytes[from]), from + 1);
         while let Some(at) = node {
@@ -109,7 +109,7 @@ impl Class {
             node = bytes.get(end).and_then(|&byte| trie.child(at, byte));
             end += 1;
         }
-        if self.members == Members::Named {
+        if self.members == MemberSpelling::Named {
             for (token, name) in vocabulary.special_tokens() {
                 work.spend(1)?;
                 // The name of one that is spelled out is text.

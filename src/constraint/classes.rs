@@ -9,12 +9,12 @@
 //! the union of the states after each reading.
 
 use super::{
-    class::{Class, Members},
+    class::{MemberSpelling, ResolvedClass},
     completion::Completion,
-    constraint::{Constraint, Place},
+    constraint::{Constraint, TextPosition},
     error::StepError,
-    machine::Machine,
     program::Program,
+    state_automaton::StateAutomaton,
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -75,7 +75,7 @@ impl Program {
     }
 
     /// Returns the text of the shortest token of a class.
-    fn text_of_shortest<'p>(&'p self, class: &'p Class) -> &'p [u8] {
+    fn text_of_shortest<'p>(&'p self, class: &'p ResolvedClass) -> &'p [u8] {
         let (token, given) = (class.shortest, &self.asked.vocabulary);
         let text = self.vocabulary.bytes(token).or_else(|| given.bytes(token));
         text.or_else(|| class.name(token, given)).unwrap_or_default()
@@ -88,7 +88,7 @@ fn is_spelled(text: &[u8], name: &str) -> bool {
     inner == Some(name.as_bytes()) && text.get(name.len() + 1) == Some(&special::MARK)
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Returns the state after `token`, read in every possible way.
     fn after_token(
         &mut self,
@@ -139,7 +139,7 @@ impl Machine {
                 if taken < class.spelled.len() {
                     continue;
                 }
-                if class.members == Members::Unknown && bytes[from] != special::MARK {
+                if class.members == MemberSpelling::Unknown && bytes[from] != special::MARK {
                     reached[from + 1].push(to);
                     unended.push(to);
                     continue;
@@ -159,7 +159,7 @@ impl Machine {
 impl Constraint {
     /// Returns the state after `token`, read in every possible way.
     pub(super) fn after_by_class(&mut self, token: TokenId) -> Result<Option<StateId>, StepError> {
-        let Place::In(mut state) = self.here else { return Ok(None) };
+        let TextPosition::In(mut state) = self.here else { return Ok(None) };
         let steps = self.program.vocabulary.bytes(token).map_or(1, |bytes| bytes.len().max(1));
         self.run_over(&mut state, steps, |machine, program, state, work| {
             machine.after_token(program, state, token, work)
@@ -178,14 +178,14 @@ impl Constraint {
     /// [`advance_bytes`](Self::advance_bytes) where there are classes: the text may be cut into tokens in any
     /// way, and ends where one of them does.
     pub(super) fn advance_bytes_by_class(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
-        let Place::In(mut state) = self.here else { return Ok(0) };
+        let TextPosition::In(mut state) = self.here else { return Ok(0) };
         let steps = bytes.len().max(1);
         let found = self.run_over(&mut state, steps, |machine, program, state, work| {
             machine.along_tokens(program, state, bytes, work)
         })?;
         Ok(match found {
             Ok(to) => {
-                self.go(Place::In(to), bytes.len(), self.readers.clone());
+                self.go(TextPosition::In(to), bytes.len(), self.readers.clone());
                 bytes.len()
             }
             Err(taken) => taken,

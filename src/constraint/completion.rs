@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 
-use super::{machine::Machine, program::Program, readers::Readers};
+use super::{program::Program, readers::JsonReaders, state_automaton::StateAutomaton};
 use crate::{
     ids::{ScanStateId, SetId, StateId, TokenId, TrieNodeId},
     limits::{Budget, LimitExceeded, Work},
@@ -44,14 +44,14 @@ pub struct Completion {
 
 /// Shortest lengths of texts of a grammar, in bytes.
 #[derive(Debug)]
-pub(super) struct Lengths {
+pub(super) struct ShortestLengths {
     /// Shortest rest of the production, by dot.
     rests: Vec<u64>,
     /// Shortest rest of the terminal, by scanner state, of terminals with tables.
     scans: Vec<u32>,
 }
 
-impl Lengths {
+impl ShortestLengths {
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.rests) + size_of_val(&*self.scans)
@@ -85,22 +85,22 @@ impl Lengths {
 /// A way to a state: the number of its bytes that are in no token, the number of its tokens and such bytes,
 /// and its last step.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct CompletionPath {
     cost: (u32, u32),
     from: StateId,
-    piece: Piece,
+    piece: CompletionStep,
 }
 
 /// A step of a way.
 #[derive(Debug, Clone, Copy)]
-enum Piece {
+enum CompletionStep {
     Token(TokenId),
     Byte(u8),
 }
 
 /// One search from a state.
-pub(super) struct Search<'m> {
-    pub(super) machine: &'m mut Machine,
+pub(super) struct CompletionSearch<'m> {
+    pub(super) machine: &'m mut StateAutomaton,
     pub(super) program: &'m Program,
     remaining: Remaining,
     distances: HashMap<StateId, u64>,
@@ -108,13 +108,13 @@ pub(super) struct Search<'m> {
     /// Budget of the moves that no text has made before.
     pub(super) work: Work,
     /// The best way to each state met, and the states met by their distance in bytes from the first.
-    ways: HashMap<StateId, Way>,
+    ways: HashMap<StateId, CompletionPath>,
     fronts: Vec<Vec<StateId>>,
     /// Was no way left out in the search for the fewest tokens?
     whole: bool,
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Finds the shortest text that completes the one that led to `state`; see [`Completion`]. `None` only
     /// with greedy lexing: then there may be none.
     pub(super) fn completion(
@@ -122,7 +122,7 @@ impl Machine {
         program: &Program,
         state: StateId,
     ) -> Result<Option<Completion>, LimitExceeded> {
-        let mut search = Search::new(self, program);
+        let mut search = CompletionSearch::new(self, program);
         let found = match program.lowered.greedy {
             true => search.greedily(state),
             false => search.run(state).map(Some),
@@ -135,9 +135,9 @@ impl Machine {
         &mut self,
         program: &Program,
         state: StateId,
-        readers: &Readers,
+        readers: &JsonReaders,
     ) -> Result<Option<Vec<u8>>, LimitExceeded> {
-        let found = Search::new(self, program).past_readers(state, readers);
+        let found = CompletionSearch::new(self, program).past_readers(state, readers);
         found.map_err(|limit| as_visits(program, limit))
     }
 }
@@ -147,9 +147,9 @@ fn as_visits(program: &Program, limit: LimitExceeded) -> LimitExceeded {
     if limit.budget() == Budget::StepWork { too_many(program) } else { limit }
 }
 
-impl<'m> Search<'m> {
+impl<'m> CompletionSearch<'m> {
     /// Prepares a search whose work is bounded by the limit of visits.
-    fn new(machine: &'m mut Machine, program: &'m Program) -> Self {
+    fn new(machine: &'m mut StateAutomaton, program: &'m Program) -> Self {
         Self {
             machine,
             program,
@@ -260,7 +260,8 @@ impl<'m> Search<'m> {
             let Some(to) = to else { continue };
             match trie.root_child(byte) {
                 Some(node) => {
-                    let piece = token_at(trie, node).map_or(Piece::Byte(byte), Piece::Token);
+                    let piece =
+                        token_at(trie, node).map_or(CompletionStep::Byte(byte), CompletionStep::Token);
                     self.reach(from, piece, to, at + 1);
                     if self.have_spent(TOKENS) {
                         self.whole = false;
@@ -268,7 +269,7 @@ impl<'m> Search<'m> {
                         self.go_down(from, node, to, at + 1)?;
                     }
                 }
-                None => self.reach(from, Piece::Byte(byte), to, at + 1),
+                None => self.reach(from, CompletionStep::Byte(byte), to, at + 1),
             }
         }
         Ok(())
@@ -292,7 +293,7 @@ impl<'m> Search<'m> {
             while child < trie.end(node) {
                 if let Some(to) = self.nearer(state, trie.byte(child))? {
                     if let Some(token) = token_at(trie, child) {
-                        self.reach(from, Piece::Token(token), to, at + 1);
+                        self.reach(from, CompletionStep::Token(token), to, at + 1);
                     }
                     open.push((child, to, at + 1));
                 }
@@ -303,10 +304,10 @@ impl<'m> Search<'m> {
     }
 
     /// Records a way to a state that is `at` bytes from the first.
-    fn reach(&mut self, from: StateId, piece: Piece, to: StateId, at: usize) {
+    fn reach(&mut self, from: StateId, piece: CompletionStep, to: StateId, at: usize) {
         let (raw, pieces) = self.ways.get(&from).map_or((0, 0), |way| way.cost);
-        let cost = (raw + u32::from(matches!(piece, Piece::Byte(_))), pieces + 1);
-        let way = Way { cost, from, piece };
+        let cost = (raw + u32::from(matches!(piece, CompletionStep::Byte(_))), pieces + 1);
+        let way = CompletionPath { cost, from, piece };
         match self.ways.get_mut(&to) {
             Some(known) if known.cost <= cost => {}
             Some(known) => *known = way,
@@ -331,14 +332,14 @@ impl<'m> Search<'m> {
         let mut completion = Completion { bytes: Vec::new(), tokens: Some(Vec::new()), fewest: self.whole };
         for piece in pieces {
             match piece {
-                Piece::Token(token) => {
+                CompletionStep::Token(token) => {
                     let bytes = self.program.vocabulary.bytes(token).unwrap_or_default();
                     completion.bytes.extend_from_slice(bytes);
                     if let Some(tokens) = &mut completion.tokens {
                         tokens.push(token);
                     }
                 }
-                Piece::Byte(byte) => {
+                CompletionStep::Byte(byte) => {
                     completion.bytes.push(byte);
                     completion.tokens = None;
                 }

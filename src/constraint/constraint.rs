@@ -6,14 +6,14 @@ use super::{
     completion::Completion,
     context::Context,
     error::{StepError, StepErrorKind, TextPlace},
+    fast_advance::GrammarMask,
     history::History,
-    host::{Host, SharedMachine, lock},
-    known::RawMask,
-    machine::Machine,
-    patience::{Patience, Pieces, Spent},
+    machine_pool::{MachinePool, SharedMachine, lock},
+    patience::{Patience, SpentWork, StepMeter},
     program::Program,
-    readers::{Before, Readers, ReadersBefore},
+    readers::{JsonReaders, Undo, UndoLog},
     space::TrailingSpace,
+    state_automaton::StateAutomaton,
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
@@ -29,21 +29,21 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Constraint {
     pub(super) program: Arc<Program>,
-    host: Host,
+    host: MachinePool,
     pub(super) machine: SharedMachine,
-    pub(super) here: Place,
+    pub(super) here: TextPosition,
     /// Bytes of text so far; saturates.
     bytes: u32,
     history: History,
     /// State of the readers of keys and items that must be distinct, and an undo log of it.
-    pub(super) readers: Readers,
-    readers_before: ReadersBefore,
+    pub(super) readers: JsonReaders,
+    readers_before: UndoLog,
     pub(super) mask: Option<Arc<TokenSet>>,
     /// The mask before the readers of keys and items take from it, once it is known.
-    pub(super) raw_mask: Option<RawMask>,
+    pub(super) raw_mask: Option<GrammarMask>,
     patience: Option<Patience>,
     pub(super) trailing: TrailingSpace,
-    spent: Spent,
+    spent: SpentWork,
 }
 
 /// Threads that are looked at to say where a step ended, and rules that are named.
@@ -55,13 +55,13 @@ pub(super) const STEP_BYTES: usize = 64;
 
 /// A text's position: a state, or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextPosition {
     In(StateId),
     /// End-of-text was advanced in this state.
     Ended(StateId),
 }
 
-impl Place {
+impl TextPosition {
     pub(super) fn state(self) -> StateId {
         match self {
             Self::In(state) | Self::Ended(state) => state,
@@ -98,12 +98,12 @@ pub struct ThreadView {
 
 impl Constraint {
     /// A session at the start of a text.
-    pub(crate) fn new(program: Arc<Program>, host: Host) -> Self {
+    pub(crate) fn new(program: Arc<Program>, host: MachinePool) -> Self {
         let machine = host.machine(&program);
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
-        let (here, spent) = (Place::In(start), Spent::default());
-        let (readers, readers_before) = (Readers::new(&program), ReadersBefore::default());
+        let (here, spent) = (TextPosition::In(start), SpentWork::default());
+        let (readers, readers_before) = (JsonReaders::new(&program), UndoLog::default());
         let (mask, raw_mask, patience) = (None, None, None);
         Self {
             program,
@@ -146,25 +146,25 @@ impl Constraint {
         let mask = match self.mask.take() {
             Some(mask) => mask,
             None => match self.here {
-                Place::In(state) => {
+                TextPosition::In(state) => {
                     let raw = match self.raw_mask.take() {
                         Some(raw) => raw,
                         None => self.make_raw_mask(state)?,
                     };
                     self.narrowed(raw)?
                 }
-                Place::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),
+                TextPosition::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),
             },
         };
         Ok(self.mask.insert(mask))
     }
 
-    fn make_raw_mask(&mut self, mut state: StateId) -> Result<RawMask, StepError> {
+    fn make_raw_mask(&mut self, mut state: StateId) -> Result<GrammarMask, StepError> {
         let with_enclosed = self.readers.keys.is_some();
         self.run(&mut state, |machine, program, state, work| {
             let tokens = machine.asked_mask(program, state, work)?;
             let enclosed = if with_enclosed { machine.enclosed(program, state, &tokens) } else { None };
-            Ok(RawMask { tokens, enclosed })
+            Ok(GrammarMask { tokens, enclosed })
         })
     }
 
@@ -182,7 +182,7 @@ impl Constraint {
         }
         let program = Arc::clone(&self.program);
         match (program.lookahead, program.vocabulary.bytes(token), self.here) {
-            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => {
+            (Lookahead::Terminals(most), Some(bytes), TextPosition::In(mut state)) if !bytes.is_empty() => {
                 let reached = self.run(&mut state, |machine, program, state, work| {
                     machine.reaches(program, state, bytes, most, work)
                 })?;
@@ -232,7 +232,7 @@ impl Constraint {
         }
         Ok(match self.along(bytes)? {
             Ok((state, readers)) => {
-                self.go(Place::In(state), bytes.len(), readers);
+                self.go(TextPosition::In(state), bytes.len(), readers);
                 bytes.len()
             }
             Err(taken) => taken,
@@ -247,7 +247,7 @@ impl Constraint {
     pub fn rollback(&mut self, steps: usize) -> Result<(), StepError> {
         if steps > 0 {
             let (state, bytes) = self.history.back(steps).map_err(StepError::new)?;
-            self.here = Place::In(state);
+            self.here = TextPosition::In(state);
             self.bytes = bytes;
             (self.mask, self.raw_mask) = (None, None);
             self.readers_before.back(self.history.kept(), &mut self.readers);
@@ -272,15 +272,15 @@ impl Constraint {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match self.here {
-            Place::In(state) => lock(&self.machine).is_complete(state),
-            Place::Ended(_) => true,
+            TextPosition::In(state) => lock(&self.machine).is_complete(state),
+            TextPosition::Ended(_) => true,
         }
     }
 
     /// Has end of text been advanced?
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        matches!(self.here, Place::Ended(_))
+        matches!(self.here, TextPosition::Ended(_))
     }
 
     /// The place in the grammar with the stack forgotten; the same in every run. Default after end of text. A
@@ -288,8 +288,8 @@ impl Constraint {
     #[must_use]
     pub fn context(&self) -> Context {
         match self.here {
-            Place::In(state) => lock(&self.machine).context(&self.program, state),
-            Place::Ended(_) => Context::default(),
+            TextPosition::In(state) => lock(&self.machine).context(&self.program, state),
+            TextPosition::Ended(_) => Context::default(),
         }
     }
 
@@ -305,7 +305,7 @@ impl Constraint {
             bytes: self.bytes,
             history,
             readers: self.readers.clone(),
-            readers_before: ReadersBefore::default(),
+            readers_before: UndoLog::default(),
             mask: self.mask.clone(),
             raw_mask: self.raw_mask.clone(),
             patience: self.patience,
@@ -324,7 +324,7 @@ impl Constraint {
     /// # Errors
     /// When a budget is used up.
     pub fn next_bytes(&mut self) -> Result<Vec<u8>, StepError> {
-        let Place::In(mut state) = self.here else { return Ok(Vec::new()) };
+        let TextPosition::In(mut state) = self.here else { return Ok(Vec::new()) };
         let mut found = self.run(&mut state, |machine, program, state, work| {
             let mut bytes = Vec::new();
             for byte in 0..=u8::MAX {
@@ -357,7 +357,7 @@ impl Constraint {
     /// lexing](crate::Syntax::LarkGreedy) also if no text completes this one.
     pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
         match self.here {
-            Place::In(mut state) => {
+            TextPosition::In(mut state) => {
                 let found =
                     self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
                 let found = found.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
@@ -365,7 +365,7 @@ impl Constraint {
                 let found = self.with_new_keys(found)?;
                 self.with_new_items(found)
             }
-            Place::Ended(_) => {
+            TextPosition::Ended(_) => {
                 Ok(Completion { tokens: Some(Vec::new()), fewest: true, ..Completion::default() })
             }
         }
@@ -374,7 +374,7 @@ impl Constraint {
     /// The threads of the text: those inside a terminal, then the terminals that may start.
     #[must_use]
     pub fn threads(&self) -> Vec<ThreadView> {
-        let Place::In(state) = self.here else { return Vec::new() };
+        let TextPosition::In(state) = self.here else { return Vec::new() };
         let machine = lock(&self.machine);
         let scanner = &self.program.lowered.scanner;
         let inside = machine.threads(state).iter().map(|thread| (true, thread.set, thread.scan));
@@ -398,7 +398,7 @@ impl Constraint {
             .collect()
     }
 
-    fn items(&self, machine: &Machine, set: SetId, terminal: TerminalId) -> Vec<String> {
+    fn items(&self, machine: &StateAutomaton, set: SetId, terminal: TerminalId) -> Vec<String> {
         let lowered = &self.program.lowered;
         let mut items: Vec<String> =
             machine.parser().waiting(&lowered.cfg, set, terminal).map(|dot| lowered.show(dot)).collect();
@@ -407,10 +407,10 @@ impl Constraint {
     }
 
     /// Gives a view of the machine, and of the present state if the text goes on.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Program, &Machine, Option<StateId>) -> T) -> T {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Program, &StateAutomaton, Option<StateId>) -> T) -> T {
         let state = match self.here {
-            Place::In(state) => Some(state),
-            Place::Ended(_) => None,
+            TextPosition::In(state) => Some(state),
+            TextPosition::Ended(_) => None,
         };
         look(&self.program, &lock(&self.machine), state)
     }
@@ -422,21 +422,21 @@ impl Constraint {
     }
 
     /// Returns the place after `token`, if it can follow.
-    pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(Place, Readers)>, StepError> {
-        let Place::In(state) = self.here else { return Ok(None) };
+    pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(TextPosition, JsonReaders)>, StepError> {
+        let TextPosition::In(state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
             let complete = lock(&self.machine).is_complete(state);
-            return Ok(complete.then(|| (Place::Ended(state), self.readers.clone())));
+            return Ok(complete.then(|| (TextPosition::Ended(state), self.readers.clone())));
         }
         if !program.classes.is_empty() {
-            return Ok(self.after_by_class(token)?.map(|to| (Place::In(to), self.readers.clone())));
+            return Ok(self.after_by_class(token)?.map(|to| (TextPosition::In(to), self.readers.clone())));
         }
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
         let led = self.leads(bytes)?;
-        Ok(led.ok().map(|(to, readers)| (Place::In(to), readers)))
+        Ok(led.ok().map(|(to, readers)| (TextPosition::In(to), readers)))
     }
 
     /// Runs `step` in `state`. If the machine's memory is used up, the session moves to another machine
@@ -444,7 +444,7 @@ impl Constraint {
     pub(super) fn run<T>(
         &mut self,
         state: &mut StateId,
-        step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
+        step: impl Fn(&mut StateAutomaton, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
         self.run_over(state, 1, step)
     }
@@ -454,11 +454,11 @@ impl Constraint {
         &mut self,
         state: &mut StateId,
         steps: usize,
-        step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
+        step: impl Fn(&mut StateAutomaton, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
         let nodes = self.program.vocabulary.trie().len();
         let patience = self.patience.unwrap_or(Patience::one_piece());
-        let mut pieces = Pieces::new(patience, &self.program.limits, nodes, steps);
+        let mut pieces = StepMeter::new(patience, &self.program.limits, nodes, steps);
         let mut moved = false;
         loop {
             let work = &mut Work::new(pieces.next(&self.program.limits));
@@ -535,13 +535,13 @@ impl Constraint {
         true
     }
 
-    pub(super) fn go(&mut self, to: Place, bytes: usize, readers: Readers) {
+    pub(super) fn go(&mut self, to: TextPosition, bytes: usize, readers: JsonReaders) {
         let before = std::mem::replace(&mut self.readers, readers);
-        self.note(to, bytes, Before::Other(before));
+        self.note(to, bytes, Undo::Other(before));
     }
 
     /// Records a step of `bytes` bytes with the readers' undo record.
-    pub(super) fn note(&mut self, to: Place, bytes: usize, before: Before) {
+    pub(super) fn note(&mut self, to: TextPosition, bytes: usize, before: Undo) {
         self.history.push(self.here.state(), self.bytes);
         if !self.readers.are_none() {
             self.readers_before.push(before, self.history.kept());

@@ -8,10 +8,11 @@
 
 use hashbrown::HashMap;
 
-use super::{machine::Machine, program::Program};
+use super::{program::Program, state_automaton::StateAutomaton};
 use crate::{
     grammar::any_order::Chosen,
     ids::{SetId, StateId},
+    split_mix::mixed,
 };
 
 /// Scanner states and parser state of a text, as two hashes.
@@ -34,14 +35,6 @@ impl Context {
     pub fn beta(self) -> u64 {
         self.beta
     }
-}
-
-/// Mixes `value` into `hash`; the order counts (a round of SplitMix64).
-pub(crate) fn mixed(hash: u64, value: u64) -> u64 {
-    let mut z = (hash ^ value).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// One hash for a set of hashes.
@@ -79,7 +72,7 @@ impl Contexts {
 impl Context {
     /// Computes the context of a state of `machine`. Linear in its threads and the kernels of their parser
     /// sets.
-    pub(super) fn work_out(program: &Program, machine: &Machine, state: StateId) -> Self {
+    pub(super) fn work_out(program: &Program, machine: &StateAutomaton, state: StateId) -> Self {
         const BEGUN: u64 = 1;
         let scanner = &program.lowered.scanner;
         let parser = machine.parser();

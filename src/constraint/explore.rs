@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::{machine::Machine, program::Program};
+use super::{program::Program, state_automaton::StateAutomaton};
 use crate::{
     ids::{SetId, StateId},
     limits::{LimitExceeded, Work},
@@ -44,7 +44,7 @@ pub(super) struct Frontier {
 
 impl Frontier {
     /// Creates a frontier that holds the start of `machine`.
-    pub(super) fn new(program: &Program, machine: &Machine) -> Self {
+    pub(super) fn new(program: &Program, machine: &StateAutomaton) -> Self {
         let scanner = &program.lowered.scanner;
         let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
         bytes.sort_by_key(|&byte| scanner.byte_class(byte));
@@ -56,7 +56,7 @@ impl Frontier {
     }
 
     /// Queues a state, unless it was found before.
-    fn find(&mut self, machine: &Machine, state: StateId) {
+    fn find(&mut self, machine: &StateAutomaton, state: StateId) {
         if state.index() >= self.found.len() {
             self.found.resize(state.index() + 1, false);
         }
@@ -73,7 +73,7 @@ impl Frontier {
     }
 
     /// Returns the depth of a set: the longest chain of origins from it.
-    fn depth(&mut self, machine: &Machine, set: SetId) -> u32 {
+    fn depth(&mut self, machine: &StateAutomaton, set: SetId) -> u32 {
         let parser = machine.parser();
         // A set refers to older ones only.
         for known in self.depths.len()..=set.index() {
@@ -92,7 +92,7 @@ impl Frontier {
     }
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Makes the mask of the next state and finds its successors: `Some(true)`. Returns `Some(false)` if no
     /// state is left, `None` if there is no more room or work.
     pub(super) fn explore(

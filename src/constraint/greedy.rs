@@ -8,7 +8,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashMap;
 
-use super::completion::{Completion, Search};
+use super::completion::{Completion, CompletionSearch};
 use crate::{
     ids::{StateId, TokenId},
     limits::LimitExceeded,
@@ -16,12 +16,12 @@ use crate::{
 };
 
 /// The distance of a state from the start in bytes, and the last step there.
-type Way = (u64, Option<(StateId, u8)>);
+type GreedyPath = (u64, Option<(StateId, u8)>);
 
 /// The number of tokens up to an offset, and the last of them with the offset where it begins.
-type Cut = (usize, Option<(usize, TokenId)>);
+type TokenCut = (usize, Option<(usize, TokenId)>);
 
-impl Search<'_> {
+impl CompletionSearch<'_> {
     /// Returns the shortest completion, of equally short ones a fixed one; `None` if there is none. Costs a
     /// visit for each state that is nearer than that, and each class of bytes.
     pub(super) fn greedily(&mut self, start: StateId) -> Result<Option<Completion>, LimitExceeded> {
@@ -29,7 +29,7 @@ impl Search<'_> {
         let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
         bytes.sort_by_key(|&byte| scanner.byte_class(byte));
         bytes.dedup_by_key(|byte| scanner.byte_class(*byte));
-        let mut ways: HashMap<StateId, Way> = HashMap::from([(start, (0, None))]);
+        let mut ways: HashMap<StateId, GreedyPath> = HashMap::from([(start, (0, None))]);
         let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0_u64, start))]);
         while let Some(Reverse((_, length, state))) = open.pop() {
             if self.machine.is_complete(state) {
@@ -58,7 +58,7 @@ impl Search<'_> {
 }
 
 /// Returns the bytes on the way to `state`.
-fn text_to(ways: &HashMap<StateId, Way>, mut state: StateId) -> Vec<u8> {
+fn text_to(ways: &HashMap<StateId, GreedyPath>, mut state: StateId) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some(&(_, Some((before, byte)))) = ways.get(&state) {
         text.push(byte);
@@ -72,7 +72,7 @@ fn text_to(ways: &HashMap<StateId, Way>, mut state: StateId) -> Vec<u8> {
 /// of at most `m` bytes.
 fn fewest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
     let trie = vocabulary.trie();
-    let mut best: Vec<Option<Cut>> = vec![None; text.len() + 1];
+    let mut best: Vec<Option<TokenCut>> = vec![None; text.len() + 1];
     best[0] = Some((0, None));
     for from in 0..text.len() {
         let Some((tokens, _)) = best[from] else { continue };

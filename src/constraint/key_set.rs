@@ -17,13 +17,13 @@ const HEAD: usize = 8;
 
 /// A key of an open object.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct ObjectKey {
     text: Box<str>,
     /// Trie node of its spelling without escapes and with the closing quote, once it was looked up.
     spelt: OnceLock<Option<TrieNodeId>>,
 }
 
-impl Key {
+impl ObjectKey {
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -41,11 +41,11 @@ pub(super) struct Filed {
     head: u64,
     /// Length of the key in bytes.
     length: usize,
-    key: Arc<Key>,
+    key: Arc<ObjectKey>,
 }
 
 impl Filed {
-    pub(super) fn key(&self) -> &Key {
+    pub(super) fn key(&self) -> &ObjectKey {
         &self.key
     }
 
@@ -83,7 +83,7 @@ impl KeySet {
     pub(super) fn insert(&mut self, key: &str) {
         self.lengths |= length_bit(key);
         let (head, length) = (head(key.as_bytes(), 0), key.len());
-        let key = Arc::new(Key { text: key.into(), spelt: OnceLock::new() });
+        let key = Arc::new(ObjectKey { text: key.into(), spelt: OnceLock::new() });
         let mut merged = vec![Filed { head, length, key }];
         while let Some(run) = self.runs.pop_if(|run| run.len() <= merged.len()) {
             merged.extend_from_slice(&run);

@@ -7,11 +7,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
+    distinct_mask::{Fingerprint, with_bytes, with_number},
     enclosed::Enclosed,
+    finite_keys::ScarceKeys,
     key_set::{Filed, KeySet},
-    narrowed::{Fingerprint, with_bytes, with_number},
     program::Program,
-    scarce::ScarceKeys,
 };
 use crate::{
     ids::{ScanStateId, TokenId, TrieNodeId},
@@ -24,12 +24,12 @@ const LONGEST_ESCAPE: usize = 12;
 
 /// Does an object of this JSON text have a key twice? Linear.
 pub(crate) fn has_key_twice(text: &[u8]) -> Result<bool, LimitExceeded> {
-    Ok(Keys::default().read(text)? < text.len())
+    Ok(ObjectKeys::default().read(text)? < text.len())
 }
 
 /// The reader's position in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Phase {
+enum KeyPhase {
     #[default]
     Between,
     /// In a string that is a value.
@@ -64,7 +64,7 @@ impl Drop for Frame {
 
 /// The effect of some bytes on the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum KeyChange {
     Nothing,
     /// Only the key at hand changes: it gets longer.
     Spelling,
@@ -73,8 +73,8 @@ pub(super) enum Change {
 
 /// The keys of all open objects of a JSON text, as read so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Keys {
-    phase: Phase,
+pub(super) struct ObjectKeys {
+    phase: KeyPhase,
     /// Was the last byte of a string a backslash that escapes the next?
     escaping: bool,
     /// Is the next string a key?
@@ -90,7 +90,7 @@ pub(super) struct Keys {
     scarce: Option<Arc<ScarceKeys>>,
 }
 
-impl Keys {
+impl ObjectKeys {
     /// Creates a reader before any text; `scarce` are the key terminals that can run out.
     pub(super) fn new(scarce: Option<Arc<ScarceKeys>>) -> Self {
         Self { scarce, ..Self::default() }
@@ -99,18 +99,18 @@ impl Keys {
     /// Reads bytes up to the end of a key that has come before. Returns how many were read.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
-            if self.phase == Phase::Between {
+            if self.phase == KeyPhase::Between {
                 self.between(byte);
                 continue;
             }
             let ends = byte == b'"' && !self.escaping;
             self.escaping = byte == b'\\' && !self.escaping;
             if ends {
-                if self.phase == Phase::Key && !self.end_key()? {
+                if self.phase == KeyPhase::Key && !self.end_key()? {
                     return Ok(at);
                 }
-                self.phase = Phase::Between;
-            } else if self.phase == Phase::Key {
+                self.phase = KeyPhase::Between;
+            } else if self.phase == KeyPhase::Key {
                 self.spelt.push(byte);
             }
         }
@@ -118,23 +118,23 @@ impl Keys {
     }
 
     /// Returns the effect of reading these bytes.
-    pub(super) fn change(&self, bytes: &[u8]) -> Change {
+    pub(super) fn change(&self, bytes: &[u8]) -> KeyChange {
         let is_any = match self.phase {
-            Phase::Between => {
+            KeyPhase::Between => {
                 bytes.iter().any(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b',' | b':'))
             }
-            Phase::Text | Phase::Key => {
+            KeyPhase::Text | KeyPhase::Key => {
                 self.escaping || bytes.iter().any(|byte| matches!(byte, b'"' | b'\\'))
             }
         };
         match (is_any, self.phase) {
-            (true, _) => Change::Any,
-            (false, Phase::Key) => Change::Spelling,
-            (false, _) => Change::Nothing,
+            (true, _) => KeyChange::Any,
+            (false, KeyPhase::Key) => KeyChange::Spelling,
+            (false, _) => KeyChange::Nothing,
         }
     }
 
-    /// Undoes [`Change::Spelling`]: removes the last `bytes` bytes of the key at hand.
+    /// Undoes [`KeyChange::Spelling`]: removes the last `bytes` bytes of the key at hand.
     pub(super) fn shorten(&mut self, bytes: usize) {
         self.spelt.truncate(self.spelt.len().saturating_sub(bytes));
         self.is_new = false;
@@ -143,11 +143,11 @@ impl Keys {
     fn between(&mut self, byte: u8) {
         match byte {
             b'"' if self.awaits_key => {
-                self.phase = Phase::Key;
+                self.phase = KeyPhase::Key;
                 self.spelt.clear();
                 self.is_new = false;
             }
-            b'"' => self.phase = Phase::Text,
+            b'"' => self.phase = KeyPhase::Text,
             b'{' | b'[' => {
                 let is_object = byte == b'{';
                 let below = self.top.take();
@@ -210,7 +210,7 @@ impl Keys {
     /// `false` where it cannot tell.
     pub(super) fn leaves_some(&self, program: &Program, state: ScanStateId) -> bool {
         let all = program.strings(state).plain;
-        if all == 0 || self.phase != Phase::Key || self.is_spelt_in_part() {
+        if all == 0 || self.phase != KeyPhase::Key || self.is_spelt_in_part() {
             return false;
         }
         let Some(begun) = self.begun() else { return true };
@@ -221,7 +221,7 @@ impl Keys {
 
     /// Is the text in a key?
     pub(super) fn is_in_key(&self) -> bool {
-        self.phase == Phase::Key
+        self.phase == KeyPhase::Key
     }
 
     /// The key at hand, normalised so that spellings that go on alike are equal.
@@ -244,14 +244,14 @@ impl Keys {
     }
 
     /// The key at hand with the keys that begin so, if there are any.
-    pub(super) fn begun(&self) -> Option<Begun<'_>> {
-        let top = self.top.as_ref().filter(|_| self.phase == Phase::Key)?;
+    pub(super) fn begun(&self) -> Option<KeyPrefix<'_>> {
+        let top = self.top.as_ref().filter(|_| self.phase == KeyPhase::Key)?;
         let text = match self.spelt.contains(&b'\\') {
             true => Cow::Owned(decoded(&self.spelt)?.into_owned().into_bytes()),
             false => Cow::Borrowed(&*self.spelt),
         };
         let keys: Vec<&[Filed]> = top.keys.beginning_with(&text).collect();
-        (!keys.is_empty()).then_some(Begun { keys, known: text.len() })
+        (!keys.is_empty()).then_some(KeyPrefix { keys, known: text.len() })
     }
 
     /// Is the string a key of an open object that a token can be back in after `before` bytes?
@@ -288,7 +288,7 @@ impl Keys {
         };
         // A token repeats a key only if the key ends in it; how many quotes that takes depends on the phase.
         match self.phase {
-            Phase::Between if self.is_any() => {
+            KeyPhase::Between if self.is_any() => {
                 try_all(of_four)?;
                 // Of the others only one string begins and ends in them: the only key that may come again.
                 for (spelt, before, tokens) in enclosed.iter().flat_map(|all| all.strings(quoted)) {
@@ -297,12 +297,12 @@ impl Keys {
                     }
                 }
             }
-            Phase::Between => try_all(of_four)?,
-            Phase::Text if self.is_any() => try_all(of_three)?,
-            Phase::Text => try_all(of_four)?,
-            Phase::Key if self.is_new => try_all(of_three)?,
-            Phase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
-            Phase::Key => {
+            KeyPhase::Between => try_all(of_four)?,
+            KeyPhase::Text if self.is_any() => try_all(of_three)?,
+            KeyPhase::Text => try_all(of_four)?,
+            KeyPhase::Key if self.is_new => try_all(of_three)?,
+            KeyPhase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
+            KeyPhase::Key => {
                 try_all(of_three)?;
                 let Some(begun) = self.begun() else { return Ok(found) };
                 try_all(&quoted.escaping)?;
@@ -332,26 +332,26 @@ impl Keys {
         if !self.are_scarce() {
             // In the token a scarce key must end, and another key begin.
             let renewing = match self.phase {
-                Phase::Key => &quoted.renewing[0],
-                Phase::Between => &quoted.renewing[1],
-                Phase::Text => &quoted.renewing[2],
+                KeyPhase::Key => &quoted.renewing[0],
+                KeyPhase::Between => &quoted.renewing[1],
+                KeyPhase::Text => &quoted.renewing[2],
             };
             return renewing.iter().copied().filter(|&token| mask.contains(token)).collect();
         }
         let mut found = match self.phase {
             // Quotes that a token needs to end in a key.
-            Phase::Between => quoted.by_count[0].clone(),
-            Phase::Text => quoted.by_count[1].clone(),
+            KeyPhase::Between => quoted.by_count[0].clone(),
+            KeyPhase::Text => quoted.by_count[1].clone(),
             // A key that is none of those already can only be followed by one.
-            Phase::Key if !self.may_come_again() => quoted.by_count[1].clone(),
-            Phase::Key if self.is_spelt_in_part() => return mask.iter().collect(),
+            KeyPhase::Key if !self.may_come_again() => quoted.by_count[1].clone(),
+            KeyPhase::Key if self.is_spelt_in_part() => return mask.iter().collect(),
             // Or it goes on as one of the keys does, or in another spelling.
-            Phase::Key => {
+            KeyPhase::Key => {
                 let mut found = quoted.by_count[1].clone();
                 found.extend(&quoted.backslashed);
                 let trie = vocabulary.trie();
                 let begun = self.begun();
-                for rest in begun.iter().flat_map(Begun::rests) {
+                for rest in begun.iter().flat_map(KeyPrefix::rests) {
                     let nodes = nodes_along(trie, rest);
                     found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
                 }
@@ -367,7 +367,7 @@ impl Keys {
     /// Does any key that has come begin like the key at hand? An unfinished escape or character at its end
     /// may become anything.
     pub(super) fn may_come_again(&self) -> bool {
-        let is_open = self.phase == Phase::Key && !self.is_new;
+        let is_open = self.phase == KeyPhase::Key && !self.is_new;
         let Some(top) = self.top.as_ref().filter(|_| is_open) else { return false };
         let mut ends = (0..=LONGEST_ESCAPE.min(self.spelt.len())).map(|cut| self.spelt.len() - cut);
         let known = ends.find_map(|end| decoded(&self.spelt[..end]));
@@ -376,7 +376,7 @@ impl Keys {
 
     /// Caches whether the key at hand may still equal one that has come.
     pub(super) fn settle(&mut self) {
-        self.is_new = self.phase == Phase::Key && !self.may_come_again();
+        self.is_new = self.phase == KeyPhase::Key && !self.may_come_again();
     }
 
     /// Does the spelling of the key at hand end inside a character?
@@ -399,14 +399,14 @@ impl Keys {
 }
 
 /// A string that is the beginning of some keys.
-pub(super) struct Begun<'k> {
+pub(super) struct KeyPrefix<'k> {
     /// Ranges of those keys, none empty.
     keys: Vec<&'k [Filed]>,
     /// Number of its bytes.
     known: usize,
 }
 
-impl Begun<'_> {
+impl KeyPrefix<'_> {
     fn keys(&self) -> impl Iterator<Item = &Filed> {
         self.keys.iter().copied().flatten()
     }

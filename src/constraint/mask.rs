@@ -4,12 +4,12 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
-use super::{cache::MaskCache, program::Program, thread::Thread};
+use super::{cache::MaskCache, program::Program, states::Thread};
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
     parser::Parser,
-    subterminal::{Branch, Branches, Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
+    subterminal::{Branch, Branches, Forest, Grow, Lookahead, TokenList, TreeInputs, TreeNodeId},
     vocab::TokenSet,
 };
 
@@ -70,7 +70,7 @@ struct Visit {
 
 /// A request for a mask.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct MaskRequest<'a> {
     pub(super) state: StateId,
     /// Threads of the state, sorted by set and scanner state.
     pub(super) threads: &'a [Thread],
@@ -109,7 +109,7 @@ impl MaskMaker {
         &mut self,
         shared: &Program,
         parser: &mut Parser,
-        asked: &Asked<'_>,
+        asked: &MaskRequest<'_>,
         masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
@@ -148,7 +148,7 @@ impl MaskMaker {
         }
         let terminals = threads.iter().map(|thread| shared.lowered.scanner.terminal(thread.scan));
         let spelling = &mut self.spelling;
-        terminals.into_iter().any(|it| *spelling.entry(it).or_insert_with(|| spells(shared.soil(), it)))
+        terminals.into_iter().any(|it| *spelling.entry(it).or_insert_with(|| spells(shared.inputs(), it)))
     }
 
     /// Makes the mask by trees; `None` if memory or work runs out.
@@ -156,7 +156,7 @@ impl MaskMaker {
         &mut self,
         shared: &Program,
         parser: &mut Parser,
-        asked: &Asked<'_>,
+        asked: &MaskRequest<'_>,
         masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
@@ -185,7 +185,7 @@ impl MaskMaker {
     fn union(
         &mut self,
         shared: &Program,
-        &Asked { state, also, .. }: &Asked<'_>,
+        &MaskRequest { state, also, .. }: &MaskRequest<'_>,
         masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Arc<TokenSet>, LimitExceeded> {
@@ -203,8 +203,8 @@ impl MaskMaker {
         }
         let mask = match reached[..] {
             [node] if also.is_empty() => match forest.reach(node).tokens() {
-                Tokens::Many(tokens) => Some(Arc::clone(tokens)),
-                Tokens::Few(_) => None,
+                TokenList::Many(tokens) => Some(Arc::clone(tokens)),
+                TokenList::Few(_) => None,
             },
             _ => None,
         };
@@ -230,14 +230,14 @@ impl MaskMaker {
         threads: &[Thread],
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
-        let (soil, cfg) = (shared.soil(), &shared.lowered.cfg);
+        let (inputs, cfg) = (shared.inputs(), &shared.lowered.cfg);
         let left = match shared.lookahead {
             Lookahead::Terminals(k) => k,
             // No token spans as many terminals: each takes a byte.
             Lookahead::Unbounded => u32::MAX,
         };
         for &Thread { set, scan } in threads {
-            let node = self.forest.root(soil, scan, work)?;
+            let node = self.forest.root(inputs, scan, work)?;
             self.visit(Visit { node, set, left });
         }
         let most_nodes = self.forest.len() + GROWTH;
@@ -248,13 +248,13 @@ impl MaskMaker {
                 continue;
             }
             let may = if self.forest.len() < most_nodes { Grow::Yes } else { Grow::No };
-            if self.has_branches(soil, node, work)? {
+            if self.has_branches(inputs, node, work)? {
                 if !self.enter_branches(shared, parser, (node, set, left), may, work)? {
                     return Ok(false);
                 }
                 continue;
             }
-            let children = self.children(soil, node, may, work)?;
+            let children = self.children(inputs, node, may, work)?;
             if children.as_ref().is_some_and(std::ops::Range::is_empty) {
                 continue;
             }
@@ -275,7 +275,7 @@ impl MaskMaker {
     /// Are the children of this node made one by one?
     fn has_branches(
         &mut self,
-        soil: Soil<'_>,
+        inputs: TreeInputs<'_>,
         node: TreeNodeId,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
@@ -285,7 +285,7 @@ impl MaskMaker {
         Ok(match self.branches.entry(self.forest.contents(node)) {
             Entry::Occupied(known) => known.get().is_some(),
             Entry::Vacant(unknown) => {
-                unknown.insert(self.forest.branches(soil, node, work)?.map(Box::new)).is_some()
+                unknown.insert(self.forest.branches(inputs, node, work)?.map(Box::new)).is_some()
             }
         })
     }
@@ -305,12 +305,12 @@ impl MaskMaker {
         if branches.is_empty() {
             return Ok(true);
         }
-        let (soil, cfg) = (shared.soil(), &shared.lowered.cfg);
+        let (inputs, cfg) = (shared.inputs(), &shared.lowered.cfg);
         let Some(set) = parser.shift(cfg, set, self.forest.terminal(node), work)? else { return Ok(true) };
         let accepts = parser.accepts(set);
         work.spend(1 + accepts.len())?;
         for &terminal in accepts {
-            match self.forest.branch(soil, (node, branches), terminal, may, work)? {
+            match self.forest.branch(inputs, (node, branches), terminal, may, work)? {
                 Branch::Nothing => {}
                 Branch::Unmade => return Ok(false),
                 Branch::Node(child) => {
@@ -325,7 +325,7 @@ impl MaskMaker {
     /// Returns the node's children, which nodes with equal contents share.
     fn children(
         &mut self,
-        soil: Soil<'_>,
+        inputs: TreeInputs<'_>,
         node: TreeNodeId,
         may: Grow,
         work: &mut Work,
@@ -338,7 +338,7 @@ impl MaskMaker {
             self.forest.share(node, known.clone());
             return Ok(Some(known.clone()));
         }
-        let children = self.forest.children(soil, node, may, work)?;
+        let children = self.forest.children(inputs, node, may, work)?;
         if let Some(children) = &children {
             self.known.insert(contents, children.clone());
         }
@@ -376,17 +376,17 @@ fn note(seen: &mut HashSet<Visit>, open: &mut Vec<Visit>, visit: Visit) {
 
 /// Is the terminal one character of a repeat, as in `[^"]{0,50}` past the bound of folding? It is short,
 /// begins with many bytes, and follows itself.
-fn spells(soil: Soil<'_>, terminal: TerminalId) -> bool {
-    soil.tables[terminal.index()].first().len() >= SPELLING_BYTES
-        && soil.scanner.dfa(terminal).is_within(MOST_OF_A_CHARACTER)
-        && soil.follow.of(terminal).any(|follower| follower == terminal)
+fn spells(inputs: TreeInputs<'_>, terminal: TerminalId) -> bool {
+    inputs.tables[terminal.index()].first().len() >= SPELLING_BYTES
+        && inputs.scanner.dfa(terminal).is_within(MOST_OF_A_CHARACTER)
+        && inputs.follow.of(terminal).any(|follower| follower == terminal)
 }
 
 /// Units of work for adding these tokens to a mask.
-fn union_work(tokens: &Tokens) -> usize {
+fn union_work(tokens: &TokenList) -> usize {
     match tokens {
-        Tokens::Few(tokens) => 1 + tokens.len() / 8,
-        Tokens::Many(set) => 1 + set.size() / 1_024,
+        TokenList::Few(tokens) => 1 + tokens.len() / 8,
+        TokenList::Many(set) => 1 + set.size() / 1_024,
     }
 }
 
@@ -395,13 +395,13 @@ fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
     let sets = || nodes.iter().map(|&node| forest.reach(node).tokens());
     let few = || {
         sets().filter_map(|tokens| match tokens {
-            Tokens::Few(tokens) => Some(&**tokens),
-            Tokens::Many(_) => None,
+            TokenList::Few(tokens) => Some(&**tokens),
+            TokenList::Many(_) => None,
         })
     };
     let mut many = sets().filter_map(|tokens| match tokens {
-        Tokens::Many(set) => Some(set),
-        Tokens::Few(_) => None,
+        TokenList::Many(set) => Some(set),
+        TokenList::Few(_) => None,
     });
     let Some(first) = many.next() else {
         let mut all = Vec::with_capacity(few().map(<[TokenId]>::len).sum());
@@ -442,7 +442,7 @@ mod tests {
         let mut threads: Vec<Thread> = threads.collect();
         threads.sort_unstable();
         let work = &mut Work::unlimited();
-        let asked = Asked { state: StateId::new(0), threads: &threads, also: &[] };
+        let asked = MaskRequest { state: StateId::new(0), threads: &threads, also: &[] };
         let masks = &mut MaskCache::new(1 << 20);
         let mask = MaskMaker::new(program).make(program, &mut parser, &asked, masks, work).unwrap();
         (mask.map(|mask| mask.iter().collect()), work.spent())
@@ -468,6 +468,6 @@ mod tests {
 
     #[test]
     fn no_tokens_take_work_too() {
-        assert_eq!(union_work(&Tokens::Few([].into())), 1);
+        assert_eq!(union_work(&TokenList::Few([].into())), 1);
     }
 }

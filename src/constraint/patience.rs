@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::{
     clock::Instant,
+    ids::as_u64,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -55,14 +56,14 @@ impl Patience {
 
 /// Work and time that a text has cost so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spent {
+pub(super) struct SpentWork {
     work: u64,
     time: Duration,
 }
 
 /// A step in progress.
 #[derive(Debug)]
-pub(super) struct Pieces {
+pub(super) struct StepMeter {
     patience: Patience,
     total: usize,
     spent: usize,
@@ -70,7 +71,7 @@ pub(super) struct Pieces {
     since: Option<Instant>,
 }
 
-impl Pieces {
+impl StepMeter {
     /// Starts a step over a vocabulary whose trie has `nodes` nodes. Its total is that of `steps` steps.
     pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize, steps: usize) -> Self {
         let whole = limits.step_total(nodes).saturating_mul(steps.max(1));
@@ -84,9 +85,9 @@ impl Pieces {
     }
 
     /// Charges the work of a piece to the step and the text.
-    pub(super) fn note(&mut self, units: usize, text: &mut Spent) {
+    pub(super) fn note(&mut self, units: usize, text: &mut SpentWork) {
         self.spent += units.min(self.total - self.spent);
-        text.work = text.work.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));
+        text.work = text.work.saturating_add(as_u64(units));
     }
 
     /// May there be another piece, after one that ended in `limit`?
@@ -96,7 +97,7 @@ impl Pieces {
     pub(super) fn go_on(
         &mut self,
         limit: LimitExceeded,
-        text: &mut Spent,
+        text: &mut SpentWork,
         limits: &Limits,
         nodes: usize,
     ) -> Result<(), LimitExceeded> {
@@ -107,7 +108,7 @@ impl Pieces {
             return Err(LimitExceeded::new(Budget::StepTotal, "units of work of one step", self.total));
         }
         let most = limits.text_total(nodes);
-        if text.work >= u64::try_from(most).unwrap_or(u64::MAX) {
+        if text.work >= as_u64(most) {
             return Err(LimitExceeded::new(Budget::TextTotal, "units of work of one text", most));
         }
         if self.patience.step_time.is_none() && self.patience.text_time.is_none() {
@@ -132,7 +133,7 @@ impl Pieces {
     }
 
     /// Adds the time of a long step to the text's.
-    pub(super) fn finish(&self, text: &mut Spent) {
+    pub(super) fn finish(&self, text: &mut SpentWork) {
         if let Some(since) = self.since {
             text.time = text.time.saturating_add(since.elapsed());
         }

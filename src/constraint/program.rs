@@ -4,15 +4,18 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
 
-use super::{asked::Asked, class::Class, completion::Lengths, scarce::ScarceKeys, space::rests::BlankRests};
+use super::{
+    class::ResolvedClass, completion::ShortestLengths, finite_keys::ScarceKeys,
+    resolved_tokens::ResolvedTokens, space::rests::BlankRests,
+};
 use crate::{
     cores,
     ids::{ScanStateId, TerminalId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
     scanner::Strings,
-    store::{Key, Writer},
-    subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
+    store::{PayloadKey, PayloadWriter},
+    subterminal::{Forest, Lookahead, TerminalTable, TreeInputs, VocabularyTables},
     vocab::Vocabulary,
 };
 
@@ -25,16 +28,16 @@ pub(crate) struct Program {
     pub(crate) lowered: Lowered,
     /// The vocabulary, with the special tokens spelled out that the grammar asks for.
     pub(crate) vocabulary: Vocabulary,
-    pub(crate) asked: Asked,
+    pub(crate) asked: ResolvedTokens,
     /// The tokens of the classes that the grammar asks for.
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<ResolvedClass>,
     pub(crate) lookahead: Lookahead,
     pub(crate) terminals: Terminals,
     pub(crate) limits: Limits,
     /// Tables by terminal; shared with other grammars.
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
-    lengths: OnceLock<Lengths>,
+    lengths: OnceLock<ShortestLengths>,
     blank_rests: OnceLock<BlankRests>,
     /// The keys that may run out, if some may.
     scarce: OnceLock<Option<Arc<ScarceKeys>>>,
@@ -95,8 +98,8 @@ impl Program {
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
         mut lowered: Lowered,
-        tables: &Tables,
-        mut asked: Asked,
+        tables: &VocabularyTables,
+        mut asked: ResolvedTokens,
         common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
         limits: Limits,
@@ -154,20 +157,20 @@ impl Program {
     }
 
     /// Cache key of the trees: distinguishes grammar, vocabulary and options.
-    pub(crate) fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> PayloadKey {
         let mut writer = self.written();
         writer.count(self.limits.tree_bytes);
-        Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
+        PayloadKey::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// Cache key of the grammar alone, whatever the vocabulary and the options.
-    pub(crate) fn grammar_key(&self) -> Key {
-        Key::of(&[&self.written().finish()])
+    pub(crate) fn grammar_key(&self) -> PayloadKey {
+        PayloadKey::of(&[&self.written().finish()])
     }
 
     /// Serializes productions and automata.
-    fn written(&self) -> Writer {
-        let mut writer = Writer::with_capacity(self.lowered.scanner.bytes());
+    fn written(&self) -> PayloadWriter {
+        let mut writer = PayloadWriter::with_capacity(self.lowered.scanner.bytes());
         self.lowered.cfg.write(&mut writer);
         self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
         // Grammars without it keep the keys that they had before there was any.
@@ -178,8 +181,8 @@ impl Program {
     }
 
     /// Returns the inputs from which trees are made.
-    pub(crate) fn soil(&self) -> Soil<'_> {
-        Soil {
+    pub(crate) fn inputs(&self) -> TreeInputs<'_> {
+        TreeInputs {
             scanner: &self.lowered.scanner,
             follow: &self.follow,
             tables: &self.tables,
@@ -188,8 +191,8 @@ impl Program {
     }
 
     /// Returns the lengths of the shortest texts. Computed on first use, linear in the grammar.
-    pub(super) fn lengths(&self) -> &Lengths {
-        self.lengths.get_or_init(|| Lengths::new(&self.lowered))
+    pub(super) fn lengths(&self) -> &ShortestLengths {
+        self.lengths.get_or_init(|| ShortestLengths::new(&self.lowered))
     }
 
     /// Tells which rests of productions are white space. Worked out when it is first asked for, linear in

@@ -13,10 +13,10 @@ use std::{
 use super::{
     constraint::{Constraint, STEP_BYTES},
     error::StepError,
-    items::Items,
-    keys::Keys,
-    machine::Machine,
+    items::ArrayItems,
+    keys::ObjectKeys,
     program::Program,
+    state_automaton::StateAutomaton,
 };
 use crate::{
     ids::StateId,
@@ -25,21 +25,21 @@ use crate::{
 
 /// The state of the readers of keys and of items that must be distinct.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Readers {
-    pub(super) keys: Option<Keys>,
+pub(super) struct JsonReaders {
+    pub(super) keys: Option<ObjectKeys>,
     /// The reader of items is behind a pointer: few grammars need it, and all sessions move this value at
     /// each step.
-    pub(super) items: Option<Arc<Items>>,
+    pub(super) items: Option<Arc<ArrayItems>>,
 }
 
 /// The place after some bytes, or how many of them can follow.
-type Led = Result<(StateId, Readers), usize>;
+type WalkedTo = Result<(StateId, JsonReaders), usize>;
 
-impl Readers {
+impl JsonReaders {
     /// Creates the readers that a grammar asks for, before any text.
     pub(super) fn new(program: &Program) -> Self {
         let lowered = &program.lowered;
-        let keys = lowered.keys.map(|_| Keys::new(program.scarce_keys().cloned()));
+        let keys = lowered.keys.map(|_| ObjectKeys::new(program.scarce_keys().cloned()));
         Self { keys, items: lowered.items.map(|_| Arc::default()) }
     }
 
@@ -50,34 +50,34 @@ impl Readers {
     /// Returns a hash of the readers' position, without the keys and items that have come.
     pub(super) fn place(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.keys.as_ref().map(Keys::spelt).hash(&mut hasher);
+        self.keys.as_ref().map(ObjectKeys::spelt).hash(&mut hasher);
         self.items.as_ref().map(|items| items.place()).hash(&mut hasher);
         hasher.finish()
     }
 
     /// Memory on the heap that is not shared, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
-        self.keys.as_ref().map_or(0, Keys::own_bytes)
+        self.keys.as_ref().map_or(0, ObjectKeys::own_bytes)
             + self.items.as_ref().map_or(0, |items| items.own_bytes())
     }
 }
 
 /// An undo record for one step of the readers.
 #[derive(Debug, Clone)]
-pub(super) enum Before {
+pub(super) enum Undo {
     Same,
     /// The step added this many bytes to the key that is being written.
     Shorter(usize),
-    Other(Readers),
+    Other(JsonReaders),
 }
 
-impl Before {
+impl Undo {
     pub(super) fn is_same(&self) -> bool {
         matches!(self, Self::Same)
     }
 
     /// Restores the readers to their earlier state.
-    pub(super) fn put_back(self, readers: &mut Readers) {
+    pub(super) fn put_back(self, readers: &mut JsonReaders) {
         match self {
             Self::Same => {}
             Self::Shorter(bytes) => {
@@ -96,13 +96,13 @@ impl Before {
 
 /// An undo log of the readers, a record for each step of the history.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ReadersBefore {
-    steps: VecDeque<Before>,
+pub(super) struct UndoLog {
+    steps: VecDeque<Undo>,
 }
 
-impl ReadersBefore {
+impl UndoLog {
     /// Adds a record, and drops the oldest ones past `kept`.
-    pub(super) fn push(&mut self, before: Before, kept: usize) {
+    pub(super) fn push(&mut self, before: Undo, kept: usize) {
         self.steps.push_back(before);
         self.forget(kept);
     }
@@ -115,26 +115,26 @@ impl ReadersBefore {
     }
 
     /// Undoes steps, the last one first, until `kept` records are left.
-    pub(super) fn back(&mut self, kept: usize, readers: &mut Readers) {
+    pub(super) fn back(&mut self, kept: usize, readers: &mut JsonReaders) {
         let undone = self.steps.drain(kept.min(self.steps.len())..);
         undone.rev().for_each(|before| before.put_back(readers));
     }
 
     /// Memory beside what is shared, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<Before>() + self.steps.iter().map(Before::own_bytes).sum::<usize>()
+        self.steps.capacity() * size_of::<Undo>() + self.steps.iter().map(Undo::own_bytes).sum::<usize>()
     }
 }
 
-impl Machine {
+impl StateAutomaton {
     /// Returns the place after a byte, unless it ends a key or an item that has come before.
     pub(super) fn step_with_readers(
         &mut self,
         program: &Program,
-        (state, before): (StateId, &Readers),
+        (state, before): (StateId, &JsonReaders),
         byte: u8,
         work: &mut Work,
-    ) -> Result<Option<(StateId, Readers)>, LimitExceeded> {
+    ) -> Result<Option<(StateId, JsonReaders)>, LimitExceeded> {
         let mut readers = before.clone();
         if let Some(keys) = &mut readers.keys
             && keys.read(&[byte])? == 0
@@ -154,7 +154,7 @@ impl Machine {
 
 impl Constraint {
     /// Returns the place after `bytes`, or how many of the bytes can follow.
-    pub(super) fn along(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
+    pub(super) fn along(&mut self, bytes: &[u8]) -> Result<WalkedTo, StepError> {
         let most = match self.leads(bytes)? {
             Err(most) if !self.readers.are_none() => most,
             led => return Ok(led),
@@ -169,7 +169,7 @@ impl Constraint {
     }
 
     /// Does the same as [`along`](Self::along), but the number on failure is only an upper bound.
-    pub(super) fn leads(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
+    pub(super) fn leads(&mut self, bytes: &[u8]) -> Result<WalkedTo, StepError> {
         let (mut state, readers) = match self.walk_with_readers(bytes)? {
             Ok(led) => led,
             Err(taken) => return Ok(Err(taken)),
@@ -181,7 +181,7 @@ impl Constraint {
     }
 
     /// Returns the place after `bytes`, even if it is a dead end.
-    fn walk_with_readers(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
+    fn walk_with_readers(&mut self, bytes: &[u8]) -> Result<WalkedTo, StepError> {
         let (mut state, mut taken) = (self.here.state(), 0);
         let mut readers = self.readers.clone();
         for chunk in bytes.chunks(STEP_BYTES) {
@@ -192,7 +192,7 @@ impl Constraint {
                         let (to, more) = machine.walk(program, state, chunk, work)?;
                         return Ok((to, more, None));
                     };
-                    Ok(match machine.walk_items(program, (state, Items::clone(items)), chunk, work)? {
+                    Ok(match machine.walk_items(program, (state, ArrayItems::clone(items)), chunk, work)? {
                         Ok((to, after)) => (to, chunk.len(), Some(Arc::new(after))),
                         Err(more) => (state, more, None),
                     })
@@ -210,7 +210,7 @@ impl Constraint {
     }
 
     /// Does every text that goes on from here have a key or an item twice?
-    fn is_dead_end(&mut self, state: &mut StateId, readers: &Readers) -> Result<bool, StepError> {
+    fn is_dead_end(&mut self, state: &mut StateId, readers: &JsonReaders) -> Result<bool, StepError> {
         if let Some(keys) = &readers.keys
             && self.runs_out(state, keys)?
         {

@@ -9,7 +9,7 @@
 //! The work allowed grows with the grammar's size, since masks of small grammars are quick anyway. Sessions
 //! that share the machine wait meanwhile, a few milliseconds once.
 
-use super::{machine::Machine, program::Program};
+use super::{program::Program, state_automaton::StateAutomaton};
 use crate::{
     ids::TerminalId,
     limits::{LimitExceeded, Work},
@@ -31,7 +31,7 @@ const MOST_MEMBERS: usize = 8;
 /// Number of terminals in a row that were all begun before, after which a text ends.
 const MOST_STALE: usize = 8;
 
-impl Machine {
+impl StateAutomaton {
     /// Makes the masks along made-up texts, within the grammar's share of work. Does not change any result.
     pub(super) fn rehearse(&mut self, program: &Program) {
         let most = worth(program);
@@ -76,7 +76,7 @@ impl<'p> Rehearsal<'p> {
     }
 
     /// Follows texts from the start as long as each begins a terminal that none before it did.
-    fn run(&mut self, machine: &mut Machine, work: &mut Work) -> Result<(), LimitExceeded> {
+    fn run(&mut self, machine: &mut StateAutomaton, work: &mut Work) -> Result<(), LimitExceeded> {
         loop {
             let (text, is_new) = self.make_up(machine, work)?;
             if !is_new || !self.follow(machine, &text, work)? {
@@ -86,7 +86,12 @@ impl<'p> Rehearsal<'p> {
     }
 
     /// Makes the masks along a text. Returns whether work and memory are left for more.
-    fn follow(&self, machine: &mut Machine, text: &[u8], work: &mut Work) -> Result<bool, LimitExceeded> {
+    fn follow(
+        &self,
+        machine: &mut StateAutomaton,
+        text: &[u8],
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
         let (mut state, mut rest) = (machine.start(), text);
         while !rest.is_empty() {
             if work.spent() >= self.most || !machine.has_room(self.program) {
@@ -104,11 +109,15 @@ impl<'p> Rehearsal<'p> {
     }
 
     /// Makes up a text; returns whether it begins a terminal that no earlier text did. It may end anywhere.
-    fn make_up(&mut self, machine: &mut Machine, work: &mut Work) -> Result<(Vec<u8>, bool), LimitExceeded> {
+    fn make_up(
+        &mut self,
+        machine: &mut StateAutomaton,
+        work: &mut Work,
+    ) -> Result<(Vec<u8>, bool), LimitExceeded> {
         let program = self.program;
         let scanner = &program.lowered.scanner;
         let (mut text, mut is_new, mut stale) = (Vec::new(), false, 0);
-        let (mut state, mut members) = (machine.start(), Members::default());
+        let (mut state, mut members) = (machine.start(), MemberCounts::default());
         while text.len() < MOST_TEXT && stale < MOST_STALE {
             let Some(set) = machine.boundary(state) else { break };
             let accepts = machine.parser().accepts(set);
@@ -184,9 +193,9 @@ impl<'p> Rehearsal<'p> {
 /// Number of members or items of each open bracket of a text, the innermost last. Apparent brackets in
 /// strings count too.
 #[derive(Debug, Default)]
-struct Members(Vec<usize>);
+struct MemberCounts(Vec<usize>);
 
-impl Members {
+impl MemberCounts {
     /// Counts the brackets and commas of a further text.
     fn note(&mut self, text: &[u8]) {
         for byte in text {
@@ -223,7 +232,7 @@ fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
 /// bytes, and a single letter where letters change nothing, as in a string. A comma or colon is followed by a
 /// space if one may follow. Incomplete where that leads nowhere; empty for the substrings of a text.
 fn spell(dfa: &TerminalDfa) -> Vec<u8> {
-    if let Some((_, unbounded)) = dfa.measured() {
+    if let Some((_, unbounded)) = dfa.bounded() {
         // As far as it goes within the bounds.
         let mut text = spell(unbounded);
         let states = text.iter().scan(0, |state, &byte| {
@@ -300,7 +309,7 @@ mod tests {
     #[test]
     fn texts_begin_every_terminal_but_those_that_close() {
         let program = program(Limits::default());
-        let mut machine = Machine::new(&program).unwrap();
+        let mut machine = StateAutomaton::new(&program).unwrap();
         let mut rehearsal = Rehearsal::new(&program, usize::MAX);
         rehearsal.run(&mut machine, &mut Work::unlimited()).unwrap();
         let scanner = &program.lowered.scanner;
@@ -314,7 +323,7 @@ mod tests {
     /// Counts the constraint states of a machine after the first mask.
     fn states(limits: Limits) -> usize {
         let program = program(limits);
-        let mut machine = Machine::new(&program).unwrap();
+        let mut machine = StateAutomaton::new(&program).unwrap();
         let start = machine.start();
         machine.asked_mask(&program, start, &mut Work::unlimited()).unwrap();
         machine.sizes().1

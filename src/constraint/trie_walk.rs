@@ -9,7 +9,7 @@
 
 use hashbrown::HashMap;
 
-use super::{machine::Machine, path::CountedSets, program::Program};
+use super::{bounded_lookahead::CountedSets, program::Program, state_automaton::StateAutomaton};
 use crate::{
     ids::{StateId, TrieNodeId},
     limits::{LimitExceeded, Work},
@@ -28,7 +28,7 @@ const NODES_OF_RUN_WORK: usize = 16;
 
 /// Bytes of the kinds in `kinds` all lead from a state to `next`.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct KindEdge {
     next: u32,
     kinds: u64,
 }
@@ -41,7 +41,7 @@ pub(super) struct TrieWalk {
     path: Vec<(u32, u32)>,
     next: u32,
     /// Runs by state.
-    runs: HashMap<u32, Run>,
+    runs: HashMap<u32, KindEdge>,
     /// Work that may still go into runs; bounds the loss where they save nothing.
     room: usize,
     /// At finite lookahead, the bound and the sets that states are the numbers of.
@@ -50,7 +50,7 @@ pub(super) struct TrieWalk {
 
 impl TrieWalk {
     /// Starts a walk at the root, in `state`.
-    pub(super) fn new(machine: &Machine, program: &Program, state: StateId) -> Self {
+    pub(super) fn new(machine: &StateAutomaton, program: &Program, state: StateId) -> Self {
         let trie = program.vocabulary.trie();
         let counted = match program.lookahead {
             Lookahead::Unbounded => None,
@@ -73,7 +73,7 @@ impl TrieWalk {
     /// When work or memory is used up; called again, it goes on from there.
     pub(super) fn go_on(
         &mut self,
-        machine: &mut Machine,
+        machine: &mut StateAutomaton,
         program: &Program,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
@@ -107,7 +107,7 @@ impl TrieWalk {
     /// Steps by a byte: from a set with counted terminals if they are counted, or else from a state.
     fn step(
         &mut self,
-        machine: &mut Machine,
+        machine: &mut StateAutomaton,
         program: &Program,
         (from, byte): (u32, u8),
         work: &mut Work,
@@ -122,7 +122,7 @@ impl TrieWalk {
     /// next, or back to the same. `false` also where it is not worth a look.
     fn is_whole(
         &mut self,
-        machine: &mut Machine,
+        machine: &mut StateAutomaton,
         program: &Program,
         (node, mut state): (TrieNodeId, u32),
         work: &mut Work,
@@ -147,11 +147,11 @@ impl TrieWalk {
     /// runs have cost more than they save.
     fn run_from(
         &mut self,
-        machine: &mut Machine,
+        machine: &mut StateAutomaton,
         program: &Program,
         state: u32,
         work: &mut Work,
-    ) -> Result<Option<Run>, LimitExceeded> {
+    ) -> Result<Option<KindEdge>, LimitExceeded> {
         if let Some(run) = self.runs.get(&state) {
             return Ok(Some(*run));
         }
@@ -170,7 +170,7 @@ impl TrieWalk {
         let next = most.map_or(state, |(to, _)| to);
         let others = ways.iter().filter(|&&(_, to)| to != Some(next));
         let kinds = others.fold(u64::MAX, |kinds, &(byte, _)| kinds & !(1 << byte_kind(byte)));
-        let run = Run { next, kinds };
+        let run = KindEdge { next, kinds };
         self.runs.insert(state, run);
         self.room = self.room.saturating_sub(work.spent() - before);
         Ok(Some(run))

@@ -14,15 +14,15 @@ use super::{
         prefixes::Prefixes,
         reading::{self, PromptChunk},
     },
-    calibration::{Place, calibrate},
+    calibration::{ModelSlot, calibrate},
     choice::possible,
     decoder::{check_constraint, check_size},
     error::{BuildError, BuildErrorKind, DecodeError},
     logprobs::Logprobs,
     options::DecodeOptions,
     pool::each,
-    run::{Finish, Generation, Run},
-    sequence::{Placed, Sequence, Took, drop_drafts},
+    run::{Finish, Generation, TextRun},
+    sequence::{BatchSequence, Placed, Took, drop_drafts},
     stats::DecodeStats,
     verification::{Between, Offer, Ready},
 };
@@ -30,9 +30,9 @@ use crate::{
     clock::Instant,
     constraint::Constraint,
     cores,
-    ids::TokenId,
+    ids::{TokenId, as_f64},
     model::{BatchInput, BatchModel, Logits, Rows},
-    proposer::{Cut, Drafter, Offered, Pass, PassCost, Speedup, Worth, count},
+    proposer::{Allocation, DraftBudget, Drafter, Offered, Pass, PassCost, Speedup},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -45,7 +45,7 @@ pub struct BatchDecoder<B: BatchModel> {
     /// All tokens that can be generated.
     possible: Arc<TokenSet>,
     /// Sequences by place in the model.
-    places: Vec<Option<Sequence>>,
+    places: Vec<Option<BatchSequence>>,
     admission: Admission,
     next: u64,
     passes: usize,
@@ -161,8 +161,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         let id = SequenceId(self.next);
         self.next += 1;
         let possible = Arc::clone(&self.possible);
-        let run = Run::new(prompt, self.vocabulary.clone(), possible, constraint, options);
-        self.admission.waiting.push(Sequence { id, turn, run, drafter, phase: Between::default() });
+        let run = TextRun::new(prompt, self.vocabulary.clone(), possible, constraint, options);
+        self.admission.waiting.push(BatchSequence { id, turn, run, drafter, phase: Between::default() });
         Ok(id)
     }
 
@@ -253,8 +253,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Removes a sequence from its place, or from the waiting ones.
-    fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
-        let is_it = |found: &Sequence| found.id == sequence;
+    fn remove(&mut self, sequence: SequenceId) -> Option<BatchSequence> {
+        let is_it = |found: &BatchSequence| found.id == sequence;
         match self.admission.waiting.remove(sequence) {
             Some(found) => Some(found),
             None => self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?.take(),
@@ -301,7 +301,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         match self.vocabulary.end_of_text().first() {
             Some(&token) if self.is_empty() && !passes.is_empty() => {
                 let cost = &mut self.cost;
-                let mut place = Place { model: &mut self.model, place: 0 };
+                let mut place = ModelSlot { model: &mut self.model, place: 0 };
                 calibrate(&mut place, token, passes, |pass, seconds| cost.observe(pass, seconds))
             }
             _ => Ok(()),
@@ -323,7 +323,7 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// Truncates the model's cache of each sequence to what its text has of it.
     fn cut_back(&mut self) -> Result<(), B::Error> {
         for (place, sequence) in self.places.iter().enumerate() {
-            let Some(Sequence { run, .. }) = sequence else { continue };
+            let Some(BatchSequence { run, .. }) = sequence else { continue };
             // All but the last token were verified, or are the prompt.
             let seen = self.model.position(place).min(run.sequence().len() - 1);
             self.model.truncate(place, seen)?;
@@ -338,7 +338,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         let (mut usual, mut without, mut drafting) = (Pass::default(), Pass::default(), 0);
         let mut todo = Vec::with_capacity(all.len());
         for one in all {
-            let Sequence { run, drafter, phase, .. } = &one.sequence;
+            let BatchSequence { run, drafter, phase, .. } = &one.sequence;
             let seen = self.model.position(one.place);
             let pending = Pass { tokens: run.sequence().len() - seen, whole: 1 };
             let own = if pending.tokens > 1 { pending } else { phase.usual() };
@@ -348,11 +348,11 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
         let (cost, sequences) = (&self.cost, todo.len());
         let margin = self.parts.margin(sequences);
-        let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
+        let pace = margin * as_f64(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = cores::count();
         let worth = |drafting: usize| {
             let at_once = drafting.clamp(1, threads);
-            Worth { cost, pace, sequences, at_once }
+            DraftBudget { cost, pace, sequences, at_once }
         };
         let offer = |(one, seen, own): (Placed<Between>, usize, Pass)| {
             let others = Pass { tokens: usual.tokens - own.tokens, whole: usual.whole - own.whole };
@@ -363,8 +363,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         let plain = offers.iter().fold(Pass::default(), |plain, one| plain + one.sequence.phase.plain());
         let worth = worth(drafting);
         let offered: Vec<&[Offered]> = offers.iter().map(|one| one.sequence.phase.tokens()).collect();
-        let cut = if self.parts.joint { Worth::cut } else { Worth::cut_apart };
-        let Cut { kept, gains } = cut(&worth, plain, &offered);
+        let cut = if self.parts.joint { DraftBudget::cut } else { DraftBudget::cut_apart };
+        let Allocation { kept, gains } = cut(&worth, plain, &offered);
         let plain = cost.seconds(without);
         let cuts = kept.into_iter().zip(gains);
         let keep = |(one, cut): (Placed<Offer>, _)| {
@@ -383,7 +383,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         let (mut size, mut regular) = (Pass::default(), Pass::default());
         let mut counts = reading.is_empty();
         let mut without = Pass::default();
-        for Placed { place, sequence: Sequence { phase: ready, .. } } in all {
+        for Placed { place, sequence: BatchSequence { phase: ready, .. } } in all {
             inputs.push(BatchInput { sequence: *place, tokens: ready.tokens(), rows: ready.wanted() });
             size = size + ready.size();
             regular = regular + ready.usual();
@@ -430,7 +430,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         if let Some(times) = took.times {
             let token = |event: &&BatchEvent| matches!(event, BatchEvent::Token { .. });
             let tokens = events[before..].iter().filter(token).count();
-            self.speedup.note(count(tokens) / count(sequences), times);
+            self.speedup.note(as_f64(tokens) / as_f64(sequences), times);
         }
     }
 }

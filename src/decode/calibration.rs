@@ -48,12 +48,12 @@ pub(super) fn calibrate<M: Model>(
 }
 
 /// One place of a model with several sequences.
-pub(super) struct Place<'a, B> {
+pub(super) struct ModelSlot<'a, B> {
     pub(super) model: &'a mut B,
     pub(super) place: usize,
 }
 
-impl<B: BatchModel> Model for Place<'_, B> {
+impl<B: BatchModel> Model for ModelSlot<'_, B> {
     type Error = B::Error;
 
     fn position(&self) -> usize {
@@ -91,7 +91,7 @@ mod tests {
         for (context, fitting) in [(24, 3), (40, 5), (4096, 6)] {
             let model = ScriptedModel::new(10, context, 1);
             let mut batch = OneByOne::new(vec![model.clone(), model]);
-            let mut place = Place { model: &mut batch, place: 1 };
+            let mut place = ModelSlot { model: &mut batch, place: 1 };
             let passes = all.map(Pass::whole).to_vec();
             let mut noted = Vec::new();
             calibrate(&mut place, TokenId::new(3), passes, |pass, seconds| {
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_place_is_where_its_sequence_is() {
         let mut batch = OneByOne::new(vec![ScriptedModel::new(10, 64, 1), ScriptedModel::new(10, 64, 1)]);
-        let mut place = Place { model: &mut batch, place: 1 };
+        let mut place = ModelSlot { model: &mut batch, place: 1 };
         place.forward(&[TokenId::new(1); 3], Rows::Last).unwrap();
         assert_eq!((place.position(), place.context(), place.vocabulary_size()), (3, 64, 10));
         assert_eq!((batch.position(0), batch.position(1)), (0, 3));

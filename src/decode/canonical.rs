@@ -21,7 +21,7 @@ use super::{
     options::DecodeOptions,
     run::Generation,
     sampler::Sampler,
-    single::{self, Choice, Choose, Text},
+    single::{self, Choose, SingleText, TokenChoice},
     stats::{DecodeStats, timed},
 };
 use crate::{
@@ -124,7 +124,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Is the text with this token the tokenizer's own split, as far as can be told?
-    fn fits(&self, text: &Text, token: TokenId) -> bool {
+    fn fits(&self, text: &SingleText, token: TokenId) -> bool {
         let Some(bytes) = self.vocabulary.bytes(token).filter(|_| !self.vocabulary.is_end_of_text(token))
         else {
             return true;
@@ -143,11 +143,11 @@ impl Choose for Search<'_> {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &Text,
+        text: &SingleText,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<Choice, DecodeError> {
+    ) -> Result<TokenChoice, DecodeError> {
         let (place, position) = (text.tokens().len(), text.position());
         self.refused.resize(place + 1, Vec::new());
         stats.masks += 1;
@@ -160,7 +160,7 @@ impl Choose for Search<'_> {
             let drawn = sampler.draw(row, &left, position);
             let token = drawn.map_err(|error| DecodeError::draw(error, position))?;
             if free || timed(&mut stats.mask_time, || self.fits(text, token)) {
-                return Ok(Choice::Token(token));
+                return Ok(TokenChoice::Token(token));
             }
             self.redraws += 1;
             left.remove(token);
@@ -168,7 +168,7 @@ impl Choose for Search<'_> {
         self.back += 1;
         if let Some(&last) = text.tokens().last() {
             self.refused[place - 1].push(last);
-            return Ok(Choice::Back);
+            return Ok(TokenChoice::Back);
         }
         // No canonical text at all.
         self.back = MOST_BACK;

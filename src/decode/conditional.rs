@@ -23,7 +23,7 @@ use super::{
     decoder::check_size,
     error::{BuildError, BuildErrorKind, DecodeError},
     kept_mass::log_kept,
-    noise::Noise,
+    noise::PositionNoise,
     options::DecodeOptions,
     run::{Finish, Generation},
     sampler::{DrawError, Sampler},
@@ -32,7 +32,7 @@ use super::{
 use crate::{
     clock::Instant,
     constraint::{Constraint, Patience},
-    ids::TokenId,
+    ids::{TokenId, as_u64},
     model::{BatchInput, BatchModel, Logits, Rows},
     vocab::TokenSet,
 };
@@ -130,13 +130,13 @@ impl<B: BatchModel> ConditionalDecoder<B> {
         while filter.is_running() && go_on() {
             let rows = filter.pass(&mut self.model)?;
             filter.weigh(&rows, position)?;
-            let resampling = Noise::new(self.options.seed, RESAMPLING);
+            let resampling = PositionNoise::new(self.options.seed, RESAMPLING);
             let sources = filter.resample(uniform(resampling.bits_of(as_u64(position))));
             filter.draw(&rows, &sources, position)?;
             position += 1;
             first.get_or_insert_with(|| begun.elapsed());
         }
-        let choice = uniform(Noise::new(self.options.seed, CHOICE).bits_of(0));
+        let choice = uniform(PositionNoise::new(self.options.seed, CHOICE).bits_of(0));
         let mut text = filter.choose(choice);
         text.generation.stats.total_time = begun.elapsed();
         text.first = first.unwrap_or(text.generation.stats.total_time);
@@ -147,7 +147,7 @@ impl<B: BatchModel> ConditionalDecoder<B> {
     fn sampler(&self, place: usize) -> Sampler {
         let seed = match place {
             0 => self.options.seed,
-            _ => Noise::new(self.options.seed, SEEDS).bits_of(as_u64(place)),
+            _ => PositionNoise::new(self.options.seed, SEEDS).bits_of(as_u64(place)),
         };
         Sampler::new(self.options.sampling, seed)
     }
@@ -158,10 +158,6 @@ const SEEDS: u64 = u64::MAX;
 const RESAMPLING: u64 = u64::MAX - 1;
 const CHOICE: u64 = u64::MAX - 2;
 
-fn as_u64(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX - 1)
-}
-
 /// Converts random bits to a number in 0..1.
 fn uniform(bits: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact in f64")]
@@ -171,7 +167,7 @@ fn uniform(bits: u64) -> f64 {
 
 /// The state of a particle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ParticleState {
     Running,
     /// This end of text was drawn.
     Ended(TokenId),
@@ -187,7 +183,7 @@ struct Particle {
     sequence: Vec<TokenId>,
     /// The tokens that may follow.
     allowed: TokenSet,
-    state: State,
+    state: ParticleState,
     /// Log of the weight since the last resampling.
     log_weight: f64,
     /// Sum of the logs of the probabilities that its masks kept.
@@ -200,7 +196,7 @@ impl Particle {
             constraint,
             sequence: prompt.to_vec(),
             allowed: TokenSet::empty(0),
-            state: State::Running,
+            state: ParticleState::Running,
             log_weight: 0.0,
             log_kept: 0.0,
         }
@@ -213,7 +209,7 @@ impl Particle {
 
     /// Returns the log of its weight among others: zero weight if it was cut.
     fn log_share(&self) -> f64 {
-        if self.state == State::Cut { f64::NEG_INFINITY } else { self.log_weight }
+        if self.state == ParticleState::Cut { f64::NEG_INFINITY } else { self.log_weight }
     }
 }
 
@@ -237,7 +233,7 @@ struct Filter<'a> {
 
 impl Filter<'_> {
     fn is_running(&self) -> bool {
-        self.particles.iter().any(|particle| particle.state == State::Running)
+        self.particles.iter().any(|particle| particle.state == ParticleState::Running)
     }
 
     /// Makes a pass for all running particles; returns rows by place. The part of a place's cache that agrees
@@ -245,7 +241,7 @@ impl Filter<'_> {
     fn pass<B: BatchModel>(&mut self, model: &mut B) -> Result<Vec<Option<Logits>>, DecodeError> {
         let mut inputs = Vec::new();
         for (place, particle) in self.particles.iter().enumerate() {
-            if particle.state != State::Running {
+            if particle.state != ParticleState::Running {
                 continue;
             }
             let held = &self.held[place];
@@ -267,7 +263,7 @@ impl Filter<'_> {
             self.fed += input.tokens.len();
         }
         for (held, particle) in self.held.iter_mut().zip(&self.particles) {
-            if particle.state == State::Running {
+            if particle.state == ParticleState::Running {
                 held.clone_from(&particle.sequence);
             }
         }
@@ -296,7 +292,7 @@ impl Filter<'_> {
                 particle.log_kept += kept;
                 continue;
             }
-            particle.state = State::Cut;
+            particle.state = ParticleState::Cut;
             if !full {
                 particle.log_weight = kept;
                 why = if particle.allowed.is_empty() { why } else { DrawError::Impossible };
@@ -339,13 +335,13 @@ impl Filter<'_> {
         let draws = self.particles.iter_mut().zip(sources).zip(&self.samplers);
         for ((particle, &source), sampler) in draws {
             let row = rows.get(source).and_then(Option::as_ref).and_then(Logits::last);
-            let Some(row) = row.filter(|_| particle.state == State::Running) else { continue };
+            let Some(row) = row.filter(|_| particle.state == ParticleState::Running) else { continue };
             let token = sampler.draw(row, &particle.allowed, position);
             let token = token.map_err(|error| DecodeError::draw(error, position))?;
             self.stats.draws += 1;
             timed(&mut self.stats.mask_time, || particle.constraint.advance(token))?;
             if particle.constraint.is_ended() {
-                particle.state = State::Ended(token);
+                particle.state = ParticleState::Ended(token);
             } else {
                 particle.sequence.push(token);
             }
@@ -360,8 +356,8 @@ impl Filter<'_> {
 
     /// Chooses one of the particles by weight; one that was cut only if there is no other.
     fn choose(mut self, uniform: f64) -> ConditionalText {
-        let still = |particle: &&mut Particle| particle.state == State::Running;
-        self.particles.iter_mut().filter(still).for_each(|particle| particle.state = State::Cut);
+        let still = |particle: &&mut Particle| particle.state == ParticleState::Running;
+        self.particles.iter_mut().filter(still).for_each(|particle| particle.state = ParticleState::Cut);
         let (mut weights, log_mean) = self.weights();
         let finished = log_mean > f64::NEG_INFINITY;
         if !finished {
@@ -371,7 +367,7 @@ impl Filter<'_> {
         let effective = effective(&weights);
         let chosen = chosen(&weights, uniform);
         let Particle { constraint, sequence, state, log_kept, .. } = self.particles.swap_remove(chosen);
-        let ended = if let State::Ended(token) = state { Some(token) } else { None };
+        let ended = if let ParticleState::Ended(token) = state { Some(token) } else { None };
         let tokens = sequence[self.stats.prompt_tokens..].to_vec();
         self.stats.tokens = tokens.len();
         let generation = Generation {

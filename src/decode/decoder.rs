@@ -9,7 +9,7 @@ use super::{
     calibration::calibrate,
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
-    run::{Generation, Run},
+    run::{Generation, TextRun},
     steps::Steps,
 };
 use crate::{
@@ -100,7 +100,8 @@ impl<M: Model> Decoder<M> {
     /// cancel, stop iterating: the text so far stays available.
     pub fn steps(&mut self, prompt: &[TokenId]) -> Steps<'_, M> {
         let possible = Arc::clone(&self.possible);
-        let run = Run::new(prompt, self.vocabulary.clone(), possible, self.constraint.clone(), &self.options);
+        let run =
+            TextRun::new(prompt, self.vocabulary.clone(), possible, self.constraint.clone(), &self.options);
         Steps::new(&mut self.model, run, self.drafter.as_mut())
     }
 

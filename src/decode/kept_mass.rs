@@ -4,7 +4,7 @@
 //! locally projected distribution, and the model conditioned on the language is that one times the weight,
 //! normalised. Only the arithmetic of [`noise`] is used, so the numbers are the same on every machine.
 
-use super::{noise, race::for_each_logit};
+use super::{gumbel_argmax::for_each_logit, noise};
 use crate::vocab::TokenSet;
 
 /// Returns the log of the probability that `row`, at `temperature`, gives the `allowed` tokens among all that

@@ -1,6 +1,6 @@
 //! Selects the part of a distribution that is worth learning from.
 
-use super::{noise::exp, race};
+use super::{gumbel_argmax, noise::exp};
 use crate::{
     ids::TokenId,
     vocab::{Contents, TokenSet},
@@ -19,7 +19,7 @@ const WORD: usize = 64;
 /// allowed logits, for the largest of each word's, and one over those of words where it is close to the
 /// largest of all.
 pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
-    let tops = race::tops(row, allowed);
+    let tops = gumbel_argmax::tops(row, allowed);
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if !top.is_finite() {
         return Vec::new();

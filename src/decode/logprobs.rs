@@ -2,7 +2,7 @@
 //!
 //! Invariant: it only looks: logprobs depend on the model's row and the mask, and change no token.
 
-use super::race::for_each_logit;
+use super::gumbel_argmax::for_each_logit;
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Natural logarithms of probabilities at one position.

@@ -1,6 +1,5 @@
 //! The decode loop: model, constraint and sampling meet here and nowhere else.
 
-mod asking;
 mod batch;
 mod batching;
 mod builder;
@@ -11,7 +10,9 @@ mod choice;
 mod conditional;
 mod decoder;
 mod draft_model;
+mod draft_site;
 mod error;
+mod gumbel_argmax;
 mod heal;
 mod kept_mass;
 mod likely;
@@ -20,7 +21,6 @@ mod noise;
 mod options;
 mod penalties;
 mod pool;
-mod race;
 mod replay;
 mod retokenize;
 mod row;

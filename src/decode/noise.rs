@@ -3,34 +3,27 @@
 //! Invariant: nothing here has state, and no function of the platform's mathematics library is used, whose
 //! last bits differ between systems: only additions, multiplications and divisions, which do not.
 
-use crate::ids::TokenId;
+use crate::{
+    ids::TokenId,
+    split_mix::{GOLDEN, finalise},
+};
 
-/// The odd number nearest to 2^64 over the golden ratio.
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// A little more than ln 2.
 const LN_2_UP: f64 = std::f64::consts::LN_2 * 1.000_000_1;
 /// ln 2 in two parts, the first with zeros at its end.
 const LN_2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 const LN_2_LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
 
-/// The finaliser of SplitMix64.
-#[inline(always)]
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 /// The noise of one position: a number for every token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Noise {
+pub(super) struct PositionNoise {
     key: u64,
 }
 
-impl Noise {
+impl PositionNoise {
     /// Creates the noise of `position` under `seed`.
     pub(super) fn new(seed: u64, position: u64) -> Self {
-        Self { key: mix(mix(seed.wrapping_add(GOLDEN)) ^ mix(position).wrapping_mul(GOLDEN)) }
+        Self { key: finalise(finalise(seed.wrapping_add(GOLDEN)) ^ finalise(position).wrapping_mul(GOLDEN)) }
     }
 
     /// Returns 64 random bits for a token.
@@ -41,7 +34,7 @@ impl Noise {
     /// Returns 64 random bits for the token with this id.
     #[inline(always)]
     pub(super) fn bits_of(self, id: u64) -> u64 {
-        mix(self.key.wrapping_add((id + 1).wrapping_mul(GOLDEN)))
+        finalise(self.key.wrapping_add((id + 1).wrapping_mul(GOLDEN)))
     }
 }
 
@@ -126,7 +119,7 @@ mod tests {
     #[test]
     fn the_stream_is_fixed() {
         // These are promises to users who keep seeds.
-        let bits = |seed, position, token| Noise::new(seed, position).bits(TokenId::new(token));
+        let bits = |seed, position, token| PositionNoise::new(seed, position).bits(TokenId::new(token));
         assert_eq!(bits(0, 0, 0), 0x568A_9B0B_1A2C_05EC);
         assert_eq!(bits(1, 2, 3), 0x3619_162F_691C_BB53);
         assert_eq!(gumbel(0x8000_0000_0000_0000), 0.36651292058166435);
@@ -160,7 +153,7 @@ mod tests {
         for seed in 0..20 {
             for position in 0..20 {
                 for token in 0..20 {
-                    assert!(seen.insert(Noise::new(seed, position).bits(TokenId::new(token))));
+                    assert!(seen.insert(PositionNoise::new(seed, position).bits(TokenId::new(token))));
                 }
             }
         }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{error::DecodeError, run::Run};
+use super::{error::DecodeError, run::TextRun};
 use crate::{
     ids::TokenId,
     model::{Kept, KeptRows, Logits},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The rows of a pass.
-pub(super) enum Made {
+pub(super) enum PassRows {
     /// Rows in memory.
     Here(Logits),
     /// Rows where the model computes them.
@@ -20,26 +20,26 @@ pub(super) enum Made {
 }
 
 /// A row of a pass.
-pub(super) enum Row<'a> {
+pub(super) enum PassRow<'a> {
     /// The needed part of a row, in memory.
     Here(Cow<'a, [f32]>),
     /// The row with this index, where the model computes it.
     There(&'a Kept<DecodeError>, usize),
 }
 
-impl Made {
+impl PassRows {
     /// Returns the row with this index; an empty one if there is none in memory.
-    pub(super) fn row(&self, index: usize) -> Row<'_> {
+    pub(super) fn row(&self, index: usize) -> PassRow<'_> {
         match self {
-            Self::Here(logits) => Row::Here(logits.row(index).unwrap_or_default().into()),
-            Self::There(rows) => Row::There(rows, index),
+            Self::Here(logits) => PassRow::Here(logits.row(index).unwrap_or_default().into()),
+            Self::There(rows) => PassRow::There(rows, index),
         }
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> PassRow<'a> {
     /// Brings the row to memory; logits of tokens that cannot follow in `run` may be missing.
-    pub(super) fn bring(self, run: &mut Run) -> Result<Row<'a>, DecodeError> {
+    pub(super) fn bring(self, run: &mut TextRun) -> Result<PassRow<'a>, DecodeError> {
         match self {
             Self::Here(row) => Ok(Self::Here(row)),
             Self::There(rows, index) => Ok(Self::Here(run.among(rows, index)?.into())),
@@ -49,12 +49,12 @@ impl<'a> Row<'a> {
 
 /// Wraps kept rows, so that their errors are the run's.
 pub(super) fn kept<E: std::error::Error + Send + Sync + 'static>(rows: Kept<E>) -> Kept<DecodeError> {
-    Box::new(Rows(rows))
+    Box::new(RowsOnDevice(rows))
 }
 
-struct Rows<E>(Kept<E>);
+struct RowsOnDevice<E>(Kept<E>);
 
-impl<E: std::error::Error + Send + Sync + 'static> KeptRows for Rows<E> {
+impl<E: std::error::Error + Send + Sync + 'static> KeptRows for RowsOnDevice<E> {
     type Error = DecodeError;
 
     fn rows(&self) -> usize {

@@ -1,7 +1,7 @@
 //! One text in progress, apart from the model: rows of logits come in, tokens come out.
 //!
 //! Invariant: every token has been advanced through the constraint; the tokens are a function of the rows,
-//! whatever passes they came from. The driver of a run calls [`Run::end`] before a row is made or taken.
+//! whatever passes they came from. The driver of a run calls [`TextRun::end`] before a row is made or taken.
 
 use std::{fmt, sync::Arc};
 
@@ -11,7 +11,7 @@ use super::{
     likely::likely,
     logprobs::Logprobs,
     options::DecodeOptions,
-    row::Row,
+    row::PassRow,
     sampler::Sampler,
     stats::{DecodeStats, timed},
     stop::StopSearch,
@@ -85,7 +85,7 @@ pub struct Step {
 }
 
 /// A text in progress.
-pub(super) struct Run {
+pub(super) struct TextRun {
     chooser: Chooser,
     vocabulary: Vocabulary,
     /// The constraint before the text.
@@ -111,7 +111,7 @@ pub(super) fn patient(constraint: Constraint, options: &DecodeOptions) -> Constr
     constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space)
 }
 
-impl Run {
+impl TextRun {
     /// Creates a run that continues `prompt`, where `constraint` stands at the beginning of the text.
     pub(super) fn new(
         prompt: &[TokenId],
@@ -240,10 +240,10 @@ impl Run {
     }
 
     /// Takes a token like [`take`](Self::take), from a row wherever it is.
-    pub(super) fn take_row(&mut self, row: &Row<'_>) -> Result<Option<Step>, DecodeError> {
+    pub(super) fn take_row(&mut self, row: &PassRow<'_>) -> Result<Option<Step>, DecodeError> {
         match row {
-            Row::Here(row) => self.take(row),
-            Row::There(rows, index) => self.take_kept(rows, *index),
+            PassRow::Here(row) => self.take(row),
+            PassRow::There(rows, index) => self.take_kept(rows, *index),
         }
     }
 
@@ -436,9 +436,9 @@ impl Run {
     }
 }
 
-impl fmt::Debug for Run {
+impl fmt::Debug for TextRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run")
+        f.debug_struct("TextRun")
             .field("tokens", &self.tokens().len())
             .field("finish", &self.finish)
             .field("stats", &self.stats)

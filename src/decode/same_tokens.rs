@@ -86,13 +86,13 @@ impl std::error::Error for DraftModelError {}
 
 /// The spelling of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling<'a> {
+enum TokenSpelling<'a> {
     Text(&'a [u8]),
     Special(&'a str),
     None,
 }
 
-impl<'a> Spelling<'a> {
+impl<'a> TokenSpelling<'a> {
     fn of(vocabulary: &'a Vocabulary, token: TokenId) -> Self {
         let special = || vocabulary.name(token).map_or(Self::None, Self::Special);
         vocabulary.bytes(token).map_or_else(special, Self::Text)
@@ -122,7 +122,7 @@ pub(super) fn same_tokens(draft: &Vocabulary, model: &Vocabulary) -> Result<(), 
         return Ok(());
     }
     for token in (0..draft.size().max(model.size())).filter_map(TokenId::from_index) {
-        let (draft, model) = (Spelling::of(draft, token), Spelling::of(model, token));
+        let (draft, model) = (TokenSpelling::of(draft, token), TokenSpelling::of(model, token));
         if !draft.agrees(model) {
             let (draft, model) = (draft.shown(), model.shown());
             return Err(DraftModelErrorKind::OtherToken { token, draft, model }.into());

@@ -7,11 +7,15 @@
 use std::fmt;
 
 use super::{
-    noise::{self, Noise},
-    race::{self, Candidate, Race, for_each_logit},
+    gumbel_argmax::{self, Candidate, GumbelArgmax, for_each_logit},
+    noise::{self, PositionNoise},
     sampling::Sampling,
 };
-use crate::{ids::TokenId, model::KeptRows, vocab::TokenSet};
+use crate::{
+    ids::{TokenId, as_u64},
+    model::KeptRows,
+    vocab::TokenSet,
+};
 
 /// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
 ///
@@ -80,7 +84,7 @@ impl Sampler {
         if self.sampling.is_greedy() {
             return 0.0;
         }
-        let noise = Noise::new(self.seed, u64::try_from(position).unwrap_or(u64::MAX));
+        let noise = PositionNoise::new(self.seed, as_u64(position));
         noise::gumbel(noise.bits(token))
     }
 
@@ -111,10 +115,10 @@ impl Sampler {
         if self.sampling.is_greedy() {
             return Ok(best);
         }
-        let noise = Noise::new(self.seed, u64::try_from(position).unwrap_or(u64::MAX));
+        let noise = PositionNoise::new(self.seed, as_u64(position));
         let temperature = self.sampling.temperature();
         let largest = row.get(best.index()).copied().unwrap_or(f32::NEG_INFINITY);
-        let mut race = Race::new(noise, Candidate::new(best, largest, temperature));
+        let mut race = GumbelArgmax::new(noise, Candidate::new(best, largest, temperature));
         if self.sampling.cuts() {
             self.kept(row, allowed).into_iter().for_each(|candidate| race.enter(candidate));
         } else {
@@ -206,7 +210,7 @@ fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candid
 
 /// Refuses NaN and plus infinity.
 fn check(row: &[f32]) -> Result<(), DrawError> {
-    match race::first_not_finite(row) {
+    match gumbel_argmax::first_not_finite(row) {
         None => Ok(()),
         Some(index) => {
             Err(DrawError::NotFinite(TokenId::from_index(index).unwrap_or(TokenId::new(u32::MAX))))
@@ -216,7 +220,7 @@ fn check(row: &[f32]) -> Result<(), DrawError> {
 
 /// Returns the allowed token with the largest logit; ties by lower id.
 fn likeliest(row: &[f32], allowed: &TokenSet) -> Result<TokenId, DrawError> {
-    match race::likeliest(row, allowed) {
+    match gumbel_argmax::likeliest(row, allowed) {
         None => Err(DrawError::NoneAllowed),
         Some((_, f32::NEG_INFINITY)) => Err(DrawError::Impossible),
         Some((token, _)) => Ok(token),

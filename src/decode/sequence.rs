@@ -5,17 +5,17 @@ use std::time::Duration;
 use super::{
     batching::event::{BatchEvent, SequenceId, SequenceTurn},
     error::DecodeError,
-    row::Made,
-    run::{Finish, Run},
+    row::PassRows,
+    run::{Finish, TextRun},
     verification::{Between, Phase, Ready},
 };
 use crate::{clock::Instant, model::Logits, proposer::Drafter};
 
 /// A run, its id, its drafter, and its state between two passes: `P` is a phase of verification.
-pub(super) struct Sequence<P = Between> {
+pub(super) struct BatchSequence<P = Between> {
     pub(super) id: SequenceId,
     pub(super) turn: SequenceTurn,
-    pub(super) run: Run,
+    pub(super) run: TextRun,
     pub(super) drafter: Option<Drafter>,
     pub(super) phase: P,
 }
@@ -23,7 +23,7 @@ pub(super) struct Sequence<P = Between> {
 /// A sequence and its place in the model.
 pub(super) struct Placed<P> {
     pub(super) place: usize,
-    pub(super) sequence: Sequence<P>,
+    pub(super) sequence: BatchSequence<P>,
 }
 
 /// The time of a pass.
@@ -36,7 +36,7 @@ pub(super) struct Took {
     pub(super) times: Option<f64>,
 }
 
-impl<P> Sequence<P> {
+impl<P> BatchSequence<P> {
     pub(super) fn finished(self, finish: Finish) -> BatchEvent {
         BatchEvent::Finished { sequence: self.id, generation: self.run.into_generation(finish) }
     }
@@ -62,7 +62,7 @@ impl<P> Sequence<P> {
     }
 }
 
-impl Sequence<Ready> {
+impl BatchSequence<Ready> {
     /// Takes as many tokens as there are rows of its pass. Returns the events, and itself unless it has
     /// ended.
     pub(super) fn take(
@@ -70,17 +70,17 @@ impl Sequence<Ready> {
         logits: Logits,
         took: Took,
         context: usize,
-    ) -> (Option<Sequence>, Vec<BatchEvent>) {
+    ) -> (Option<BatchSequence>, Vec<BatchEvent>) {
         let Self { id, turn, mut run, mut drafter, phase } = self;
         let mut events = Vec::new();
-        let mut rows = phase.made(Made::Here(logits), &mut run, took.time);
+        let mut rows = phase.made(PassRows::Here(logits), &mut run, took.time);
         rows.spend(took.reckoned);
         run.stats_mut().total_time += took.time;
         loop {
             let start = Instant::now();
             let (step, phase) = rows.take(drafter.as_mut(), &mut run);
             run.stats_mut().total_time += start.elapsed();
-            let sequence = Sequence { id, turn, run, drafter, phase };
+            let sequence = BatchSequence { id, turn, run, drafter, phase };
             match step {
                 Ok(step) => events.extend(step.map(|step| BatchEvent::Token { sequence: id, step })),
                 Err(error) => {
@@ -92,7 +92,9 @@ impl Sequence<Ready> {
             (run, drafter) = (sequence.run, sequence.drafter);
             match sequence.phase {
                 Phase::Rows(more) => rows = more,
-                Phase::Between(phase) => return (Some(Sequence { id, turn, run, drafter, phase }), events),
+                Phase::Between(phase) => {
+                    return (Some(BatchSequence { id, turn, run, drafter, phase }), events);
+                }
             }
         }
     }
@@ -100,10 +102,10 @@ impl Sequence<Ready> {
 
 impl<P> Placed<P> {
     /// Moves to the next phase.
-    pub(super) fn map<Q>(self, next: impl FnOnce(P, Option<&mut Drafter>, &mut Run) -> Q) -> Placed<Q> {
-        let Self { place, sequence: Sequence { id, turn, mut run, mut drafter, phase } } = self;
+    pub(super) fn map<Q>(self, next: impl FnOnce(P, Option<&mut Drafter>, &mut TextRun) -> Q) -> Placed<Q> {
+        let Self { place, sequence: BatchSequence { id, turn, mut run, mut drafter, phase } } = self;
         let phase = next(phase, drafter.as_mut(), &mut run);
-        Placed { place, sequence: Sequence { id, turn, run, drafter, phase } }
+        Placed { place, sequence: BatchSequence { id, turn, run, drafter, phase } }
     }
 }
 

@@ -26,21 +26,21 @@ pub(crate) trait Choose {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &Text,
+        text: &SingleText,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<Choice, DecodeError>;
+    ) -> Result<TokenChoice, DecodeError>;
 
     /// Returns tokens that come next without a draw.
-    fn fixed(&mut self, _constraint: &Constraint, _text: &Text) -> Vec<TokenId> {
+    fn fixed(&mut self, _constraint: &Constraint, _text: &SingleText) -> Vec<TokenId> {
         Vec::new()
     }
 }
 
 /// The choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum TokenChoice {
     /// This token comes next.
     Token(TokenId),
     /// The last token of the text, which is not empty, is removed.
@@ -49,7 +49,7 @@ pub(crate) enum Choice {
 
 /// A text that was written.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenText {
     /// The text.
     pub(crate) generation: Generation,
     /// Time until the first token was drawn.
@@ -69,12 +69,12 @@ pub(crate) fn write<M: Model>(
     prompt: &[TokenId],
     choose: &mut dyn Choose,
     go_on: &dyn Fn() -> bool,
-) -> Result<Written, DecodeError> {
+) -> Result<WrittenText, DecodeError> {
     let (sampler, most) = (Sampler::new(options.sampling, options.seed), options.max_new_tokens);
     let mut constraint = patient(constraint, options);
     let vocabulary = constraint.vocabulary().clone();
     DecodeError::check_prompt(prompt.len(), model.context())?;
-    let mut text = Text::new(prompt, options.stop.search());
+    let mut text = SingleText::new(prompt, options.stop.search());
     let mut stats = DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() };
     let start = Instant::now();
     let (mut first, mut inserted, mut end_of_text) = (None, 0, None);
@@ -102,7 +102,7 @@ pub(crate) fn write<M: Model>(
         stats.passes += 1;
         let row = rows.last().unwrap_or_default();
         let choice = choose.choose(row, &text, &sampler, &mut constraint, &mut stats)?;
-        let Choice::Token(token) = choice else {
+        let TokenChoice::Token(token) = choice else {
             timed(&mut stats.mask_time, || constraint.rollback(1))?;
             text.pop(&vocabulary);
             stats.tokens = stats.tokens.saturating_sub(1);
@@ -130,11 +130,11 @@ pub(crate) fn write<M: Model>(
         logprobs: Vec::new(),
         stats,
     };
-    Ok(Written { generation, first: first.unwrap_or(stats.total_time), inserted })
+    Ok(WrittenText { generation, first: first.unwrap_or(stats.total_time), inserted })
 }
 
 /// A prompt and a text in progress.
-pub(crate) struct Text {
+pub(crate) struct SingleText {
     /// Prompt and text.
     pub(crate) sequence: Vec<TokenId>,
     /// Number of tokens of the prompt.
@@ -146,7 +146,7 @@ pub(crate) struct Text {
     stopped: bool,
 }
 
-impl Text {
+impl SingleText {
     /// The tokens of the text.
     pub(crate) fn tokens(&self) -> &[TokenId] {
         &self.sequence[self.prompt..]

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use super::{
     error::DecodeError,
-    row::{Made, kept},
-    run::{Run, Step},
+    row::{PassRows, kept},
+    run::{Step, TextRun},
     stats::timed,
-    verification::{Between, Phase, Ready, Rows},
+    verification::{Between, PassMade, Phase, Ready},
 };
 use crate::{clock::Instant, ids::TokenId, model::Model, proposer::Drafter};
 
 /// The speculation of one run.
 #[derive(Debug)]
-pub(super) struct Speculation<'a> {
+pub(super) struct RunSpeculation<'a> {
     drafter: &'a mut Drafter,
     phase: Phase,
 }
 
-impl<'a> Speculation<'a> {
+impl<'a> RunSpeculation<'a> {
     pub(super) fn new(drafter: &'a mut Drafter) -> Self {
         Self { drafter, phase: Phase::default() }
     }
@@ -32,7 +32,7 @@ impl<'a> Speculation<'a> {
     pub(super) fn step<M: Model>(
         &mut self,
         model: &mut M,
-        run: &mut Run,
+        run: &mut TextRun,
     ) -> Result<Option<Step>, DecodeError> {
         let start = Instant::now();
         let rows = match std::mem::take(&mut self.phase) {
@@ -53,8 +53,8 @@ impl<'a> Speculation<'a> {
         &mut self,
         between: Between,
         model: &mut M,
-        run: &mut Run,
-    ) -> Result<Rows, DecodeError> {
+        run: &mut TextRun,
+    ) -> Result<PassMade, DecodeError> {
         // All but the last token were verified, or are the prompt.
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
@@ -70,7 +70,7 @@ impl<'a> Speculation<'a> {
                 let start = Instant::now();
                 let pass = |ready: &Ready| model.forward(ready.tokens(), ready.wanted());
                 let logits = or_without_draft(&mut ready, run, pass).map_err(DecodeError::model)?;
-                (Made::Here(logits), start.elapsed())
+                (PassRows::Here(logits), start.elapsed())
             }
         };
         if ready.counts() {
@@ -85,21 +85,21 @@ impl<'a> Speculation<'a> {
 fn begun<M: Model>(
     model: &mut M,
     ready: &mut Ready,
-    run: &mut Run,
-) -> Result<Option<(Made, Duration)>, DecodeError> {
+    run: &mut TextRun,
+) -> Result<Option<(PassRows, Duration)>, DecodeError> {
     let mut took = Duration::ZERO;
     let pass = |ready: &Ready| model.begin(ready.tokens(), ready.wanted());
     let rows = timed(&mut took, || or_without_draft(ready, run, pass)).map_err(DecodeError::model)?;
     let Some(rows) = rows.map(kept) else { return Ok(None) };
     ready.make_masks(run);
     timed(&mut took, || rows.wait())?;
-    Ok(Some((Made::There(rows), took)))
+    Ok(Some((PassRows::There(rows), took)))
 }
 
 /// Makes a pass, and repeats it without its draft if it fails.
 fn or_without_draft<T, E: std::fmt::Display>(
     ready: &mut Ready,
-    run: &mut Run,
+    run: &mut TextRun,
     mut pass: impl FnMut(&Ready) -> Result<T, E>,
 ) -> Result<T, E> {
     match pass(ready) {

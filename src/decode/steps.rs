@@ -8,8 +8,8 @@ use super::{
     error::DecodeError,
     logprobs::Logprobs,
     row::kept,
-    run::{Finish, Generation, Run, Step},
-    speculation::Speculation,
+    run::{Finish, Generation, Step, TextRun},
+    speculation::RunSpeculation,
     stats::{DecodeStats, timed},
 };
 use crate::{
@@ -23,8 +23,8 @@ use crate::{
 /// are no more items.
 pub struct Steps<'a, M: Model> {
     model: &'a mut M,
-    run: Run,
-    speculation: Option<Speculation<'a>>,
+    run: TextRun,
+    speculation: Option<RunSpeculation<'a>>,
     progress: Progress,
 }
 
@@ -37,8 +37,8 @@ enum Progress {
 }
 
 impl<'a, M: Model> Steps<'a, M> {
-    pub(super) fn new(model: &'a mut M, run: Run, drafter: Option<&'a mut Drafter>) -> Self {
-        let speculation = drafter.map(Speculation::new);
+    pub(super) fn new(model: &'a mut M, run: TextRun, drafter: Option<&'a mut Drafter>) -> Self {
+        let speculation = drafter.map(RunSpeculation::new);
         Self { model, run, speculation, progress: Progress::NotStarted }
     }
 }
@@ -90,7 +90,7 @@ impl<M: Model> Steps<'_, M> {
     /// drafter. The pass was made for the first of the steps since [`DecodeStats::passes`] last grew.
     #[must_use]
     pub fn drafted(&self) -> &[TokenId] {
-        self.speculation.as_ref().map(Speculation::drafted).unwrap_or_default()
+        self.speculation.as_ref().map(RunSpeculation::drafted).unwrap_or_default()
     }
 
     /// Log-probabilities of each token so far, if [`DecodeOptions::logprobs`](super::DecodeOptions::logprobs)

@@ -8,13 +8,13 @@ use std::sync::Arc;
 /// cheap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StopStrings {
-    patterns: Arc<[Pattern]>,
+    patterns: Arc<[StopPattern]>,
 }
 
 /// One string with its Knuth-Morris-Pratt table: `border[n]` is the length of the longest proper prefix of
 /// its first `n + 1` bytes that is also their suffix.
 #[derive(Debug, PartialEq, Eq)]
-struct Pattern {
+struct StopPattern {
     bytes: Vec<u8>,
     border: Vec<usize>,
 }
@@ -30,8 +30,8 @@ impl StopStrings {
     /// # Errors
     /// If one is empty.
     pub fn new<S: Into<Vec<u8>>>(strings: impl IntoIterator<Item = S>) -> Result<Self, EmptyStopString> {
-        let pattern = |string: S| Some(string.into()).filter(|bytes| !bytes.is_empty()).map(Pattern::new);
-        let patterns: Option<Vec<Pattern>> = strings.into_iter().map(pattern).collect();
+        let pattern = |string: S| Some(string.into()).filter(|bytes| !bytes.is_empty()).map(StopPattern::new);
+        let patterns: Option<Vec<StopPattern>> = strings.into_iter().map(pattern).collect();
         Ok(Self { patterns: patterns.ok_or(EmptyStopString)?.into() })
     }
 
@@ -47,7 +47,7 @@ impl StopStrings {
     }
 }
 
-impl Pattern {
+impl StopPattern {
     /// Computes the borders of all prefixes (Knuth-Morris-Pratt).
     fn new(bytes: Vec<u8>) -> Self {
         let mut pattern = Self { border: Vec::with_capacity(bytes.len()), bytes };

@@ -17,23 +17,23 @@
 use std::time::Duration;
 
 use super::{
-    asking::{ask, observed},
+    draft_site::{ask, observed},
     error::DecodeError,
-    row::Made,
-    run::{Run, Step},
+    row::PassRows,
+    run::{Step, TextRun},
     stats::timed,
 };
 use crate::{
     clock::Instant,
     ids::TokenId,
     model::Rows as Wanted,
-    proposer::{Draft, Drafter, Offered, Pass, Proposal, Site, Worth},
+    proposer::{Draft, DraftBudget, Drafter, Offered, Pass, Proposal, Site},
     vocab::TokenSet,
 };
 
 /// Phase between two passes: holds the last one, which is still to be accounted for.
 pub(super) struct Between {
-    input: Input,
+    input: PassInput,
     account: Account,
     /// Size of a pass like the last one: with a draft as long, but without a prompt.
     usual: Pass,
@@ -43,7 +43,7 @@ pub(super) struct Between {
 
 /// Phase with a draft on offer: its length in the next pass is still open.
 pub(super) struct Offer {
-    input: Input,
+    input: PassInput,
     proposal: Option<Proposal>,
     counts: bool,
     first: Pass,
@@ -51,7 +51,7 @@ pub(super) struct Offer {
 
 /// Phase in which the next pass is fixed.
 pub(super) struct Ready {
-    input: Input,
+    input: PassInput,
     draft: Draft,
     counts: bool,
     /// The needed tokens of the rows, if they were [computed](Self::narrow) and not all are.
@@ -59,10 +59,10 @@ pub(super) struct Ready {
 }
 
 /// Phase after the pass: there is a row about the next token.
-pub(super) struct Rows {
-    input: Input,
+pub(super) struct PassMade {
+    input: PassInput,
     account: Account,
-    rows: Made,
+    rows: PassRows,
     usual: Pass,
     first: Pass,
 }
@@ -72,12 +72,12 @@ pub(super) enum Phase {
     /// The next token's row is still to be made.
     Between(Between),
     /// There is a row about the next token.
-    Rows(Rows),
+    Rows(PassMade),
 }
 
 /// The tokens of a pass. Its memory is reused from pass to pass.
 #[derive(Default)]
-struct Input {
+struct PassInput {
     /// Tokens that the model has not seen, then the draft.
     tokens: Vec<TokenId>,
     /// Number of tokens that are not of the draft.
@@ -101,14 +101,20 @@ struct Account {
 impl Default for Between {
     fn default() -> Self {
         let (usual, first) = (Pass::whole(1), Pass::whole(1));
-        Self { input: Input::default(), account: Account::default(), usual, first }
+        Self { input: PassInput::default(), account: Account::default(), usual, first }
     }
 }
 
 impl Between {
     /// Settles the last pass and prepares the next one, over the tokens of the run after the first `seen`,
     /// with a draft behind them. `context` is the number of tokens that the model can hold.
-    pub(super) fn prepare(self, drafter: &mut Drafter, run: &mut Run, seen: usize, context: usize) -> Ready {
+    pub(super) fn prepare(
+        self,
+        drafter: &mut Drafter,
+        run: &mut TextRun,
+        seen: usize,
+        context: usize,
+    ) -> Ready {
         let (input, draft, counts) = self.begin(Some(drafter), run, seen, context, Drafter::draft);
         Ready::new(input, draft.unwrap_or_default(), counts, run)
     }
@@ -118,10 +124,10 @@ impl Between {
     pub(super) fn offer(
         self,
         drafter: Option<&mut Drafter>,
-        run: &mut Run,
+        run: &mut TextRun,
         seen: usize,
         context: usize,
-        (others, worth): (Pass, &Worth<'_>),
+        (others, worth): (Pass, &DraftBudget<'_>),
     ) -> Offer {
         let first = self.first;
         let (input, proposal, counts) = self.begin(drafter, run, seen, context, |drafter, site, room| {
@@ -135,11 +141,11 @@ impl Between {
     fn begin<T>(
         self,
         drafter: Option<&mut Drafter>,
-        run: &mut Run,
+        run: &mut TextRun,
         seen: usize,
         context: usize,
         propose: impl FnOnce(&mut Drafter, &mut Site<'_>, usize) -> T,
-    ) -> (Input, Option<T>, bool) {
+    ) -> (PassInput, Option<T>, bool) {
         let Self { mut input, account, .. } = self;
         input.begin(&run.sequence()[seen..]);
         // A prompt is long: a row for each of its tokens would cost more than a draft gains.
@@ -199,10 +205,10 @@ impl Offer {
     pub(super) fn keep(
         self,
         drafter: Option<&mut Drafter>,
-        run: &mut Run,
+        run: &mut TextRun,
         (kept, gained): (usize, f64),
         plain: f64,
-        worth: &Worth<'_>,
+        worth: &DraftBudget<'_>,
     ) -> Ready {
         let Self { input, proposal, counts, .. } = self;
         let both = drafter.zip(proposal);
@@ -214,19 +220,19 @@ impl Offer {
 }
 
 impl Ready {
-    fn new(mut input: Input, draft: Draft, counts: bool, run: &mut Run) -> Self {
+    fn new(mut input: PassInput, draft: Draft, counts: bool, run: &mut TextRun) -> Self {
         run.stats_mut().drafted += draft.tokens.len();
         input.tokens.extend_from_slice(&draft.tokens);
         Self { input, draft, counts, sets: None }
     }
 
     /// Makes the masks, so that the pass need not compute whole rows.
-    pub(super) fn narrow(&mut self, run: &mut Run) {
+    pub(super) fn narrow(&mut self, run: &mut TextRun) {
         self.sets = run.ahead(&self.draft.tokens);
     }
 
     /// Makes the masks that will be applied to whole rows, so that they are ready by then.
-    pub(super) fn make_masks(&self, run: &mut Run) {
+    pub(super) fn make_masks(&self, run: &mut TextRun) {
         let _ = run.ahead(&self.draft.tokens);
     }
 
@@ -287,16 +293,16 @@ impl Ready {
     }
 
     /// Records that the pass was made, and its time.
-    pub(super) fn made(self, rows: Made, run: &mut Run, took: Duration) -> Rows {
+    pub(super) fn made(self, rows: PassRows, run: &mut TextRun, took: Duration) -> PassMade {
         run.stats_mut().passes += 1;
         run.stats_mut().model_time += took;
         let (usual, first) = (self.usual(), self.first());
         let account = Account { draft: self.draft, counts: self.counts, ..Account::default() };
-        Rows { input: self.input, account, rows, usual, first }
+        PassMade { input: self.input, account, rows, usual, first }
     }
 }
 
-impl Rows {
+impl PassMade {
     /// Adds further time to the pass.
     pub(super) fn spend(&mut self, time: Duration) {
         self.account.time += time;
@@ -306,7 +312,7 @@ impl Rows {
     pub(super) fn take(
         mut self,
         drafter: Option<&mut Drafter>,
-        run: &mut Run,
+        run: &mut TextRun,
     ) -> (Result<Option<Step>, DecodeError>, Phase) {
         let accepted = self.account.accepted;
         let row = self.rows.row(accepted);
@@ -348,7 +354,7 @@ impl Phase {
 
     /// The draft of the last pass, with refused tokens.
     pub(super) fn drafted(&self) -> &[TokenId] {
-        let (Self::Between(Between { input, .. }) | Self::Rows(Rows { input, .. })) = self;
+        let (Self::Between(Between { input, .. }) | Self::Rows(PassMade { input, .. })) = self;
         input.tokens.get(input.pending..).unwrap_or_default()
     }
 
@@ -366,7 +372,7 @@ impl Default for Phase {
     }
 }
 
-impl Input {
+impl PassInput {
     fn begin(&mut self, pending: &[TokenId]) {
         self.tokens.clear();
         self.tokens.extend_from_slice(pending);
@@ -387,7 +393,7 @@ impl std::fmt::Debug for Phase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, account) = match self {
             Self::Between(Between { account, .. }) => ("Between", account),
-            Self::Rows(Rows { account, .. }) => ("Rows", account),
+            Self::Rows(PassMade { account, .. }) => ("Rows", account),
         };
         f.debug_struct(name)
             .field("draft", &account.draft)
@@ -414,9 +420,9 @@ mod tests {
         let builder = Vocabulary::builder().token(TokenId::new(0), "a");
         let vocabulary = builder.end_of_text(TokenId::new(1)).build().unwrap();
         let all = Arc::new(possible(&vocabulary));
-        let mut run = Run::new(&[TokenId::new(0)], vocabulary, all, None, &DecodeOptions::default());
+        let mut run = TextRun::new(&[TokenId::new(0)], vocabulary, all, None, &DecodeOptions::default());
         let mut drafter = Drafter::new(Box::new(Lookup::default()), DraftLength::Auto);
-        let rows = || Made::Here(Logits::new(vec![0.0; 2], 2));
+        let rows = || PassRows::Here(Logits::new(vec![0.0; 2], 2));
         let ready = Between::default().prepare(&mut drafter, &mut run, 0, 8);
         let mut phase = Phase::Rows(ready.made(rows(), &mut run, Duration::ZERO));
         phase.spend(Duration::from_secs(2));

@@ -15,13 +15,13 @@ use super::{
     judged::Judging,
     measures::{Cuts, Measures, Meter},
     methods::{
-        ByHost, ByPeer, HostJob, HostWay, Lessons, Method, MethodError, MethodName, Outcome, Refinements,
-        Stage, shipped_prior,
+        ByExternalEngine, ByPeer, ExternalJob, ExternalWay, Lessons, Method, MethodError, MethodName,
+        Outcome, Refinements, Stage, shipped_prior,
     },
-    plan::{Plan, Round},
+    plan::{Plan, PlanRound},
     records::Records,
     row::{End, K, Row, RunId},
-    run::{Load, Loaded, Others, Part, Watch},
+    run::{Load, Loaded, ModelPart, Others, Watch},
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
@@ -47,14 +47,14 @@ const UNCOUNTED_SEED: u64 = 2_000_000;
 const UNCOUNTED_TOKENS: usize = 24;
 
 /// One grammar, compiled as methods need it.
-pub(super) struct Grammars {
+pub(super) struct MethodGrammars {
     grammar: Grammar,
     name: String,
     vocabulary: Vocabulary,
     compiled: HashMap<(K, Terminals), (CompiledGrammar, f64)>,
 }
 
-impl Grammars {
+impl MethodGrammars {
     /// Reads the grammar of a task.
     pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
         // Other engines take any character of a schema's strings as `\uXXXX` too; all methods write the same
@@ -94,20 +94,20 @@ pub(super) struct Bench<'a, M: Model> {
     /// Prompts of warm-ups: their own, or the measured ones.
     pub(super) warm_up_prompts: Vec<Vec<TokenId>>,
     pub(super) tokenizer: &'a Tokenizer,
-    pub(super) grammars: Grammars,
+    pub(super) grammars: MethodGrammars,
     /// Learnt priors, by what decides them: lookahead, refinements, temperature and number of texts.
     pub(super) priors: HashMap<(K, Refinements, u64, usize), Prior>,
     pub(super) shipped: Option<PathBuf>,
     pub(super) model: usize,
     pub(super) others: Others<'a>,
     /// Methods that are ready, by variant and temperature.
-    pub(super) methods: HashMap<(usize, u64), Ready<M>>,
+    pub(super) methods: HashMap<(usize, u64), ReadyMethod<M>>,
     pub(super) load: Load<'a, M>,
     pub(super) decoder: &'a mut Decoder<M>,
 }
 
 /// A method ready to run, and the counts that it drafts by.
-pub(super) struct Ready<M: Model> {
+pub(super) struct ReadyMethod<M: Model> {
     method: Box<dyn Method<M>>,
     counts: Option<CountProposer>,
     /// Seconds that another engine took to compile the grammar, if it is one's method.
@@ -127,7 +127,7 @@ impl<M: Model + 'static> Bench<'_, M> {
     /// Makes a run, measures it, and records it in a row.
     pub(super) fn row(
         &mut self,
-        round: &Round,
+        round: &PlanRound,
         index: usize,
         id: RunId,
         turn: usize,
@@ -149,7 +149,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         let mut stage = Stage { decoder: &mut *self.decoder, grammar: grammar.as_ref(), tokenizer };
         let outcome = ready.method.generate(&mut stage, prompt).map_err(failed(id.key()))?;
         // That engine compiles the grammar anew for each text, which is a part of the text's time.
-        let anew = variant.method == MethodName::Mistralrs(HostWay::Own);
+        let anew = variant.method == MethodName::Mistralrs(ExternalWay::Own);
         let compile_seconds = ready.compile_seconds.or(compile_seconds).filter(|_| !anew);
         let options = self.decoder.options_mut();
         let sampler = Sampler::new(options.sampling, options.seed);
@@ -187,7 +187,7 @@ impl<M: Model + 'static> Bench<'_, M> {
     /// Returns the part of a text that is judged, if it is not all of it, and whether the answer is right.
     fn answer(
         &self,
-        round: &Round,
+        round: &PlanRound,
         outcome: &Outcome,
         measures: &Measures,
     ) -> (Option<String>, Option<bool>) {
@@ -203,14 +203,14 @@ impl<M: Model + 'static> Bench<'_, M> {
     pub(super) fn enumerate(
         &mut self,
         records: &Records,
-        rounds: &[&Round],
+        rounds: &[&PlanRound],
         watch: &mut dyn Watch,
     ) -> Result<(), ExperimentError> {
         let Some(most) = self.definition().enumerate else { return Ok(()) };
         let (longest, grammar) = (self.definition().max_tokens, self.task.name.clone());
         let mut all = enumeration::read_distributions(records.folder())?;
         let known = all.len();
-        for &&Round { model, prompt, temperature, .. } in rounds {
+        for &&PlanRound { model, prompt, temperature, .. } in rounds {
             let model = self.definition().models[model].clone();
             let is_it = |other: &Distribution| other.is_of(&model, &grammar, prompt, temperature);
             if all.iter().any(is_it) {
@@ -252,7 +252,7 @@ impl<M: Model + 'static> Bench<'_, M> {
     }
 
     /// Had the method learnt from warm-ups on the prompt of a round?
-    fn seen(&self, variant: &Variant, round: &Round) -> Option<bool> {
+    fn seen(&self, variant: &Variant, round: &PlanRound) -> Option<bool> {
         let texts = self.texts_learnt(variant)?;
         let prompt = &self.prompts[round.prompt];
         Some(self.warm_up_prompts.iter().take(texts).any(|warm_up| warm_up == prompt))
@@ -277,7 +277,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         grammar: Option<&CompiledGrammar>,
         temperature: f64,
         watch: &mut dyn Watch,
-    ) -> Result<Ready<M>, ExperimentError> {
+    ) -> Result<ReadyMethod<M>, ExperimentError> {
         let prior = match (grammar, variant.k, variant.lessons()) {
             (Some(grammar), Some(k), Lessons::WarmUps(refinements)) => {
                 let texts = self.texts_learnt(variant).unwrap_or(0);
@@ -311,7 +311,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         variant: &Variant,
         grammar: Option<&CompiledGrammar>,
         prior: Option<Prior>,
-    ) -> Result<Ready<M>, ExperimentError> {
+    ) -> Result<ReadyMethod<M>, ExperimentError> {
         let counts = grammar.and_then(|grammar| variant.counts(grammar, prior.as_ref()));
         if let (MethodName::Llguidance, Some(peer), Some(grammar)) =
             (&variant.method, self.others.peer, grammar)
@@ -322,32 +322,36 @@ impl<M: Model + 'static> Bench<'_, M> {
                 .compile(self.task, grammar.vocabulary())
                 .map_err(|source| ExperimentError::Peer { name, source })?;
             let compile_seconds = Some(start.elapsed().as_secs_f64());
-            return Ok(Ready { method: Box::new(ByPeer::new(compiled)), counts, compile_seconds });
+            return Ok(ReadyMethod { method: Box::new(ByPeer::new(compiled)), counts, compile_seconds });
         }
         if let (&MethodName::Mistralrs(way), Some(host)) = (&variant.method, self.others.host) {
             let (task, vocabulary) = (self.task, self.decoder.vocabulary());
-            let job = HostJob { model: self.model, way, task, grammar, vocabulary, prior };
-            let method = Box::new(ByHost::new(host.writer(job)?));
-            return Ok(Ready { method, counts, compile_seconds: None });
+            let job = ExternalJob { model: self.model, way, task, grammar, vocabulary, prior };
+            let method = Box::new(ByExternalEngine::new(host.writer(job)?));
+            return Ok(ReadyMethod { method, counts, compile_seconds: None });
         }
         if let (MethodName::Program(name), Some(programs)) = (&variant.method, self.others.programs)
             && let Some(program) = self.definition().program(name)
         {
             let (writer, compile_seconds) =
                 programs.start(program, self.model, self.task, self.decoder.vocabulary())?;
-            return Ok(Ready { method: Box::new(ByHost::new(writer)), counts, compile_seconds });
+            return Ok(ReadyMethod {
+                method: Box::new(ByExternalEngine::new(writer)),
+                counts,
+                compile_seconds,
+            });
         }
         let draft = variant.method.second().map(|_| self.draft()).transpose()?;
         let made = variant.method::<M>(grammar, self.tokenizer, prior, draft);
         let method = made.map_err(|error| {
             ExperimentError::definition(self.definition().name.clone(), error.to_string())
         })?;
-        Ok(Ready { method, counts, compile_seconds: None })
+        Ok(ReadyMethod { method, counts, compile_seconds: None })
     }
 
     /// Loads another draft model.
     fn draft(&mut self) -> Result<DraftModel<M>, ExperimentError> {
-        let Loaded { model, vocabulary, tokenizer, .. } = (self.load)(Part::Draft)?;
+        let Loaded { model, vocabulary, tokenizer, .. } = (self.load)(ModelPart::Draft)?;
         let draft = DraftModel::new(model, &vocabulary, self.decoder.vocabulary());
         draft.and_then(|draft| draft.splitting(&tokenizer, self.tokenizer)).map_err(|source| {
             let name = self.definition().draft_model.as_ref().map(|draft| draft.model.clone());

@@ -16,12 +16,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     error::ExperimentError,
     records::{read_list, write_list},
-    row::count,
 };
 use crate::{
     constraint::{Constraint, Patience},
     decode::{DecodeError, log_mass, possible},
-    ids::TokenId,
+    ids::{TokenId, as_f64},
     model::{Model, Rows},
     vocab::TokenSet,
 };
@@ -101,7 +100,7 @@ fn mean_deviation(draws: usize, p: f64) -> f64 {
         return 0.0;
     }
     // `C(n, m) p^m q^(n - m)` factor by factor, so that no part of it leaves the range of floats.
-    let n = count(draws);
+    let n = as_f64(draws);
     let (mut above, mut log) = (0.0, n * q.ln());
     while above <= n * p {
         above += 1.0;
@@ -111,7 +110,7 @@ fn mean_deviation(draws: usize, p: f64) -> f64 {
 }
 
 /// A node of the listing: the tokens so far, the constraint, and the logs of both probabilities.
-struct Place {
+struct Partial {
     tokens: Vec<TokenId>,
     constraint: Constraint,
     own: f64,
@@ -134,9 +133,9 @@ pub(super) fn enumerate<M: Model>(
     let possible = possible(&vocabulary);
     let mut found: Vec<(Vec<u32>, f64, f64)> = Vec::new();
     let constraint = start.clone().patient(Patience::whole());
-    let mut open = vec![Place { tokens: Vec::new(), constraint, own: 0.0, masked: 0.0 }];
+    let mut open = vec![Partial { tokens: Vec::new(), constraint, own: 0.0, masked: 0.0 }];
     let mut passes = 0;
-    while let Some(Place { tokens, mut constraint, own, masked }) = open.pop() {
+    while let Some(Partial { tokens, mut constraint, own, masked }) = open.pop() {
         passes += 1;
         if passes > most {
             return Ok(None);
@@ -172,7 +171,7 @@ pub(super) fn enumerate<M: Model>(
                 let mut constraint = constraint.clone();
                 constraint.advance(token)?;
                 let tokens = [&tokens[..], &[token]].concat();
-                next.push(Place { tokens, constraint, own: own + log - all, masked: masked + log - kept });
+                next.push(Partial { tokens, constraint, own: own + log - all, masked: masked + log - kept });
             }
         }
         if !ends.is_empty() {
@@ -250,7 +249,7 @@ mod tests {
         let mut shares: HashMap<Vec<u32>, f64> = HashMap::new();
         for seed in (0..).take(draws) {
             let tokens = draw(seed).iter().map(|token| token.raw()).collect();
-            *shares.entry(tokens).or_default() += 1.0 / count(draws);
+            *shares.entry(tokens).or_default() += 1.0 / as_f64(draws);
         }
         let share = |sequence: &Sequence| shares.get(&sequence.tokens).copied().unwrap_or_default();
         distribution.sequences.iter().map(share).collect()
@@ -319,11 +318,11 @@ mod tests {
     fn the_mean_deviation_is_that_of_a_binomial() {
         for draws in [1, 2, 7, 40] {
             for p in [1e-6_f64, 0.01, 0.25, 0.5, 0.75, 0.999] {
-                let n = count(draws);
+                let n = as_f64(draws);
                 let mut share = (1.0 - p).powi(i32::try_from(draws).unwrap());
                 let mut expected = share * p;
                 for k in 1..=draws {
-                    let k = count(k);
+                    let k = as_f64(k);
                     share *= (n - k + 1.0) / k * p / (1.0 - p);
                     expected += share * (k / n - p).abs();
                 }

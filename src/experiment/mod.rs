@@ -24,7 +24,7 @@ pub mod summary;
 mod tokens;
 
 pub use definition::{
-    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, Functions, GrammarTexts, Program, Prompt,
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExternalProgram, Functions, GrammarTexts, Prompt,
     ShippedGrammars, Task, Turns, Variant, WarmUpPrompts,
 };
 pub use error::ExperimentError;
@@ -32,4 +32,4 @@ pub use header::{Header, Machine, ModelRecord, date, model_hash};
 pub use plan::{Plan, Shard, ShardError};
 pub use records::{Records, merge, read, read_header, write_file};
 pub use row::{End, K, Row, RunId, UNCONSTRAINED, fill_reproduced};
-pub use run::{Ended, Loaded, Others, Part, Watch, run, run_with};
+pub use run::{Ended, Loaded, ModelPart, Others, Watch, run, run_with};

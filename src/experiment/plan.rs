@@ -42,7 +42,7 @@ impl fmt::Display for Shard {
 
 /// The data that the methods of a round share.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Round {
+pub(super) struct PlanRound {
     /// Indices in the definition.
     pub(super) model: usize,
     pub(super) task: usize,
@@ -58,7 +58,7 @@ pub(super) struct Round {
 pub struct Plan {
     definition: Definition,
     variants: Vec<Variant>,
-    rounds: Vec<Round>,
+    rounds: Vec<PlanRound>,
 }
 
 impl Plan {
@@ -72,7 +72,7 @@ impl Plan {
                     for &seed in &definition.seeds {
                         for prompt in 0..prompts {
                             let number = rounds.len();
-                            rounds.push(Round { model, task, prompt, temperature, seed, number });
+                            rounds.push(PlanRound { model, task, prompt, temperature, seed, number });
                         }
                     }
                 }
@@ -105,7 +105,7 @@ impl Plan {
         runs.map(|(round, at)| self.id(round, at).key()).collect()
     }
 
-    pub(super) fn rounds(&self) -> &[Round] {
+    pub(super) fn rounds(&self) -> &[PlanRound] {
         &self.rounds
     }
 
@@ -114,7 +114,7 @@ impl Plan {
     }
 
     /// Returns the indices of variants in the order of their turns in a round.
-    pub(super) fn turns(&self, round: &Round) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn turns(&self, round: &PlanRound) -> impl Iterator<Item = usize> + use<> {
         let count = self.variants.len();
         let first = match self.definition.turns {
             Turns::Rotate => round.number % count.max(1),
@@ -124,13 +124,13 @@ impl Plan {
     }
 
     /// Returns the run of a variant in a round.
-    pub(super) fn id(&self, round: &Round, variant: usize) -> RunId {
+    pub(super) fn id(&self, round: &PlanRound, variant: usize) -> RunId {
         let Variant { ref method, k, s, threshold, warm_ups } = self.variants[variant];
         RunId { method: method.to_string(), k, s, threshold, warm_ups, ..round.id(&self.definition) }
     }
 }
 
-impl Round {
+impl PlanRound {
     /// Returns a run without a method.
     fn id(&self, definition: &Definition) -> RunId {
         RunId {

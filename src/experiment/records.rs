@@ -22,6 +22,7 @@ use super::{
     row::{Row, fill_reproduced},
     summary::{PlainNames, quoted},
 };
+use crate::ids::as_u64;
 
 /// Name of the header's file.
 const HEADER: &str = "header.json";
@@ -323,7 +324,7 @@ fn read_rows(path: &Path) -> Result<(Vec<Row>, u64), ExperimentError> {
         }
         rows.push(row);
     }
-    Ok((rows, u64::try_from(whole).unwrap_or(u64::MAX)))
+    Ok((rows, as_u64(whole)))
 }
 
 /// Formats rows as comma-separated values (RFC 4180), with a head, the number of tokens in place of the

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{decode::Finish, subterminal::Lookahead};
+use crate::{decode::Finish, ids::as_f64, subterminal::Lookahead};
 
 /// The paper's `k`: the number of terminals past the current one that a token may reach. A number in files,
 /// or `"infinite"`.
@@ -261,27 +261,22 @@ impl Row {
     #[must_use]
     pub fn tokens_per_second(&self) -> Option<f64> {
         let seconds = self.seconds - self.first_seconds;
-        (self.tokens.len() > 1 && seconds > 0.0).then(|| count(self.tokens.len() - 1) / seconds)
+        (self.tokens.len() > 1 && seconds > 0.0).then(|| as_f64(self.tokens.len() - 1) / seconds)
     }
 
     /// Tokens for each pass after the prompt's; `None` for a text of one token.
     #[must_use]
     pub fn tokens_per_pass(&self) -> Option<f64> {
         (self.tokens.len() > 1 && self.passes > 1)
-            .then(|| count(self.tokens.len() - 1) / count(self.passes - 1))
+            .then(|| as_f64(self.tokens.len() - 1) / as_f64(self.passes - 1))
     }
 
     /// Perplexity of the text under the unconstrained model.
     #[must_use]
     pub fn perplexity(&self) -> Option<f64> {
         let nll = self.nll.filter(|_| !self.tokens.is_empty())?;
-        Some((nll / count(self.tokens.len())).exp())
+        Some((nll / as_f64(self.tokens.len())).exp())
     }
-}
-
-/// Converts a number of tokens, passes or rows, all far below 2^32.
-pub(super) fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Fills in [`Row::reproduced`] from the unconstrained rows among them. Compares the judged parts of texts if

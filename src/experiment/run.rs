@@ -6,11 +6,11 @@
 use std::{collections::HashMap, fmt, path::PathBuf};
 
 use super::{
-    bench::{Bench, Grammars},
+    bench::{Bench, MethodGrammars},
     error::ExperimentError,
-    methods::{Host, MethodName, Peer, Programs},
+    methods::{ExternalEngine, MethodName, Peer, Programs},
     passes,
-    plan::{Plan, Round},
+    plan::{Plan, PlanRound},
     records::Records,
     row::Row,
     tokens::PromptWriter,
@@ -39,7 +39,7 @@ pub struct Loaded<M> {
 
 /// The model of a definition that is to be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ModelPart {
     /// The model with this index in the definition.
     Model(usize),
     /// The draft model.
@@ -64,7 +64,7 @@ pub trait Watch {
 }
 
 /// Loads models.
-pub(super) type Load<'a, M> = &'a mut dyn FnMut(Part) -> Result<Loaded<M>, ExperimentError>;
+pub(super) type Load<'a, M> = &'a mut dyn FnMut(ModelPart) -> Result<Loaded<M>, ExperimentError>;
 
 /// The extent to which an experiment ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Others<'a> {
     /// Masks of another engine, for the method `llguidance`.
     pub peer: Option<&'a dyn Peer>,
     /// An engine that runs models itself, for the methods that begin with `mistralrs`.
-    pub host: Option<&'a dyn Host>,
+    pub host: Option<&'a dyn ExternalEngine>,
     /// The programs of the definition, for methods that are such programs.
     pub programs: Option<&'a Programs>,
 }
@@ -143,11 +143,11 @@ pub fn run_with<M: Model + 'static>(
     let there = plan.keys().iter().filter(|key| records.has(key)).count();
     watch.begun(plan.runs(), there);
     let mut turn = there;
-    let mut left: Vec<&Round> = plan.rounds().iter().collect();
+    let mut left: Vec<&PlanRound> = plan.rounds().iter().collect();
     left.retain(|round| plan.turns(round).any(|at| !records.has(&plan.id(round, at).key())));
     for of_model in left.chunk_by(|one, other| one.model == other.model) {
         let Loaded { mut model, vocabulary, tokenizer, priors, template } =
-            load(Part::Model(of_model[0].model))?;
+            load(ModelPart::Model(of_model[0].model))?;
         let name = &plan.definition().models[of_model[0].model];
         measure_passes(plan, records, name, &mut model, watch)?;
         let (definition, template) = (plan.definition(), template.as_ref());
@@ -164,7 +164,7 @@ pub fn run_with<M: Model + 'static>(
                 warm_up_prompts: if warm_up_prompts.is_empty() { prompts.clone() } else { warm_up_prompts },
                 prompts,
                 tokenizer,
-                grammars: Grammars::new(task, vocabulary)?,
+                grammars: MethodGrammars::new(task, vocabulary)?,
                 priors: HashMap::new(),
                 shipped: priors.clone(),
                 others,

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::split_mix::SplitMix64;
+
 /// Number of resamples.
 pub const RESAMPLES: usize = 1000;
 /// Seed of the resamples.
@@ -53,7 +55,7 @@ impl Estimate {
 
 /// The contribution of one text to the two sums of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct RatioTerm {
     /// Index of the text's prompt, the unit of resampling.
     pub prompt: usize,
     /// Summand of the numerator.
@@ -80,9 +82,9 @@ impl Sums {
 }
 
 /// Sums the parts by unit of resampling: by prompt.
-fn units(parts: &[Part]) -> BTreeMap<usize, Sums> {
+fn units(parts: &[RatioTerm]) -> BTreeMap<usize, Sums> {
     let mut units: BTreeMap<usize, Sums> = BTreeMap::new();
-    for Part { prompt, above, below } in parts {
+    for RatioTerm { prompt, above, below } in parts {
         let unit = units.entry(*prompt).or_default();
         *unit = unit.add(Sums { above: *above, below: *below });
     }
@@ -92,7 +94,7 @@ fn units(parts: &[Part]) -> BTreeMap<usize, Sums> {
 /// Returns the ratio of two sums over texts, after `shown` was applied to it; `None` without texts, or if it
 /// is not finite.
 #[must_use]
-pub fn ratio(parts: &[Part], shown: fn(f64) -> f64) -> Option<Estimate> {
+pub fn ratio(parts: &[RatioTerm], shown: fn(f64) -> f64) -> Option<Estimate> {
     let units: Vec<Sums> = units(parts).into_values().collect();
     let of = |units: &mut dyn Iterator<Item = usize>, all: &[Sums]| {
         units.fold(Sums::default(), |sum, unit| sum.add(all[unit])).ratio()
@@ -103,7 +105,7 @@ pub fn ratio(parts: &[Part], shown: fn(f64) -> f64) -> Option<Estimate> {
 /// Returns the ratio of `parts` divided by that of `base`. Prompts that both have are resampled together, so
 /// that prompts that are hard for both do not widen the interval. Other prompts are left out.
 #[must_use]
-pub fn relative(parts: &[Part], base: &[Part]) -> Option<Estimate> {
+pub fn relative(parts: &[RatioTerm], base: &[RatioTerm]) -> Option<Estimate> {
     let (ours, theirs) = (units(parts), units(base));
     let pairs: Vec<(Sums, Sums)> =
         ours.iter().filter_map(|(unit, sums)| Some((*sums, *theirs.get(unit)?))).collect();
@@ -126,13 +128,9 @@ fn estimate(n: usize, units: usize, of: impl Fn(&mut dyn Iterator<Item = usize>)
     if units == 1 {
         return Some(Estimate::exact(value, n));
     }
-    let mut random = SEED;
+    let mut random = SplitMix64::new(SEED);
     let mut draw = || {
-        random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let wide = u128::from(z ^ (z >> 31)) * u128::try_from(units).unwrap_or(1);
+        let wide = u128::from(random.bits()) * u128::try_from(units).unwrap_or(1);
         usize::try_from(wide >> 64).unwrap_or(0)
     };
     let mut values: Vec<f64> = (0..RESAMPLES).map(|_| of(&mut (0..units).map(|_| draw()))).collect();
@@ -146,8 +144,8 @@ fn estimate(n: usize, units: usize, of: impl Fn(&mut dyn Iterator<Item = usize>)
 mod tests {
     use super::*;
 
-    fn part(prompt: usize, above: f64) -> Part {
-        Part { prompt, above, below: 1.0 }
+    fn part(prompt: usize, above: f64) -> RatioTerm {
+        RatioTerm { prompt, above, below: 1.0 }
     }
 
     /// Generates a uniform number in 0..1, by another generator than the bootstrap's.
@@ -161,7 +159,7 @@ mod tests {
         let mut seed = 7;
         let mut held = 0;
         for _ in 0..400 {
-            let parts: Vec<Part> = (0..40).map(|prompt| part(prompt, noise(&mut seed))).collect();
+            let parts: Vec<RatioTerm> = (0..40).map(|prompt| part(prompt, noise(&mut seed))).collect();
             let found = ratio(&parts, |value| value).unwrap();
             let (low, high) = found.interval().unwrap();
             held += usize::from(low <= 0.5 && 0.5 <= high);
@@ -173,9 +171,10 @@ mod tests {
 
     #[test]
     fn texts_of_a_prompt_go_together() {
-        let alike: Vec<Part> = (0..100).map(|text| part(text / 50, f64::from(u8::from(text < 50)))).collect();
-        let apart: Vec<Part> = (0..100).map(|text| part(text, f64::from(u8::from(text < 50)))).collect();
-        let width = |parts: &[Part]| {
+        let alike: Vec<RatioTerm> =
+            (0..100).map(|text| part(text / 50, f64::from(u8::from(text < 50)))).collect();
+        let apart: Vec<RatioTerm> = (0..100).map(|text| part(text, f64::from(u8::from(text < 50)))).collect();
+        let width = |parts: &[RatioTerm]| {
             let (low, high) = ratio(parts, |value| value).unwrap().interval().unwrap();
             high - low
         };
@@ -186,7 +185,7 @@ mod tests {
     #[test]
     fn one_prompt_has_no_interval() {
         for texts in [1, 2, 100] {
-            let parts: Vec<Part> =
+            let parts: Vec<RatioTerm> =
                 (0..texts).map(|text| part(3, f64::from(u8::from(text % 2 == 0)))).collect();
             for found in [ratio(&parts, |value| value), relative(&parts, &parts)] {
                 let found = found.unwrap();
@@ -204,21 +203,22 @@ mod tests {
 
     #[test]
     fn what_both_have_is_drawn_together() {
-        let base: Vec<Part> = (1..20_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
-        let twice: Vec<Part> = base.iter().map(|one| Part { above: 2.0 * one.above, ..*one }).collect();
+        let base: Vec<RatioTerm> = (1..20_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
+        let twice: Vec<RatioTerm> =
+            base.iter().map(|one| RatioTerm { above: 2.0 * one.above, ..*one }).collect();
         let found = relative(&twice, &base).unwrap();
         let (low, high) = found.interval().unwrap();
         assert!((found.value - 2.0).abs() < 1e-12 && (high - low).abs() < 1e-12);
         assert_eq!(relative(&twice, &[]), None);
         assert_eq!(ratio(&[], |value| value), None);
-        assert_eq!(ratio(&[Part { prompt: 0, above: 1.0, below: 0.0 }], |value| value), None);
+        assert_eq!(ratio(&[RatioTerm { prompt: 0, above: 1.0, below: 0.0 }], |value| value), None);
         let shown = ratio(&twice, f64::exp).unwrap();
         assert!((shown.value - 20.0_f64.exp()).abs() < 1e-3 && shown.n == 19);
     }
 
     #[test]
     fn the_same_rows_give_the_same_interval() {
-        let parts: Vec<Part> = (0..9_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
+        let parts: Vec<RatioTerm> = (0..9_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
         assert_eq!(ratio(&parts, |value| value), ratio(&parts, |value| value));
     }
 }

@@ -15,9 +15,9 @@ use std::{
 };
 
 pub(crate) use error::{GgufError, GgufErrorKind};
-pub(crate) use value::Value;
+pub(crate) use value::MetadataValue;
 
-use self::reader::Reader;
+use self::reader::HeadReader;
 
 /// The first four bytes of a file.
 const MAGIC: [u8; 4] = *b"GGUF";
@@ -30,7 +30,7 @@ const DIMENSIONS: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Gguf {
     files: Vec<PathBuf>,
-    metadata: HashMap<String, Value>,
+    metadata: HashMap<String, MetadataValue>,
     tensors: HashMap<String, Tensor>,
 }
 
@@ -66,7 +66,7 @@ impl Gguf {
     }
 
     /// Returns the value of a key. A model's own keys start with its architecture.
-    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&MetadataValue> {
         self.metadata.get(key)
     }
 
@@ -84,7 +84,7 @@ impl Gguf {
     fn add(&mut self, path: PathBuf) -> Result<(), GgufError> {
         let file = File::open(&path).map_err(|error| GgufError::io(&path, error))?;
         let length = file.metadata().map_err(|error| GgufError::io(&path, error))?.len();
-        let mut reader = Reader::new(BufReader::new(file), length);
+        let mut reader = HeadReader::new(BufReader::new(file), length);
         let index = self.files.len();
         let (metadata, tensors) = read(&mut reader, index).map_err(|error| error.in_file(&path, length))?;
         for (key, value) in metadata {
@@ -116,16 +116,16 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-type Head = (Vec<(String, Value)>, Vec<(String, Tensor)>);
+type HeadContents = (Vec<(String, MetadataValue)>, Vec<(String, Tensor)>);
 
 /// Reads the head of file number `file`.
-fn read(reader: &mut Reader, file: usize) -> Result<Head, reader::Fault> {
+fn read(reader: &mut HeadReader, file: usize) -> Result<HeadContents, reader::HeadFault> {
     if reader.bytes::<4>()? != MAGIC {
-        return Err(reader::Fault::NotGguf);
+        return Err(reader::HeadFault::NotGguf);
     }
     let version = reader.u32()?;
     if !(2..=3).contains(&version) {
-        return Err(reader::Fault::Other(format!("version {version}; supported are 2 and 3")));
+        return Err(reader::HeadFault::Other(format!("version {version}; supported are 2 and 3")));
     }
     // A tensor takes at least 8 + 4 + 4 + 8 bytes, a key with its value at least 8 + 4 + 1.
     let tensor_count = reader.count(24)?;
@@ -133,14 +133,14 @@ fn read(reader: &mut Reader, file: usize) -> Result<Head, reader::Fault> {
     let mut metadata = Vec::with_capacity(key_count);
     for _ in 0..key_count {
         let key = reader.string()?;
-        metadata.push((key, Value::read(reader)?));
+        metadata.push((key, MetadataValue::read(reader)?));
     }
     let mut tensors = Vec::with_capacity(tensor_count);
     for _ in 0..tensor_count {
         let name = reader.string()?;
         let dimensions = reader.u32()?;
         if dimensions > DIMENSIONS {
-            return Err(reader::Fault::Other(format!("tensor {name} has {dimensions} dimensions")));
+            return Err(reader::HeadFault::Other(format!("tensor {name} has {dimensions} dimensions")));
         }
         let mut shape = Vec::new();
         for _ in 0..dimensions {
@@ -154,17 +154,17 @@ fn read(reader: &mut Reader, file: usize) -> Result<Head, reader::Fault> {
     let own = metadata.iter().find(|(key, _)| key == "general.alignment");
     let alignment = own.map_or(Some(ALIGNMENT), |(_, value)| value.as_u64()).filter(|n| n.is_power_of_two());
     let alignment =
-        alignment.ok_or_else(|| reader::Fault::Other("general.alignment is no power of two".into()))?;
-    let data = reader.position().checked_next_multiple_of(alignment).ok_or(reader::Fault::Short)?;
+        alignment.ok_or_else(|| reader::HeadFault::Other("general.alignment is no power of two".into()))?;
+    let data = reader.position().checked_next_multiple_of(alignment).ok_or(reader::HeadFault::Short)?;
     place(&mut tensors, data, reader.length())?;
     Ok((metadata, tensors))
 }
 
 /// Turns offsets from `data` on into offsets in a file of `length` bytes, and finds the room of each tensor.
-fn place(tensors: &mut [(String, Tensor)], data: u64, length: u64) -> Result<(), reader::Fault> {
+fn place(tensors: &mut [(String, Tensor)], data: u64, length: u64) -> Result<(), reader::HeadFault> {
     for (name, tensor) in &mut *tensors {
         let start = data.checked_add(tensor.start).filter(|&start| start <= length);
-        tensor.start = start.ok_or_else(|| reader::Fault::Cut(name.clone()))?;
+        tensor.start = start.ok_or_else(|| reader::HeadFault::Cut(name.clone()))?;
     }
     let mut starts: Vec<u64> = tensors.iter().map(|(_, tensor)| tensor.start).collect();
     starts.sort_unstable();

@@ -7,10 +7,11 @@ use std::{
 };
 
 use super::error::{GgufError, GgufErrorKind};
+use crate::ids::as_u64;
 
 /// A fault of a head.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum HeadFault {
     /// The file does not begin like a GGUF file.
     NotGguf,
     /// The file ends, or would have to be longer than it is.
@@ -23,7 +24,7 @@ pub(super) enum Fault {
     Io(std::io::Error),
 }
 
-impl Fault {
+impl HeadFault {
     /// Converts the fault to an error about a file of `length` bytes.
     pub(super) fn in_file(self, file: &Path, length: u64) -> GgufError {
         let damaged = |reason: String| GgufError::new(GgufErrorKind::Damaged, file, reason);
@@ -39,13 +40,13 @@ impl Fault {
 
 /// A position in a file.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct HeadReader {
     input: BufReader<File>,
     position: u64,
     length: u64,
 }
 
-impl Reader {
+impl HeadReader {
     /// Creates a reader at the start of a file of `length` bytes.
     pub(super) fn new(input: BufReader<File>, length: u64) -> Self {
         Self { input, position: 0, length }
@@ -62,39 +63,39 @@ impl Reader {
     }
 
     /// Reads the next `N` bytes.
-    pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], HeadFault> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), HeadFault> {
         self.input.read_exact(bytes).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Fault::Short,
-            _ => Fault::Io(error),
+            std::io::ErrorKind::UnexpectedEof => HeadFault::Short,
+            _ => HeadFault::Io(error),
         })?;
-        self.position = self.position.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.position = self.position.saturating_add(as_u64(bytes.len()));
         Ok(())
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+    pub(super) fn u32(&mut self) -> Result<u32, HeadFault> {
         self.bytes().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+    pub(super) fn u64(&mut self) -> Result<u64, HeadFault> {
         self.bytes().map(u64::from_le_bytes)
     }
 
     /// Reads a count of items that take at least `least` bytes each.
-    pub(super) fn count(&mut self, least: u64) -> Result<usize, Fault> {
+    pub(super) fn count(&mut self, least: u64) -> Result<usize, HeadFault> {
         let count = self.u64()?;
         let fits =
             count.checked_mul(least).is_some_and(|bytes| bytes <= self.length.saturating_sub(self.position));
-        if fits { usize::try_from(count).map_err(|_| Fault::Short) } else { Err(Fault::Short) }
+        if fits { usize::try_from(count).map_err(|_| HeadFault::Short) } else { Err(HeadFault::Short) }
     }
 
     /// Reads a string with its length. Bytes that are not UTF-8 become U+FFFD.
-    pub(super) fn string(&mut self) -> Result<String, Fault> {
+    pub(super) fn string(&mut self) -> Result<String, HeadFault> {
         let mut bytes = vec![0; self.count(1)?];
         self.fill(&mut bytes)?;
         Ok(String::from_utf8(bytes)

@@ -1,10 +1,10 @@
 //! Values of metadata.
 
-use super::reader::{Fault, Reader};
+use super::reader::{HeadFault, HeadReader};
 
 /// A value. All integers are one kind, all floats another.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum MetadataValue {
     /// Any integer.
     Integer(i128),
     /// A float of either size.
@@ -23,9 +23,9 @@ pub(crate) enum Value {
     Bools(Vec<bool>),
 }
 
-impl Value {
+impl MetadataValue {
     /// Reads a value with its kind.
-    pub(super) fn read(reader: &mut Reader) -> Result<Self, Fault> {
+    pub(super) fn read(reader: &mut HeadReader) -> Result<Self, HeadFault> {
         match reader.u32()? {
             6 => Ok(Self::Float(f64::from(f32::from_le_bytes(reader.bytes()?)))),
             7 => Ok(Self::Bool(reader.bytes::<1>()? != [0])),
@@ -37,12 +37,12 @@ impl Value {
     }
 
     /// Reads a list: the kind of its values, their number, and the values.
-    fn list(reader: &mut Reader) -> Result<Self, Fault> {
+    fn list(reader: &mut HeadReader) -> Result<Self, HeadFault> {
         fn all<T>(
-            reader: &mut Reader,
+            reader: &mut HeadReader,
             size: u64,
-            read: impl Fn(&mut Reader) -> Result<T, Fault>,
-        ) -> Result<Vec<T>, Fault> {
+            read: impl Fn(&mut HeadReader) -> Result<T, HeadFault>,
+        ) -> Result<Vec<T>, HeadFault> {
             let count = reader.count(size)?;
             let mut values = Vec::with_capacity(count);
             for _ in 0..count {
@@ -53,7 +53,7 @@ impl Value {
         match reader.u32()? {
             6 => all(reader, 4, |reader| reader.bytes().map(f32::from_le_bytes)).map(Self::Floats),
             7 => all(reader, 1, |reader| Ok(reader.bytes::<1>()? != [0])).map(Self::Bools),
-            8 => all(reader, 8, Reader::string).map(Self::Strings),
+            8 => all(reader, 8, HeadReader::string).map(Self::Strings),
             kind => {
                 let least = match kind {
                     0 | 1 => 1,
@@ -61,9 +61,9 @@ impl Value {
                     4 | 5 => 4,
                     _ => 8,
                 };
-                let integer = |reader: &mut Reader| {
+                let integer = |reader: &mut HeadReader| {
                     i64::try_from(integer(reader, kind)?)
-                        .map_err(|_| Fault::Other("an integer of a list is too large".into()))
+                        .map_err(|_| HeadFault::Other("an integer of a list is too large".into()))
                 };
                 all(reader, least, integer).map(Self::Integers)
             }
@@ -130,7 +130,7 @@ impl Value {
 }
 
 /// Reads an integer of a kind of value.
-fn integer(reader: &mut Reader, kind: u32) -> Result<i128, Fault> {
+fn integer(reader: &mut HeadReader, kind: u32) -> Result<i128, HeadFault> {
     Ok(match kind {
         0 => u8::from_le_bytes(reader.bytes()?).into(),
         1 => i8::from_le_bytes(reader.bytes()?).into(),
@@ -140,6 +140,6 @@ fn integer(reader: &mut Reader, kind: u32) -> Result<i128, Fault> {
         5 => i32::from_le_bytes(reader.bytes()?).into(),
         10 => reader.u64()?.into(),
         11 => i64::from_le_bytes(reader.bytes()?).into(),
-        _ => return Err(Fault::Other(format!("a value of unknown kind {kind}"))),
+        _ => return Err(HeadFault::Other(format!("a value of unknown kind {kind}"))),
     })
 }

@@ -1,6 +1,6 @@
 //! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
 
-use crate::ids::ExprId;
+use crate::ids::{ExprId, as_index, as_u64};
 
 /// One or more parts in any order, with a separator between neighbours.
 ///
@@ -63,7 +63,7 @@ impl AnyOrder {
 
 /// The names, marks and counts of an [`AnyOrder`], which decide what parts may come when.
 #[derive(Debug, Clone)]
-pub(crate) struct Choice {
+pub(crate) struct OrderRules {
     /// The name and the marks of each part.
     parts: Vec<(Option<u32>, u8)>,
     /// The parts of each name; below, those without a name.
@@ -95,7 +95,7 @@ impl Chosen {
     }
 }
 
-impl Choice {
+impl OrderRules {
     /// The choice among the parts that `keep` selects; at most one part if there is no separator.
     pub(crate) fn new(of: &AnyOrder, keep: impl Fn(usize) -> bool, separated: bool) -> Self {
         let kept = of.parts.iter().enumerate().filter(|&(index, _)| keep(index));
@@ -103,7 +103,7 @@ impl Choice {
         let mut by_name = vec![Vec::new(); of.required.len()];
         let mut unnamed = Vec::new();
         for (index, &(name, _)) in parts.iter().enumerate() {
-            name.map_or(&mut unnamed, |name| &mut by_name[name as usize]).push(index);
+            name.map_or(&mut unnamed, |name| &mut by_name[as_index(name)]).push(index);
         }
         let max = if separated { of.max } else { Some(of.max.map_or(1, |max| max.min(1))) };
         // A list has at least one part in any case.
@@ -137,7 +137,7 @@ impl Choice {
             .iter()
             .map(|&(name, marks)| u64::from(marks) << 32 | u64::from(name.map_or(0, |name| name + 1)));
         let numbers = [u64::from(self.marks), self.min, self.max.map_or(0, |max| max + 1)];
-        let length = u64::try_from(self.parts.len()).unwrap_or(u64::MAX);
+        let length = as_u64(self.parts.len());
         numbers.into_iter().chain([length]).chain(parts).chain(self.required.iter().map(|&must| must.into()))
     }
 
@@ -295,7 +295,7 @@ impl Choice {
         }
         let full = &best[usize::from(missing) * width..][..width];
         let sums = full.iter().enumerate().skip(need).filter(|&(_, &sum)| sum != u64::MAX);
-        let sums = sums.map(|(count, &sum)| (sum, u64::try_from(count).unwrap_or(u64::MAX)));
+        let sums = sums.map(|(count, &sum)| (sum, as_u64(count)));
         sums.min_by_key(|&(sum, count)| sum.saturating_add(separator.saturating_mul(count)))
     }
 }
@@ -309,7 +309,7 @@ mod tests {
     const PRICES: [u64; 5] = [3, 1, 4, 1, 5];
 
     /// The list of parts with these names and marks.
-    fn choice(parts: &[(u32, u8)], required: u8, marks: u8, min: u64, room: Option<u64>) -> Choice {
+    fn choice(parts: &[(u32, u8)], required: u8, marks: u8, min: u64, room: Option<u64>) -> OrderRules {
         let part = |&(name, marks): &(u32, u8)| AnyOrderPart {
             expr: ExprId::new(0),
             name: (name < 3).then_some(name),
@@ -323,7 +323,7 @@ mod tests {
             min,
             max: room.map(|room| min + room),
         };
-        Choice::new(&of, |_| true, true)
+        OrderRules::new(&of, |_| true, true)
     }
 
     proptest! {

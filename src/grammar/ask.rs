@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    error::Place,
+    error::Location,
     ir::{Grammar, GrammarBuilder},
     pattern::Pattern,
     source::{Source, Span},
@@ -40,7 +40,7 @@ impl Grammar {
 
     /// The first place that asks for a token of this name, or for [picked](Picked::marked) ones, if it is
     /// known.
-    pub(crate) fn asked_at(&self, name: &str) -> Option<&Place> {
+    pub(crate) fn asked_at(&self, name: &str) -> Option<&Location> {
         self.asked.places.get(name)
     }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    error::Place,
+    error::Location,
     source::{Source, Span},
 };
 use crate::special::{Picked, TokenClass};
@@ -20,7 +20,7 @@ pub(super) struct AskedTokens {
     pub(super) classes: BTreeSet<TokenClass>,
     pub(super) picked: BTreeSet<Picked>,
     /// The first place of each name, or of each [`Picked::marked`].
-    pub(super) places: BTreeMap<String, Place>,
+    pub(super) places: BTreeMap<String, Location>,
 }
 
 impl AskedTokens {
@@ -32,7 +32,7 @@ impl AskedTokens {
 
     pub(super) fn add_place(&mut self, name: &str, source: Source<'_>, span: Span) {
         if !self.places.contains_key(name) {
-            self.places.insert(name.to_owned(), Place::new(source, span, ""));
+            self.places.insert(name.to_owned(), Location::new(source, span, ""));
         }
     }
 

@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{grouped::Grouped, hopcroft::mix, limits::AUTOMATON_STATES};
+use crate::{grouped::Grouped, hopcroft::mix, ids::numbers, limits::AUTOMATON_STATES};
 
 /// An edge: a range of bytes, and the state that they lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -204,12 +204,12 @@ fn live(states: &[State]) -> Vec<bool> {
         return vec![true; states.len()];
     }
     // There are at most `AUTOMATON_STATES`, so numbers fit.
-    let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
     let incoming = Grouped::new(states.len(), || {
-        (0..count).flat_map(|from| states[from as usize].edges.iter().map(move |edge| (edge.to, from)))
+        let edges = numbers(states.len()).zip(states);
+        edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
     });
     let mut live: Vec<bool> = states.iter().map(|state| state.accepts).collect();
-    let mut open: Vec<u32> = (0..count).filter(|&state| live[state as usize]).collect();
+    let mut open: Vec<u32> = numbers(states.len()).filter(|&state| live[state as usize]).collect();
     while let Some(state) = open.pop() {
         for &from in incoming.of(state) {
             if !std::mem::replace(&mut live[from as usize], true) {

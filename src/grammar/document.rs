@@ -42,7 +42,7 @@ pub(super) enum Value {
 }
 
 #[derive(Debug)]
-struct Node {
+struct DocumentNode {
     value: Value,
     span: Span,
     parent: Option<NodeId>,
@@ -72,7 +72,7 @@ impl NotJson {
 /// An arena of documents and their values.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
-    nodes: Vec<Node>,
+    nodes: Vec<DocumentNode>,
     texts: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Documents {
         let before = self.nodes.len();
         // RFC 8259, section 8.1: a reader of JSON may ignore a byte order mark.
         let at = if text.as_bytes().starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let root = Reader { text, at, documents: self, document }.document();
+        let root = DocumentReader { text, at, documents: self, document }.document();
         if root.is_err() {
             self.nodes.truncate(before);
         }
@@ -182,7 +182,7 @@ impl Documents {
     }
 }
 
-struct Reader<'t, 'd> {
+struct DocumentReader<'t, 'd> {
     text: &'t str,
     at: usize,
     documents: &'d mut Documents,
@@ -199,7 +199,7 @@ struct Open {
     is_object: bool,
 }
 
-impl Reader<'_, '_> {
+impl DocumentReader<'_, '_> {
     fn document(mut self) -> Result<NodeId, NotJson> {
         let root = self.value()?;
         self.space();
@@ -293,7 +293,7 @@ impl Reader<'_, '_> {
     fn push(&mut self, value: Value, start: usize, parent: Option<NodeId>) -> Result<NodeId, NotJson> {
         let id = u32::try_from(self.documents.nodes.len()).map_err(|_| self.wrong("too many values"))?;
         let span = Span::from_range(start..self.at);
-        self.documents.nodes.push(Node { value, span, parent, document: self.document });
+        self.documents.nodes.push(DocumentNode { value, span, parent, document: self.document });
         Ok(NodeId(id))
     }
 

@@ -45,20 +45,20 @@ pub struct GrammarError {
 struct Inner {
     kind: GrammarErrorKind,
     message: String,
-    places: Vec<Place>,
+    places: Vec<Location>,
     hidden_places: usize,
     hint: Option<String>,
 }
 
 /// A place in a grammar text, with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     span: Span,
     excerpt: Excerpt,
     label: String,
 }
 
-impl Place {
+impl Location {
     pub(super) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
         Self { span, excerpt: source.excerpt(span), label: label.into() }
     }
@@ -108,12 +108,12 @@ impl GrammarError {
     /// The first place.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
-        self.inner.places.first().map(Place::span)
+        self.inner.places.first().map(Location::span)
     }
 
     /// All places, at most twenty; the first is the one to look at first.
     #[must_use]
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[Location] {
         &self.inner.places
     }
 
@@ -148,7 +148,7 @@ impl GrammarError {
     /// Adds a place.
     pub(crate) fn at(mut self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
         if self.inner.places.len() < MOST_SHOWN {
-            self.inner.places.push(Place::new(source, span, label));
+            self.inner.places.push(Location::new(source, span, label));
         } else {
             self.inner.hidden_places += 1;
         }

@@ -11,7 +11,7 @@ use std::fmt;
 use regex_automata::nfa::thompson::Builder;
 
 use super::{
-    regular::{Language, NoRoom, Piece},
+    regular::{Fragment, Language, NoRoom},
     suggest,
 };
 use crate::{
@@ -144,7 +144,11 @@ pub(super) fn delimited(
 
 /// An NFA that has each element, with the delimiter before it, once. It is made from its end: at `element`
 /// one of the elements from here on must come, at `more` the text may end too.
-fn subsequence(builder: &mut Builder, elements: &[Language], delimiter: &Language) -> Result<Piece, NoRoom> {
+fn subsequence(
+    builder: &mut Builder,
+    elements: &[Language],
+    delimiter: &Language,
+) -> Result<Fragment, NoRoom> {
     let end = builder.add_empty()?;
     let (mut element, mut more) = (builder.add_fail()?, end);
     for language in elements.iter().rev() {

@@ -11,7 +11,7 @@ use super::{
     source::Span, warning::GrammarWarning,
 };
 use crate::{
-    ids::{ExprId, RuleId},
+    ids::{ExprId, RuleId, number, numbers},
     limits::{LimitExceeded, Limits},
 };
 
@@ -164,7 +164,7 @@ impl Grammar {
 
     /// All rules, in order of first mention.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleId> + use<> {
-        (0..u32::try_from(self.rules.len()).unwrap_or(u32::MAX)).map(RuleId::new)
+        numbers(self.rules.len()).map(RuleId::new)
     }
 
     /// The name of a rule as written.
@@ -199,10 +199,7 @@ impl Grammar {
 
     /// All expressions; parts come before the expressions that have them.
     pub fn exprs(&self) -> impl ExactSizeIterator<Item = (ExprId, &Expr)> {
-        self.exprs
-            .iter()
-            .enumerate()
-            .map(|(index, expr)| (ExprId::new(u32::try_from(index).unwrap_or(u32::MAX)), expr))
+        numbers(self.exprs.len()).map(ExprId::new).zip(&self.exprs)
     }
 }
 
@@ -284,7 +281,7 @@ impl GrammarBuilder {
 
     fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
         self.room.expression(self.exprs.len())?;
-        let id = ExprId::new(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
+        let id = ExprId::new(number(self.exprs.len(), "expressions")?);
         self.exprs.push(expr);
         self.spans.push(span);
         Ok(id)

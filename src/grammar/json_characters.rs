@@ -5,18 +5,19 @@
 //! out. Strings without quotes and escapes, such as arguments between tags, stand between two `>`.
 
 use super::automaton::Automaton;
+use crate::ids::as_index;
 
 /// A place in a JSON string. Bytes that do not end a character lead to greater places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(u8);
+pub(super) struct CharacterPlace(u8);
 
 /// The place at which this many bytes end the current character. At most eight: the last two digits of a
 /// first surrogate, and the second surrogate.
-const fn left(bytes: u8) -> Place {
-    Place(13 - bytes)
+const fn left(bytes: u8) -> CharacterPlace {
+    CharacterPlace(13 - bytes)
 }
 
-impl Place {
+impl CharacterPlace {
     /// The place in front of the opening quote.
     pub(super) const START: Self = Self(0);
     /// The place where a character has just ended, or none has begun.
@@ -66,24 +67,24 @@ impl Place {
 
 /// The place of each state. `None` if some text is not such a string, or if a state has two places. Linear in
 /// the bytes of all edges.
-pub(super) fn places(automaton: &Automaton) -> Option<Box<[Place]>> {
+pub(super) fn places(automaton: &Automaton) -> Option<Box<[CharacterPlace]>> {
     let states = automaton.states();
     let is_plain = matches!(&states[0].edges[..], [edge] if (edge.first, edge.last) == (b'>', b'>'));
-    let mut places: Vec<Option<Place>> = vec![None; states.len()];
-    places[0] = Some(Place::START);
+    let mut places: Vec<Option<CharacterPlace>> = vec![None; states.len()];
+    places[0] = Some(CharacterPlace::START);
     // States are numbered breadth-first, so each has its place before its turn.
     for (at, state) in states.iter().enumerate() {
         let place = places[at]?;
-        if state.accepts != (place == Place::END) {
+        if state.accepts != (place == CharacterPlace::END) {
             return None;
         }
         for edge in &state.edges {
             for byte in edge.first..=edge.last {
                 let after = match is_plain {
-                    true => place.after_plain(byte, states[edge.to as usize].accepts)?,
+                    true => place.after_plain(byte, states[as_index(edge.to)].accepts)?,
                     false => place.after(byte)?,
                 };
-                if *places[edge.to as usize].get_or_insert(after) != after {
+                if *places[as_index(edge.to)].get_or_insert(after) != after {
                     return None;
                 }
             }
@@ -98,12 +99,12 @@ mod tests {
 
     /// The number of characters that end in each prefix of a text.
     fn characters(text: &str) -> Vec<usize> {
-        let mut place = Place::START;
+        let mut place = CharacterPlace::START;
         let mut count = 0;
         let mut step = |byte: u8| {
-            let begun = place != Place::START;
+            let begun = place != CharacterPlace::START;
             place = place.after(byte).unwrap();
-            count += usize::from(begun && place == Place::BETWEEN);
+            count += usize::from(begun && place == CharacterPlace::BETWEEN);
             count
         };
         text.bytes().map(&mut step).collect()
@@ -117,6 +118,6 @@ mod tests {
         let pair = characters(r#""\uD83D\uDE00\\""#);
         assert_eq!(pair[..12], [0; 12]);
         assert_eq!(pair[12..], [1, 1, 2, 2]);
-        assert_eq!(Place::BETWEEN.after(b'\n'), None);
+        assert_eq!(CharacterPlace::BETWEEN.after(b'\n'), None);
     }
 }

@@ -22,7 +22,7 @@ mod file_text;
 mod gbnf;
 mod json_characters;
 mod lark;
-mod measured;
+mod length_bounded;
 #[cfg(test)]
 mod mistakes;
 mod regex;
@@ -42,16 +42,19 @@ mod warning;
 
 pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
-pub use error::{GrammarError, GrammarErrorKind, Place};
+pub use error::{GrammarError, GrammarErrorKind, Location};
 pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
 pub use json_schema::AutomataCache;
-pub use measured::Measured;
+pub use length_bounded::LengthBounded;
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use spelled::{Bounds, Spelled};
 pub use warning::{GrammarWarning, GrammarWarningKind};
 
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    ids::as_index,
+    limits::{Budget, LimitExceeded, Limits},
+};
 use json_schema::SchemaOptions;
 use lark::Lexing;
 
@@ -142,7 +145,7 @@ impl Grammar {
         limits: &Limits,
         automata: &AutomataCache,
     ) -> Result<Self, GrammarError> {
-        let most = limits.grammar_bytes.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
+        let most = limits.grammar_bytes.min(as_index(u32::MAX));
         if text.len() > most {
             let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of grammar text", most);
             return Err(GrammarError::limit(limit).with_hint(format!(
@@ -151,8 +154,8 @@ impl Grammar {
             )));
         }
         match syntax {
-            Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
-            Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
+            Syntax::Gbnf => gbnf::parse(gbnf::GbnfDialect::LlamaCpp, text, limits),
+            Syntax::Ebnf => gbnf::parse(gbnf::GbnfDialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
             Syntax::Lark => lark::parse(text, Lexing::EveryWay, schemas, limits, automata),
             Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, schemas, limits, automata),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::{automaton::Automaton, measured::Measured, spelled::Spelled};
+use super::{automaton::Automaton, length_bounded::LengthBounded, spelled::Spelled};
 use crate::{
     limits::PATTERN_NESTING,
     special::{self, TokenClass},
@@ -32,7 +32,7 @@ pub enum PatternKind {
     Substrings(Arc<str>),
     /// The JSON strings of an automaton with a bounded number of characters. It stays a terminal of its own,
     /// whose states are made lazily.
-    Measured(Measured),
+    LengthBounded(LengthBounded),
     /// The JSON strings of an automaton over characters. It stays a terminal of its own, whose states are
     /// made lazily.
     Spelled(Spelled),
@@ -86,9 +86,9 @@ impl Pattern {
     /// is no such text, if some text of the automaton has neither form, or if states times `max` exceed some
     /// millions: then an [`Automaton`] that counts is needed.
     #[must_use]
-    pub fn measured(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
-        let measured = Measured::new(automaton, min, max)?;
-        Some(Self { kind: PatternKind::Measured(measured), after_new_item: false })
+    pub fn length_bounded(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
+        let bounded = LengthBounded::new(automaton, min, max)?;
+        Some(Self { kind: PatternKind::LengthBounded(bounded), after_new_item: false })
     }
 
     /// The strings of an automaton over characters.
@@ -145,7 +145,7 @@ impl Pattern {
             PatternKind::Expression(hir) => Some(hir),
             PatternKind::Automaton(_)
             | PatternKind::Substrings(_)
-            | PatternKind::Measured(_)
+            | PatternKind::LengthBounded(_)
             | PatternKind::Spelled(_) => None,
         }
     }
@@ -179,7 +179,7 @@ impl Pattern {
         let hir = match &self.kind {
             PatternKind::Expression(hir) => hir,
             PatternKind::Automaton(automaton) => return edges_have(automaton, *mark),
-            PatternKind::Measured(measured) => return edges_have(measured.automaton(), *mark),
+            PatternKind::LengthBounded(bounded) => return edges_have(bounded.automaton(), *mark),
             // These are strings of characters, and no character is written with that byte.
             PatternKind::Spelled(_) => return false,
             PatternKind::Substrings(text) => return text.as_bytes().contains(mark),

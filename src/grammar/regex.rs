@@ -18,12 +18,15 @@ use super::{
     Grammar, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
     error::quoted,
     ir::GrammarBuilder,
-    regex_extensions::{self, Folding, Uses},
+    regex_extensions::{self, ExtensionUses, Folding},
     regex_names,
-    regex_text::Prepared,
+    regex_text::PreparedRegex,
     source::{Source, Span},
 };
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    ids::as_index,
+    limits::{Budget, LimitExceeded, Limits},
+};
 
 /// The size that a class such as `\w` is counted with, in bytes of text: it becomes hundreds of ranges.
 const NAMED_CLASS_BYTES: usize = 96;
@@ -67,7 +70,7 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
             LimitExceeded::new(Budget::RegexBytes, "bytes of a regular expression", limits.regex_bytes);
         return Err(GrammarError::limit(limit).with_hint("the budget is `Limits::regex_bytes`"));
     }
-    let mut prepared = Prepared::new(text, limits)?;
+    let mut prepared = PreparedRegex::new(text, limits)?;
     let mut ast = ParserBuilder::new()
         .nest_limit(limits.regex_nesting)
         .build()
@@ -75,15 +78,15 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
         .map_err(|error| syntax_error(&prepared, text, &error))?;
     regex_extensions::take(&mut ast, &mut prepared)?;
     drop_anchors(&mut ast, true, true);
-    let check = Check {
+    let check = RegexCheck {
         prepared: &prepared,
         limits,
         named_classes: 0,
         modes: Folding { ignore_case: false, unicode: true },
         outer: Vec::new(),
-        found: Found::default(),
+        found: RegexFindings::default(),
     };
-    let Found { possessive, foldings } = ast::visit(&ast, check)?;
+    let RegexFindings { possessive, foldings } = ast::visit(&ast, check)?;
     let hir =
         TranslatorBuilder::new().utf8(false).build().translate(prepared.text(), &ast).map_err(|error| {
             GrammarError::syntax(error.kind().to_string()).at(
@@ -103,7 +106,7 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
     let mut pattern = Pattern::from_hir(hir).map_err(|error| GrammarError::unsupported(error.to_string()))?;
     if let Some(hir) = pattern.hir().filter(|_| !prepared.uses().is_empty()) {
         let classes = pattern.classes();
-        pattern = Uses { prepared: &prepared, foldings, limits }.pattern(hir)?;
+        pattern = ExtensionUses { prepared: &prepared, foldings, limits }.pattern(hir)?;
         if let Some(class) = classes.first().filter(|_| pattern.hir().is_none()) {
             let message =
                 format!("{} is one token of the model, and an automaton is about text", quoted(class.name()));
@@ -170,9 +173,9 @@ fn takes_no_text(ast: &Ast) -> bool {
     matches!(ast, Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_))
 }
 
-/// The findings of a [`Check`].
+/// The findings of a [`RegexCheck`].
 #[derive(Debug, Default)]
-struct Found {
+struct RegexFindings {
     /// Repeats of repeats that other dialects read as possessive.
     possessive: Vec<Span>,
     /// The flags in force outside of each extension.
@@ -180,14 +183,14 @@ struct Found {
 }
 
 /// A check that stops at the first part that is not allowed, before anything large is made of it.
-struct Check<'a, 't> {
-    prepared: &'a Prepared<'t>,
+struct RegexCheck<'a, 't> {
+    prepared: &'a PreparedRegex<'t>,
     limits: &'a Limits,
     named_classes: usize,
     modes: Folding,
     /// The modes outside of each open group.
     outer: Vec<Folding>,
-    found: Found,
+    found: RegexFindings,
 }
 
 impl Folding {
@@ -197,7 +200,7 @@ impl Folding {
     }
 }
 
-impl Check<'_, '_> {
+impl RegexCheck<'_, '_> {
     fn at(&self, error: GrammarError, span: &ast::Span, label: &str) -> GrammarError {
         error.at(self.prepared.source(), self.prepared.place(span), label)
     }
@@ -263,7 +266,7 @@ impl Check<'_, '_> {
         if most <= self.limits.repeat {
             return Ok(());
         }
-        let limit = usize::try_from(self.limits.repeat).unwrap_or(usize::MAX);
+        let limit = as_index(self.limits.repeat);
         Err(GrammarError::limit(LimitExceeded::new(Budget::Repeat, "repeats in a count", limit))
             .at(self.prepared.source(), self.prepared.place(&op.span), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
@@ -285,11 +288,11 @@ impl Check<'_, '_> {
     }
 }
 
-impl Visitor for Check<'_, '_> {
-    type Output = Found;
+impl Visitor for RegexCheck<'_, '_> {
+    type Output = RegexFindings;
     type Err = GrammarError;
 
-    fn finish(self) -> Result<Found, GrammarError> {
+    fn finish(self) -> Result<RegexFindings, GrammarError> {
         Ok(self.found)
     }
 
@@ -350,7 +353,7 @@ fn has_characters(class: &ClassSet) -> bool {
     }
 }
 
-fn syntax_error(prepared: &Prepared<'_>, text: &str, error: &ast::Error) -> GrammarError {
+fn syntax_error(prepared: &PreparedRegex<'_>, text: &str, error: &ast::Error) -> GrammarError {
     let (source, span) = (prepared.source(), prepared.place(error.span()));
     let from = text.get(span.range().start..).unwrap_or_default();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| from.starts_with(prefix));
@@ -363,7 +366,7 @@ fn syntax_error(prepared: &Prepared<'_>, text: &str, error: &ast::Error) -> Gram
     };
     match error.kind() {
         ErrorKind::NestLimitExceeded(most) => {
-            let most = usize::try_from(*most).unwrap_or(usize::MAX);
+            let most = as_index(*most);
             GrammarError::limit(LimitExceeded::new(
                 Budget::RegexNesting,
                 "levels of groups in a regular expression",

@@ -15,11 +15,11 @@ pub(super) const POSIX_NAMES: [&str; 14] = [
 
 /// A class that was walked.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(super) struct WalkedClass {
     /// The place behind its `]`.
     pub(super) end: usize,
     /// The places that are not ordinary characters, in the text's order.
-    pub(super) marks: Vec<(usize, Mark)>,
+    pub(super) marks: Vec<(usize, ClassMark)>,
     /// True if it begins with a literal `]`.
     pub(super) leading_bracket: bool,
     /// The beginning that other dialects would read as a range, if there is one.
@@ -30,7 +30,7 @@ pub(super) struct Class {
 
 /// The kind of a special place in a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum ClassMark {
     /// `[`
     Bracket,
     /// A backslash.
@@ -41,16 +41,16 @@ pub(super) enum Mark {
     UnknownPosix(usize),
 }
 
-impl Class {
+impl WalkedClass {
     /// True if there is such a mark.
-    pub(super) fn has(&self, wanted: Mark) -> bool {
+    pub(super) fn has(&self, wanted: ClassMark) -> bool {
         self.marks.iter().any(|&(_, mark)| mark == wanted)
     }
 }
 
 /// Limits on the cost of a walk with nested classes.
 #[derive(Debug)]
-pub(super) struct Bounds {
+pub(super) struct NestingLimits {
     /// The limit on the nesting of classes, which the parser has too.
     pub(super) depth: u32,
     /// The bytes that may still be looked at, in all walks together.
@@ -59,8 +59,13 @@ pub(super) struct Bounds {
 
 /// Walks the class whose `[` is at `start`. With `free`, white space and comments are left out; with
 /// `nested`, a `[` inside opens a class. `None` if the class is not closed, or not within the bounds.
-pub(super) fn walk(text: &str, start: usize, free: bool, mut nested: Option<&mut Bounds>) -> Option<Class> {
-    let mut walk = Walk { text, at: start, free, class: Class::default() };
+pub(super) fn walk(
+    text: &str,
+    start: usize,
+    free: bool,
+    mut nested: Option<&mut NestingLimits>,
+) -> Option<WalkedClass> {
+    let mut walk = ClassWalk { text, at: start, free, class: WalkedClass::default() };
     let mut depth = 0;
     let mut from = start;
     walk.open()?;
@@ -78,9 +83,9 @@ pub(super) fn walk(text: &str, start: usize, free: bool, mut nested: Option<&mut
                 Posix::Class(length) => walk.at += length,
                 other => {
                     if let Posix::Unknown(length) = other {
-                        walk.mark(Mark::UnknownPosix(length));
+                        walk.mark(ClassMark::UnknownPosix(length));
                     }
-                    walk.mark(Mark::Bracket);
+                    walk.mark(ClassMark::Bracket);
                     if nested.is_some() {
                         depth += 1;
                         walk.open()?;
@@ -98,7 +103,7 @@ pub(super) fn walk(text: &str, start: usize, free: bool, mut nested: Option<&mut
                 depth -= 1;
             }
             '&' | '-' | '~' if walk.doubled() => {
-                walk.mark(Mark::Operator);
+                walk.mark(ClassMark::Operator);
                 walk.at += 2;
             }
             _ => walk.item()?,
@@ -106,14 +111,14 @@ pub(super) fn walk(text: &str, start: usize, free: bool, mut nested: Option<&mut
     }
 }
 
-struct Walk<'t> {
+struct ClassWalk<'t> {
     text: &'t str,
     at: usize,
     free: bool,
-    class: Class,
+    class: WalkedClass,
 }
 
-impl Walk<'_> {
+impl ClassWalk<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -127,7 +132,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    fn mark(&mut self, mark: Mark) {
+    fn mark(&mut self, mark: ClassMark) {
         self.class.marks.push((self.at, mark));
     }
 
@@ -200,7 +205,7 @@ impl Walk<'_> {
 
     fn single(&mut self) -> Option<()> {
         if self.peek()? == '\\' {
-            self.mark(Mark::Escape);
+            self.mark(ClassMark::Escape);
             self.at += 1;
             // The letter of a control character never has a meaning of its own.
             if self.peek()? == 'c' {

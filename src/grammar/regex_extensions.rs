@@ -2,8 +2,8 @@
 //!
 //! [`regex_text`](super::regex_text) finds the groups, replaces those that are short for an expression, and
 //! numbers the names of the others, so that each may come more than once. [`take`] reads their arguments in
-//! the syntax tree, where texts and alternatives are as written; [`Uses::pattern`] makes automata of the
-//! translated expression, in which flags have had their effect.
+//! the syntax tree, where texts and alternatives are as written; [`ExtensionUses::pattern`] makes automata of
+//! the translated expression, in which flags have had their effect.
 
 use regex_syntax::{
     ast::{self, Ast, Group, GroupKind},
@@ -14,7 +14,7 @@ use super::{
     Automaton, GrammarError, Pattern,
     error::quoted,
     extension::{self, Extension},
-    regex_text::Prepared,
+    regex_text::PreparedRegex,
     regular::Language,
     source::Span,
     substring,
@@ -33,7 +33,7 @@ const OWN_GROUP: &str = "a group that is no extension may have any name in small
 
 /// A group with the name of an extension.
 #[derive(Debug)]
-pub(super) struct Use {
+pub(super) struct ExtensionUse {
     pub(super) extension: Extension,
     /// The head of the group.
     pub(super) place: Span,
@@ -43,7 +43,7 @@ pub(super) struct Use {
     text: String,
 }
 
-impl Use {
+impl ExtensionUse {
     pub(super) fn new(extension: Extension, place: Span) -> Self {
         Self { extension, place, delimiters: Vec::new(), text: String::new() }
     }
@@ -117,7 +117,7 @@ pub(super) fn index(group: &Group) -> Option<usize> {
 /// Reads the arguments that are more than expressions: the texts of `SUBSTRING_OF`, which are taken out but
 /// for one character, and the alternatives of lists, which become groups. The nesting limit bounds the
 /// recursion.
-pub(super) fn take(ast: &mut Ast, prepared: &mut Prepared<'_>) -> Result<(), GrammarError> {
+pub(super) fn take(ast: &mut Ast, prepared: &mut PreparedRegex<'_>) -> Result<(), GrammarError> {
     match ast {
         Ast::Group(group) => {
             if let Some(index) = index(group) {
@@ -136,7 +136,7 @@ pub(super) fn take(ast: &mut Ast, prepared: &mut Prepared<'_>) -> Result<(), Gra
     }
 }
 
-fn take_text(group: &mut Group, index: usize, prepared: &mut Prepared<'_>) -> Result<(), GrammarError> {
+fn take_text(group: &mut Group, index: usize, prepared: &mut PreparedRegex<'_>) -> Result<(), GrammarError> {
     let parts = match &*group.ast {
         Ast::Concat(concat) => &concat.asts[..],
         other => std::slice::from_ref(other),
@@ -163,8 +163,8 @@ fn take_text(group: &mut Group, index: usize, prepared: &mut Prepared<'_>) -> Re
     Ok(())
 }
 
-fn take_elements(group: &mut Group, index: usize, prepared: &Prepared<'_>) -> Result<(), GrammarError> {
-    let Use { extension, place, ref delimiters, .. } = prepared.uses()[index];
+fn take_elements(group: &mut Group, index: usize, prepared: &PreparedRegex<'_>) -> Result<(), GrammarError> {
+    let ExtensionUse { extension, place, ref delimiters, .. } = prepared.uses()[index];
     let wrong = |message: String, place: Span| {
         let error = GrammarError::syntax(message).at(prepared.source(), place, "");
         Err(error.with_hint(format!("it is written {}", form(extension))))
@@ -200,21 +200,21 @@ fn take_elements(group: &mut Group, index: usize, prepared: &Prepared<'_>) -> Re
 }
 
 /// The extensions of an expression, with what is needed to translate them.
-pub(super) struct Uses<'a, 't> {
-    pub(super) prepared: &'a Prepared<'t>,
+pub(super) struct ExtensionUses<'a, 't> {
+    pub(super) prepared: &'a PreparedRegex<'t>,
     /// The flags of extensions, by their numbers, where they matter.
     pub(super) foldings: Vec<(usize, Folding)>,
     pub(super) limits: &'a Limits,
 }
 
-impl Uses<'_, '_> {
+impl ExtensionUses<'_, '_> {
     /// The language of an expression with extensions in it.
     pub(super) fn pattern(&self, hir: &Hir) -> Result<Pattern, GrammarError> {
         // The automaton of a text that is the whole expression may be large.
         let mut whole = hir;
         while let HirKind::Capture(group) = whole.kind() {
             match self.used(group) {
-                Some((index, Use { extension: Extension::SubstringOf, .. })) => {
+                Some((index, ExtensionUse { extension: Extension::SubstringOf, .. })) => {
                     return self.substrings_alone(index);
                 }
                 Some(_) => break,
@@ -226,7 +226,7 @@ impl Uses<'_, '_> {
         Ok(Pattern::automaton(automaton))
     }
 
-    fn used(&self, group: &Capture) -> Option<(usize, &Use)> {
+    fn used(&self, group: &Capture) -> Option<(usize, &ExtensionUse)> {
         let index = number(group.name.as_deref()?)?;
         Some((index, self.prepared.uses().get(index)?))
     }
@@ -275,7 +275,7 @@ impl Uses<'_, '_> {
         .collect()
     }
 
-    fn extension(&self, index: usize, used: &Use, argument: &Hir) -> Result<Language, GrammarError> {
+    fn extension(&self, index: usize, used: &ExtensionUse, argument: &Hir) -> Result<Language, GrammarError> {
         let limits = self.limits;
         let made = match used.extension {
             Extension::SubstringOf => {
@@ -324,14 +324,14 @@ impl Uses<'_, '_> {
         if self.foldings.iter().any(|(of, folding)| *of == index && folding.ignore_case) {
             return self.substrings(index).map(Pattern::automaton);
         }
-        let Use { text, .. } = &self.prepared.uses()[index];
+        let ExtensionUse { text, .. } = &self.prepared.uses()[index];
         self.of_characters(index)?;
         substring::pattern(text).map_err(|limit| self.limit(limit, index))
     }
 
     /// The flags under which the characters of a text are taken.
     fn of_characters(&self, index: usize) -> Result<Folding, GrammarError> {
-        let Use { text, place, .. } = &self.prepared.uses()[index];
+        let ExtensionUse { text, place, .. } = &self.prepared.uses()[index];
         let folding = self.foldings.iter().find(|(of, _)| *of == index).map(|&(_, folding)| folding);
         let folding = folding.unwrap_or(Folding { ignore_case: false, unicode: true });
         if !folding.unicode && !text.is_ascii() {
@@ -344,7 +344,7 @@ impl Uses<'_, '_> {
     }
 
     fn substrings(&self, index: usize) -> Result<Automaton, GrammarError> {
-        let Use { text, .. } = &self.prepared.uses()[index];
+        let ExtensionUse { text, .. } = &self.prepared.uses()[index];
         let Folding { ignore_case, unicode } = self.of_characters(index)?;
         let made = if ignore_case {
             substring::of_text_in_any_case(text, |c| cases(c, unicode))

@@ -9,7 +9,7 @@
 //! Groups with the names of extensions are found here too, for [`regex_extensions`].
 //!
 //! The pass divides the text into the same items as the parser (groups and their flags, classes, escapes, and
-//! white space where `x` is on). [`Prepared::place`] maps places in the rewritten text to the user's.
+//! white space where `x` is on). [`PreparedRegex::place`] maps places in the rewritten text to the user's.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use regex_syntax::ast;
 use super::{
     GrammarError, GrammarWarning, GrammarWarningKind,
     error::MOST_SHOWN,
-    regex_class::{self, Bounds, Class, Mark},
-    regex_extensions::{self, DELIMITER, Use},
+    regex_class::{self, ClassMark, NestingLimits, WalkedClass},
+    regex_extensions::{self, DELIMITER, ExtensionUse},
     regex_names,
     source::{Source, Span},
 };
@@ -32,13 +32,13 @@ const MOST_LOOKED_AT: usize = 1 << 24;
 
 /// A text that is ready for the parser.
 #[derive(Debug)]
-pub(super) struct Prepared<'t> {
+pub(super) struct PreparedRegex<'t> {
     /// The text as the user wrote it.
     original: &'t str,
     text: String,
     edits: Vec<Edit>,
     warnings: Vec<GrammarWarning>,
-    uses: Vec<Use>,
+    uses: Vec<ExtensionUse>,
 }
 
 /// A piece that was rewritten: its place in the new text, and its place in the old one.
@@ -48,16 +48,16 @@ struct Edit {
     old: Range<usize>,
 }
 
-impl<'t> Prepared<'t> {
+impl<'t> PreparedRegex<'t> {
     /// Reads a text. Linear, apart from the search for balanced brackets, which [`MOST_LOOKED_AT`] bounds.
     pub(super) fn new(original: &'t str, limits: &Limits) -> Result<Self, GrammarError> {
-        let mut reader = Reader {
+        let mut reader = RegexReader {
             text: original,
             at: 0,
             free: false,
             open: Vec::new(),
             copied: 0,
-            bounds: Bounds { depth: limits.regex_nesting, bytes: MOST_LOOKED_AT },
+            bounds: NestingLimits { depth: limits.regex_nesting, bytes: MOST_LOOKED_AT },
             done: Self {
                 original,
                 text: String::new(),
@@ -112,11 +112,11 @@ impl<'t> Prepared<'t> {
     }
 
     /// The groups with names of extensions, by their numbers.
-    pub(super) fn uses(&self) -> &[Use] {
+    pub(super) fn uses(&self) -> &[ExtensionUse] {
         &self.uses
     }
 
-    pub(super) fn uses_mut(&mut self) -> &mut [Use] {
+    pub(super) fn uses_mut(&mut self) -> &mut [ExtensionUse] {
         &mut self.uses
     }
 
@@ -136,7 +136,7 @@ struct Open {
 }
 
 /// A walk over the text.
-struct Reader<'t> {
+struct RegexReader<'t> {
     text: &'t str,
     at: usize,
     /// True if the flag `x` is on, so that white space and comments are left out.
@@ -146,11 +146,11 @@ struct Reader<'t> {
     /// The place up to which the new text is made.
     copied: usize,
     /// The limits for walks over brackets.
-    bounds: Bounds,
-    done: Prepared<'t>,
+    bounds: NestingLimits,
+    done: PreparedRegex<'t>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> RegexReader<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -262,7 +262,7 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let index = self.done.uses.len();
-        self.done.uses.push(Use::new(extension, head));
+        self.done.uses.push(ExtensionUse::new(extension, head));
         self.replace(name, &format!("{extension}[{index}]"));
         self.open.push(Open { free, delimited: extension.is_delimited().then_some(index) });
         Ok(())
@@ -382,11 +382,11 @@ impl<'t> Reader<'t> {
                 .with_hint("as a character, `[` is written `\\[`");
             return Err(self.error(error, start..start + 1, "opened here"));
         };
-        let nested = if plain.has(Mark::Bracket) { self.nested(start)? } else { None };
+        let nested = if plain.has(ClassMark::Bracket) { self.nested(start)? } else { None };
         match nested {
             // If the class is not balanced, the parser reports that.
-            Some(nested) if nested.has(Mark::Operator) => self.mark_up(start, &nested, true),
-            None if plain.has(Mark::Bracket) && plain.has(Mark::Operator) => {
+            Some(nested) if nested.has(ClassMark::Operator) => self.mark_up(start, &nested, true),
+            None if plain.has(ClassMark::Bracket) && plain.has(ClassMark::Operator) => {
                 Err(self.unbalanced(start, &plain))
             }
             balanced => {
@@ -399,7 +399,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Walks the class with each `[` opening a class of its own; `None` if that is not balanced.
-    fn nested(&mut self, start: usize) -> Result<Option<Class>, GrammarError> {
+    fn nested(&mut self, start: usize) -> Result<Option<WalkedClass>, GrammarError> {
         let nested = regex_class::walk(self.text, start, self.free, Some(&mut self.bounds));
         if self.bounds.bytes > 0 {
             return Ok(nested);
@@ -410,9 +410,9 @@ impl<'t> Reader<'t> {
         Err(self.error(error, start..start + 1, ""))
     }
 
-    fn unbalanced(&self, start: usize, class: &Class) -> GrammarError {
+    fn unbalanced(&self, start: usize, class: &WalkedClass) -> GrammarError {
         let bracket =
-            class.marks.iter().find(|(_, mark)| *mark == Mark::Bracket).map_or(start, |&(at, _)| at);
+            class.marks.iter().find(|(_, mark)| *mark == ClassMark::Bracket).map_or(start, |&(at, _)| at);
         let error = GrammarError::syntax("unclosed character class").with_hint(
             "in a class with `&&`, `--` or `~~` a `[` opens another; as a character it is written `\\[`",
         );
@@ -420,23 +420,23 @@ impl<'t> Reader<'t> {
     }
 
     /// Rewrites the marked places of a class, and warns of those that other dialects read in another way.
-    fn mark_up(&mut self, start: usize, class: &Class, nested: bool) -> Result<(), GrammarError> {
+    fn mark_up(&mut self, start: usize, class: &WalkedClass, nested: bool) -> Result<(), GrammarError> {
         for &(at, mark) in &class.marks {
             match mark {
-                Mark::Bracket if nested => {}
-                Mark::Bracket => self.replace(at..at + 1, "\\["),
-                Mark::Escape => {
+                ClassMark::Bracket if nested => {}
+                ClassMark::Bracket => self.replace(at..at + 1, "\\["),
+                ClassMark::Escape => {
                     self.at = at;
                     self.escape(true)?;
                 }
-                Mark::Operator => self.done.warn(
+                ClassMark::Operator => self.done.warn(
                     GrammarWarningKind::SetOperation,
                     "`&&`, `--` and `~~` are set operations here, as in ECMAScript with `v`; Python, PCRE \
                     and ECMAScript with `u` read characters or a range",
                     Span::from_range(at..at + 2),
                     "as characters write `\\&`, `\\-` and `\\~`",
                 ),
-                Mark::UnknownPosix(length) => {
+                ClassMark::UnknownPosix(length) => {
                     return Err(self.error(regex_names::unknown_posix(), at..at + length, ""));
                 }
             }
@@ -446,8 +446,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn warn_of_nesting(&mut self, nested: &Class) {
-        let bracket = nested.marks.iter().find(|(_, mark)| *mark == Mark::Bracket);
+    fn warn_of_nesting(&mut self, nested: &WalkedClass) {
+        let bracket = nested.marks.iter().find(|(_, mark)| *mark == ClassMark::Bracket);
         let at = bracket.map_or(nested.end, |&(at, _)| at);
         self.done.warn(
             GrammarWarningKind::NestedClass,
@@ -458,7 +458,7 @@ impl<'t> Reader<'t> {
         );
     }
 
-    fn warn_of_class(&mut self, start: usize, class: &Class) {
+    fn warn_of_class(&mut self, start: usize, class: &WalkedClass) {
         let inside = &self.text[start + 1..class.end - 1];
         let name = inside.strip_prefix(':').and_then(|rest| rest.strip_suffix(':')).unwrap_or_default();
         if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
@@ -469,7 +469,7 @@ impl<'t> Reader<'t> {
                 "write it inside of a class, as in `[[:alpha:]]`",
             );
         }
-        if class.leading_bracket && class.has(Mark::Bracket) {
+        if class.leading_bracket && class.has(ClassMark::Bracket) {
             self.done.warn(
                 GrammarWarningKind::LeadingBracket,
                 "a `]` right after `[` or `[^` is a literal, as in Python and PCRE; ECMAScript reads `[]` as \

@@ -40,7 +40,7 @@ impl Room {
     pub(super) fn leaf(&mut self, kind: &PatternKind) -> Result<(), LimitExceeded> {
         let (automaton, more) = match kind {
             PatternKind::Automaton(automaton) => (automaton, 0),
-            PatternKind::Measured(measured) => (measured.automaton(), measured.bytes()),
+            PatternKind::LengthBounded(bounded) => (bounded.automaton(), bounded.bytes()),
             PatternKind::Spelled(spelled) => {
                 self.bytes += spelled.bytes();
                 let fits = self.bytes <= self.most;

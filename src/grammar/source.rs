@@ -6,6 +6,8 @@
 
 use std::{fmt, ops::Range};
 
+use crate::ids::as_index;
+
 /// U+FEFF in UTF-8, which some editors and shells put before a text to mark its encoding.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -45,8 +47,7 @@ impl Span {
     /// The span as indices.
     #[must_use]
     pub fn range(self) -> Range<usize> {
-        let index = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
-        index(self.start)..index(self.end)
+        as_index(self.start)..as_index(self.end)
     }
 }
 
@@ -128,7 +129,7 @@ impl<'t> Source<'t> {
     }
 
     fn clamp(&self, offset: u32) -> usize {
-        usize::try_from(offset).unwrap_or(usize::MAX).clamp(self.begin(), self.bytes.len())
+        as_index(offset).clamp(self.begin(), self.bytes.len())
     }
 
     /// The beginning of the first line: editors do not show a byte order mark, so nobody counts it.

@@ -11,16 +11,19 @@ use regex_automata::nfa::thompson::{Builder, Transition};
 use super::{
     automaton::{Automaton, Edge, State},
     pattern::Pattern,
-    regular::{Language, NoRoom, Piece},
+    regular::{Fragment, Language, NoRoom},
 };
-use crate::limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES};
+use crate::{
+    ids::{self, as_index},
+    limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES},
+};
 
 /// A number that stands for no state and no edge.
 const NONE: u32 = u32::MAX;
 
 /// An edge of a state, as an element of a linked list.
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct EdgeLink {
     symbol: u32,
     to: u32,
     next: u32,
@@ -28,7 +31,7 @@ struct Link {
 
 /// A state of a [`SuffixAutomaton`].
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct SubstringState {
     /// The length of its longest text.
     length: u32,
     /// The suffix link: the state of the longest suffix of its texts that occurs elsewhere too.
@@ -41,8 +44,8 @@ struct Node {
 /// `2n` states and `3n` edges for `n` symbols.
 #[derive(Debug)]
 struct SuffixAutomaton {
-    nodes: Vec<Node>,
-    edges: Vec<Link>,
+    nodes: Vec<SubstringState>,
+    edges: Vec<EdgeLink>,
     /// The edges of the start by their symbols: there may be as many as there are symbols.
     start: HashMap<u32, u32>,
 }
@@ -50,7 +53,7 @@ struct SuffixAutomaton {
 impl SuffixAutomaton {
     /// Builds the automaton. Linear in the symbols, times the number of different symbols behind one text.
     fn new(symbols: impl Iterator<Item = u32>) -> Self {
-        let root = Node { length: 0, suffix: NONE, first: NONE };
+        let root = SubstringState { length: 0, suffix: NONE, first: NONE };
         let mut made = Self { nodes: vec![root], edges: Vec::new(), start: HashMap::new() };
         let mut last = 0;
         for symbol in symbols {
@@ -59,11 +62,11 @@ impl SuffixAutomaton {
         made
     }
 
-    fn node(&self, state: u32) -> Node {
-        self.nodes[state as usize]
+    fn node(&self, state: u32) -> SubstringState {
+        self.nodes[as_index(state)]
     }
 
-    fn state(&mut self, node: Node) -> u32 {
+    fn state(&mut self, node: SubstringState) -> u32 {
         self.nodes.push(node);
         u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
     }
@@ -75,7 +78,7 @@ impl SuffixAutomaton {
         }
         let mut at = self.node(state).first;
         while at != NONE {
-            let edge = &self.edges[at as usize];
+            let edge = &self.edges[as_index(at)];
             if edge.symbol == symbol {
                 return Some(at as usize);
             }
@@ -86,8 +89,8 @@ impl SuffixAutomaton {
 
     fn add(&mut self, state: u32, symbol: u32, to: u32) {
         let at = u32::try_from(self.edges.len()).unwrap_or(NONE);
-        let next = std::mem::replace(&mut self.nodes[state as usize].first, at);
-        self.edges.push(Link { symbol, to, next });
+        let next = std::mem::replace(&mut self.nodes[as_index(state)].first, at);
+        self.edges.push(EdgeLink { symbol, to, next });
         if state == 0 {
             self.start.insert(symbol, at);
         }
@@ -95,7 +98,7 @@ impl SuffixAutomaton {
 
     /// Appends a symbol to the text of `last`; returns the state of the whole text.
     fn extend(&mut self, last: u32, symbol: u32) -> u32 {
-        let whole = self.state(Node { length: self.node(last).length + 1, suffix: 0, first: NONE });
+        let whole = self.state(SubstringState { length: self.node(last).length + 1, suffix: 0, first: NONE });
         let mut at = last;
         let found = loop {
             if at == NONE {
@@ -110,15 +113,15 @@ impl SuffixAutomaton {
         let to = self.edges[found].to;
         let length = self.node(at).length + 1;
         if self.node(to).length == length {
-            self.nodes[whole as usize].suffix = to;
+            self.nodes[as_index(whole)].suffix = to;
             return whole;
         }
         // The texts of `to` that are suffixes of the whole get a state of their own, with the same edges (a
         // clone).
-        let copy = self.state(Node { length, suffix: self.node(to).suffix, first: NONE });
+        let copy = self.state(SubstringState { length, suffix: self.node(to).suffix, first: NONE });
         let mut from = self.node(to).first;
         while from != NONE {
-            let Link { symbol, to, next } = self.edges[from as usize];
+            let EdgeLink { symbol, to, next } = self.edges[as_index(from)];
             self.add(copy, symbol, to);
             from = next;
         }
@@ -129,13 +132,13 @@ impl SuffixAutomaton {
             }
             at = self.node(at).suffix;
         }
-        self.nodes[to as usize].suffix = copy;
-        self.nodes[whole as usize].suffix = copy;
+        self.nodes[as_index(to)].suffix = copy;
+        self.nodes[as_index(whole)].suffix = copy;
         whole
     }
 
     /// The edges of a state.
-    fn links(&self, state: usize) -> impl Iterator<Item = Link> + '_ {
+    fn links(&self, state: usize) -> impl Iterator<Item = EdgeLink> + '_ {
         let mut at = self.nodes[state].first;
         std::iter::from_fn(move || {
             let link = *self.edges.get(at as usize)?;
@@ -185,7 +188,7 @@ pub(super) fn of_text_in_any_case(
     let mut spellings: Vec<Vec<char>> = Vec::new();
     for c in text.chars() {
         if !numbers.contains_key(&c) {
-            let number = u32::try_from(spellings.len()).unwrap_or(NONE);
+            let number = ids::number(spellings.len(), "characters of a text")?;
             let same = cases(c);
             numbers.extend(same.iter().map(|&c| (c, number)));
             spellings.push(same);
@@ -216,15 +219,15 @@ fn of_characters<S: IntoIterator<Item = char>>(
     let mut edges: Vec<([u8; 4], usize, u32)> = Vec::new();
     for state in order {
         edges.clear();
-        for Link { symbol, to, .. } in suffixes.links(state as usize) {
+        for EdgeLink { symbol, to, .. } in suffixes.links(state as usize) {
             edges.extend(spellings(symbol).into_iter().map(|c| {
                 let mut bytes = [0; 4];
                 let length = c.encode_utf8(&mut bytes).len();
-                (bytes, length, renamed[to as usize])
+                (bytes, length, renamed[as_index(to)])
             }));
         }
         edges.sort_unstable();
-        renamed[state as usize] = made.state(true, &edges, 0);
+        renamed[as_index(state)] = made.state(true, &edges, 0);
     }
     Automaton::minimal(made.last_first()).map_err(|_| too_many())
 }
@@ -287,16 +290,16 @@ pub(super) fn of_pieces(pieces: &[&str], limits: &Limits) -> Result<Automaton, L
 }
 
 /// Adds the automaton's states to an NFA, with a chain of bytes for each edge.
-fn states(builder: &mut Builder, suffixes: &SuffixAutomaton, pieces: &[&str]) -> Result<Piece, NoRoom> {
+fn states(builder: &mut Builder, suffixes: &SuffixAutomaton, pieces: &[&str]) -> Result<Fragment, NoRoom> {
     let end = builder.add_empty()?;
     let mut made = Vec::with_capacity(suffixes.nodes.len());
     for _ in 0..suffixes.nodes.len() {
         made.push(builder.add_union(vec![end])?);
     }
     for (state, &at) in made.iter().enumerate() {
-        for Link { symbol: piece, to, .. } in suffixes.links(state) {
-            let mut next = made[to as usize];
-            for &byte in pieces[piece as usize].as_bytes().iter().rev() {
+        for EdgeLink { symbol: piece, to, .. } in suffixes.links(state) {
+            let mut next = made[as_index(to)];
+            for &byte in pieces[as_index(piece)].as_bytes().iter().rev() {
                 next = builder.add_range(Transition { start: byte, end: byte, next })?;
             }
             builder.patch(at, next)?;

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::{
     Grammar,
-    error::Place,
+    error::Location,
     source::{Source, Span},
 };
 
@@ -79,7 +79,7 @@ impl GrammarWarningKind {
 pub struct GrammarWarning {
     kind: GrammarWarningKind,
     message: String,
-    place: Place,
+    place: Location,
     hint: String,
 }
 
@@ -91,7 +91,7 @@ impl GrammarWarning {
         span: Span,
         hint: impl Into<String>,
     ) -> Self {
-        Self { kind, message: message.into(), place: Place::new(source, span, ""), hint: hint.into() }
+        Self { kind, message: message.into(), place: Location::new(source, span, ""), hint: hint.into() }
     }
 
     /// Moves a warning of a text that is a part of `source`; `to` maps its places.
@@ -124,7 +124,7 @@ impl GrammarWarning {
 
     /// The place of the part.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Location {
         &self.place
     }
 

@@ -1,13 +1,13 @@
 //! Facts about the productions that all views share: recursion, and the users of terminals.
 
 use crate::{
-    ids::{RuleId, TerminalId},
-    lower::{Cfg, Lowered, NonterminalId, Slot, components},
+    ids::{RuleId, TerminalId, numbers},
+    lower::{AfterDot, Cfg, Lowered, NonterminalId, components},
 };
 
 /// Facts about nonterminals and terminals, by number.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct SymbolFacts {
     /// Can a text of the nonterminal begin with one of itself?
     pub(super) left_recursive: Vec<bool>,
     /// Can it end with one of itself?
@@ -22,14 +22,14 @@ pub(super) struct Marks {
     users: Vec<Vec<RuleId>>,
 }
 
-impl Marks {
+impl SymbolFacts {
     /// Computes all facts. Linear in the productions.
     pub(super) fn new(lowered: &Lowered) -> Self {
         let cfg = &lowered.cfg;
         let edges = Edges::new(cfg);
         let mut users: Vec<Vec<RuleId>> = vec![Vec::new(); lowered.scanner.terminal_count()];
         for (dot, slot) in cfg.dots() {
-            if let Slot::Terminal(terminal) = slot {
+            if let AfterDot::Terminal(terminal) = slot {
                 users[terminal.index()].push(lowered.rule_of(cfg.lhs(dot)));
             }
         }
@@ -61,19 +61,18 @@ impl Edges {
     fn new(cfg: &Cfg) -> Self {
         let none = || vec![Vec::new(); cfg.nonterminal_count()];
         let mut edges = Self { left: none(), right: none(), unit: none() };
-        let mut row: Vec<Slot> = Vec::new();
-        for lhs in 0..cfg.nonterminal_count() {
-            let number = NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX));
+        let mut row: Vec<AfterDot> = Vec::new();
+        for number in numbers(cfg.nonterminal_count()).map(NonterminalId) {
             for &first in cfg.productions(number) {
                 row.clear();
                 row.extend(cfg.symbols(first));
                 let nullable =
-                    |slot: &&Slot| matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
+                    |slot: &&AfterDot| matches!(slot, AfterDot::Nonterminal(it) if cfg.is_nullable(*it));
                 // Symbols up to the first, and from the last, that cannot be empty.
                 let head = (row.iter().take_while(nullable).count() + 1).min(row.len());
                 let tail = row.len() - (row.iter().rev().take_while(nullable).count() + 1).min(row.len());
-                let corner = |slot: &Slot| match slot {
-                    Slot::Nonterminal(symbol) => Some(symbol.index()),
+                let corner = |slot: &AfterDot| match slot {
+                    AfterDot::Nonterminal(symbol) => Some(symbol.index()),
                     _ => None,
                 };
                 edges.left[lhs].extend(row[..head].iter().filter_map(corner));

@@ -25,14 +25,14 @@ pub use terminals::TerminalView;
 pub use trees::{TreeNodeView, TreeView};
 pub use warnings::{Warning, WarningKind};
 
-use self::marks::Marks;
+use self::marks::SymbolFacts;
 use crate::{compile::CompiledGrammar, constraint::Program};
 
 /// A look inside a compiled grammar.
 #[derive(Debug, Clone)]
 pub struct Inspection {
     grammar: CompiledGrammar,
-    marks: Arc<Marks>,
+    marks: Arc<SymbolFacts>,
 }
 
 impl Inspection {
@@ -59,7 +59,7 @@ impl CompiledGrammar {
     /// ```
     #[must_use]
     pub fn inspect(&self) -> Inspection {
-        let marks = Arc::new(Marks::new(&self.program().lowered));
+        let marks = Arc::new(SymbolFacts::new(&self.program().lowered));
         Inspection { grammar: self.clone(), marks }
     }
 }

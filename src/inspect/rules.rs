@@ -3,8 +3,8 @@
 use super::Inspection;
 use crate::{
     grammar::Span,
-    ids::{RuleId, TerminalId},
-    lower::{NonterminalId, RuleFate, Slot, Symbol},
+    ids::{RuleId, TerminalId, numbers},
+    lower::{AfterDot, NonterminalId, RuleFate, Symbol},
 };
 
 /// A rule of the source.
@@ -94,9 +94,9 @@ pub enum SymbolView {
 impl Inspection {
     /// The rules of the source, in order of first mention.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleView> + '_ {
-        let rules = self.program().lowered.provenance.rules.iter().enumerate();
-        rules.map(|(index, source)| RuleView {
-            rule: RuleId::new(u32::try_from(index).unwrap_or(u32::MAX)),
+        let rules = &self.program().lowered.provenance.rules;
+        numbers(rules.len()).map(RuleId::new).zip(rules).map(|(rule, source)| RuleView {
+            rule,
             name: source.name.clone(),
             span: source.span,
             became: self.became(source.fate),
@@ -132,8 +132,7 @@ impl Inspection {
     /// The nonterminals, the start first.
     pub fn nonterminals(&self) -> impl ExactSizeIterator<Item = NonterminalView> + '_ {
         let lowered = &self.program().lowered;
-        let count = u32::try_from(lowered.cfg.nonterminal_count()).unwrap_or(u32::MAX);
-        (0..count).map(NonterminalId).map(|nonterminal| {
+        numbers(lowered.cfg.nonterminal_count()).map(NonterminalId).map(|nonterminal| {
             let at = nonterminal.index();
             let (is_part, span) = lowered.part(nonterminal);
             NonterminalView {
@@ -158,8 +157,8 @@ impl Inspection {
         let productions = if known { cfg.productions(NonterminalId(nonterminal)) } else { &[] };
         productions.iter().map(|&first| {
             let symbol = |slot| match slot {
-                Slot::Terminal(terminal) => SymbolView::Terminal(terminal),
-                Slot::Nonterminal(symbol) | Slot::End(symbol) => SymbolView::Nonterminal(symbol.0),
+                AfterDot::Terminal(terminal) => SymbolView::Terminal(terminal),
+                AfterDot::Nonterminal(symbol) | AfterDot::End(symbol) => SymbolView::Nonterminal(symbol.0),
             };
             cfg.symbols(first).map(symbol).collect()
         })

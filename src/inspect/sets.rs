@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::{
-    constraint::{Constraint, Machine},
-    ids::{SetId, StateId, TerminalId},
+    constraint::{Constraint, StateAutomaton},
+    ids::{SetId, StateId, TerminalId, numbers},
     lower::Lowered,
     parser::Predicted,
 };
@@ -110,7 +110,7 @@ impl Constraint {
 }
 
 /// Counts the sizes of a state of `machine`.
-pub(super) fn sizes(machine: &Machine, state: Option<StateId>) -> StateSizes {
+pub(super) fn sizes(machine: &StateAutomaton, state: Option<StateId>) -> StateSizes {
     let (known_sets, known_states) = machine.sizes();
     let work = machine.parser().effort();
     let Some(state) = state else {
@@ -133,18 +133,17 @@ pub(super) fn sizes(machine: &Machine, state: Option<StateId>) -> StateSizes {
 }
 
 /// Returns the sets that a state consists of.
-fn live(machine: &Machine, state: StateId) -> BTreeSet<SetId> {
+fn live(machine: &StateAutomaton, state: StateId) -> BTreeSet<SetId> {
     machine.threads(state).iter().map(|thread| thread.set).chain(machine.boundary(state)).collect()
 }
 
 /// Orders sets by relevance: the state's, then by how many origins away they are, then the others.
-fn nearest_first(machine: &Machine, state: Option<StateId>, most: usize) -> Vec<SetId> {
+fn nearest_first(machine: &StateAutomaton, state: Option<StateId>, most: usize) -> Vec<SetId> {
     let parser = machine.parser();
-    let known = u32::try_from(parser.len()).unwrap_or(u32::MAX);
     let mut open: VecDeque<SetId> = state.map(|state| live(machine, state)).into_iter().flatten().collect();
     let mut seen: HashSet<SetId> = open.iter().copied().collect();
     let mut order = Vec::new();
-    let mut rest = (0..known).map(SetId::new);
+    let mut rest = numbers(parser.len()).map(SetId::new);
     while order.len() < most {
         match open.pop_front() {
             Some(set) => {
@@ -163,7 +162,7 @@ fn nearest_first(machine: &Machine, state: Option<StateId>, most: usize) -> Vec<
 /// Describes a set, with its first `most_items` items.
 fn view(
     lowered: &Lowered,
-    machine: &Machine,
+    machine: &StateAutomaton,
     state: Option<StateId>,
     set: SetId,
     most_items: usize,

@@ -6,7 +6,7 @@ use crate::{
         Span,
         spelled::{MayNumber, Unfolded},
     },
-    ids::{RuleId, TerminalId, TrieNodeId},
+    ids::{RuleId, TerminalId, TrieNodeId, numbers},
     scanner::TerminalDfa,
     vocab::{ByteTrie, TokenSet},
 };
@@ -40,8 +40,7 @@ impl Inspection {
     /// The terminals, by number.
     pub fn terminals(&self) -> impl ExactSizeIterator<Item = TerminalView> + '_ {
         let lowered = &self.program().lowered;
-        let count = u32::try_from(lowered.scanner.terminal_count()).unwrap_or(u32::MAX);
-        (0..count).map(TerminalId::new).map(|terminal| {
+        numbers(lowered.scanner.terminal_count()).map(TerminalId::new).map(|terminal| {
             let dfa = lowered.scanner.dfa(terminal);
             let origin = &lowered.provenance.terminals[terminal.index()];
             TerminalView {
@@ -67,8 +66,8 @@ impl Inspection {
             return None;
         }
         let dfa = &*scanner.dfa(terminal).of_a_walk();
-        let states: Vec<u32> = match (dfa.measured(), dfa.spelled()) {
-            (Some((measured, _)), _) => measured.reached(MAX_STEPS / 256)?,
+        let states: Vec<u32> = match (dfa.bounded(), dfa.spelled()) {
+            (Some((bounded, _)), _) => bounded.reached(MAX_STEPS / 256)?,
             (_, Some((spelled, _))) => {
                 let number = |at| spelled.number(at, MayNumber::Yes).ok();
                 spelled.reached(MAX_STEPS / 256)?.into_iter().map(number).collect::<Option<_>>()?

@@ -7,13 +7,14 @@
 use hashbrown::HashMap;
 
 use super::{
-    cfg::{Cfg, Dot, NonterminalId, Slot},
+    cfg::{AfterDot, Cfg, DottedRule, NonterminalId},
     emit::Symbol,
     shortest::NEVER,
 };
 use crate::{
-    grammar::any_order::{AnyOrder, Choice, Chosen},
-    store::Writer,
+    grammar::any_order::{AnyOrder, Chosen, OrderRules},
+    ids::as_index,
+    store::PayloadWriter,
 };
 
 /// A list while symbols still have the numbers of `emit`.
@@ -33,34 +34,34 @@ impl EmittedList {
         self.choice(found).has_list()
     }
 
-    pub(super) fn choice(&self, found: &[bool]) -> Choice {
+    pub(super) fn choice(&self, found: &[bool]) -> OrderRules {
         let separated = match self.separator {
             Symbol::Terminal(_) => true,
-            Symbol::Nonterminal(separator) => found[separator as usize],
+            Symbol::Nonterminal(separator) => found[as_index(separator)],
         };
-        Choice::new(&self.of, |part| found[self.parts[part] as usize], separated)
+        OrderRules::new(&self.of, |part| found[as_index(self.parts[part])], separated)
     }
 }
 
 /// A list of parts in any order.
 #[derive(Debug)]
-pub(crate) struct List {
+pub(crate) struct AnyOrderList {
     pub(crate) symbol: NonterminalId,
     /// The nonterminal of any part.
     pub(crate) part: NonterminalId,
     pub(crate) parts: Vec<NonterminalId>,
-    pub(crate) choice: Choice,
+    pub(crate) choice: OrderRules,
     /// Dots before the first part, between two parts, before a further part, and at the end.
-    pub(crate) first: Dot,
-    pub(crate) between: Dot,
-    pub(crate) again: Dot,
-    pub(crate) end: Dot,
+    pub(crate) first: DottedRule,
+    pub(crate) between: DottedRule,
+    pub(crate) again: DottedRule,
+    pub(crate) end: DottedRule,
 }
 
 /// All lists of a grammar.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
-    lists: Vec<List>,
+    lists: Vec<AnyOrderList>,
     by_symbol: HashMap<NonterminalId, u32>,
     by_part: HashMap<NonterminalId, u32>,
     /// The list of each part, and its place there.
@@ -69,7 +70,7 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// Indexes the lists by their symbols and parts.
-    pub(super) fn new(lists: Vec<List>) -> Self {
+    pub(super) fn new(lists: Vec<AnyOrderList>) -> Self {
         let mut all = Self::default();
         for (number, list) in (0..).zip(&lists) {
             all.by_symbol.insert(list.symbol, number);
@@ -84,12 +85,12 @@ impl Lists {
         self.lists.is_empty()
     }
 
-    pub(crate) fn get(&self, number: u32) -> &List {
-        &self.lists[number as usize]
+    pub(crate) fn get(&self, number: u32) -> &AnyOrderList {
+        &self.lists[as_index(number)]
     }
 
     /// Iterates over all lists with their numbers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &List)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &AnyOrderList)> {
         (0..).zip(&self.lists)
     }
 
@@ -109,7 +110,7 @@ impl Lists {
     }
 
     /// Serialises all that the productions do not say; nothing if there are no lists.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
         for list in &self.lists {
             writer.u32(list.symbol.0);
             list.choice.words().for_each(|word| writer.u64(word));
@@ -126,12 +127,12 @@ impl Lists {
 /// Memory of a part in a list and in two tables, in bytes.
 const PART_BYTES: usize = 64;
 
-impl List {
+impl AnyOrderList {
     /// Does a part or the separator match the empty text?
     pub(super) fn has_empty_part(&self, cfg: &Cfg) -> bool {
         let separator = match cfg.slot(self.between) {
-            Slot::Nonterminal(separator) => Some(separator),
-            Slot::Terminal(_) | Slot::End(_) => None,
+            AfterDot::Nonterminal(separator) => Some(separator),
+            AfterDot::Terminal(_) | AfterDot::End(_) => None,
         };
         self.parts.iter().copied().chain(separator).any(|symbol| cfg.is_nullable(symbol))
     }
@@ -170,21 +171,21 @@ pub(crate) struct Prices<'a> {
 }
 
 impl Prices<'_> {
-    fn of(self, list: &List, part: usize) -> u64 {
-        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[dot.0 as usize])
+    fn of(self, list: &AnyOrderList, part: usize) -> u64 {
+        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[as_index(dot.0)])
     }
 
-    fn separator(self, list: &List) -> u64 {
-        self.rests[list.between.0 as usize].saturating_sub(self.rests[list.again.0 as usize])
+    fn separator(self, list: &AnyOrderList) -> u64 {
+        self.rests[as_index(list.between.0)].saturating_sub(self.rests[as_index(list.again.0)])
     }
 
     /// Length of the shortest text that ends the list after these parts.
-    pub(crate) fn to_end(self, list: &List, chosen: &Chosen) -> u64 {
+    pub(crate) fn to_end(self, list: &AnyOrderList, chosen: &Chosen) -> u64 {
         list.choice.least(chosen, |part| self.of(list, part), self.separator(list)).unwrap_or(NEVER)
     }
 
     /// Length of the shortest text that ends the list if another part comes first.
-    pub(crate) fn least_from(self, list: &List, chosen: &Chosen) -> u64 {
+    pub(crate) fn least_from(self, list: &AnyOrderList, chosen: &Chosen) -> u64 {
         list.least_from(chosen, |part| self.of(list, part), self.separator(list))
     }
 }

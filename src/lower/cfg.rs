@@ -5,9 +5,9 @@
 
 use super::{
     any_order::Lists,
-    ranks::{Rank, Ranks},
+    dominance::{Dominance, DominanceRank},
 };
-use crate::{ids::TerminalId, store::Writer};
+use crate::{ids::TerminalId, store::PayloadWriter};
 
 /// A nonterminal of the reduced grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,9 +21,9 @@ impl NonterminalId {
 
 /// A dotted rule: a place between the symbols of one production.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Dot(pub(crate) u32);
+pub(crate) struct DottedRule(pub(crate) u32);
 
-impl Dot {
+impl DottedRule {
     /// The number, as an index.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
@@ -42,7 +42,7 @@ impl Dot {
 
 /// The symbol after a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Slot {
+pub(crate) enum AfterDot {
     /// A terminal.
     Terminal(TerminalId),
     /// A nonterminal.
@@ -54,48 +54,48 @@ pub(crate) enum Slot {
 /// Productions, with the facts that the parser looks up.
 #[derive(Debug)]
 pub(crate) struct Cfg {
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<AfterDot>,
     /// Left-hand side of each slot's production.
     pub(super) lhs: Vec<NonterminalId>,
     /// First dots of each nonterminal's productions.
-    pub(super) productions: Vec<Vec<Dot>>,
+    pub(super) productions: Vec<Vec<DottedRule>>,
     pub(super) nullable: Vec<bool>,
     pub(super) lists: Lists,
-    pub(super) ranks: Ranks,
+    pub(super) ranks: Dominance,
 }
 
 impl Cfg {
     /// The dot before the root in `start ::= root`.
-    pub(crate) const START: Dot = Dot(0);
+    pub(crate) const START: DottedRule = DottedRule(0);
 
     /// Returns the symbol after a dot.
-    pub(crate) fn slot(&self, dot: Dot) -> Slot {
+    pub(crate) fn slot(&self, dot: DottedRule) -> AfterDot {
         self.slots[dot.0 as usize]
     }
 
     /// The nonterminal whose production the dot is in.
-    pub(crate) fn lhs(&self, dot: Dot) -> NonterminalId {
+    pub(crate) fn lhs(&self, dot: DottedRule) -> NonterminalId {
         self.lhs[dot.0 as usize]
     }
 
     /// First dots of the nonterminal's productions.
-    pub(crate) fn productions(&self, nonterminal: NonterminalId) -> &[Dot] {
+    pub(crate) fn productions(&self, nonterminal: NonterminalId) -> &[DottedRule] {
         &self.productions[nonterminal.index()]
     }
 
     /// Iterates over all dots in order, with the symbols after them.
-    pub(crate) fn dots(&self) -> impl Iterator<Item = (Dot, Slot)> + '_ {
-        (0..).map(Dot).zip(self.slots.iter().copied())
+    pub(crate) fn dots(&self) -> impl Iterator<Item = (DottedRule, AfterDot)> + '_ {
+        (0..).map(DottedRule).zip(self.slots.iter().copied())
     }
 
     /// The symbols of the production that begins at `first`.
-    pub(crate) fn symbols(&self, first: Dot) -> impl Iterator<Item = Slot> + '_ {
-        self.slots[first.0 as usize..].iter().copied().take_while(|slot| !matches!(slot, Slot::End(_)))
+    pub(crate) fn symbols(&self, first: DottedRule) -> impl Iterator<Item = AfterDot> + '_ {
+        self.slots[first.0 as usize..].iter().copied().take_while(|slot| !matches!(slot, AfterDot::End(_)))
     }
 
     /// First dots of what the parser predicts for the nonterminal: of a list in any order only its first
     /// part.
-    pub(crate) fn predicted(&self, nonterminal: NonterminalId) -> &[Dot] {
+    pub(crate) fn predicted(&self, nonterminal: NonterminalId) -> &[DottedRule] {
         let all = self.productions(nonterminal);
         if self.lists.of_symbol(nonterminal).is_some() { all.get(..1).unwrap_or(all) } else { all }
     }
@@ -106,13 +106,13 @@ impl Cfg {
     }
 
     /// First dots of all productions.
-    pub(super) fn first_dots(&self) -> impl Iterator<Item = Dot> + '_ {
+    pub(super) fn first_dots(&self) -> impl Iterator<Item = DottedRule> + '_ {
         self.productions.iter().flatten().copied()
     }
 
     /// The dot at the end of a dot's production. Linear in the symbols on the way.
-    pub(super) fn end(&self, mut dot: Dot) -> Dot {
-        while !matches!(self.slot(dot), Slot::End(_)) {
+    pub(super) fn end(&self, mut dot: DottedRule) -> DottedRule {
+        while !matches!(self.slot(dot), AfterDot::End(_)) {
             dot = dot.next();
         }
         dot
@@ -124,14 +124,14 @@ impl Cfg {
     }
 
     /// Returns the rank of a dotted rule in the order of dominance, if it has any.
-    pub(crate) fn rank(&self, dot: Dot) -> Option<Rank> {
+    pub(crate) fn rank(&self, dot: DottedRule) -> Option<DominanceRank> {
         self.ranks.get(dot)
     }
 
     /// Removes all ranks, so that the parser keeps every item.
     #[cfg(test)]
     pub(crate) fn without_ranks(mut self) -> Self {
-        self.ranks = Ranks::default();
+        self.ranks = Dominance::default();
         self
     }
 
@@ -146,13 +146,13 @@ impl Cfg {
     }
 
     /// Serialises everything that distinguishes the grammar, except for names.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.count(self.slots.len());
         for slot in &self.slots {
             let (kind, number) = match slot {
-                Slot::Terminal(terminal) => (0, terminal.raw()),
-                Slot::Nonterminal(nonterminal) => (1, nonterminal.0),
-                Slot::End(nonterminal) => (2, nonterminal.0),
+                AfterDot::Terminal(terminal) => (0, terminal.raw()),
+                AfterDot::Nonterminal(nonterminal) => (1, nonterminal.0),
+                AfterDot::End(nonterminal) => (2, nonterminal.0),
             };
             writer.u8(kind);
             writer.u32(number);
@@ -167,8 +167,9 @@ impl Cfg {
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let productions = self.productions.iter().map(|dots| size_of_val(dots) + size_of_val::<[Dot]>(dots));
-        self.slots.len() * size_of::<Slot>()
+        let productions =
+            self.productions.iter().map(|dots| size_of_val(dots) + size_of_val::<[DottedRule]>(dots));
+        self.slots.len() * size_of::<AfterDot>()
             + self.lhs.len() * size_of::<NonterminalId>()
             + self.nullable.len()
             + self.lists.bytes()
@@ -181,8 +182,10 @@ impl Cfg {
         let mut only = None;
         for &dot in self.productions.get(nonterminal as usize)? {
             match (self.slot(dot), self.slots.get(dot.0 as usize + 1)) {
-                (Slot::End(_), _) => {}
-                (Slot::Terminal(terminal), Some(Slot::End(_))) if only.is_none() => only = Some(terminal),
+                (AfterDot::End(_), _) => {}
+                (AfterDot::Terminal(terminal), Some(AfterDot::End(_))) if only.is_none() => {
+                    only = Some(terminal)
+                }
                 _ => return None,
             }
         }

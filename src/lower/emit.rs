@@ -11,14 +11,14 @@ use hashbrown::HashMap;
 use super::{
     any_order::EmittedList,
     error::CompileError,
-    leaves::{Automata, Leaf, leaves},
+    leaves::{LeafDfa, TerminalAutomata, leaves},
     names::{shown, shown_kind, shown_literal},
-    provenance::{Origin, RuleSymbol},
+    provenance::{RuleSymbol, SymbolOrigin},
     regular::Regular,
-    work::WorkGrammar,
+    rewrite::WorkGrammar,
 };
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Measured, PatternKind, Span},
+    grammar::{AnyOrder, Automaton, Expr, LengthBounded, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -38,14 +38,14 @@ pub(crate) enum Symbol {
 pub(super) struct Emitted {
     pub(super) productions: Vec<(u32, Vec<Symbol>)>,
     /// Origin of each nonterminal.
-    pub(super) nonterminals: Vec<Origin>,
-    pub(super) terminals: Automata,
+    pub(super) nonterminals: Vec<SymbolOrigin>,
+    pub(super) terminals: TerminalAutomata,
     /// Names; `None` for a terminal that is named after its automaton.
     pub(super) terminal_names: Vec<Option<String>>,
     /// Does each terminal stand only after items that are new in their array?
     pub(super) after_new: Vec<bool>,
     /// Origin of each terminal's first occurrence.
-    pub(super) terminal_origins: Vec<Origin>,
+    pub(super) terminal_origins: Vec<SymbolOrigin>,
     /// Symbol of each rule that was looked at by itself.
     pub(super) rules: Vec<Option<RuleSymbol>>,
     /// Rules that became part of a terminal together with what mentions them, and that terminal's symbol.
@@ -67,14 +67,14 @@ const MAX_UNFOLDABLE: usize = 400;
 
 /// Turns everything below the root into symbols.
 pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Result<Emitted, CompileError> {
-    let mut emitter = Emitter {
+    let mut emitter = ProductionEmitter {
         work,
         regular,
         limits,
         out: Emitted {
             productions: Vec::new(),
             nonterminals: Vec::new(),
-            terminals: Automata::default(),
+            terminals: TerminalAutomata::default(),
             terminal_names: Vec::new(),
             after_new: Vec::new(),
             terminal_origins: Vec::new(),
@@ -87,7 +87,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         of_expr: HashMap::new(),
         of_dfa: HashMap::new(),
         of_automaton: HashMap::new(),
-        of_measured: HashMap::new(),
+        of_bounded: HashMap::new(),
         leaves: leaves(work.exprs(), limits),
         of_repeat: HashMap::new(),
         open: Vec::new(),
@@ -104,21 +104,21 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
 }
 
 /// The length-bounded string of a pattern that is one.
-fn measured_of(kind: &PatternKind) -> Option<&Measured> {
+fn bounded_of(kind: &PatternKind) -> Option<&LengthBounded> {
     match kind {
-        PatternKind::Measured(measured) => Some(measured),
+        PatternKind::LengthBounded(bounded) => Some(bounded),
         _ => None,
     }
 }
 
 /// The name of a terminal, if the terminal is new.
-struct Name<'a> {
+struct NewTerminal<'a> {
     made: &'a dyn Fn() -> String,
     /// Derive the name from the automaton when it is first displayed? Most names never are.
     late: bool,
 }
 
-struct Emitter<'a> {
+struct ProductionEmitter<'a> {
     work: &'a WorkGrammar,
     regular: &'a Regular,
     limits: &'a Limits,
@@ -129,9 +129,9 @@ struct Emitter<'a> {
     /// Symbols by automaton, and by whether the terminal stands only after new items.
     of_dfa: HashMap<(Arc<TerminalDfa>, bool), Symbol>,
     of_automaton: HashMap<(&'a Automaton, bool), Symbol>,
-    of_measured: HashMap<&'a Measured, Symbol>,
+    of_bounded: HashMap<&'a LengthBounded, Symbol>,
     /// DFAs of leaves that were not met yet.
-    leaves: HashMap<&'a Automaton, Leaf>,
+    leaves: HashMap<&'a Automaton, LeafDfa>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
     /// Nonterminals whose productions are still to be made.
     open: Vec<(u32, ExprId)>,
@@ -149,12 +149,12 @@ enum RepeatKind {
     AnyNumber,
 }
 
-impl Emitter<'_> {
+impl ProductionEmitter<'_> {
     fn nonterminal(&mut self, name: String) -> Result<u32, LimitExceeded> {
         let id =
             u32::try_from(self.out.nonterminals.len()).ok().filter(|&id| (id as usize) < self.limits.symbols);
         let (rule, span) = self.here;
-        self.out.nonterminals.push(Origin { name, rule, span });
+        self.out.nonterminals.push(SymbolOrigin { name, rule, span });
         id.ok_or_else(|| self.exceeded())
     }
 
@@ -230,7 +230,7 @@ impl Emitter<'_> {
                 return Ok(Some(self.long_literal(literal)?));
             }
             let (kind, after_new) = (pattern.kind(), pattern.is_after_new_item());
-            if let Some(&symbol) = measured_of(kind).and_then(|measured| self.of_measured.get(measured)) {
+            if let Some(&symbol) = bounded_of(kind).and_then(|bounded| self.of_bounded.get(bounded)) {
                 return Ok(Some(symbol));
             }
             let (dfa, automaton) = match kind {
@@ -244,13 +244,13 @@ impl Emitter<'_> {
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
-            let measured = measured_of(kind);
+            let bounded = bounded_of(kind);
             let is_spelled = matches!(kind, PatternKind::Spelled(_));
-            let late = name.is_none() && (automaton.is_some() || measured.is_some() || is_spelled);
+            let late = name.is_none() && (automaton.is_some() || bounded.is_some() || is_spelled);
             let name = || name.map_or_else(|| shown_kind(kind), str::to_owned);
-            let symbol = self.terminal(dfa, after_new, Name { made: &name, late })?;
+            let symbol = self.terminal(dfa, after_new, NewTerminal { made: &name, late })?;
             self.of_automaton.extend(automaton.map(|automaton| ((automaton, after_new), symbol)));
-            self.of_measured.extend(measured.map(|measured| (measured, symbol)));
+            self.of_bounded.extend(bounded.map(|bounded| (bounded, symbol)));
             return Ok(Some(symbol));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
@@ -266,7 +266,7 @@ impl Emitter<'_> {
             }
             Ok(dfa) => {
                 let name = || name.map_or_else(|| shown(&hir), str::to_owned);
-                let symbol = self.terminal(dfa, false, Name { made: &name, late: false })?;
+                let symbol = self.terminal(dfa, false, NewTerminal { made: &name, late: false })?;
                 self.absorb(expr, symbol);
                 Ok(Some(symbol))
             }
@@ -302,7 +302,7 @@ impl Emitter<'_> {
         let whole = self.nonterminal(shown_literal(literal))?;
         let mut pieces = Vec::new();
         for piece in literal.chunks(LITERAL_BYTES) {
-            let name = Name { made: &|| shown_literal(piece), late: false };
+            let name = NewTerminal { made: &|| shown_literal(piece), late: false };
             pieces.push(self.terminal(TerminalDfa::literal(piece), false, name)?);
         }
         self.produce(whole, pieces)?;
@@ -314,7 +314,7 @@ impl Emitter<'_> {
         &mut self,
         dfa: Option<TerminalDfa>,
         after_new: bool,
-        name: Name<'_>,
+        name: NewTerminal<'_>,
     ) -> Result<Symbol, LimitExceeded> {
         let Some(dfa) = dfa else { return Ok(Symbol::Nonterminal(self.nonterminal((name.made)())?)) };
         let dfa = (Arc::new(dfa), after_new);
@@ -326,7 +326,7 @@ impl Emitter<'_> {
             let nonterminal = self.nonterminal(text.clone())?;
             self.produce(nonterminal, Vec::new())?;
             if let Some(rest) = dfa.0.without_empty() {
-                let name = Name { made: &|| text.clone(), late: false };
+                let name = NewTerminal { made: &|| text.clone(), late: false };
                 let rest = self.terminal(Some(rest), after_new, name)?;
                 self.produce(nonterminal, vec![rest])?;
             }
@@ -337,7 +337,7 @@ impl Emitter<'_> {
             self.out.after_new.push(after_new);
             self.out.terminal_names.push((!name.late).then(|| (name.made)()));
             let (rule, span) = self.here;
-            self.out.terminal_origins.push(Origin { name: String::new(), rule, span });
+            self.out.terminal_origins.push(SymbolOrigin { name: String::new(), rule, span });
             Symbol::Terminal(id)
         };
         self.of_dfa.insert(dfa, symbol);

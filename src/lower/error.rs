@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{grammar::Place, limits::LimitExceeded, vocab::VocabularyError};
+use crate::{grammar::Location, limits::LimitExceeded, vocab::VocabularyError};
 
 /// Kinds of [`CompileError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum CompileErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileError {
     kind: CompileErrorKind,
-    place: Option<Box<Place>>,
+    place: Option<Box<Location>>,
 }
 
 impl CompileError {
@@ -49,7 +49,7 @@ impl CompileError {
     }
 
     /// Adds the part of the grammar text where the error is.
-    pub(crate) fn at(self, place: Option<&Place>) -> Self {
+    pub(crate) fn at(self, place: Option<&Location>) -> Self {
         Self { place: place.cloned().map(Box::new), ..self }
     }
 
@@ -65,7 +65,7 @@ impl CompileError {
 
     /// The part of the grammar text that the error is about, where that is one token.
     #[must_use]
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&Location> {
         self.place.as_deref()
     }
 }

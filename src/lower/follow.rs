@@ -4,7 +4,7 @@
 //! tree's node from above; the parser decides which of them may come at a place. Grammars for which that is
 //! too much work get no sets, and any terminal may follow any.
 
-use super::cfg::{Cfg, Dot, Slot};
+use super::cfg::{AfterDot, Cfg, DottedRule};
 use crate::ids::TerminalId;
 
 /// Number of bits of the sets of terminals, for all nonterminals and terminals together, up to which they are
@@ -50,7 +50,7 @@ impl Follow {
 }
 
 fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
-    let productions: Vec<Dot> = cfg.first_dots().collect();
+    let productions: Vec<DottedRule> = cfg.first_dots().collect();
     let mut words = MAX_WORDS;
     // FIRST: the terminals that each nonterminal can begin with.
     let mut first = Bits::new(cfg.nonterminal_count(), terminals);
@@ -62,15 +62,15 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
         loop {
             words = words.checked_sub(first.width)?;
             match cfg.slot(dot) {
-                Slot::Terminal(terminal) => grown |= first.insert(lhs, terminal.index()),
-                Slot::Nonterminal(next) => {
+                AfterDot::Terminal(terminal) => grown |= first.insert(lhs, terminal.index()),
+                AfterDot::Nonterminal(next) => {
                     grown |= first.union_within(lhs, next.index());
                     if cfg.is_nullable(next) {
                         dot = dot.next();
                         continue;
                     }
                 }
-                Slot::End(_) => {}
+                AfterDot::End(_) => {}
             }
             return Some(visit.grew(lhs, grown));
         }
@@ -90,19 +90,19 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
             words = words.checked_sub(2 * first.width)?;
             dot = dot.previous();
             match cfg.slot(dot) {
-                Slot::Terminal(terminal) => {
+                AfterDot::Terminal(terminal) => {
                     rows.union(terminal.index(), &next, 0);
                     next.clear(0);
                     next.insert(0, terminal.index());
                 }
-                Slot::Nonterminal(symbol) => {
+                AfterDot::Nonterminal(symbol) => {
                     grown |= visit.grew(symbol.index(), after.union(symbol.index(), &next, 0));
                     if !cfg.is_nullable(symbol) {
                         next.clear(0);
                     }
                     next.union(0, &first, symbol.index());
                 }
-                Slot::End(_) => {}
+                AfterDot::End(_) => {}
             }
         }
         Some(grown)
@@ -111,11 +111,11 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
 }
 
 /// The nonterminals on which the first set of a production depends: the first, and those after nullable ones.
-fn leading(cfg: &Cfg, start: Dot) -> impl Iterator<Item = usize> + '_ {
+fn leading(cfg: &Cfg, start: DottedRule) -> impl Iterator<Item = usize> + '_ {
     let mut dot = Some(start);
     std::iter::from_fn(move || match cfg.slot(dot?) {
-        Slot::Nonterminal(symbol) => {
-            dot = dot.filter(|_| cfg.is_nullable(symbol)).map(Dot::next);
+        AfterDot::Nonterminal(symbol) => {
+            dot = dot.filter(|_| cfg.is_nullable(symbol)).map(DottedRule::next);
             Some(symbol.index())
         }
         _ => None,
@@ -124,7 +124,7 @@ fn leading(cfg: &Cfg, start: Dot) -> impl Iterator<Item = usize> + '_ {
 
 /// A visit of a production, with the times of the last visit and of the last growth of rows.
 struct Visit<'a> {
-    start: Dot,
+    start: DottedRule,
     now: &'a mut u64,
     seen: &'a mut u64,
     /// Time of the last growth of each nonterminal's row.
@@ -155,7 +155,7 @@ impl Visit<'_> {
 
 /// Visits all productions, forwards and backwards in turn, until nothing grows. `None` when a visit gives up.
 fn to_fixpoint(
-    productions: &[Dot],
+    productions: &[DottedRule],
     nonterminals: usize,
     mut visit: impl FnMut(&mut Visit<'_>) -> Option<bool>,
 ) -> Option<()> {

@@ -23,16 +23,16 @@ use crate::{
 const WORTH_SHARING: usize = 128;
 
 /// The DFA of a leaf, or `None` if its language is empty.
-pub(super) type Leaf = Result<Option<TerminalDfa>, LimitExceeded>;
+pub(super) type LeafDfa = Result<Option<TerminalDfa>, LimitExceeded>;
 
 /// The automata of terminals, by number, within a memory budget.
 #[derive(Debug, Default)]
-pub(super) struct Automata {
+pub(super) struct TerminalAutomata {
     automata: Vec<Arc<TerminalDfa>>,
     bytes: usize,
 }
 
-impl Automata {
+impl TerminalAutomata {
     /// Adds an automaton that is not there yet.
     pub(super) fn push(&mut self, dfa: Arc<TerminalDfa>, limits: &Limits) -> Result<(), LimitExceeded> {
         self.bytes += dfa.bytes();
@@ -44,7 +44,7 @@ impl Automata {
     }
 }
 
-impl IntoIterator for Automata {
+impl IntoIterator for TerminalAutomata {
     type Item = Arc<TerminalDfa>;
     type IntoIter = std::vec::IntoIter<Self::Item>;
 
@@ -53,7 +53,7 @@ impl IntoIterator for Automata {
     }
 }
 
-impl Deref for Automata {
+impl Deref for TerminalAutomata {
     type Target = [Arc<TerminalDfa>];
 
     fn deref(&self) -> &Self::Target {
@@ -62,13 +62,13 @@ impl Deref for Automata {
 }
 
 /// Builds the DFAs of all leaves among these expressions that are given as automata. Linear in them.
-pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Automaton, Leaf> {
+pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Automaton, LeafDfa> {
     let automaton = |expr: &'e Expr| match expr {
         Expr::Pattern(pattern) => match pattern.kind() {
             PatternKind::Automaton(automaton) => Some((automaton, pattern.kind())),
             PatternKind::Expression(_)
             | PatternKind::Substrings(_)
-            | PatternKind::Measured(_)
+            | PatternKind::LengthBounded(_)
             | PatternKind::Spelled(_) => None,
         },
         _ => None,

@@ -14,33 +14,33 @@
 mod any_order;
 mod cfg;
 mod components;
+mod dominance;
 mod emit;
 mod error;
+mod factor_runs;
 mod follow;
 mod leaves;
+mod lexemes;
 mod names;
 mod provenance;
-mod ranks;
 mod recursion;
 mod reduce;
 mod regular;
-mod runs;
+mod rewrite;
 mod shortest;
 mod terminals;
-mod work;
-mod written;
 #[cfg(test)]
 mod written_tests;
 
-pub(crate) use any_order::{List, Prices};
-pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
+pub(crate) use any_order::{AnyOrderList, Prices};
+pub(crate) use cfg::{AfterDot, Cfg, DottedRule, NonterminalId};
 pub(crate) use components::components;
+pub(crate) use dominance::DominanceRank;
 pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
 pub(crate) use follow::Follow;
-pub(crate) use provenance::{Place, Provenance, RuleFate};
-pub(crate) use ranks::Rank;
-pub(crate) use shortest::{NEVER, Uses, rests, shortest};
+pub(crate) use provenance::{Provenance, RuleFate, SourceSpan};
+pub(crate) use shortest::{NEVER, NonterminalUses, rests, shortest};
 pub use terminals::Terminals;
 
 use std::time::Duration;
@@ -82,24 +82,24 @@ pub(crate) fn lower(
     limits: &Limits,
 ) -> Result<Lowered, CompileError> {
     let mut clock = Clock::start();
-    let mut work = work::WorkGrammar::from_ir(grammar, limits)?;
+    let mut work = rewrite::WorkGrammar::from_ir(grammar, limits)?;
     let mut order = work.rules_callees_first();
     let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
     clock.lap("recursion to repetition");
     let mut emitted = match terminals {
         Terminals::Folded => {
             let mut regular = regular::analyse(&work, &order);
-            if runs::to_runs(&mut work, &regular, &mut order, limits)? {
+            if factor_runs::to_runs(&mut work, &regular, &mut order, limits)? {
                 regular = regular::analyse(&work, &order);
             }
             clock.lap("runs of regular parts");
             emit::emit(&work, &regular, limits)?
         }
         Terminals::Written => {
-            let tokens = written::separate(&mut work, &order, limits)?;
+            let tokens = lexemes::separate(&mut work, &order, limits)?;
             let mut regular = regular::analyse(&work, &order);
             regular.retain(&tokens);
-            let fold_states = limits.fold_states.saturating_mul(written::STATES_FACTOR);
+            let fold_states = limits.fold_states.saturating_mul(lexemes::STATES_FACTOR);
             emit::emit(&work, &regular, &Limits { fold_states, ..limits.clone() })?
         }
     };

@@ -3,7 +3,7 @@
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
-    grammar::{Bounds, Measured, PatternKind, Spelled, spelled::Unfolded},
+    grammar::{Bounds, LengthBounded, PatternKind, Spelled, spelled::Unfolded},
     scanner::TerminalDfa,
 };
 
@@ -15,7 +15,7 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
     match kind {
         PatternKind::Expression(hir) => shown(hir),
         PatternKind::Substrings(text) => format!("substrings of {}", shown_literal(text.as_bytes())),
-        PatternKind::Measured(measured) => of_measured(measured),
+        PatternKind::LengthBounded(bounded) => of_bounded(bounded),
         PatternKind::Spelled(spelled) => of_spelled(spelled),
         PatternKind::Automaton(automaton) => {
             of_states(automaton.states().len(), &automaton.shortest().unwrap_or_default())
@@ -25,17 +25,17 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
 
 /// Names a terminal's automaton in the same way.
 pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
-    match (dfa.measured(), dfa.spelled()) {
-        (Some((measured, _)), _) => of_measured(measured),
+    match (dfa.bounded(), dfa.spelled()) {
+        (Some((bounded, _)), _) => of_bounded(bounded),
         (_, Some((spelled, _))) => of_spelled(spelled),
         _ => of_states(dfa.len(), &dfa.shortest().unwrap_or_default()),
     }
 }
 
-fn of_measured(measured: &Measured) -> String {
-    let count = measured.automaton().states().len();
-    let (min, max) = measured.lengths().into_inner();
-    format!("{} of {min} to {max} characters", of_states(count, &measured.shortest()))
+fn of_bounded(bounded: &LengthBounded) -> String {
+    let count = bounded.automaton().states().len();
+    let (min, max) = bounded.lengths().into_inner();
+    format!("{} of {min} to {max} characters", of_states(count, &bounded.shortest()))
 }
 
 fn of_spelled(spelled: &Spelled) -> String {

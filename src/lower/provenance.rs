@@ -5,19 +5,19 @@
 
 use super::{
     Lowered,
-    cfg::{Dot, NonterminalId, Slot},
+    cfg::{AfterDot, DottedRule, NonterminalId},
     emit::Symbol,
     names::shown_automaton,
-    reduce::Numbers,
-    work::WorkGrammar,
+    reduce::Renumbering,
+    rewrite::WorkGrammar,
 };
 use crate::{
     grammar::Span,
-    ids::{RuleId, TerminalId},
+    ids::{RuleId, TerminalId, as_index, numbers},
 };
 
 /// Number of symbols shown on either side of a dot.
-const MOST_SYMBOLS: usize = 20;
+const MOST_SYMBOLS: u32 = 20;
 
 /// The ends at which a rule mentioned itself, before that became repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct EndRecursion {
 
 /// The source of a symbol.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct SymbolOrigin {
     /// The symbol's name; empty if it is a part of a rule and has none.
     pub(crate) name: String,
     /// The rule that it is, or is a part of.
@@ -69,7 +69,7 @@ pub(crate) enum RuleFate {
 
 /// The place of a symbol in the grammar text, with its number if it is a terminal: many symbols that
 /// repetition makes have one place.
-pub(crate) type Place = (RuleId, Span, Option<TerminalId>);
+pub(crate) type SourceSpan = (RuleId, Span, Option<TerminalId>);
 
 /// A rule of the source.
 #[derive(Debug)]
@@ -87,9 +87,9 @@ pub(crate) struct RuleSource {
 pub(crate) struct Provenance {
     pub(crate) root: RuleId,
     pub(crate) rules: Vec<RuleSource>,
-    pub(crate) terminals: Vec<Origin>,
+    pub(crate) terminals: Vec<SymbolOrigin>,
     /// Origins of nonterminals, from number 1 on: number 0 is the start.
-    pub(crate) nonterminals: Vec<Origin>,
+    pub(crate) nonterminals: Vec<SymbolOrigin>,
 }
 
 /// The notes that the passes left about rules.
@@ -106,7 +106,7 @@ pub(super) struct Notes<'a> {
 pub(super) fn rules(
     work: &WorkGrammar,
     notes: &Notes<'_>,
-    numbers: &Numbers,
+    numbers: &Renumbering,
     only_terminal: impl Fn(u32) -> Option<TerminalId>,
 ) -> Vec<RuleSource> {
     // A rule that no pass has noted is reached by no sentence.
@@ -160,7 +160,7 @@ pub(super) fn rules(
 
 impl Lowered {
     /// Returns the source of a nonterminal; `None` for the start.
-    fn origin(&self, nonterminal: NonterminalId) -> Option<&Origin> {
+    fn origin(&self, nonterminal: NonterminalId) -> Option<&SymbolOrigin> {
         nonterminal.index().checked_sub(1).map(|at| &self.provenance.nonterminals[at])
     }
 
@@ -184,13 +184,13 @@ impl Lowered {
     }
 
     /// Returns the place of a symbol in the grammar text.
-    pub(crate) fn place(&self, symbol: Slot) -> Place {
+    pub(crate) fn place(&self, symbol: AfterDot) -> SourceSpan {
         match symbol {
-            Slot::Terminal(terminal) => {
+            AfterDot::Terminal(terminal) => {
                 let origin = &self.provenance.terminals[terminal.index()];
                 (origin.rule, origin.span, Some(terminal))
             }
-            Slot::Nonterminal(nonterminal) | Slot::End(nonterminal) => {
+            AfterDot::Nonterminal(nonterminal) | AfterDot::End(nonterminal) => {
                 (self.rule_of(nonterminal), self.part(nonterminal).1, None)
             }
         }
@@ -206,10 +206,9 @@ impl Lowered {
     }
 
     /// Shows a dotted rule as text, `a ::= b . c`, cut where it is long.
-    pub(crate) fn show(&self, dot: Dot) -> String {
-        let at = dot.0 as usize;
-        let is_end =
-            |at: usize| matches!(self.cfg.slot(Dot(u32::try_from(at).unwrap_or(u32::MAX))), Slot::End(_));
+    pub(crate) fn show(&self, dot: DottedRule) -> String {
+        let at = dot.0;
+        let is_end = |at: u32| matches!(self.cfg.slot(DottedRule(at)), AfterDot::End(_));
         let mut first = at;
         while first > 0 && at - first < MOST_SYMBOLS && !is_end(first - 1) {
             first -= 1;
@@ -218,7 +217,7 @@ impl Lowered {
         if first > 0 && !is_end(first - 1) {
             text += " ...";
         }
-        for here in first..self.cfg.dot_count() {
+        for here in numbers(self.cfg.dot_count()).skip(as_index(first)) {
             if here == at {
                 text += " .";
             }
@@ -230,7 +229,7 @@ impl Lowered {
                 break;
             }
             text.push(' ');
-            text += &self.symbol_name(self.cfg.slot(Dot(u32::try_from(here).unwrap_or(u32::MAX))));
+            text += &self.symbol_name(self.cfg.slot(DottedRule(here)));
         }
         text
     }
@@ -263,10 +262,10 @@ impl Lowered {
     }
 
     /// Names a symbol.
-    pub(crate) fn symbol_name(&self, slot: Slot) -> String {
+    pub(crate) fn symbol_name(&self, slot: AfterDot) -> String {
         match slot {
-            Slot::Terminal(terminal) => self.terminal_name(terminal),
-            Slot::Nonterminal(nonterminal) | Slot::End(nonterminal) => self.name(nonterminal),
+            AfterDot::Terminal(terminal) => self.terminal_name(terminal),
+            AfterDot::Nonterminal(nonterminal) | AfterDot::End(nonterminal) => self.name(nonterminal),
         }
     }
 }

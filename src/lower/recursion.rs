@@ -5,7 +5,7 @@
 //! linear rules regular (`ws ::= ([ \t\n] ws)?`), keeps the parser's stack flat on right-recursive lists, and
 //! removes the ambiguity of `e ::= e "+" e | n`.
 
-use super::{provenance::EndRecursion, work::WorkGrammar};
+use super::{provenance::EndRecursion, rewrite::WorkGrammar};
 use crate::{
     grammar::Expr,
     ids::{ExprId, RuleId},
@@ -17,7 +17,7 @@ const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The alternatives of a rule, by how they mention the rule at their ends.
 #[derive(Default)]
-struct Ends {
+struct EndAlternatives {
     /// The parts `A` of `A X`.
     before: Vec<ExprId>,
     /// The parts `C` of `X C`.
@@ -137,8 +137,8 @@ fn sort(
     rule: RuleId,
     alternatives: &[Vec<ExprId>],
     limits: &Limits,
-) -> Result<Ends, LimitExceeded> {
-    let mut ends = Ends::default();
+) -> Result<EndAlternatives, LimitExceeded> {
+    let mut ends = EndAlternatives::default();
     // `D` of `X X X` and longer ones: nothing but the rule itself.
     let (mut powers, mut joins) = (Vec::new(), false);
     for parts in alternatives {
@@ -167,7 +167,7 @@ fn sort(
 }
 
 /// Returns `P (D P)*` with `P = A* B C*`.
-fn solve(work: &mut WorkGrammar, ends: Ends, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+fn solve(work: &mut WorkGrammar, ends: EndAlternatives, limits: &Limits) -> Result<ExprId, LimitExceeded> {
     let mut parts = Vec::new();
     if !ends.before.is_empty() {
         parts.push(star(work, ends.before, limits)?);

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use super::{
-    any_order::{EmittedList, List, Lists},
-    cfg::{Cfg, Dot, NonterminalId, Slot},
+    any_order::{AnyOrderList, EmittedList, Lists},
+    cfg::{AfterDot, Cfg, DottedRule, NonterminalId},
+    dominance::Dominance,
     emit::{Emitted, Symbol},
-    provenance::Origin,
-    ranks::Ranks,
+    provenance::SymbolOrigin,
 };
 use hashbrown::HashSet;
 
@@ -21,13 +21,13 @@ pub(super) struct Reduced {
     pub(super) cfg: Cfg,
     pub(super) terminals: Vec<Arc<TerminalDfa>>,
     pub(super) terminal_names: Vec<Option<String>>,
-    pub(super) terminal_origins: Vec<Origin>,
+    pub(super) terminal_origins: Vec<SymbolOrigin>,
     /// Does each terminal stand only after items that are new in their array?
     pub(super) after_new: Vec<bool>,
     /// Origins of nonterminals; the start, which has no rule of its own, counts as the root.
-    pub(super) nonterminal_origins: Vec<Origin>,
+    pub(super) nonterminal_origins: Vec<SymbolOrigin>,
     /// New numbers of the symbols of [`Emitted`].
-    pub(super) numbers: Numbers,
+    pub(super) numbers: Renumbering,
 }
 
 /// Reduces the grammar; `None` if no sentence is left. Linear.
@@ -48,14 +48,14 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let whole = (0..).zip(&emitted.productions).filter(|(_, (_, symbols))| symbols.iter().all(good));
     let whole: Vec<(u32, u32)> = whole.map(|(index, (lhs, _))| (*lhs, index)).collect();
     let by_lhs = Grouped::new(count, || whole.iter().copied());
-    let mut numbers = Numbers {
+    let mut numbers = Renumbering {
         nonterminals: vec![None; count],
         terminals: vec![None; emitted.terminals.len()],
         order: Vec::new(),
         terminal_count: 0,
     };
     // Number 0 is `start`.
-    let mut slots = vec![numbers.slot(emitted.root), Slot::End(NonterminalId(0))];
+    let mut slots = vec![numbers.slot(emitted.root), AfterDot::End(NonterminalId(0))];
     let mut productions = vec![vec![Cfg::START]];
     let mut next = 0;
     while let Some(&old) = numbers.order.get(next) {
@@ -63,11 +63,11 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
         let lhs = NonterminalId(u32::try_from(next).ok()?);
         let mut dots = Vec::new();
         for &production in by_lhs.of(old) {
-            dots.push(Dot(u32::try_from(slots.len()).ok()?));
+            dots.push(DottedRule(u32::try_from(slots.len()).ok()?));
             slots.extend(
                 emitted.productions[production as usize].1.iter().map(|&symbol| numbers.slot(symbol)),
             );
-            slots.push(Slot::End(lhs));
+            slots.push(AfterDot::End(lhs));
         }
         productions.push(dots);
     }
@@ -75,12 +75,12 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let lhs = left_hand_sides(&slots);
     let lists = emitted.lists.iter().filter_map(|list| numbers.list(list, &productive, &productions));
     let lists = Lists::new(lists.collect());
-    let mut cfg = Cfg { slots, lhs, productions, nullable, lists, ranks: Ranks::default() };
-    cfg.ranks = Ranks::of(&cfg);
+    let mut cfg = Cfg { slots, lhs, productions, nullable, lists, ranks: Dominance::default() };
+    cfg.ranks = Dominance::of(&cfg);
 
     let origins = &emitted.nonterminals;
     let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();
-    let mut terminals: Vec<(TerminalId, Arc<TerminalDfa>, Option<String>, Origin)> = numbers
+    let mut terminals: Vec<(TerminalId, Arc<TerminalDfa>, Option<String>, SymbolOrigin)> = numbers
         .terminals
         .iter()
         .zip(
@@ -114,13 +114,13 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
 }
 
 /// Returns the left-hand side of each slot: the nonterminal of the end that follows it.
-fn left_hand_sides(slots: &[Slot]) -> Vec<NonterminalId> {
+fn left_hand_sides(slots: &[AfterDot]) -> Vec<NonterminalId> {
     let mut current = NonterminalId(0);
     let mut lhs: Vec<NonterminalId> = slots
         .iter()
         .rev()
         .map(|slot| {
-            if let Slot::End(nonterminal) = slot {
+            if let AfterDot::End(nonterminal) = slot {
                 current = *nonterminal;
             }
             current
@@ -132,7 +132,7 @@ fn left_hand_sides(slots: &[Slot]) -> Vec<NonterminalId> {
 
 /// New numbers in order of first use; unused symbols get none.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(super) struct Renumbering {
     nonterminals: Vec<Option<NonterminalId>>,
     terminals: Vec<Option<TerminalId>>,
     /// Old numbers of nonterminals 1, 2, ...
@@ -140,7 +140,7 @@ pub(super) struct Numbers {
     terminal_count: u32,
 }
 
-impl Numbers {
+impl Renumbering {
     /// Returns the new name of a symbol, if any sentence uses it.
     pub(super) fn renamed(&self, old: Symbol) -> Option<Symbol> {
         match old {
@@ -151,14 +151,19 @@ impl Numbers {
 
     /// Returns a list in any order, if any sentence uses it. Its productions are those for one part and for
     /// more, in this order; the latter is missing if nothing can stand between two parts.
-    fn list(&self, list: &EmittedList, productive: &[bool], productions: &[Vec<Dot>]) -> Option<List> {
+    fn list(
+        &self,
+        list: &EmittedList,
+        productive: &[bool],
+        productions: &[Vec<DottedRule>],
+    ) -> Option<AnyOrderList> {
         let symbol = self.nonterminals[list.list as usize]?;
         let dots = &productions[symbol.index()];
         let first = *dots.first()?;
         let between = dots.get(1).map_or(first, |dot| dot.next());
         let again = dots.get(1).map_or(first, |_| between.next());
         let parts = list.parts.iter().filter(|&&part| productive[part as usize]);
-        Some(List {
+        Some(AnyOrderList {
             symbol,
             part: self.nonterminals[list.part as usize]?,
             parts: parts.filter_map(|&part| self.nonterminals[part as usize]).collect(),
@@ -171,18 +176,18 @@ impl Numbers {
     }
 
     /// Returns the symbol with its new number, by order of first use.
-    fn slot(&mut self, symbol: Symbol) -> Slot {
+    fn slot(&mut self, symbol: Symbol) -> AfterDot {
         match symbol {
             Symbol::Terminal(old) => {
                 let count = &mut self.terminal_count;
-                Slot::Terminal(*self.terminals[old as usize].get_or_insert_with(|| {
+                AfterDot::Terminal(*self.terminals[old as usize].get_or_insert_with(|| {
                     *count += 1;
                     TerminalId::new(*count - 1)
                 }))
             }
             Symbol::Nonterminal(old) => {
                 let order = &mut self.order;
-                Slot::Nonterminal(*self.nonterminals[old as usize].get_or_insert_with(|| {
+                AfterDot::Nonterminal(*self.nonterminals[old as usize].get_or_insert_with(|| {
                     order.push(old);
                     NonterminalId(u32::try_from(order.len()).unwrap_or(u32::MAX))
                 }))
@@ -248,11 +253,11 @@ fn derives(
 }
 
 /// Marks the nonterminals that derive the empty string, by productions without terminals.
-fn nullable(slots: &[Slot], productions: &[Vec<Dot>]) -> Vec<bool> {
-    let symbols = |&Dot(dot): &Dot| {
-        let slots = slots[dot as usize..].iter().take_while(|slot| !matches!(slot, Slot::End(_)));
-        let symbol = |slot: &Slot| match slot {
-            Slot::Nonterminal(nonterminal) => Some(Symbol::Nonterminal(nonterminal.0)),
+fn nullable(slots: &[AfterDot], productions: &[Vec<DottedRule>]) -> Vec<bool> {
+    let symbols = |&DottedRule(dot): &DottedRule| {
+        let slots = slots[dot as usize..].iter().take_while(|slot| !matches!(slot, AfterDot::End(_)));
+        let symbol = |slot: &AfterDot| match slot {
+            AfterDot::Nonterminal(nonterminal) => Some(Symbol::Nonterminal(nonterminal.0)),
             _ => None,
         };
         slots.map(symbol).collect::<Option<Vec<Symbol>>>()

@@ -6,7 +6,7 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use super::work::WorkGrammar;
+use super::rewrite::WorkGrammar;
 use crate::{
     grammar::{Expr, PatternKind},
     ids::{ExprId, RuleId},
@@ -17,7 +17,7 @@ const MAX_DEPTH: u32 = 100;
 
 /// Size and nesting of a regular expression, and whether it is opaque, as automata are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent {
+struct RegexSize {
     size: u32,
     depth: u32,
     opaque: bool,
@@ -26,7 +26,7 @@ struct Extent {
 /// The result of [`analyse`].
 #[derive(Debug)]
 pub(super) struct Regular {
-    exprs: Vec<Option<Extent>>,
+    exprs: Vec<Option<RegexSize>>,
 }
 
 impl Regular {
@@ -80,7 +80,7 @@ impl Regular {
 
 /// Analyses every expression below the given rules, callees first. `O(n log n)`.
 pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular {
-    let mut exprs: Vec<Option<Extent>> = vec![None; work.exprs().len()];
+    let mut exprs: Vec<Option<RegexSize>> = vec![None; work.exprs().len()];
     let mut seen = vec![false; work.exprs().len()];
     for &rule in components.iter().flatten() {
         let mut below = Vec::new();
@@ -108,12 +108,12 @@ pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular
 }
 
 /// Returns the extent of an expression from those of its parts; `None` if it is not regular.
-fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<Extent> {
+fn extent(work: &WorkGrammar, known: &[Option<RegexSize>], expr: ExprId) -> Option<RegexSize> {
     let of = |part: &ExprId| known[part.index()];
     let join = |parts: &[ExprId]| {
-        parts.iter().try_fold(Extent { size: 1, depth: 1, opaque: false }, |sum, part| {
+        parts.iter().try_fold(RegexSize { size: 1, depth: 1, opaque: false }, |sum, part| {
             let part = of(part)?;
-            Some(Extent {
+            Some(RegexSize {
                 size: sum.size.saturating_add(part.size),
                 depth: sum.depth.max(part.depth + 1),
                 opaque: sum.opaque || part.opaque,
@@ -122,25 +122,25 @@ fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<
     };
     match work.expr(expr) {
         Expr::Pattern(pattern) => Some(match pattern.kind() {
-            PatternKind::Expression(hir) => Extent { size: hir_size(hir), depth: 1, opaque: false },
-            PatternKind::Automaton(automaton) => Extent {
+            PatternKind::Expression(hir) => RegexSize { size: hir_size(hir), depth: 1, opaque: false },
+            PatternKind::Automaton(automaton) => RegexSize {
                 size: u32::try_from(automaton.states().len()).unwrap_or(u32::MAX),
                 depth: 1,
                 opaque: true,
             },
             PatternKind::Substrings(text) => {
-                Extent { size: u32::try_from(text.len()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+                RegexSize { size: u32::try_from(text.len()).unwrap_or(u32::MAX), depth: 1, opaque: true }
             }
-            PatternKind::Measured(measured) => {
-                Extent { size: u32::try_from(measured.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+            PatternKind::LengthBounded(bounded) => {
+                RegexSize { size: u32::try_from(bounded.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
             }
             PatternKind::Spelled(spelled) => {
-                Extent { size: u32::try_from(spelled.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+                RegexSize { size: u32::try_from(spelled.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
             }
         }),
-        Expr::Rule(rule) => of(&work.body(*rule)).map(|body| Extent { depth: body.depth + 1, ..body }),
+        Expr::Rule(rule) => of(&work.body(*rule)).map(|body| RegexSize { depth: body.depth + 1, ..body }),
         Expr::Sequence(parts) | Expr::Alternatives(parts) => join(parts),
-        Expr::Repeat { part, min, max } => of(part).map(|part| Extent {
+        Expr::Repeat { part, min, max } => of(part).map(|part| RegexSize {
             size: part.size.saturating_mul(max.unwrap_or(min.saturating_add(1)).max(1)),
             depth: part.depth + 1,
             opaque: part.opaque,

@@ -5,32 +5,33 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use hashbrown::HashMap;
 
 use super::{
-    any_order::List,
-    cfg::{Cfg, Dot, Slot},
+    any_order::AnyOrderList,
+    cfg::{AfterDot, Cfg, DottedRule},
 };
+use crate::ids::as_index;
 
 /// The length of a text that does not exist.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The uses of nonterminals in productions.
 #[derive(Debug)]
-pub(crate) struct Uses {
+pub(crate) struct NonterminalUses {
     /// Numbers of the productions that use each nonterminal, once for each use.
     pub(crate) productions: Vec<Vec<u32>>,
     /// First dot of each production.
-    pub(crate) firsts: Vec<Dot>,
+    pub(crate) firsts: Vec<DottedRule>,
 }
 
-impl Uses {
+impl NonterminalUses {
     /// Collects all uses. Linear in the productions.
     pub(crate) fn new(cfg: &Cfg) -> Self {
         let mut uses = Self { productions: vec![Vec::new(); cfg.nonterminal_count()], firsts: Vec::new() };
         let mut at_start = true;
         for (dot, slot) in cfg.dots() {
-            if std::mem::replace(&mut at_start, matches!(slot, Slot::End(_))) {
+            if std::mem::replace(&mut at_start, matches!(slot, AfterDot::End(_))) {
                 uses.firsts.push(dot);
             }
-            if let Slot::Nonterminal(nonterminal) = slot {
+            if let AfterDot::Nonterminal(nonterminal) = slot {
                 uses.productions[nonterminal.index()]
                     .push(u32::try_from(uses.firsts.len() - 1).unwrap_or(u32::MAX));
             }
@@ -42,7 +43,7 @@ impl Uses {
 /// Returns the shortest text of each nonterminal: its length in bytes (saturating below [`NEVER`]) and its
 /// production. Takes the lengths of the terminals' shortest texts. Knuth's generalisation of Dijkstra's
 /// algorithm, `O(n log n)` for `n` symbols in productions.
-pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, Dot)> {
+pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &NonterminalUses) -> Vec<(u64, DottedRule)> {
     let mut found = vec![(NEVER, Cfg::START); cfg.nonterminal_count()];
     let mut heap = BinaryHeap::new();
     // By production: the number of nonterminals whose shortest text is unknown, and the length of the others.
@@ -52,7 +53,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
         let (mut missing, mut length) = (0, 0_u64);
         for slot in cfg.symbols(first) {
             match slot {
-                Slot::Terminal(terminal) => length = length.saturating_add(terminals[terminal.index()]),
+                AfterDot::Terminal(terminal) => length = length.saturating_add(terminals[terminal.index()]),
                 _ => missing += 1,
             }
         }
@@ -68,10 +69,10 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
         }
         found[nonterminal] = (length, uses.firsts[number]);
         for &number in &uses.productions[nonterminal] {
-            let (missing, total) = &mut open[number as usize];
+            let (missing, total) = &mut open[as_index(number)];
             *missing -= 1;
             *total = total.saturating_add(length).min(NEVER - 1);
-            let lhs = cfg.lhs(uses.firsts[number as usize]);
+            let lhs = cfg.lhs(uses.firsts[as_index(number)]);
             if *missing == 0 && cfg.lists().of_symbol(lhs).is_none() {
                 heap.push(Reverse((*total, lhs.index(), number as usize)));
             }
@@ -97,7 +98,7 @@ impl ListsByPart {
         let mut lists: HashMap<usize, Vec<u32>> = HashMap::new();
         for (number, list) in cfg.lists().iter() {
             let separator = match cfg.slot(list.between) {
-                Slot::Nonterminal(separator) => Some(separator),
+                AfterDot::Nonterminal(separator) => Some(separator),
                 _ => None,
             };
             for symbol in list.parts.iter().copied().chain(separator) {
@@ -113,11 +114,11 @@ impl ListsByPart {
 }
 
 /// Length of the shortest text of a list in any order, by the parts that were found.
-fn shortest_list(cfg: &Cfg, list: &List, terminals: &[u64], found: &[(u64, Dot)]) -> u64 {
+fn shortest_list(cfg: &Cfg, list: &AnyOrderList, terminals: &[u64], found: &[(u64, DottedRule)]) -> u64 {
     let separator = match cfg.slot(list.between) {
-        Slot::Nonterminal(separator) => found[separator.index()].0,
-        Slot::Terminal(separator) => terminals[separator.index()],
-        Slot::End(_) => 0,
+        AfterDot::Nonterminal(separator) => found[separator.index()].0,
+        AfterDot::Terminal(separator) => terminals[separator.index()],
+        AfterDot::End(_) => 0,
     };
     list.least_from(&list.choice.start(), |part| found[list.parts[part].index()].0, separator)
 }
@@ -125,21 +126,21 @@ fn shortest_list(cfg: &Cfg, list: &List, terminals: &[u64], found: &[(u64, Dot)]
 /// Length of the shortest text of the symbols after each dot in its production, saturating below [`NEVER`].
 /// Linear.
 pub(crate) fn rests(cfg: &Cfg, terminals: &[u64]) -> Vec<u64> {
-    let shortest = shortest(cfg, terminals, &Uses::new(cfg));
+    let shortest = shortest(cfg, terminals, &NonterminalUses::new(cfg));
     let mut rests = vec![0; cfg.dot_count()];
-    let slots: Vec<Slot> = cfg.dots().map(|(_, slot)| slot).collect();
+    let slots: Vec<AfterDot> = cfg.dots().map(|(_, slot)| slot).collect();
     let mut rest = 0_u64;
     for (rest_of, slot) in rests.iter_mut().zip(slots).rev() {
         rest = match slot {
-            Slot::Terminal(terminal) => rest.saturating_add(terminals[terminal.index()]),
-            Slot::Nonterminal(nonterminal) => rest.saturating_add(shortest[nonterminal.index()].0),
-            Slot::End(_) => 0,
+            AfterDot::Terminal(terminal) => rest.saturating_add(terminals[terminal.index()]),
+            AfterDot::Nonterminal(nonterminal) => rest.saturating_add(shortest[nonterminal.index()].0),
+            AfterDot::End(_) => 0,
         }
         .min(NEVER - 1);
         *rest_of = rest;
     }
     for (_, list) in cfg.lists().iter() {
-        rests[list.first.0 as usize] = shortest[list.symbol.index()].0.min(NEVER - 1);
+        rests[as_index(list.first.0)] = shortest[list.symbol.index()].0.min(NEVER - 1);
     }
     rests
 }

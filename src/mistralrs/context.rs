@@ -12,7 +12,7 @@ use crate::{
 
 /// A constraint that follows the engine's contexts.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ContextFollower {
     start: Constraint,
     here: Constraint,
     /// Tokens that `here` has advanced by.
@@ -23,7 +23,7 @@ pub(super) struct Place {
     prompt: Option<usize>,
 }
 
-impl Place {
+impl ContextFollower {
     /// Starts before a text that begins where `start` is.
     pub(super) fn new(start: Constraint) -> Self {
         let start = start.patient_unless_told(Patience::whole());
@@ -98,7 +98,7 @@ mod tests {
     use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
     /// A place under `(ab)*c`, with tokens a, b, c and an end.
-    fn place() -> Place {
+    fn place() -> ContextFollower {
         let vocabulary = Vocabulary::builder()
             .token(TokenId::new(0), "a")
             .token(TokenId::new(1), "b")
@@ -107,10 +107,10 @@ mod tests {
             .build()
             .unwrap();
         let grammar = Grammar::parse(Syntax::Regex, "(ab)*c", &Limits::default()).unwrap();
-        Place::new(Compiler::new(vocabulary).compile(&grammar).unwrap().constraint())
+        ContextFollower::new(Compiler::new(vocabulary).compile(&grammar).unwrap().constraint())
     }
 
-    fn allowed(place: &mut Place) -> Vec<u32> {
+    fn allowed(place: &mut ContextFollower) -> Vec<u32> {
         place.constraint().mask().unwrap().iter().map(TokenId::raw).collect()
     }
 

@@ -9,7 +9,7 @@ use std::{
 use mistralrs_candle::Tensor;
 use mistralrs_core::CustomLogitsProcessor;
 
-use super::{context::Place, error::RequestError, row, watch::RequestWatch};
+use super::{context::ContextFollower, error::RequestError, row, watch::RequestWatch};
 use crate::{
     constraint::Constraint,
     decode::Sampler,
@@ -34,15 +34,15 @@ use crate::{
 /// A step costs a copy of the row and a mask. The mask is a lookup where the same place in the grammar was
 /// met before.
 pub struct GrammarLogitsProcessor {
-    place: Mutex<Place>,
+    place: Mutex<ContextFollower>,
     vocabulary: Vocabulary,
-    draws: Option<Draws>,
+    draws: Option<DrawSettings>,
     watch: RequestWatch,
 }
 
 /// Settings of draws that are not left to the engine.
 #[derive(Debug)]
-struct Draws {
+struct DrawSettings {
     sampler: Sampler,
     first: usize,
 }
@@ -54,7 +54,7 @@ impl GrammarLogitsProcessor {
     pub fn new(constraint: Constraint) -> Self {
         Self {
             vocabulary: constraint.vocabulary().clone(),
-            place: Mutex::new(Place::new(constraint)),
+            place: Mutex::new(ContextFollower::new(constraint)),
             draws: None,
             watch: RequestWatch::default(),
         }
@@ -66,7 +66,7 @@ impl GrammarLogitsProcessor {
     /// penalties are left.
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
-        Self { draws: Some(Draws { sampler, first }), ..self }
+        Self { draws: Some(DrawSettings { sampler, first }), ..self }
     }
 
     /// The caller's view of the request.
@@ -95,7 +95,7 @@ impl GrammarLogitsProcessor {
             stats.mask_time += elapsed;
         });
         match &self.draws {
-            Some(Draws { sampler, first }) => {
+            Some(DrawSettings { sampler, first }) => {
                 let token = sampler.draw(row, allowed, first + length)?;
                 self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
                 Ok(Some(token))

@@ -17,11 +17,11 @@ pub struct RequestWatch {
 #[derive(Debug, Default)]
 struct Inner {
     cancelled: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<RequestLog>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct RequestLog {
     error: Option<RequestError>,
     stats: DecodeStats,
     full: bool,
@@ -116,7 +116,7 @@ impl RequestWatch {
         count(&mut self.seen().stats);
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, RequestLog> {
         self.inner.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

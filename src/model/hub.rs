@@ -329,7 +329,8 @@ impl HubModel {
             return Ok(path);
         }
         tracing::info!("fetching {name} of {self}");
-        let watch = Watch { told: HubProgress { file: name.to_owned(), done: 0, total: 0 }, progress };
+        let watch =
+            DownloadWatch { told: HubProgress { file: name.to_owned(), done: 0, total: 0 }, progress };
         api.download_with_progress(name, watch).map_err(|error| self.failure(options, Some(name), error))
     }
 
@@ -399,12 +400,12 @@ impl HubModel {
 }
 
 /// Passes the progress that `hf-hub` reports on to the caller.
-struct Watch<'a> {
+struct DownloadWatch<'a> {
     told: HubProgress,
     progress: &'a mut dyn FnMut(&HubProgress),
 }
 
-impl Progress for Watch<'_> {
+impl Progress for DownloadWatch<'_> {
     fn init(&mut self, size: usize, _filename: &str) {
         self.told.total = u64::try_from(size).unwrap_or(u64::MAX);
         self.told.done = 0;

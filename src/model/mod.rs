@@ -5,17 +5,17 @@ mod batch;
 pub mod candle;
 #[cfg(feature = "hub")]
 pub mod hub;
-mod in_turns;
-mod kept;
 mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
 pub mod passes;
+mod pending_logits;
 mod scripted;
+mod serial_batch;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
-pub use in_turns::InTurns;
-pub use kept::KeptRows;
 pub use kv_copy::KvCopy;
 pub use model::{Batch, Kept, Logits, Model, Rows};
+pub use pending_logits::KeptRows;
 pub use scripted::{Fault, ScriptedError, ScriptedModel};
+pub use serial_batch::InTurns;

@@ -5,7 +5,7 @@
 
 use std::{num::NonZeroUsize, ops::Range, sync::Arc};
 
-use super::{batch::BatchModel, kept::KeptRows};
+use super::{batch::BatchModel, pending_logits::KeptRows};
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Rows of logits that a forward pass returns, and the tokens whose logits count.

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::model::{Logits, Model, Rows};
-use crate::ids::TokenId;
+use crate::{
+    ids::TokenId,
+    split_mix::{SplitMix64, finalise, mixed},
+};
 
 /// A fault that a test asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,7 +71,7 @@ impl ScriptedModel {
         Self {
             vocabulary_size: vocabulary_size.max(1),
             context,
-            states: vec![mix(seed)],
+            states: vec![finalise(seed)],
             favoured: BTreeMap::new(),
             faults: BTreeMap::new(),
             passes: 0,
@@ -104,11 +107,8 @@ impl ScriptedModel {
     /// The row about `position`, given the hash of all tokens before it.
     fn row(&self, position: usize, state: u64, row: &mut Vec<f32>) {
         let start = row.len();
-        let mut hash = state;
-        row.extend((0..self.vocabulary_size).map(|_| {
-            hash = hash.wrapping_add(GOLDEN);
-            small_float(mix(hash))
-        }));
+        let mut random = SplitMix64::new(state);
+        row.extend((0..self.vocabulary_size).map(|_| small_float(random.bits())));
         let favoured = self.favoured.get(&position).map(|token| start + token.index());
         if let Some(logit) = favoured.and_then(|index| row.get_mut(index)) {
             *logit = 12.0;
@@ -129,20 +129,11 @@ impl ScriptedModel {
                 if token.index() >= self.vocabulary_size {
                     return Err(ScriptedError::UnknownToken(token));
                 }
-                state = mix(state ^ mix(u64::from(token.raw()).wrapping_add(GOLDEN)));
+                state = finalise(state ^ mixed(0, u64::from(token.raw())));
                 Ok(state)
             })
             .collect()
     }
-}
-
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// The finaliser of SplitMix64.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// 16 bits of `hash` as a number in -4..4.

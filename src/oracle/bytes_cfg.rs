@@ -16,7 +16,7 @@ use regex_syntax::{
 use super::OracleError;
 use crate::{
     grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, spelled::Unfolded},
-    ids::ExprId,
+    ids::{ExprId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
@@ -25,7 +25,7 @@ pub(super) const MAX_SYMBOLS: usize = 50_000_000;
 
 /// A symbol of a right-hand side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Symbol {
+pub(super) enum OracleSymbol {
     /// One byte of an inclusive range.
     Byte(u8, u8),
     /// A nonterminal.
@@ -34,11 +34,11 @@ pub(super) enum Symbol {
     End(u32),
 }
 
-/// A grammar over bytes. All productions lie in one array, each closed by [`Symbol::End`], so a
+/// A grammar over bytes. All productions lie in one array, each closed by [`OracleSymbol::End`], so a
 /// position in it is a dotted rule.
 #[derive(Debug)]
 pub(super) struct BytesCfg {
-    symbols: Vec<Symbol>,
+    symbols: Vec<OracleSymbol>,
     /// First positions of the productions of each nonterminal.
     starts: Vec<Vec<u32>>,
     nullable: Vec<bool>,
@@ -57,7 +57,7 @@ impl BytesCfg {
         let of_expr = |index: usize| id(rules + index);
         for rule in grammar.rules() {
             let body = of_expr(grammar.rule_body(rule).index());
-            builder.production(rule.raw(), &[Symbol::Nonterminal(body)])?;
+            builder.production(rule.raw(), &[OracleSymbol::Nonterminal(body)])?;
         }
         for (expr, meaning) in grammar.exprs() {
             let head = of_expr(expr.index());
@@ -65,23 +65,23 @@ impl BytesCfg {
                 Expr::Pattern(pattern) => match pattern.kind() {
                     PatternKind::Expression(hir) => builder.pattern(head, hir)?,
                     PatternKind::Automaton(automaton) => builder.automaton(head, automaton)?,
-                    PatternKind::Measured(measured) => {
-                        builder.automaton(head, &measured.product(builder.max_symbols)?)?;
+                    PatternKind::LengthBounded(bounded) => {
+                        builder.automaton(head, &bounded.product(builder.max_symbols)?)?;
                     }
                     PatternKind::Spelled(spelled) => {
                         builder.automaton(head, &spelled.product(builder.max_symbols)?)?;
                     }
                     PatternKind::Substrings(text) => builder.substrings(head, text)?,
                 },
-                Expr::Rule(rule) => builder.production(head, &[Symbol::Nonterminal(rule.raw())])?,
+                Expr::Rule(rule) => builder.production(head, &[OracleSymbol::Nonterminal(rule.raw())])?,
                 Expr::Sequence(parts) => {
                     let body: Vec<_> =
-                        parts.iter().map(|part| Symbol::Nonterminal(of_expr(part.index()))).collect();
+                        parts.iter().map(|part| OracleSymbol::Nonterminal(of_expr(part.index()))).collect();
                     builder.production(head, &body)?;
                 }
                 Expr::Alternatives(parts) => {
                     for part in parts {
-                        builder.production(head, &[Symbol::Nonterminal(of_expr(part.index()))])?;
+                        builder.production(head, &[OracleSymbol::Nonterminal(of_expr(part.index()))])?;
                     }
                 }
                 Expr::Repeat { part, min, max } => builder.repeat(head, of_expr(part.index()), *min, *max)?,
@@ -95,18 +95,18 @@ impl BytesCfg {
     }
 
     /// Returns the symbol after the dot.
-    pub(super) fn symbol(&self, position: u32) -> Symbol {
-        self.symbols[position as usize]
+    pub(super) fn symbol(&self, position: u32) -> OracleSymbol {
+        self.symbols[as_index(position)]
     }
 
     /// Returns the dotted rules of a nonterminal with the dot in front.
     pub(super) fn productions(&self, nonterminal: u32) -> &[u32] {
-        &self.starts[nonterminal as usize]
+        &self.starts[as_index(nonterminal)]
     }
 
     /// Does the nonterminal derive the empty string?
     pub(super) fn is_nullable(&self, nonterminal: u32) -> bool {
-        self.nullable[nonterminal as usize]
+        self.nullable[as_index(nonterminal)]
     }
 
     /// The start symbol.
@@ -140,7 +140,7 @@ struct Production {
 /// Collects productions.
 #[derive(Debug, Default)]
 struct Builder {
-    symbols: Vec<Symbol>,
+    symbols: Vec<OracleSymbol>,
     productions: Vec<Production>,
     nonterminals: usize,
     max_symbols: usize,
@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// Adds a production, within the limit of symbols.
-    fn production(&mut self, head: u32, body: &[Symbol]) -> Result<(), LimitExceeded> {
+    fn production(&mut self, head: u32, body: &[OracleSymbol]) -> Result<(), LimitExceeded> {
         // Nonterminals count too: one without productions still takes space.
         if self.symbols.len() + self.nonterminals + body.len() >= self.max_symbols {
             return Err(LimitExceeded::new(
@@ -165,7 +165,7 @@ impl Builder {
         let first = self.symbols.len();
         self.symbols.extend_from_slice(body);
         self.productions.push(Production { head, body: first..self.symbols.len() });
-        self.symbols.push(Symbol::End(head));
+        self.symbols.push(OracleSymbol::End(head));
         Ok(())
     }
 
@@ -176,7 +176,7 @@ impl Builder {
             match hir.kind() {
                 HirKind::Empty => self.production(head, &[])?,
                 HirKind::Literal(literal) => {
-                    let body: Vec<_> = literal.0.iter().map(|&byte| Symbol::Byte(byte, byte)).collect();
+                    let body: Vec<_> = literal.0.iter().map(|&byte| OracleSymbol::Byte(byte, byte)).collect();
                     self.production(head, &body)?;
                 }
                 HirKind::Class(class) => self.class(head, class)?,
@@ -190,8 +190,9 @@ impl Builder {
                 HirKind::Concat(parts) => {
                     let first = self.nonterminals;
                     work.extend(parts.iter().map(|part| (self.nonterminal(), part)));
-                    let body: Vec<_> =
-                        (first..first + parts.len()).map(|part| Symbol::Nonterminal(id(part))).collect();
+                    let body: Vec<_> = (first..first + parts.len())
+                        .map(|part| OracleSymbol::Nonterminal(id(part)))
+                        .collect();
                     self.production(head, &body)?;
                 }
                 HirKind::Alternation(parts) => work.extend(parts.iter().map(|part| (head, part))),
@@ -203,14 +204,14 @@ impl Builder {
     /// Makes `head` derive what the automaton accepts: a nonterminal for each state reads a byte and goes on.
     fn automaton(&mut self, head: u32, automaton: &Automaton) -> Result<(), LimitExceeded> {
         let states: Vec<u32> = automaton.states().iter().map(|_| self.nonterminal()).collect();
-        self.production(head, &[Symbol::Nonterminal(states[0])])?;
+        self.production(head, &[OracleSymbol::Nonterminal(states[0])])?;
         for (state, &from) in automaton.states().iter().zip(&states) {
             if state.accepts {
                 self.production(from, &[])?;
             }
             for edge in &state.edges {
-                let rest = Symbol::Nonterminal(states[edge.to as usize]);
-                self.production(from, &[Symbol::Byte(edge.first, edge.last), rest])?;
+                let rest = OracleSymbol::Nonterminal(states[as_index(edge.to)]);
+                self.production(from, &[OracleSymbol::Byte(edge.first, edge.last), rest])?;
             }
         }
         Ok(())
@@ -222,11 +223,14 @@ impl Builder {
         let places: Vec<u32> = (0..=text.len()).map(|_| self.nonterminal()).collect();
         for (at, &from) in places.iter().enumerate() {
             if text.is_char_boundary(at) {
-                self.production(head, &[Symbol::Nonterminal(from)])?;
+                self.production(head, &[OracleSymbol::Nonterminal(from)])?;
                 self.production(from, &[])?;
             }
             if let Some(&byte) = text.as_bytes().get(at) {
-                self.production(from, &[Symbol::Byte(byte, byte), Symbol::Nonterminal(places[at + 1])])?;
+                self.production(
+                    from,
+                    &[OracleSymbol::Byte(byte, byte), OracleSymbol::Nonterminal(places[at + 1])],
+                )?;
             }
         }
         Ok(())
@@ -241,7 +245,7 @@ impl Builder {
                         let body: Vec<_> = sequence
                             .as_slice()
                             .iter()
-                            .map(|range| Symbol::Byte(range.start, range.end))
+                            .map(|range| OracleSymbol::Byte(range.start, range.end))
                             .collect();
                         self.production(head, &body)?;
                     }
@@ -249,7 +253,7 @@ impl Builder {
             }
             Class::Bytes(class) => {
                 for range in class.ranges() {
-                    self.production(head, &[Symbol::Byte(range.start(), range.end())])?;
+                    self.production(head, &[OracleSymbol::Byte(range.start(), range.end())])?;
                 }
             }
         }
@@ -258,23 +262,23 @@ impl Builder {
 
     /// Makes `head` derive `min` to `max` times `part`, with one nonterminal for each count.
     fn repeat(&mut self, head: u32, part: u32, min: u32, max: Option<u32>) -> Result<(), LimitExceeded> {
-        let (head, part) = (&mut { head }, Symbol::Nonterminal(part));
+        let (head, part) = (&mut { head }, OracleSymbol::Nonterminal(part));
         for _ in 0..min {
             let rest = self.nonterminal();
-            self.production(*head, &[part, Symbol::Nonterminal(rest)])?;
+            self.production(*head, &[part, OracleSymbol::Nonterminal(rest)])?;
             *head = rest;
         }
         let Some(max) = max else {
             // What `head` derives otherwise, as an alternative of a pattern, is not repeated.
             let list = self.nonterminal();
-            self.production(*head, &[Symbol::Nonterminal(list)])?;
+            self.production(*head, &[OracleSymbol::Nonterminal(list)])?;
             self.production(list, &[])?;
-            return self.production(list, &[Symbol::Nonterminal(list), part]);
+            return self.production(list, &[OracleSymbol::Nonterminal(list), part]);
         };
         for _ in min..max {
             let rest = self.nonterminal();
             self.production(*head, &[])?;
-            self.production(*head, &[part, Symbol::Nonterminal(rest)])?;
+            self.production(*head, &[part, OracleSymbol::Nonterminal(rest)])?;
             *head = rest;
         }
         self.production(*head, &[])
@@ -285,7 +289,7 @@ impl Builder {
     /// expressions.
     fn any_order(&mut self, head: u32, of: &AnyOrder) -> Result<(), LimitExceeded> {
         type Come = (BTreeSet<u32>, u64, u8);
-        let nonterminal = |part: ExprId| Symbol::Nonterminal(part.raw());
+        let nonterminal = |part: ExprId| OracleSymbol::Nonterminal(part.raw());
         let most = of.max.unwrap_or(of.min.max(1));
         let (start, mut open) = (Come::default(), Vec::new());
         let mut known: HashMap<Come, u32> = HashMap::from([(start.clone(), head)]);
@@ -313,7 +317,7 @@ impl Builder {
                         to
                     }
                 };
-                let body = [nonterminal(of.separator), nonterminal(part.expr), Symbol::Nonterminal(to)];
+                let body = [nonterminal(of.separator), nonterminal(part.expr), OracleSymbol::Nonterminal(to)];
                 self.production(from, if *count == 0 { &body[1..] } else { &body })?;
             }
         }
@@ -321,7 +325,7 @@ impl Builder {
     }
 
     /// Marks the nonterminals that derive some string: of any bytes, or the empty one.
-    fn derive_something(&self, bytes: Bytes) -> Vec<bool> {
+    fn derive_something(&self, bytes: AllowedBytes) -> Vec<bool> {
         let mut derives = vec![false; self.nonterminals];
         // In which productions a nonterminal stands, and how many symbols of a production are open.
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); self.nonterminals];
@@ -331,13 +335,13 @@ impl Builder {
             let mut count = 0;
             for symbol in &self.symbols[production.body.clone()] {
                 match *symbol {
-                    Symbol::Byte(..) if bytes == Bytes::Any => {}
-                    Symbol::Byte(..) => count += 1,
-                    Symbol::Nonterminal(part) => {
-                        uses[part as usize].push(index);
+                    OracleSymbol::Byte(..) if bytes == AllowedBytes::Any => {}
+                    OracleSymbol::Byte(..) => count += 1,
+                    OracleSymbol::Nonterminal(part) => {
+                        uses[as_index(part)].push(index);
                         count += 1;
                     }
-                    Symbol::End(_) => {}
+                    OracleSymbol::End(_) => {}
                 }
             }
             open.push(count);
@@ -346,10 +350,10 @@ impl Builder {
             }
         }
         while let Some(nonterminal) = work.pop() {
-            if std::mem::replace(&mut derives[nonterminal as usize], true) {
+            if std::mem::replace(&mut derives[as_index(nonterminal)], true) {
                 continue;
             }
-            for &index in &uses[nonterminal as usize] {
+            for &index in &uses[as_index(nonterminal)] {
                 open[index] -= 1;
                 if open[index] == 0 {
                     work.push(self.productions[index].head);
@@ -361,16 +365,16 @@ impl Builder {
 
     /// Builds the grammar from the productive productions.
     fn finish(self, start: u32) -> BytesCfg {
-        let productive = self.derive_something(Bytes::Any);
-        let nullable = self.derive_something(Bytes::None);
+        let productive = self.derive_something(AllowedBytes::Any);
+        let nullable = self.derive_something(AllowedBytes::None);
         let mut starts = vec![Vec::new(); self.nonterminals];
         for production in &self.productions {
             let is_productive = self.symbols[production.body.clone()].iter().all(|symbol| match *symbol {
-                Symbol::Nonterminal(part) => productive[part as usize],
-                Symbol::Byte(..) | Symbol::End(_) => true,
+                OracleSymbol::Nonterminal(part) => productive[as_index(part)],
+                OracleSymbol::Byte(..) | OracleSymbol::End(_) => true,
             });
             if is_productive {
-                starts[production.head as usize].push(id(production.body.start));
+                starts[as_index(production.head)].push(id(production.body.start));
             }
         }
         BytesCfg { symbols: self.symbols, starts, nullable, start }
@@ -379,7 +383,7 @@ impl Builder {
 
 /// The bytes that a derivation may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bytes {
+enum AllowedBytes {
     Any,
     None,
 }

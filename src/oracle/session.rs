@@ -5,22 +5,22 @@
 use hashbrown::HashSet;
 
 use super::{
-    bytes_cfg::{BytesCfg, Symbol},
+    bytes_cfg::{BytesCfg, OracleSymbol},
     repeated,
 };
 use crate::{
-    ids::TokenId,
+    ids::{TokenId, as_index},
     vocab::{TokenSet, Vocabulary},
 };
 
 /// A dotted rule and the position where the rule was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Item {
+struct OracleItem {
     position: u32,
     origin: u32,
 }
 
-impl Item {
+impl OracleItem {
     /// Moves the dot over one symbol.
     fn moved(self) -> Self {
         Self { position: self.position + 1, ..self }
@@ -31,9 +31,9 @@ impl Item {
 #[derive(Debug)]
 struct ItemSet {
     /// Items before a byte, with its range.
-    scan: Vec<(u8, u8, Item)>,
+    scan: Vec<(u8, u8, OracleItem)>,
     /// Items before a nonterminal, sorted by that nonterminal.
-    waiting: Vec<(u32, Item)>,
+    waiting: Vec<(u32, OracleItem)>,
     /// Has the start symbol been derived from the beginning to here?
     complete: bool,
 }
@@ -68,8 +68,8 @@ pub struct Session<'o> {
     text: Option<Vec<u8>>,
     sets: Vec<ItemSet>,
     /// Scratch of `close`, empty between calls.
-    items: Vec<Item>,
-    seen: HashSet<Item>,
+    items: Vec<OracleItem>,
+    seen: HashSet<OracleItem>,
     /// Scratch of `close`: the last set (counted over the session) in which each nonterminal was predicted.
     predicted: Vec<u64>,
     closed: u64,
@@ -157,19 +157,19 @@ impl<'o> Session<'o> {
         moves
     }
 
-    fn add(&mut self, item: Item) {
+    fn add(&mut self, item: OracleItem) {
         if self.seen.insert(item) {
             self.items.push(item);
         }
     }
 
     fn predict(&mut self, nonterminal: u32, here: u32) {
-        if std::mem::replace(&mut self.predicted[nonterminal as usize], self.closed) == self.closed {
+        if std::mem::replace(&mut self.predicted[as_index(nonterminal)], self.closed) == self.closed {
             return;
         }
         let cfg = self.cfg;
         for &position in cfg.productions(nonterminal) {
-            self.add(Item { position, origin: here });
+            self.add(OracleItem { position, origin: here });
         }
     }
 
@@ -184,15 +184,15 @@ impl<'o> Session<'o> {
         while let Some(&item) = self.items.get(next) {
             next += 1;
             match self.cfg.symbol(item.position) {
-                Symbol::Byte(first, last) => set.scan.push((first, last, item)),
-                Symbol::Nonterminal(nonterminal) => {
+                OracleSymbol::Byte(first, last) => set.scan.push((first, last, item)),
+                OracleSymbol::Nonterminal(nonterminal) => {
                     set.waiting.push((nonterminal, item));
                     self.predict(nonterminal, here);
                     if self.cfg.is_nullable(nonterminal) {
                         self.add(item.moved());
                     }
                 }
-                Symbol::End(nonterminal) => {
+                OracleSymbol::End(nonterminal) => {
                     set.complete |= nonterminal == self.cfg.start() && item.origin == 0;
                     if item.origin != here {
                         self.complete(nonterminal, item.origin);
@@ -208,7 +208,7 @@ impl<'o> Session<'o> {
 
     /// Moves on the items of set `origin` that wait for `nonterminal`.
     fn complete(&mut self, nonterminal: u32, origin: u32) {
-        let waiting = &self.sets[origin as usize].waiting;
+        let waiting = &self.sets[as_index(origin)].waiting;
         let first = waiting.partition_point(|&(other, _)| other < nonterminal);
         for &(_, item) in waiting[first..].iter().take_while(|&&(other, _)| other == nonterminal) {
             if self.seen.insert(item.moved()) {

@@ -5,12 +5,12 @@
 //! Parsing", 2002), so nothing of empty extent is ever completed.
 
 use super::{
-    core::{Begun, OpenCore},
+    core::{OpenCore, RuleStart},
     lists::OpenLists,
 };
 use crate::{
     limits::{LimitExceeded, Work},
-    lower::{Cfg, Dot, NonterminalId, Slot},
+    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
 
 /// Scratch space of [`close`](Self::close), kept between calls. Between calls no nonterminal is marked.
@@ -30,7 +30,7 @@ impl Scratch {
         &mut self,
         cfg: &Cfg,
         lists: &OpenLists,
-        kernel: &[Dot],
+        kernel: &[DottedRule],
         work: &mut Work,
     ) -> Result<OpenCore, LimitExceeded> {
         let mut core = OpenCore::default();
@@ -50,26 +50,26 @@ impl Scratch {
         &mut self,
         cfg: &Cfg,
         lists: &OpenLists,
-        kernel: &[Dot],
+        kernel: &[DottedRule],
         core: &mut OpenCore,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         for &dot in kernel {
             // Kernels hold an item for each nullable symbol stepped over already.
-            self.add(cfg, lists, core, dot, Begun::Before, work)?;
+            self.add(cfg, lists, core, dot, RuleStart::Before, work)?;
         }
         let mut next = 0;
         while let Some(&nonterminal) = self.open.get(next) {
             next += 1;
             for &first in cfg.predicted(nonterminal) {
                 let mut dot = first;
-                while let Slot::Nonterminal(symbol) = cfg.slot(dot)
+                while let AfterDot::Nonterminal(symbol) = cfg.slot(dot)
                     && cfg.is_nullable(symbol)
                 {
-                    self.add(cfg, lists, core, dot, Begun::Here, work)?;
+                    self.add(cfg, lists, core, dot, RuleStart::Here, work)?;
                     dot = dot.next();
                 }
-                self.add(cfg, lists, core, dot, Begun::Here, work)?;
+                self.add(cfg, lists, core, dot, RuleStart::Here, work)?;
             }
         }
         Ok(())
@@ -81,8 +81,8 @@ impl Scratch {
         cfg: &Cfg,
         lists: &OpenLists,
         core: &mut OpenCore,
-        dot: Dot,
-        begun: Begun,
+        dot: DottedRule,
+        begun: RuleStart,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         let parts = lists.parts(cfg, dot, |part| {
@@ -93,15 +93,15 @@ impl Scratch {
             return Ok(());
         }
         match lists.slot(cfg, dot) {
-            Slot::Terminal(terminal) => core.by_terminal.push((terminal, dot, begun)),
-            Slot::Nonterminal(nonterminal) => self.wait(core, nonterminal, dot, begun),
-            Slot::End(_) => {}
+            AfterDot::Terminal(terminal) => core.by_terminal.push((terminal, dot, begun)),
+            AfterDot::Nonterminal(nonterminal) => self.wait(core, nonterminal, dot, begun),
+            AfterDot::End(_) => {}
         }
         // Sorting included.
         work.spend(4)
     }
 
-    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: Dot, begun: Begun) {
+    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: DottedRule, begun: RuleStart) {
         core.by_nonterminal.push((nonterminal, dot, begun));
         if !std::mem::replace(&mut self.predicted[nonterminal.index()], true) {
             self.open.push(nonterminal);

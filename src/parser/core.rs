@@ -11,9 +11,9 @@ use hashbrown::HashMap;
 use super::{closure::Scratch, lists::OpenLists};
 use crate::{
     ids::TerminalId,
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, Dot, NonterminalId, Rank},
+    lower::{Cfg, DominanceRank, DottedRule, NonterminalId},
 };
 
 /// Number of a core.
@@ -22,7 +22,7 @@ pub(super) struct CoreId(u32);
 
 /// The place where a dotted rule of a set began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum RuleStart {
     /// The rule began in the set itself.
     Here,
     /// The rule began in the origins that it has in the kernel.
@@ -36,12 +36,12 @@ struct Groups<K> {
     keys: Box<[K]>,
     /// Start of each group in `rules`, and the end of the last one.
     starts: Box<[u32]>,
-    rules: Box<[(Dot, Begun)]>,
+    rules: Box<[(DottedRule, RuleStart)]>,
 }
 
 impl<K: Copy + Ord> Groups<K> {
     /// Sorts the rules and groups them by symbol.
-    fn new(mut waiting: Vec<(K, Dot, Begun)>) -> Self {
+    fn new(mut waiting: Vec<(K, DottedRule, RuleStart)>) -> Self {
         waiting.sort_unstable_by_key(|&(key, dot, _)| (key, dot));
         let (mut keys, mut starts) = (Vec::new(), Vec::new());
         // A core has fewer rules than `u32::MAX`, because a grammar has.
@@ -72,7 +72,7 @@ impl<K: Copy + Ord> Groups<K> {
 #[derive(Debug)]
 pub(super) struct Core {
     /// Dotted rules of the kernel, ascending.
-    dots: Box<[Dot]>,
+    dots: Box<[DottedRule]>,
     by_terminal: Groups<TerminalId>,
     by_nonterminal: Groups<NonterminalId>,
 }
@@ -80,18 +80,19 @@ pub(super) struct Core {
 /// The dotted rules of a core in progress.
 #[derive(Debug, Default)]
 pub(super) struct OpenCore {
-    pub(super) by_terminal: Vec<(TerminalId, Dot, Begun)>,
-    pub(super) by_nonterminal: Vec<(NonterminalId, Dot, Begun)>,
+    pub(super) by_terminal: Vec<(TerminalId, DottedRule, RuleStart)>,
+    pub(super) by_nonterminal: Vec<(NonterminalId, DottedRule, RuleStart)>,
 }
 
 impl OpenCore {
     /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::ranks`).
     pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
         let mut firsts: HashMap<u32, u32> = HashMap::new();
-        let rules = |(dot, begun): (Dot, Begun)| cfg.rank(dot).filter(|_| begun == Begun::Here);
+        let rules =
+            |(dot, begun): (DottedRule, RuleStart)| cfg.rank(dot).filter(|_| begun == RuleStart::Here);
         let of_terminals = self.by_terminal.iter().map(|&(_, dot, begun)| (dot, begun));
         let of_nonterminals = self.by_nonterminal.iter().map(|&(_, dot, begun)| (dot, begun));
-        for Rank { class, place } in of_terminals.chain(of_nonterminals).filter_map(rules) {
+        for DominanceRank { class, place } in of_terminals.chain(of_nonterminals).filter_map(rules) {
             let first = firsts.entry(class).or_insert(place);
             *first = place.min(*first);
         }
@@ -113,12 +114,12 @@ impl Core {
     }
 
     /// Returns the rule with a number from [`waiting_for_terminal`](Self::waiting_for_terminal).
-    pub(super) fn terminal_rule(&self, at: usize) -> (Dot, Begun) {
+    pub(super) fn terminal_rule(&self, at: usize) -> (DottedRule, RuleStart) {
         self.by_terminal.rules[at]
     }
 
     /// Iterates over all rules, by the symbols that they wait for.
-    pub(super) fn rules(&self) -> impl Iterator<Item = (Dot, Begun)> + '_ {
+    pub(super) fn rules(&self) -> impl Iterator<Item = (DottedRule, RuleStart)> + '_ {
         self.by_terminal.rules.iter().chain(&*self.by_nonterminal.rules).copied()
     }
 
@@ -128,7 +129,7 @@ impl Core {
     }
 
     /// Returns the rule with a number from [`waiting_for_nonterminal`](Self::waiting_for_nonterminal).
-    pub(super) fn nonterminal_rule(&self, at: usize) -> (Dot, Begun) {
+    pub(super) fn nonterminal_rule(&self, at: usize) -> (DottedRule, RuleStart) {
         self.by_nonterminal.rules[at]
     }
 }
@@ -137,7 +138,7 @@ impl Core {
 #[derive(Debug)]
 pub(super) struct Cores {
     cores: Vec<Core>,
-    index: Index,
+    index: HashIndex,
     scratch: Scratch,
     lists: OpenLists,
     /// Memory of the cores, without the index.
@@ -147,7 +148,7 @@ pub(super) struct Cores {
 
 impl Cores {
     pub(super) fn new(cfg: &Cfg) -> Self {
-        let (index, scratch, lists) = (Index::default(), Scratch::new(cfg), OpenLists::default());
+        let (index, scratch, lists) = (HashIndex::default(), Scratch::new(cfg), OpenLists::default());
         Self { cores: Vec::new(), index, scratch, lists, bytes: 0, rules: 0 }
     }
 
@@ -178,7 +179,7 @@ impl Cores {
     pub(super) fn intern(
         &mut self,
         cfg: &Cfg,
-        dots: &[Dot],
+        dots: &[DottedRule],
         work: &mut Work,
     ) -> Result<CoreId, LimitExceeded> {
         let hash = self.index.hash(dots);

@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, hash_map::Entry};
 
 use super::item::Item;
-use crate::lower::{Cfg, Dot};
+use crate::lower::{Cfg, DottedRule};
 
 /// The first rank of each class and origin among the comparable items of a set so far.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl Firsts {
     /// Records an item. Returns whether no item so far dominates it.
     pub(super) fn meet(&mut self, cfg: &Cfg, item: Item) -> bool {
         let Some(rank) = cfg.rank(item.dot) else { return true };
-        match self.places.entry(Item { dot: Dot(rank.class), ..item }) {
+        match self.places.entry(Item { dot: DottedRule(rank.class), ..item }) {
             Entry::Occupied(mut known) if *known.get() > rank.place => {
                 known.insert(rank.place);
                 true
@@ -37,7 +37,9 @@ impl Firsts {
     /// Is an item not dominated, now that all were recorded?
     pub(super) fn keeps(&self, cfg: &Cfg, item: Item) -> bool {
         cfg.rank(item.dot).is_none_or(|rank| {
-            self.places.get(&Item { dot: Dot(rank.class), ..item }).is_none_or(|&first| first == rank.place)
+            self.places
+                .get(&Item { dot: DottedRule(rank.class), ..item })
+                .is_none_or(|&first| first == rank.place)
         })
     }
 }

@@ -13,14 +13,14 @@
 
 use crate::{
     ids::SetId,
-    lower::{Cfg, Dot},
+    lower::{Cfg, DottedRule},
 };
 
 /// An item `(dotted rule, origin)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Item {
     /// The dotted rule: a production, and how much of it has come.
-    pub(super) dot: Dot,
+    pub(super) dot: DottedRule,
     /// The set in which the rule was predicted, not an input position. Only what can lead to the rule is kept
     /// of that set (see `origin`), so equal continuations are equal items.
     pub(super) origin: SetId,

@@ -9,14 +9,14 @@ use std::ops::ControlFlow;
 
 use crate::{
     grammar::any_order::Chosen,
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, Dot, List, NonterminalId, Prices, Slot},
+    lower::{AfterDot, AnyOrderList, Cfg, DottedRule, NonterminalId, Prices},
 };
 
 /// An item's position in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ListPosition {
     /// The item is after a part, with more to come.
     Between,
     /// The item is after a separator.
@@ -29,7 +29,7 @@ enum Place {
 pub(super) struct OpenLists {
     /// The list and the parts that have come; two dots each, one for each position.
     states: Vec<(u32, Chosen)>,
-    index: Index,
+    index: HashIndex,
     bytes: usize,
 }
 
@@ -40,32 +40,32 @@ impl OpenLists {
     }
 
     /// Splits a dot past the grammar's into the number of its state, and its position.
-    fn split(cfg: &Cfg, dot: Dot) -> Option<(usize, Place)> {
+    fn split(cfg: &Cfg, dot: DottedRule) -> Option<(usize, ListPosition)> {
         let over = (dot.0 as usize).checked_sub(cfg.dot_count())?;
-        Some((over / 2, if over % 2 == 0 { Place::Between } else { Place::Again }))
+        Some((over / 2, if over % 2 == 0 { ListPosition::Between } else { ListPosition::Again }))
     }
 
     /// Returns the dot of a state in a position; the caller knows that there is one.
-    fn dot(cfg: &Cfg, state: usize, place: Place) -> Dot {
-        let over = 2 * state + usize::from(place == Place::Again);
-        Dot(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
+    fn dot(cfg: &Cfg, state: usize, place: ListPosition) -> DottedRule {
+        let over = 2 * state + usize::from(place == ListPosition::Again);
+        DottedRule(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
     }
 
     /// Returns the grammar's own dotted rule, without the parts that have come.
-    pub(super) fn plain(&self, cfg: &Cfg, dot: Dot) -> Dot {
+    pub(super) fn plain(&self, cfg: &Cfg, dot: DottedRule) -> DottedRule {
         let Some((state, place)) = Self::split(cfg, dot) else { return dot };
         let list = cfg.lists().get(self.states[state].0);
-        if place == Place::Between { list.between } else { list.again }
+        if place == ListPosition::Between { list.between } else { list.again }
     }
 
     /// Returns the parts that have come, of a dot past the grammar's.
-    pub(super) fn chosen(&self, cfg: &Cfg, dot: Dot) -> Option<&Chosen> {
+    pub(super) fn chosen(&self, cfg: &Cfg, dot: DottedRule) -> Option<&Chosen> {
         Self::split(cfg, dot).map(|(state, _)| &self.states[state].1)
     }
 
     /// Returns the symbol after a dot. If it is any part of a list, only those of [`parts`](Self::parts) may
     /// come.
-    pub(super) fn slot(&self, cfg: &Cfg, dot: Dot) -> Slot {
+    pub(super) fn slot(&self, cfg: &Cfg, dot: DottedRule) -> AfterDot {
         cfg.slot(self.plain(cfg, dot))
     }
 
@@ -73,7 +73,7 @@ impl OpenLists {
     pub(super) fn parts(
         &self,
         cfg: &Cfg,
-        dot: Dot,
+        dot: DottedRule,
         mut with: impl FnMut(NonterminalId) -> Result<(), LimitExceeded>,
     ) -> Result<bool, LimitExceeded> {
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok(false) };
@@ -94,18 +94,22 @@ impl OpenLists {
     }
 
     /// Returns the list of a dot before a part of it, and the parts that have come, if any have.
-    fn before_part<'s, 'c>(&'s self, cfg: &'c Cfg, dot: Dot) -> Option<(&'c List, Option<&'s Chosen>)> {
+    fn before_part<'s, 'c>(
+        &'s self,
+        cfg: &'c Cfg,
+        dot: DottedRule,
+    ) -> Option<(&'c AnyOrderList, Option<&'s Chosen>)> {
         if cfg.lists().is_empty() {
             return None;
         }
         match Self::split(cfg, dot) {
-            Some((_, Place::Between)) => None,
-            Some((state, Place::Again)) => {
+            Some((_, ListPosition::Between)) => None,
+            Some((state, ListPosition::Again)) => {
                 let (list, chosen) = &self.states[state];
                 Some((cfg.lists().get(*list), Some(chosen)))
             }
             None => {
-                let Slot::Nonterminal(symbol) = cfg.slot(dot) else { return None };
+                let AfterDot::Nonterminal(symbol) = cfg.slot(dot) else { return None };
                 let list = cfg.lists().of_any_part(symbol)?;
                 Some((cfg.lists().get(list), None))
             }
@@ -116,15 +120,15 @@ impl OpenLists {
     pub(super) fn after(
         &mut self,
         cfg: &Cfg,
-        dot: Dot,
-        symbol: Slot,
+        dot: DottedRule,
+        symbol: AfterDot,
         work: &mut Work,
-    ) -> Result<[Option<Dot>; 2], LimitExceeded> {
-        if let Some((state, Place::Between)) = Self::split(cfg, dot) {
-            return Ok([Some(Self::dot(cfg, state, Place::Again)), None]);
+    ) -> Result<[Option<DottedRule>; 2], LimitExceeded> {
+        if let Some((state, ListPosition::Between)) = Self::split(cfg, dot) {
+            return Ok([Some(Self::dot(cfg, state, ListPosition::Again)), None]);
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok([Some(dot.next()), None]) };
-        let Slot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
+        let AfterDot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
         let Some((number, part)) = cfg.lists().of_part(part) else { return Ok([None; 2]) };
         work.spend(8 + list.choice.len())?;
         let after = match chosen {
@@ -138,14 +142,21 @@ impl OpenLists {
             None => ControlFlow::Continue(()),
         });
         let between = match more {
-            ControlFlow::Break(()) => Some(Self::dot(cfg, self.intern(cfg, number, &after)?, Place::Between)),
+            ControlFlow::Break(()) => {
+                Some(Self::dot(cfg, self.intern(cfg, number, &after)?, ListPosition::Between))
+            }
             ControlFlow::Continue(()) => None,
         };
         Ok([end, between])
     }
 
     /// Re-interns a dot of `other` here.
-    pub(super) fn adopt(&mut self, cfg: &Cfg, other: &Self, dot: Dot) -> Result<Dot, LimitExceeded> {
+    pub(super) fn adopt(
+        &mut self,
+        cfg: &Cfg,
+        other: &Self,
+        dot: DottedRule,
+    ) -> Result<DottedRule, LimitExceeded> {
         let Some((state, place)) = Self::split(cfg, dot) else { return Ok(dot) };
         let (list, chosen) = &other.states[state];
         Ok(Self::dot(cfg, self.intern(cfg, *list, chosen)?, place))
@@ -173,19 +184,23 @@ impl OpenLists {
     }
 
     /// Length of the shortest rest of the production that a dot is in.
-    pub(super) fn rest(&self, prices: Prices<'_>, dot: Dot) -> u64 {
+    pub(super) fn rest(&self, prices: Prices<'_>, dot: DottedRule) -> u64 {
         let Some((state, place)) = Self::split(prices.cfg, dot) else { return prices.rests[dot.0 as usize] };
         let (list, chosen) = &self.states[state];
         let list = prices.cfg.lists().get(*list);
         // A list that may end has ended too, so its rest counts as empty.
-        if place == Place::Between { prices.to_end(list, chosen) } else { prices.least_from(list, chosen) }
+        if place == ListPosition::Between {
+            prices.to_end(list, chosen)
+        } else {
+            prices.least_from(list, chosen)
+        }
     }
 
     /// Length of the shortest rest after `symbol`, which `dot` waits for.
-    pub(super) fn rest_after(&self, prices: Prices<'_>, dot: Dot, symbol: NonterminalId) -> u64 {
+    pub(super) fn rest_after(&self, prices: Prices<'_>, dot: DottedRule, symbol: NonterminalId) -> u64 {
         let cfg = prices.cfg;
-        if let Some((state, Place::Between)) = Self::split(cfg, dot) {
-            return self.rest(prices, Self::dot(cfg, state, Place::Again));
+        if let Some((state, ListPosition::Between)) = Self::split(cfg, dot) {
+            return self.rest(prices, Self::dot(cfg, state, ListPosition::Again));
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else {
             return prices.rests[dot.next().0 as usize];
@@ -203,7 +218,7 @@ mod tests {
     use super::*;
     use crate::{
         Grammar, Limits, Syntax, Terminals,
-        grammar::any_order::{AnyOrder, Choice},
+        grammar::any_order::{AnyOrder, OrderRules},
         ids::ExprId,
         lower::lower,
         parser::core::Cores,
@@ -215,7 +230,7 @@ mod tests {
         let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "x""#, &limits).unwrap();
         let cfg = lower(&grammar, Terminals::Folded, &limits).unwrap().cfg;
         let part = ExprId::new(0);
-        let choice = Choice::new(&AnyOrder::new(vec![(part, false); 3], vec![], part), |_| true, true);
+        let choice = OrderRules::new(&AnyOrder::new(vec![(part, false); 3], vec![], part), |_| true, true);
         let one = choice.after(&choice.start(), 0).unwrap();
         let both = choice.after(&one, 1).unwrap();
         // No core yet, so lists are all there is.

@@ -13,7 +13,7 @@ use super::{item::Item, memo::Memo};
 use crate::{
     ids::SetId,
     limits::{LimitExceeded, Work},
-    lower::{Cfg, Dot, NonterminalId, Slot},
+    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
 
 /// Number of nonterminals up to which left corners are computed; beyond, whole sets are origins: exact, less
@@ -26,13 +26,13 @@ const MAX_KERNEL: usize = 64;
 
 /// Left corners and known origins.
 #[derive(Debug, Default)]
-pub(super) struct Origins {
+pub(super) struct KnownOrigins {
     known: Memo<NonterminalId>,
     /// For each nonterminal, a bit for each nonterminal that it can begin with, itself included.
     left_corners: HashMap<NonterminalId, Box<[u64]>>,
 }
 
-impl Origins {
+impl KnownOrigins {
     /// Is a set with this kernel its own origin, whatever is predicted?
     pub(super) fn keeps_whole(&self, cfg: &Cfg, kernel: &[Item]) -> bool {
         kernel.len() > MAX_KERNEL || cfg.nonterminal_count() > MAX_NONTERMINALS
@@ -51,11 +51,11 @@ impl Origins {
     pub(super) fn leads_to(
         &mut self,
         cfg: &Cfg,
-        dot: Dot,
+        dot: DottedRule,
         nonterminal: NonterminalId,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
-        let Slot::Nonterminal(first) = cfg.slot(dot) else { return Ok(false) };
+        let AfterDot::Nonterminal(first) = cfg.slot(dot) else { return Ok(false) };
         if first == nonterminal {
             return Ok(true);
         }
@@ -83,7 +83,7 @@ fn left_corners(cfg: &Cfg, first: NonterminalId, work: &mut Work) -> Result<Box<
         work.spend(cfg.productions(nonterminal).len())?;
         for &start in cfg.productions(nonterminal) {
             let mut dot = start;
-            while let Slot::Nonterminal(corner) = cfg.slot(dot) {
+            while let AfterDot::Nonterminal(corner) = cfg.slot(dot) {
                 let word = &mut bits[corner.index() / 64];
                 if *word >> (corner.index() % 64) & 1 == 0 {
                     *word |= 1 << (corner.index() % 64);

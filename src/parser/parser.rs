@@ -8,11 +8,11 @@ use std::{collections::VecDeque, ops::Range};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{core::Begun, firsts::Firsts, item::Item, memo::Memo, origin::Origins, sets::Sets};
+use super::{core::RuleStart, firsts::Firsts, item::Item, memo::Memo, origin::KnownOrigins, sets::Sets};
 use crate::{
-    ids::{SetId, TerminalId},
+    ids::{SetId, TerminalId, as_u64},
     limits::{Budget, LimitExceeded, Limits, Work},
-    lower::{Cfg, Dot, NonterminalId, Slot},
+    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
 };
 
 /// Number of items up to which the scratch space of one set is kept for the next.
@@ -57,7 +57,7 @@ pub(crate) struct Parser {
     sets: Sets,
     start: SetId,
     shifts: Memo<TerminalId>,
-    origins: Origins,
+    origins: KnownOrigins,
     /// Scratch: the set in progress.
     making: Making,
     /// Sets whose making ran out of work, the oldest first, each with the move that leads to it.
@@ -74,7 +74,7 @@ impl Parser {
             sets: Sets::new(cfg),
             start: SetId::new(0),
             shifts: Memo::default(),
-            origins: Origins::default(),
+            origins: KnownOrigins::default(),
             making: Making::default(),
             suspended: VecDeque::new(),
             max_bytes: limits.parser_bytes,
@@ -137,7 +137,7 @@ impl Parser {
         cfg: &'a Cfg,
         set: SetId,
         terminal: TerminalId,
-    ) -> impl Iterator<Item = Dot> + 'a {
+    ) -> impl Iterator<Item = DottedRule> + 'a {
         let core = self.sets.core(set);
         let rules = core.waiting_for_terminal(terminal).unwrap_or_default();
         rules.map(move |at| self.sets.lists().plain(cfg, core.terminal_rule(at).0))
@@ -185,7 +185,7 @@ impl Parser {
     ) -> Result<SetId, LimitExceeded> {
         for at in waiting {
             let (dot, begun) = self.sets.core(set).terminal_rule(at);
-            self.advance(cfg, set, dot, begun, Slot::Terminal(terminal), work)?;
+            self.advance(cfg, set, dot, begun, AfterDot::Terminal(terminal), work)?;
         }
         self.complete(cfg, work)
     }
@@ -205,7 +205,7 @@ impl Parser {
             kernel.extend_from_slice(self.sets.kernel(set));
             complete |= self.sets.is_complete(set);
         }
-        self.effort += u64::try_from(kernel.len()).unwrap_or(u64::MAX);
+        self.effort += as_u64(kernel.len());
         kernel.sort_unstable();
         kernel.dedup();
         if cfg.has_ranks() {
@@ -262,19 +262,19 @@ impl Parser {
         &mut self,
         cfg: &Cfg,
         set: SetId,
-        dot: Dot,
-        begun: Begun,
-        symbol: Slot,
+        dot: DottedRule,
+        begun: RuleStart,
+        symbol: AfterDot,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         work.spend(1)?;
         for next in self.sets.lists_mut().after(cfg, dot, symbol, work)?.into_iter().flatten() {
             match begun {
-                Begun::Here => {
+                RuleStart::Here => {
                     let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
                     self.add(cfg, Item { dot: next, origin }, work)?;
                 }
-                Begun::Before => {
+                RuleStart::Before => {
                     for at in self.sets.with_dot(set, dot) {
                         self.add(cfg, Item { dot: next, ..self.sets.item(at) }, work)?;
                     }
@@ -343,18 +343,18 @@ impl Parser {
     /// Files an item in the kernel, or completes it.
     fn settle(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         match self.sets.lists().slot(cfg, item.dot) {
-            Slot::Terminal(_) => self.making.kernel.push(item),
-            Slot::Nonterminal(nonterminal) => {
+            AfterDot::Terminal(_) => self.making.kernel.push(item),
+            AfterDot::Nonterminal(nonterminal) => {
                 if cfg.is_nullable(nonterminal) {
                     self.add(cfg, item.next(), work)?;
                 }
                 self.making.kernel.push(item);
             }
-            Slot::End(_) if item.origin == Item::START.origin => self.making.complete = true,
-            Slot::End(lhs) => {
+            AfterDot::End(_) if item.origin == Item::START.origin => self.making.complete = true,
+            AfterDot::End(lhs) => {
                 for at in self.sets.core(item.origin).waiting_for_nonterminal(lhs) {
                     let (dot, begun) = self.sets.core(item.origin).nonterminal_rule(at);
-                    self.advance(cfg, item.origin, dot, begun, Slot::Nonterminal(lhs), work)?;
+                    self.advance(cfg, item.origin, dot, begun, AfterDot::Nonterminal(lhs), work)?;
                 }
             }
         }

@@ -9,10 +9,10 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashMap;
 
-use super::{core::Begun, item::Item, parser::Parser};
+use super::{core::RuleStart, item::Item, parser::Parser};
 use crate::{
     ids::SetId,
-    lower::{Cfg, Dot, NonterminalId, Prices},
+    lower::{Cfg, DottedRule, NonterminalId, Prices},
 };
 
 /// A nonterminal that has just been completed, and the set where it was predicted.
@@ -67,10 +67,11 @@ impl Parser {
         let mut search = Search { best: HashMap::new(), heap: BinaryHeap::new() };
         let lists = self.sets().lists();
         let prices = Prices { cfg, rests };
-        let lhs = |dot: Dot| cfg.lhs(lists.plain(cfg, dot));
+        let lhs = |dot: DottedRule| cfg.lhs(lists.plain(cfg, dot));
         // A completed item is a node by what it completes and where; that of the start has none: the text
         // ends.
-        let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (lhs(dot), origin));
+        let place =
+            |dot: DottedRule, origin: SetId| (origin != Item::START.origin).then(|| (lhs(dot), origin));
         // Finishing any item of the kernel is a first step.
         for item in self.sets().kernel(set) {
             search.reach(place(item.dot, item.origin), lists.rest(prices, item.dot), None);
@@ -97,7 +98,7 @@ impl Parser {
             {
                 *visits += 1;
                 let cost = cost.saturating_add(lists.rest_after(prices, dot, nonterminal));
-                if begun == Begun::Here {
+                if begun == RuleStart::Here {
                     search.reach(Some((lhs(dot), set)), cost, Some(here));
                     continue;
                 }

@@ -12,10 +12,10 @@ use super::{
     lists::OpenLists,
 };
 use crate::{
-    ids::SetId,
-    interner::Index,
+    ids::{SetId, as_u64},
+    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, Dot},
+    lower::{Cfg, DottedRule},
 };
 
 /// A set. Its kernel ends where the next one's starts.
@@ -32,10 +32,10 @@ pub(super) struct Sets {
     sets: Vec<Set>,
     /// The kernels, one after the other; each is sorted.
     kernels: Vec<Item>,
-    index: Index,
+    index: HashIndex,
     cores: Cores,
     /// Scratch: the dotted rules of a kernel.
-    dots: Vec<Dot>,
+    dots: Vec<DottedRule>,
 }
 
 impl Sets {
@@ -43,7 +43,7 @@ impl Sets {
         Self {
             sets: Vec::new(),
             kernels: Vec::new(),
-            index: Index::default(),
+            index: HashIndex::default(),
             cores: Cores::new(cfg),
             dots: Vec::new(),
         }
@@ -56,7 +56,7 @@ impl Sets {
 
     /// Number of items of all kernels and all cores.
     pub(super) fn items_made(&self) -> u64 {
-        u64::try_from(self.kernels.len() + self.cores.rule_count()).unwrap_or(u64::MAX)
+        as_u64(self.kernels.len() + self.cores.rule_count())
     }
 
     /// Memory, in bytes.
@@ -86,7 +86,7 @@ impl Sets {
     }
 
     /// Returns the numbers of the kernel items of `set` with this dotted rule.
-    pub(super) fn with_dot(&self, set: SetId, dot: Dot) -> Range<usize> {
+    pub(super) fn with_dot(&self, set: SetId, dot: DottedRule) -> Range<usize> {
         let Range { start, end } = self.kernel_range(set.index());
         let kernel = &self.kernels[start..end];
         let first = start + kernel.partition_point(|item| item.dot < dot);

@@ -6,10 +6,10 @@
 
 use hashbrown::HashSet;
 
-use super::{core::Begun, item::Item, parser::Parser};
+use super::{core::RuleStart, item::Item, parser::Parser};
 use crate::{
     ids::{SetId, TerminalId},
-    lower::{Cfg, Dot, NonterminalId},
+    lower::{Cfg, DottedRule, NonterminalId},
 };
 
 /// Rests of productions that have been completed, and the places whose rests are yet to be looked at.
@@ -23,7 +23,7 @@ struct Tail<'a> {
 
 impl Tail<'_> {
     /// Is the rest after a dot of the kind? A list of parts in any order counts as if it were not.
-    fn holds(&self, dot: Dot) -> bool {
+    fn holds(&self, dot: DottedRule) -> bool {
         let is_list = || self.cfg.lists().of_symbol(self.cfg.lhs(dot)).is_some();
         self.rests.get(dot.index()).is_some_and(|&holds| holds) && !is_list()
     }
@@ -37,12 +37,12 @@ impl Tail<'_> {
 
     /// Completes the production of an item whose dot, in `set`, moves over one symbol. Returns whether its
     /// rest is of the kind.
-    fn move_on(&mut self, parser: &Parser, set: SetId, (dot, begun): (Dot, Begun)) -> bool {
+    fn move_on(&mut self, parser: &Parser, set: SetId, (dot, begun): (DottedRule, RuleStart)) -> bool {
         if dot.index() >= self.cfg.dot_count() || !self.holds(dot.next()) {
             return false;
         }
         let lhs = self.cfg.lhs(dot);
-        if begun == Begun::Here {
+        if begun == RuleStart::Here {
             self.complete(lhs, set);
         } else {
             for at in parser.sets().with_dot(set, dot) {

@@ -1,10 +1,10 @@
 //! The contents of sets, for display.
 
-use super::{core::Begun, item::Item, parser::Parser};
+use super::{core::RuleStart, item::Item, parser::Parser};
 use crate::{
     grammar::any_order::Chosen,
     ids::{SetId, TerminalId},
-    lower::{Cfg, Dot},
+    lower::{Cfg, DottedRule},
 };
 
 /// The set in which an item was predicted.
@@ -24,13 +24,13 @@ impl Parser {
         &'a self,
         cfg: &'a Cfg,
         set: SetId,
-    ) -> impl Iterator<Item = (Dot, Predicted)> + 'a {
+    ) -> impl Iterator<Item = (DottedRule, Predicted)> + 'a {
         let plain = |dot| self.sets().lists().plain(cfg, dot);
         let of = move |item: &Item| match item.origin {
             origin if origin == Item::START.origin => (plain(item.dot), Predicted::AtStart),
             origin => (plain(item.dot), Predicted::In(origin)),
         };
-        let here = |(dot, begun)| (begun == Begun::Here).then_some((dot, Predicted::Here));
+        let here = |(dot, begun)| (begun == RuleStart::Here).then_some((dot, Predicted::Here));
         let predicted = self.sets().core(set).rules().filter_map(here);
         self.sets().kernel(set).iter().map(of).chain(predicted)
     }
@@ -41,7 +41,7 @@ impl Parser {
         &'a self,
         cfg: &'a Cfg,
         set: SetId,
-    ) -> impl Iterator<Item = (Dot, Option<&'a Chosen>)> + 'a {
+    ) -> impl Iterator<Item = (DottedRule, Option<&'a Chosen>)> + 'a {
         let lists = self.sets().lists();
         let of = |item: &Item| (lists.plain(cfg, item.dot), lists.chosen(cfg, item.dot));
         self.sets().kernel(set).iter().map(of)

@@ -12,7 +12,7 @@ use crate::ids::TokenId;
 #[derive(Debug)]
 pub struct BestOf {
     proposers: Vec<Box<dyn Propose>>,
-    dear: Option<Box<dyn Propose>>,
+    expensive: Option<Box<dyn Propose>>,
 }
 
 impl BestOf {
@@ -24,22 +24,22 @@ impl BestOf {
     /// Combines these proposers, the most trusted first.
     #[must_use]
     pub fn new(proposers: Vec<Box<dyn Propose>>) -> Self {
-        Self { proposers, dear: None }
+        Self { proposers, expensive: None }
     }
 
     /// Adds an expensive proposer, which is trusted most and asked only where none of the others is sure. Its
     /// guess is worth only what it [adds](Site::worth) to theirs.
     #[must_use]
-    pub fn with_dear(self, dear: Box<dyn Propose>) -> Self {
-        Self { dear: Some(dear), ..self }
+    pub fn with_expensive(self, expensive: Box<dyn Propose>) -> Self {
+        Self { expensive: Some(expensive), ..self }
     }
 
     fn all(&self) -> impl Iterator<Item = &Box<dyn Propose>> {
-        self.proposers.iter().chain(&self.dear)
+        self.proposers.iter().chain(&self.expensive)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Box<dyn Propose>> {
-        self.proposers.iter_mut().chain(&mut self.dear)
+        self.proposers.iter_mut().chain(&mut self.expensive)
     }
 
     /// Returns the best guess of all but the expensive proposer.
@@ -62,10 +62,12 @@ impl Propose for BestOf {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let cheap = self.cheap(site);
         let acceptance = cheap.map_or(0.0, |guess| guess.acceptance);
-        let Some(dear) = self.dear.as_mut().filter(|_| acceptance < Self::SURE) else { return cheap };
+        let Some(expensive) = self.expensive.as_mut().filter(|_| acceptance < Self::SURE) else {
+            return cheap;
+        };
         let worth = site.worth();
         site.set_worth(worth.map(|seconds| seconds * (1.0 - acceptance)));
-        let guess = dear.guess(site);
+        let guess = expensive.guess(site);
         site.set_worth(worth);
         guess.filter(|guess| acceptance <= guess.acceptance + Self::SURER).or(cheap)
     }

@@ -1,7 +1,7 @@
 //! Calibration: how often guesses of each kind were right.
 
 use super::keys::LEVELS;
-use crate::store::{Reader, StoreError, Writer};
+use crate::store::{PayloadReader, PayloadWriter, StoreError};
 
 /// Margins between kinds, in nats.
 const MARGINS: [f64; 7] = [0.2, 0.5, 1.0, 1.8, 3.0, 5.0, 8.0];
@@ -96,14 +96,14 @@ impl Calibration {
         }
     }
 
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
         writer.u32s(
             self.tallies.iter().flat_map(|tally| [tally.tried, tally.right]).collect::<Vec<_>>().into_iter(),
         );
     }
 
     /// Reads the tallies that [`write`](Self::write) wrote.
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, StoreError> {
+    pub(super) fn read(reader: &mut PayloadReader<'_>) -> Result<Self, StoreError> {
         let numbers = reader.u32s()?;
         let (pairs, rest) = numbers.as_chunks();
         let tallies: Vec<Tally> = pairs.iter().map(|&[tried, right]| Tally { tried, right }).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     calibration::GuessKind,
     counts::{Counts, Mixture},
-    keys::Keys,
+    keys::ContextKeys,
     prior::{Prior, weights},
     propose::{Guess, Propose, Seen},
     site::Site,
@@ -21,7 +21,7 @@ pub enum Learning {
     Fixed,
     /// The proposer learns from each token of a text, and the model's probabilities for it, until the text
     /// ends: its prior stays as it is. For one text at a time.
-    Text,
+    PerText,
     /// The proposer learns from each generated token, and the model's probabilities for it, permanently.
     Online,
 }
@@ -132,13 +132,13 @@ impl CountProposer {
     }
 
     /// Computes the mixture of the contexts.
-    fn mix(&mut self, keys: &Keys) {
+    fn mix(&mut self, keys: &ContextKeys) {
         self.mixture.fill(&[(&self.prior.counts, 1.0), (&self.text, Self::OWN)], keys);
     }
 
     /// Returns the contexts that count.
-    fn keys(&self, site: &Site<'_>) -> Keys {
-        let keys = Keys::at(site);
+    fn keys(&self, site: &Site<'_>) -> ContextKeys {
+        let keys = ContextKeys::at(site);
         if self.counting.tokens_before { keys } else { keys.of_place() }
     }
 
@@ -188,7 +188,7 @@ impl Propose for CountProposer {
         let keys = self.keys(site);
         match self.learning {
             Learning::Fixed => {}
-            Learning::Text => self.text.add(&keys, &weights(seen, self.prior.size())),
+            Learning::PerText => self.text.add(&keys, &weights(seen, self.prior.size())),
             Learning::Online => {
                 // The guess before this is learnt: so acceptance is that of what is still to come.
                 let guess = self.best(site);
@@ -210,6 +210,6 @@ impl Propose for CountProposer {
     }
 
     fn may_miss(&self) -> bool {
-        self.learning == Learning::Text
+        self.learning == Learning::PerText
     }
 }

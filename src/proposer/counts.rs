@@ -5,11 +5,11 @@
 
 use hashbrown::HashMap;
 
-use super::keys::Keys;
+use super::keys::ContextKeys;
 use crate::{
     ids::TokenId,
     limits::{PRIOR_CONTEXTS, PRIOR_TOKENS},
-    store::{Reader, StoreError, Writer},
+    store::{PayloadReader, PayloadWriter, StoreError},
 };
 
 /// The tokens that followed in one context.
@@ -64,7 +64,7 @@ impl Followers {
 impl Counts {
     /// Counts what came, or could have come with these probabilities (sorted by token), in all of the
     /// contexts.
-    pub(super) fn add(&mut self, keys: &Keys, weights: &[(TokenId, f32)]) {
+    pub(super) fn add(&mut self, keys: &ContextKeys, weights: &[(TokenId, f32)]) {
         for (level, key) in keys.rich_first() {
             let level = u8::try_from(level).unwrap_or(u8::MAX);
             let own = self.contexts.entry(key).or_insert_with(|| Followers::new(level));
@@ -141,7 +141,7 @@ impl Counts {
     }
 
     /// Serialises all contexts, by key.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
         let mut contexts: Vec<_> = self.contexts.iter().collect();
         contexts.sort_unstable_by_key(|(key, _)| **key);
         writer.count(contexts.len());
@@ -158,7 +158,7 @@ impl Counts {
     }
 
     /// Reads serialised counts of tokens `0..size`.
-    pub(super) fn read(reader: &mut Reader<'_>, size: usize) -> Result<Self, StoreError> {
+    pub(super) fn read(reader: &mut PayloadReader<'_>, size: usize) -> Result<Self, StoreError> {
         let wrong = StoreError::malformed;
         let weight = |bits| Some(f32::from_bits(bits)).filter(|weight| weight.is_finite() && *weight > 0.0);
         let count = reader.count(21)?;
@@ -209,7 +209,7 @@ impl Mixture {
 
     /// Mixes the contexts, rich to poor, by interpolated back-off: a context with more observations takes a
     /// larger share of the remaining mass. The sources are added up, by their factors.
-    pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &Keys) {
+    pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &ContextKeys) {
         self.clear();
         let back_off = if keys.is_single() { 0.0 } else { Self::BACK_OFF };
         let mut left = 1.0;
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn weights_that_cannot_be_are_not_read() {
         let read = |total: f32, weight: f32| {
-            let mut writer = Writer::default();
+            let mut writer = PayloadWriter::default();
             counts(&[(1, total, 0, &[weight])]).write(&mut writer);
-            Counts::read(&mut Reader::new(&writer.finish()), 1).is_ok()
+            Counts::read(&mut PayloadReader::new(&writer.finish()), 1).is_ok()
         };
         assert!(read(1.0, 0.5));
         for wrong in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {

@@ -1,7 +1,7 @@
 //! Drafts: the guesses of a proposer, one after the other, as long as the planner expects them to pay.
 
 use super::{
-    planner::{Cut, DraftPlanner, Offered, Pass, PassCost, Worth},
+    planner::{Allocation, DraftBudget, DraftPlanner, Offered, Pass, PassCost},
     propose::{Guess, Propose, Seen},
     site::Site,
 };
@@ -183,10 +183,10 @@ impl Drafter {
             return Draft::default();
         }
         let pace = self.planner.pace(cost.seconds(Pass::whole(1)));
-        let worth = Worth { cost, pace, sequences: 1, at_once: 1 };
+        let worth = DraftBudget { cost, pace, sequences: 1, at_once: 1 };
         let proposal = self.offer(site, room, Pass::default(), &worth);
         let first = proposal.first;
-        let Cut { kept, gains } = worth.cut(first, &[proposal.offered()]);
+        let Allocation { kept, gains } = worth.cut(first, &[proposal.offered()]);
         self.keep(proposal, kept[0], gains[0], cost.seconds(first), &worth)
     }
 
@@ -197,7 +197,7 @@ impl Drafter {
         site: &mut Site<'_>,
         room: usize,
         others: Pass,
-        worth: &Worth<'_>,
+        worth: &DraftBudget<'_>,
     ) -> Proposal {
         self.planner.begin();
         let first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
@@ -228,7 +228,7 @@ impl Drafter {
         kept: usize,
         gained: f64,
         plain: f64,
-        worth: &Worth<'_>,
+        worth: &DraftBudget<'_>,
     ) -> Draft {
         let Proposal { mut draft, .. } = proposal;
         if self.length == DraftLength::Auto {
@@ -259,7 +259,7 @@ impl Drafter {
         site: &mut Site<'_>,
         room: usize,
         pass: Pass,
-        worth: &Worth<'_>,
+        worth: &DraftBudget<'_>,
     ) -> (Draft, Vec<Offered>) {
         let mut draft = Draft::default();
         let mut growth = self.planner.growth(pass, worth);

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     constraint::{Constraint, Context},
     ids::TokenId,
-    special::{self, Piece},
+    special::{self, SpecialPiece},
     vocab::{Tokenizer, Vocabulary},
 };
 
@@ -36,7 +36,7 @@ pub struct ForcedText {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
     /// The plan: the length of the sequence it is for, and the tokens that should follow.
-    plan: Plan,
+    plan: ForcedPlan,
     /// Places that force nothing.
     free: HashSet<Context>,
     /// Does text count as forced that could be spelled otherwise?
@@ -46,14 +46,14 @@ pub struct ForcedText {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Plan {
+struct ForcedPlan {
     start: usize,
     tokens: Vec<TokenId>,
     /// Could the text be spelled otherwise?
     loose: bool,
 }
 
-impl Plan {
+impl ForcedPlan {
     /// Returns the next token of the plan, and whether it is the last, if these tokens followed the plan.
     fn next(&self, tokens: &[TokenId]) -> Option<(TokenId, bool)> {
         let gone = tokens.get(self.start..)?;
@@ -77,7 +77,14 @@ impl ForcedText {
     #[must_use]
     pub fn new(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
         let rates = [[0.95, 0.5], [0.8, 0.4]].map(|rates| rates.map(Rate::expecting));
-        Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), spellings: false, rates }
+        Self {
+            tokenizer,
+            vocabulary,
+            plan: ForcedPlan::default(),
+            free: HashSet::new(),
+            spellings: false,
+            rates,
+        }
     }
 
     /// Also counts text as forced that could be spelled otherwise: with white space, which is guessed to be
@@ -122,7 +129,8 @@ impl ForcedText {
             }
             return None;
         }
-        self.plan = Plan { start: site.tokens().len(), tokens: self.split(site.tokens(), &forced), loose };
+        self.plan =
+            ForcedPlan { start: site.tokens().len(), tokens: self.split(site.tokens(), &forced), loose };
         self.plan.next(site.tokens())
     }
 
@@ -157,13 +165,13 @@ impl ForcedText {
     /// would begin before and end inside.
     fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
         let forced = match special::pieces(forced).next() {
-            Some(Piece::Text(text)) => text,
-            Some(Piece::Special(name)) => {
+            Some(SpecialPiece::Text(text)) => text,
+            Some(SpecialPiece::Special(name)) => {
                 let special = self.vocabulary.special_tokens().find(|(_, one)| one.as_bytes() == name);
                 let token = special.map(|(id, _)| id).or_else(|| self.vocabulary.token_of(name));
                 return token.into_iter().collect();
             }
-            Some(Piece::Cut) | None => return Vec::new(),
+            Some(SpecialPiece::Cut) | None => return Vec::new(),
         };
         let before = self.last_bytes(tokens, BEFORE);
         let text = [&before[..], forced].concat();

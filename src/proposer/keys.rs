@@ -4,7 +4,7 @@
 //! Invariant: keys are the same in every run for the same grammar and vocabulary; they are in files of users.
 
 use super::site::Site;
-use crate::constraint::mixed;
+use crate::{ids::as_u64, split_mix::mixed};
 
 /// Number of earlier tokens that count at each level, besides the place in the grammar. The first level is
 /// the scanner's states alone.
@@ -14,14 +14,14 @@ pub(super) const LEVELS: usize = 7;
 
 /// The contexts of one token, coarse to rich. Richer ones may be missing at the start of a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keys {
+pub(super) struct ContextKeys {
     keys: [u64; LEVELS],
     /// The coarsest level that counts.
     first: usize,
     len: usize,
 }
 
-impl Keys {
+impl ContextKeys {
     /// Computes the contexts of the next token.
     pub(super) fn at(site: &Site<'_>) -> Self {
         let context = site.context();
@@ -39,7 +39,7 @@ impl Keys {
             if counted < count {
                 break;
             }
-            keys[level] = mixed(hash, u64::try_from(level).unwrap_or(u64::MAX));
+            keys[level] = mixed(hash, as_u64(level));
             len = level + 1;
         }
         Self { keys, first: 0, len }

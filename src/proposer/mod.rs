@@ -36,7 +36,7 @@ pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
 pub use forced::ForcedText;
 pub use lookup::Lookup;
 pub(crate) use median::Median;
-pub(crate) use planner::{Cut, Offered, Speedup, Worth, count};
+pub(crate) use planner::{Allocation, DraftBudget, Offered, Speedup};
 pub use planner::{Pass, PassCost};
 pub use prior::{Prior, PriorError, PriorErrorKind, PriorSummary};
 pub use propose::{Guess, Propose, Seen};

@@ -1,11 +1,11 @@
 //! Priors: counts learnt before a text begins, for one grammar and vocabulary, kept in files.
 
-use super::{calibration::Calibration, counts::Counts, keys::Keys, propose::Seen};
+use super::{calibration::Calibration, counts::Counts, keys::ContextKeys, propose::Seen};
 use crate::{
     compile::CompiledGrammar,
-    ids::TokenId,
+    ids::{TokenId, as_index},
     lower::Terminals,
-    store::{Key, Kind, Reader, StoreError, Writer, open, seal},
+    store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal},
     subterminal::Lookahead,
 };
 
@@ -152,8 +152,8 @@ impl std::error::Error for PriorError {
 
 /// Returns the key of all priors: the grammar and vocabulary are in the contents, so that messages can name
 /// them.
-fn key() -> Key {
-    Key::of(&[b"prior"])
+fn key() -> PayloadKey {
+    PayloadKey::of(&[b"prior"])
 }
 
 impl Prior {
@@ -163,7 +163,7 @@ impl Prior {
         let vocabulary = grammar.vocabulary();
         Self {
             grammar: grammar.program().grammar_key().hex(),
-            vocabulary: Key::of(&[vocabulary.fingerprint()]).hex(),
+            vocabulary: PayloadKey::of(&[vocabulary.fingerprint()]).hex(),
             size: vocabulary.size(),
             label: String::new(),
             lookahead: grammar.lookahead(),
@@ -208,10 +208,10 @@ impl Prior {
     /// # Errors
     /// If it is not a prior, is damaged, or was written by another version.
     pub fn open(file: &[u8]) -> Result<Self, PriorError> {
-        let mut reader = Reader::new(open(file, Kind::Prior, &key())?);
+        let mut reader = PayloadReader::new(open(file, Kind::Prior, &key())?);
         let (grammar, vocabulary) = (reader.str()?.to_owned(), reader.str()?.to_owned());
         let label = reader.str()?.to_owned();
-        let size = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
+        let size = as_index(reader.u32()?);
         if size > crate::limits::VOCABULARY_IDS as usize {
             return Err(StoreError::malformed("too many tokens").into());
         }
@@ -226,7 +226,7 @@ impl Prior {
     /// Serialises the prior for a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         writer.str(&self.grammar);
         writer.str(&self.vocabulary);
         writer.str(&self.label);
@@ -286,7 +286,7 @@ impl Prior {
     }
 
     /// Counts what was seen in these contexts.
-    pub(super) fn learn(&mut self, keys: &Keys, seen: Seen<'_>) {
+    pub(super) fn learn(&mut self, keys: &ContextKeys, seen: Seen<'_>) {
         self.counts.add(keys, &weights(seen, self.size));
         self.observed += 1;
     }
@@ -320,7 +320,7 @@ const REACH_FORM: u8 = 1;
 
 /// Serialises lookahead and terminals, after all else; nothing if they are the defaults, as in files from
 /// before they were recorded.
-fn write_reach(writer: &mut Writer, lookahead: Lookahead, terminals: Terminals) {
+fn write_reach(writer: &mut PayloadWriter, lookahead: Lookahead, terminals: Terminals) {
     if (lookahead, terminals) == Default::default() {
         return;
     }
@@ -339,7 +339,7 @@ fn write_reach(writer: &mut Writer, lookahead: Lookahead, terminals: Terminals) 
 }
 
 /// Reads the lookahead and terminals that a prior was learnt with.
-fn read_reach(reader: &mut Reader<'_>) -> Result<(Lookahead, Terminals), StoreError> {
+fn read_reach(reader: &mut PayloadReader<'_>) -> Result<(Lookahead, Terminals), StoreError> {
     if reader.rest().is_empty() {
         return Ok(Default::default());
     }

@@ -30,10 +30,10 @@ pub(crate) fn build_pattern(
     match pattern {
         PatternKind::Expression(hir) => build(hir, max_states, limits),
         PatternKind::Substrings(text) => Ok(Some(TerminalDfa::of_substrings(text))),
-        PatternKind::Measured(measured) => {
-            let automaton = measured.automaton();
+        PatternKind::LengthBounded(bounded) => {
+            let automaton = bounded.automaton();
             let fits = automaton.states().len() <= most_of(automaton, max_states);
-            fits.then(|| Some(TerminalDfa::of_measured(measured))).ok_or_else(too_many)
+            fits.then(|| Some(TerminalDfa::of_bounded(bounded))).ok_or_else(too_many)
         }
         PatternKind::Spelled(spelled) => {
             let fits = spelled.states() <= max_states.saturating_mul(MINIMAL_FACTOR);

@@ -14,12 +14,12 @@ use std::{
     sync::Arc,
 };
 
-use super::{intervals::Intervals, substrings::Substrings, unlisted::Unlisted};
+use super::{implicit_dfa::ImplicitDfa, intervals::Intervals, substrings::Substrings};
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
-    grammar::{Measured, Spelled, automaton::Automaton, spelled::MayNumber},
-    hopcroft::{self, Table, mix},
-    store::Writer,
+    grammar::{LengthBounded, Spelled, automaton::Automaton, spelled::MayNumber},
+    hopcroft::{self, DfaTable, mix},
+    store::PayloadWriter,
 };
 
 /// A minimal, trimmed DFA. Values are equal exactly if their languages are.
@@ -34,7 +34,7 @@ pub(crate) struct TerminalDfa {
     transitions: Box<[u32]>,
     accepting: Box<[bool]>,
     /// The automaton that replaces the table, which then has no states.
-    unlisted: Option<Unlisted>,
+    unlisted: Option<ImplicitDfa>,
 }
 
 impl Hash for TerminalDfa {
@@ -69,20 +69,20 @@ impl TerminalDfa {
     /// Creates the DFA of the substrings of a text, made on demand. Linear in the text.
     pub(crate) fn of_substrings(text: &Arc<str>) -> Self {
         let (classes, class_count) = classes_of(text.as_bytes());
-        let substrings = Unlisted::Substrings(Substrings::new(Arc::clone(text), true));
+        let substrings = ImplicitDfa::Substrings(Substrings::new(Arc::clone(text), true));
         Self::made_as_needed(classes, class_count, substrings)
     }
 
     /// Creates the DFA of strings with bounds on their length, made on demand. Costs as much as
     /// [`from_minimal`](Self::from_minimal) for the unbounded strings.
-    pub(crate) fn of_measured(measured: &Measured) -> Self {
-        let automaton = measured.automaton();
+    pub(crate) fn of_bounded(bounded: &LengthBounded) -> Self {
+        let automaton = bounded.automaton();
         // States have to keep their numbers, which they do unless some mean the same after all.
         let minimal = if automaton.is_minimal() { Self::from_minimal(automaton) } else { None };
         let minimal = minimal.filter(|dfa| dfa.len() == automaton.states().len());
         let dfa = minimal.unwrap_or_else(|| canonical(&RawDfa::from(automaton)));
         let (classes, class_count) = (dfa.classes.clone(), dfa.class_count);
-        let unlisted = Unlisted::Measured(measured.clone(), Arc::new(dfa));
+        let unlisted = ImplicitDfa::LengthBounded(bounded.clone(), Arc::new(dfa));
         Self::made_as_needed(classes, class_count, unlisted)
     }
 
@@ -92,10 +92,10 @@ impl TerminalDfa {
         let spelled = spelled.afresh();
         let (classes, class_count) = spelled.byte_classes();
         let unbounded = spelled.unbounded().map(|unbounded| Arc::new(Self::of_spelled(&unbounded)));
-        Self::made_as_needed(classes, class_count, Unlisted::Spelled(spelled, unbounded))
+        Self::made_as_needed(classes, class_count, ImplicitDfa::Spelled(spelled, unbounded))
     }
 
-    pub(super) fn made_as_needed(classes: Box<[u8; 256]>, class_count: usize, unlisted: Unlisted) -> Self {
+    pub(super) fn made_as_needed(classes: Box<[u8; 256]>, class_count: usize, unlisted: ImplicitDfa) -> Self {
         let mut made = Self::new(classes, class_count, Box::default(), Box::default());
         made.hash = mix(made.hash, unlisted.hash());
         made.unlisted = Some(unlisted);
@@ -108,9 +108,9 @@ impl TerminalDfa {
     }
 
     /// Returns the length-bounded strings and the DFA of the unbounded ones, if it counts characters.
-    pub(crate) fn measured(&self) -> Option<(&Measured, &Arc<Self>)> {
+    pub(crate) fn bounded(&self) -> Option<(&LengthBounded, &Arc<Self>)> {
         match &self.unlisted {
-            Some(Unlisted::Measured(measured, dfa)) => Some((measured, dfa)),
+            Some(ImplicitDfa::LengthBounded(bounded, dfa)) => Some((bounded, dfa)),
             _ => None,
         }
     }
@@ -119,13 +119,13 @@ impl TerminalDfa {
     /// strings if their length is bounded.
     pub(crate) fn spelled(&self) -> Option<(&Spelled, Option<&Arc<Self>>)> {
         match &self.unlisted {
-            Some(Unlisted::Spelled(spelled, unbounded)) => Some((spelled, unbounded.as_ref())),
+            Some(ImplicitDfa::Spelled(spelled, unbounded)) => Some((spelled, unbounded.as_ref())),
             _ => None,
         }
     }
 
     /// The automaton in place of a table.
-    pub(super) fn unlisted(&self) -> Option<&Unlisted> {
+    pub(super) fn unlisted(&self) -> Option<&ImplicitDfa> {
         self.unlisted.as_ref()
     }
 
@@ -166,7 +166,7 @@ impl TerminalDfa {
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of_spelled = self.spelled().and_then(|(_, unbounded)| unbounded);
-        let unbounded = self.measured().map(|(_, unbounded)| unbounded).or(of_spelled);
+        let unbounded = self.bounded().map(|(_, unbounded)| unbounded).or(of_spelled);
         self.bytes_alone() + unbounded.map_or(0, |unbounded| unbounded.bytes())
     }
 
@@ -174,14 +174,14 @@ impl TerminalDfa {
     pub(crate) fn bytes_alone(&self) -> usize {
         let table =
             size_of_val(self.classes()) + size_of_val(self.transitions()) + size_of_val(self.accepting());
-        size_of::<Self>() + table + self.unlisted.as_ref().map_or(0, Unlisted::bytes)
+        size_of::<Self>() + table + self.unlisted.as_ref().map_or(0, ImplicitDfa::bytes)
     }
 
     /// Minimises a DFA (Hopcroft's algorithm); `None` if its language is empty. `O(n c log n)` for `n` states
     /// and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
         let trimmed = raw.trimmed()?;
-        let table = Table {
+        let table = DfaTable {
             width: trimmed.class_count,
             transitions: trimmed.transitions,
             accepting: trimmed.accepting,
@@ -266,7 +266,7 @@ impl TerminalDfa {
     }
 
     /// Serialises all that distinguishes it from other automata.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.bytes(&*self.classes);
         writer.u32s(self.transitions.iter().copied());
         writer.bytes(&self.accepting.iter().map(|&accepts| u8::from(accepts)).collect::<Vec<_>>());
@@ -277,7 +277,7 @@ impl TerminalDfa {
 
     /// Number of states; if they are made on demand, an upper bound.
     pub(crate) fn len(&self) -> usize {
-        self.unlisted.as_ref().map_or(self.accepting.len(), Unlisted::bound)
+        self.unlisted.as_ref().map_or(self.accepting.len(), ImplicitDfa::bound)
     }
 
     /// Has the language the empty string?

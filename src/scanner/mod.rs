@@ -3,13 +3,13 @@
 mod build;
 mod dfa;
 mod distance;
+mod implicit_dfa;
 mod intervals;
 mod numbered;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
 mod strings;
 mod substrings;
-mod unlisted;
 
 pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{dfa::TerminalDfa, unlisted::Unlisted};
+use super::{dfa::TerminalDfa, implicit_dfa::ImplicitDfa};
 use crate::grammar::spelled::{MayNumber, OutOfNumbers};
 
 impl TerminalDfa {
@@ -37,7 +37,7 @@ impl TerminalDfa {
     /// Returns this automaton for a walk over a vocabulary, or a copy if it numbers states as texts come to
     /// them: the numbers of a walk are not needed after it.
     pub(crate) fn of_a_walk(&self) -> Cow<'_, Self> {
-        match self.unlisted().and_then(Unlisted::of_a_walk) {
+        match self.unlisted().and_then(ImplicitDfa::of_a_walk) {
             Some(unlisted) => {
                 let classes = Box::new(*self.classes());
                 Cow::Owned(Self::made_as_needed(classes, self.class_count(), unlisted))
@@ -60,6 +60,6 @@ impl TerminalDfa {
 
     /// Memory of the states that were numbered as texts came to them, in bytes.
     pub(crate) fn met_bytes(&self) -> usize {
-        self.unlisted().map_or(0, Unlisted::met_bytes)
+        self.unlisted().map_or(0, ImplicitDfa::met_bytes)
     }
 }

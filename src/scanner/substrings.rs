@@ -20,20 +20,20 @@ pub(crate) struct Substrings {
     with_empty: bool,
     /// Length of the shortest character, in bytes.
     shortest: u32,
-    shared: RwLock<Shared>,
+    shared: RwLock<SharedStates>,
 }
 
 /// The states with several places, the start first.
 #[derive(Debug)]
-struct Shared {
-    states: Vec<State>,
+struct SharedStates {
+    states: Vec<SuffixState>,
     /// States by first place and number of places.
     known: HashMap<(u32, u32), u32>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct State {
+struct SuffixState {
     first: u32,
     count: u32,
     next: Next,
@@ -68,8 +68,8 @@ impl Substrings {
     pub(crate) fn new(text: Arc<str>, with_empty: bool) -> Self {
         let shortest = text.chars().map(char::len_utf8).min().unwrap_or(1);
         let count = len_u32(&text);
-        let start = State { first: 0, count, next: Next::Places(Box::default()) };
-        let shared = Shared { states: vec![start], known: HashMap::new(), bytes: 0 };
+        let start = SuffixState { first: 0, count, next: Next::Places(Box::default()) };
+        let shared = SharedStates { states: vec![start], known: HashMap::new(), bytes: 0 };
         let shortest = u32::try_from(shortest).unwrap_or(1);
         Self { text, with_empty, shortest, shared: RwLock::new(shared) }
     }
@@ -100,7 +100,7 @@ impl Substrings {
         let Some(at) = self.several(state) else {
             return (self.text.as_bytes().get(state as usize) == Some(&byte)).then(|| state + 1);
         };
-        let edge = |shared: &Shared| match &shared.states[at].next {
+        let edge = |shared: &SharedStates| match &shared.states[at].next {
             Next::Edges(edges) => {
                 Some(edges.binary_search_by_key(&byte, |edge| edge.0).ok().map(|edge| edges[edge].1))
             }
@@ -133,7 +133,7 @@ impl Substrings {
         match self.several(state) {
             None => u64::from(state),
             Some(at) => {
-                let State { first, count, .. } =
+                let SuffixState { first, count, .. } =
                     self.shared.read().unwrap_or_else(PoisonError::into_inner).states[at];
                 u64::from(count) << 32 | u64::from(first)
             }
@@ -143,7 +143,7 @@ impl Substrings {
     /// Memory, in bytes, states made so far included.
     pub(crate) fn bytes(&self) -> usize {
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
-        let states = shared.states.capacity() * size_of::<State>() + shared.known.allocation_size();
+        let states = shared.states.capacity() * size_of::<SuffixState>() + shared.known.allocation_size();
         self.text.len() + states + shared.bytes
     }
 
@@ -163,7 +163,7 @@ impl Substrings {
     }
 
     /// Makes the states that a state leads to.
-    fn divide(&self, shared: &mut Shared, at: usize) {
+    fn divide(&self, shared: &mut SharedStates, at: usize) {
         let Next::Places(places) = &mut shared.states[at].next else { return };
         let places = std::mem::take(places);
         shared.bytes -= size_of_val(&*places);
@@ -194,7 +194,7 @@ impl Substrings {
     fn spread(
         &self,
         places: impl Iterator<Item = u32> + Clone,
-        shared: &mut Shared,
+        shared: &mut SharedStates,
         edges: &mut Vec<(u8, u32)>,
     ) {
         let text = self.text.as_bytes();
@@ -218,19 +218,23 @@ impl Substrings {
     }
 
     /// Returns the state of some places, which are ascending.
-    fn state(&self, shared: &mut Shared, mut places: impl ExactSizeIterator<Item = u32> + Clone) -> u32 {
+    fn state(
+        &self,
+        shared: &mut SharedStates,
+        mut places: impl ExactSizeIterator<Item = u32> + Clone,
+    ) -> u32 {
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let all = places.clone();
         let first = places.next().unwrap_or(0);
         if count == 1 {
             return first;
         }
-        let Shared { states, known, bytes } = shared;
+        let SharedStates { states, known, bytes } = shared;
         let fresh = u32::try_from(states.len()).unwrap_or(u32::MAX);
         let at = *known.entry((first, count)).or_insert_with(|| {
             let places: Box<[u32]> = all.collect();
             *bytes += size_of_val(&*places);
-            states.push(State { first, count, next: Next::Places(places) });
+            states.push(SuffixState { first, count, next: Next::Places(places) });
             fresh
         });
         // Sets that are within each other or apart are fewer than places, so numbers stay below the bound.

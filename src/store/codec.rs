@@ -1,17 +1,17 @@
 //! Payloads as numbers and lists of them, little-endian, every list with its length in front.
 //!
-//! Invariant: a [`Reader`] never goes past its end, and takes no more memory than a small multiple of the
-//! bytes that are there, whatever they say.
+//! Invariant: a [`PayloadReader`] never goes past its end, and takes no more memory than a small multiple of
+//! the bytes that are there, whatever they say.
 
 use super::error::{StoreError, StoreErrorKind};
 
 /// Writes a payload. Infallible, as it grows.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct PayloadWriter {
     bytes: Vec<u8>,
 }
 
-impl Writer {
+impl PayloadWriter {
     /// Creates a writer with room for this many bytes, so that writing them moves nothing.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes) }
@@ -32,7 +32,7 @@ impl Writer {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Writes the length of a list that follows; [`Reader::count`] reads it. Eight bytes.
+    /// Writes the length of a list that follows; [`PayloadReader::count`] reads it. Eight bytes.
     pub(crate) fn count(&mut self, count: usize) {
         self.u64(count as u64);
     }
@@ -72,13 +72,14 @@ impl Writer {
     }
 }
 
-/// Reads the output of a [`Writer`], in the same order. Every method fails with `Truncated` past the end.
+/// Reads the output of a [`PayloadWriter`], in the same order. Every method fails with `Truncated` past the
+/// end.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct PayloadReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PayloadReader<'a> {
     /// Reads `payload` from its start.
     pub(crate) fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload }
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         writer.u8(7);
         writer.u32(u32::MAX - 1);
         writer.u64(u64::MAX - 2);
@@ -190,7 +191,7 @@ mod tests {
         writer.u64s([u64::MAX, 0].into_iter());
         writer.u32s(std::iter::empty());
         let payload = writer.finish();
-        let mut reader = Reader::new(&payload);
+        let mut reader = PayloadReader::new(&payload);
         assert_eq!(reader.u8(), Ok(7));
         assert_eq!(reader.u32(), Ok(u32::MAX - 1));
         assert_eq!(reader.u64(), Ok(u64::MAX - 2));
@@ -208,20 +209,20 @@ mod tests {
     #[test]
     fn lengths_are_not_believed() {
         for length in [4, 1 << 20, 1 << 40, u64::MAX / 8 + 1, u64::MAX] {
-            let mut writer = Writer::default();
+            let mut writer = PayloadWriter::default();
             writer.u64(length);
             writer.bytes.extend_from_slice(b"abc");
             let payload = writer.finish();
-            let reader = || Reader::new(&payload);
+            let reader = || PayloadReader::new(&payload);
             assert!(reader().bytes().is_err() && reader().str().is_err(), "{length}");
             assert!(reader().u32s().is_err() && reader().u64s().is_err(), "{length}");
             assert!(reader().count(1).is_err(), "{length}");
         }
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         writer.bytes(b"\xff");
         writer.u8(0);
         let payload = writer.finish();
-        let mut reader = Reader::new(&payload);
+        let mut reader = PayloadReader::new(&payload);
         assert!(matches!(reader.str().unwrap_err().kind(), StoreErrorKind::Malformed(_)));
         assert!(matches!(reader.finish().unwrap_err().kind(), StoreErrorKind::Malformed(_)));
     }
@@ -233,7 +234,7 @@ mod tests {
             noise in prop::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..100),
             calls in prop::collection::vec(0..7, 0..20),
         ) {
-            let mut reader = Reader::new(&noise);
+            let mut reader = PayloadReader::new(&noise);
             for call in calls {
                 let size = match call {
                     0 => reader.u8().map(|_| 1),

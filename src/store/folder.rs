@@ -16,9 +16,9 @@ use std::{
 };
 
 use super::{
-    codec::Reader,
+    codec::PayloadReader,
     error::{StoreError, StoreErrorKind},
-    sealed::{Key, Kind, SEAL_BYTES, open, seal},
+    sealed::{Kind, PayloadKey, SEAL_BYTES, open, seal},
 };
 use crate::limits::CACHE_BYTES;
 
@@ -152,8 +152,8 @@ impl CacheFolder {
     pub(crate) fn get<T>(
         &self,
         kind: Kind,
-        key: &Key,
-        decode: impl FnOnce(&mut Reader<'_>) -> Result<T, StoreError>,
+        key: &PayloadKey,
+        decode: impl FnOnce(&mut PayloadReader<'_>) -> Result<T, StoreError>,
     ) -> Option<T> {
         let inner = self.inner.as_deref()?;
         let path = inner.file(kind, key);
@@ -165,7 +165,7 @@ impl CacheFolder {
             }
         };
         let decoded = open(&file, kind, key).and_then(|payload| {
-            let mut reader = Reader::new(payload);
+            let mut reader = PayloadReader::new(payload);
             let value = decode(&mut reader)?;
             reader.finish()?;
             Ok(value)
@@ -189,7 +189,7 @@ impl CacheFolder {
 
     /// Keeps a payload, if possible. Writes a file and lists the folder: a few milliseconds, and about 1 ms
     /// for each 2 MB.
-    pub(crate) fn put(&self, kind: Kind, key: &Key, payload: &[u8]) {
+    pub(crate) fn put(&self, kind: Kind, key: &PayloadKey, payload: &[u8]) {
         let Some(inner) = self.inner.as_deref() else { return };
         let bytes = (payload.len() + SEAL_BYTES) as u64;
         if bytes > inner.budget {
@@ -205,7 +205,7 @@ impl CacheFolder {
 }
 
 impl Inner {
-    fn file(&self, kind: Kind, key: &Key) -> PathBuf {
+    fn file(&self, kind: Kind, key: &PayloadKey) -> PathBuf {
         self.path.join(format!("{}-{}{ENDING}", kind.name(), key.hex()))
     }
 
@@ -324,8 +324,8 @@ fn kind_of(name: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn key(number: u32) -> Key {
-        Key::of(&[&number.to_le_bytes()])
+    fn key(number: u32) -> PayloadKey {
+        PayloadKey::of(&[&number.to_le_bytes()])
     }
 
     fn read(cache: &CacheFolder, number: u32) -> Option<Vec<u8>> {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     fn keep(cache: &CacheFolder, number: u32, content: &[u8]) {
-        let mut writer = super::super::Writer::default();
+        let mut writer = super::super::PayloadWriter::default();
         writer.bytes(content);
         cache.put(Kind::Trees, &key(number), &writer.finish());
     }

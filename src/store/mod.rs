@@ -9,10 +9,10 @@ mod error;
 mod folder;
 mod sealed;
 
-pub(crate) use codec::{Reader, Writer};
+pub(crate) use codec::{PayloadReader, PayloadWriter};
 pub use error::{StoreError, StoreErrorKind};
 pub use folder::{CacheFile, CacheFolder, Cleared};
 #[cfg(feature = "oracle")]
 #[doc(hidden)]
 pub use sealed::resealed;
-pub(crate) use sealed::{Key, Kind, open, seal};
+pub(crate) use sealed::{Kind, PayloadKey, open, seal};

@@ -70,9 +70,9 @@ impl Kind {
 
 /// A hash of what a payload was made from: equal keys, equal payloads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key([u8; 32]);
+pub(crate) struct PayloadKey([u8; 32]);
 
-impl Key {
+impl PayloadKey {
     /// Hashes these parts by BLAKE3, each with its length, so that no two lists of parts are alike. About 1
     /// ms for 2 MB.
     pub(crate) fn of(parts: &[&[u8]]) -> Self {
@@ -89,7 +89,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for PayloadKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.hex())
     }
@@ -103,7 +103,7 @@ fn stamp(version: &[u8], revision: &[u8]) -> String {
 }
 
 /// Seals a payload into a file. One pass over it, about 1 ms for 2 MB.
-pub(crate) fn seal(kind: Kind, key: &Key, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn seal(kind: Kind, key: &PayloadKey, payload: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(SEAL_BYTES + payload.len());
     file.extend_from_slice(&MAGIC);
     file.extend_from_slice(&FORMAT.to_le_bytes());
@@ -128,7 +128,7 @@ fn checksum(head: &[u8], payload: &[u8]) -> [u8; 32] {
 /// # Errors
 /// All kinds of [`StoreErrorKind`] but `Malformed`, in this order: not ours, another format, cut or damaged,
 /// another kind, another version, another key.
-pub(crate) fn open<'a>(file: &'a [u8], kind: Kind, key: &Key) -> Result<&'a [u8], StoreError> {
+pub(crate) fn open<'a>(file: &'a [u8], kind: Kind, key: &PayloadKey) -> Result<&'a [u8], StoreError> {
     let fail = |kind| Err(StoreError::new(kind));
     let magic = &file[..file.len().min(MAGIC.len())];
     if magic.is_empty() || !MAGIC.starts_with(magic) {
@@ -188,8 +188,8 @@ mod tests {
 
     const KINDS: [Kind; 4] = [Kind::Vocabulary, Kind::TerminalTables, Kind::Trees, Kind::Prior];
 
-    fn key(text: &str) -> Key {
-        Key::of(&[text.as_bytes()])
+    fn key(text: &str) -> PayloadKey {
+        PayloadKey::of(&[text.as_bytes()])
     }
 
     fn kind(file: &[u8]) -> StoreErrorKind {
@@ -236,9 +236,9 @@ mod tests {
 
     #[test]
     fn keys_tell_parts_apart() {
-        assert_ne!(Key::of(&[b"ab", b"c"]), Key::of(&[b"a", b"bc"]));
-        assert_ne!(Key::of(&[b"a"]), Key::of(&[b"a", b""]));
-        assert_eq!(Key::of(&[b"a"]), key("a"));
+        assert_ne!(PayloadKey::of(&[b"ab", b"c"]), PayloadKey::of(&[b"a", b"bc"]));
+        assert_ne!(PayloadKey::of(&[b"a"]), PayloadKey::of(&[b"a", b""]));
+        assert_eq!(PayloadKey::of(&[b"a"]), key("a"));
         assert_eq!(key("a").hex().len(), 64);
     }
 

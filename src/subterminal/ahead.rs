@@ -14,7 +14,7 @@ use crate::{cores, limits::Work, vocab::Vocabulary};
 const PIECE: usize = if cfg!(test) { 500 } else { 20_000 };
 
 /// A job in progress.
-struct Ahead {
+struct WarmupJob {
     tables: Vec<Arc<TerminalTable>>,
     vocabulary: Vocabulary,
     /// Units of work left to the job.
@@ -27,7 +27,7 @@ pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary,
     if most > 0 && cores::count() > 1 {
         // Rows of strings that count characters are mostly those of the strings of any length.
         let tables = tables.iter().map(|table| table.unbounded().unwrap_or(table)).cloned().collect();
-        let mut job = Ahead { tables, vocabulary: vocabulary.clone(), left: most };
+        let mut job = WarmupJob { tables, vocabulary: vocabulary.clone(), left: most };
         cores::start(move || {
             // From the last one on.
             job.tables.retain(|table| table.dfa().is_table());
@@ -41,7 +41,7 @@ pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary,
     }
 }
 
-impl Ahead {
+impl WarmupJob {
     /// Does a piece of the work, then queues the rest.
     fn go_on(mut self) {
         let mut work = Work::unlimited();
@@ -64,7 +64,7 @@ mod tests {
     use crate::{
         ids::TokenId,
         store::CacheFolder,
-        subterminal::{kin_tests::dfa, tables::Tables},
+        subterminal::{reference_rows_tests::dfa, tables::VocabularyTables},
     };
 
     /// Waits for what other threads do.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn first_states_have_their_rows() {
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
-        let tables = Tables::new(builder.build().unwrap(), CacheFolder::none());
+        let tables = VocabularyTables::new(builder.build().unwrap(), CacheFolder::none());
         let text = tables.of(&dfa(r#""[^"]*""#), &[]);
         let patterns = [r#""[^"]{1,9}""#, "[a-f]+", r#""name""#, "[0-9]{2}", "x|y|zz"];
         let made: Vec<_> = patterns.map(|one| tables.of(&dfa(one), &[Arc::clone(&text)])).into();
@@ -98,9 +98,9 @@ mod tests {
     fn work_is_bounded() {
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
         let vocabulary = builder.build().unwrap();
-        let tables = Tables::new(vocabulary.clone(), CacheFolder::none());
+        let tables = VocabularyTables::new(vocabulary.clone(), CacheFolder::none());
         let [number, text] = ["[0-9]+", r#""[^"]*""#].map(|one| tables.of(&dfa(one), &[]));
-        let job = |left| Ahead {
+        let job = |left| WarmupJob {
             tables: vec![Arc::clone(&number), Arc::clone(&text)],
             vocabulary: vocabulary.clone(),
             left,

@@ -8,8 +8,8 @@
 use hashbrown::HashMap;
 
 use super::{
-    entrances::Entrances,
-    tree::{Forest, Grow, Soil, TreeNodeId, follows_in_common},
+    terminal_entry::TerminalEntry,
+    tree::{Forest, Grow, TreeInputs, TreeNodeId, follows_in_common},
 };
 use crate::{
     byte_set::ByteSet,
@@ -23,7 +23,7 @@ const FEW_EXITS: usize = 256;
 /// The continuations at the exits of a node, and the children that were asked for.
 #[derive(Debug)]
 pub(crate) struct Branches {
-    entrances: Entrances,
+    entrances: TerminalEntry,
     made: HashMap<TerminalId, Branch>,
 }
 
@@ -54,24 +54,27 @@ impl Forest {
     /// few terminals follow, and grammars share what they do.
     pub(crate) fn branches(
         &mut self,
-        soil: Soil<'_>,
+        inputs: TreeInputs<'_>,
         node: TreeNodeId,
         work: &mut Work,
     ) -> Result<Option<Branches>, LimitExceeded> {
         let terminal = self.terminal(node);
-        if self.is_root(node) && follows_in_common(soil, terminal).is_some() {
+        if self.is_root(node) && follows_in_common(inputs, terminal).is_some() {
             return Ok(None);
         }
         let exits = self.reach(node).exits();
         let wanted = if exits.total() <= FEW_EXITS {
             ByteSet::ALL
         } else {
-            work.spend(soil.tables.len() / 8)?;
+            work.spend(inputs.tables.len() / 8)?;
             let mut wanted = ByteSet::default();
-            soil.follow.of(terminal).for_each(|next| wanted.union_with(soil.tables[next.index()].begins()));
+            inputs
+                .follow
+                .of(terminal)
+                .for_each(|next| wanted.union_with(inputs.tables[next.index()].begins()));
             wanted
         };
-        let entrances = Entrances::new(soil.trie, exits, &wanted, work)?;
+        let entrances = TerminalEntry::new(inputs.trie, exits, &wanted, work)?;
         let branches = Branches { entrances, made: HashMap::new() };
         self.bytes += branches.bytes();
         Ok(Some(branches))
@@ -80,13 +83,13 @@ impl Forest {
     /// Returns the child of a node for a terminal that follows it.
     pub(crate) fn branch(
         &mut self,
-        soil: Soil<'_>,
+        inputs: TreeInputs<'_>,
         (node, branches): (TreeNodeId, &mut Branches),
         terminal: TerminalId,
         may: Grow,
         work: &mut Work,
     ) -> Result<Branch, LimitExceeded> {
-        let table = &soil.tables[terminal.index()];
+        let table = &inputs.tables[terminal.index()];
         if !table.begins().meets(branches.entrances.bytes()) {
             return Ok(Branch::Nothing);
         }
@@ -96,9 +99,9 @@ impl Forest {
         if may == Grow::No || !self.has_room() {
             return Ok(Branch::Unmade);
         }
-        let reach = match table.counted_crossing(soil.trie, self.reach(node).exits(), work)? {
+        let reach = match table.counted_crossing(inputs.trie, self.reach(node).exits(), work)? {
             Some(reach) => reach,
-            None => branches.entrances.cross(soil.trie, table, work)?,
+            None => branches.entrances.cross(inputs.trie, table, work)?,
         };
         let made =
             if reach.is_empty() { Branch::Nothing } else { Branch::Node(self.push(terminal, reach.into())) };

@@ -8,11 +8,11 @@
 
 use super::{
     crossing::Crossing,
-    reach::{Reach, Tokens},
+    row::{TokenList, TokenRow},
     table::TerminalTable,
 };
 use crate::{
-    ids::TrieNodeId,
+    ids::{TrieNodeId, as_index},
     scanner::{NONE, TerminalDfa},
     vocab::{ByteTrie, byte_kind},
 };
@@ -82,7 +82,7 @@ impl Chain {
         for &state in &states {
             live.iter_mut().zip(dfa.row(state)).for_each(|(live, &to)| *live |= to != NONE);
         }
-        let ends = states.iter().any(|&state| dfa.accepting()[state as usize]);
+        let ends = states.iter().any(|&state| dfa.accepting()[as_index(state)]);
         (!ends).then_some(Self { states, kinds, is_endless, live })
     }
 
@@ -105,7 +105,7 @@ impl Chain {
 impl TerminalTable {
     /// Makes the row of a state that begins a chain, and counts the trie nodes looked at. `None` if there is
     /// no chain, if there are many ways to leave it, or if there is no index yet.
-    pub(super) fn chain_row(&self, trie: &ByteTrie, state: u32) -> Option<(Reach, usize)> {
+    pub(super) fn chain_row(&self, trie: &ByteTrie, state: u32) -> Option<(TokenRow, usize)> {
         let index = trie.tokens_by_kind()?;
         let (dfa, longest) = (self.dfa(), trie.height(ByteTrie::ROOT)? as usize);
         let chain = Chain::new(dfa, state, longest)?;
@@ -131,7 +131,7 @@ impl TerminalTable {
         let Crossing { mut stays, exits, walked, .. } = crossing;
         stays.normalise();
         stays.iter().flat_map(|range| trie.tokens_at(range)).for_each(|&token| tokens.insert(token));
-        Some((Reach::of(Tokens::of(tokens), exits), nodes + walked))
+        Some((TokenRow::of(TokenList::of(tokens), exits), nodes + walked))
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{ids::TokenId, limits::Work, subterminal::kin_tests::dfa};
+    use crate::{ids::TokenId, limits::Work, subterminal::reference_rows_tests::dfa};
 
     const PATTERNS: [&str; 8] = [
         r#""[a-z]+""#,
@@ -177,7 +177,7 @@ mod tests {
                 let rows = [(&walked, &trie), (&table, &indexed)]
                     .map(|(table, trie)| table.row(trie, state, &mut Work::unlimited()).unwrap());
                 prop_assert!(rows[0].tokens().iter().eq(rows[1].tokens().iter()), "state {}", state);
-                let inner = |reach: &Reach| -> Vec<u32> {
+                let inner = |reach: &TokenRow| -> Vec<u32> {
                     let nodes = reach.exits().iter().flatten();
                     nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
                 };

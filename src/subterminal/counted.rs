@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     ranges::Ranges,
-    reach::{Reach, Tokens},
+    row::{TokenList, TokenRow},
 };
 use crate::{
     ids::{TokenId, TrieNodeId},
@@ -75,7 +75,7 @@ const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 
 /// The tokens of a vocabulary by their characters, for a common automaton between characters.
 #[derive(Debug)]
-pub(super) struct Characters {
+pub(super) struct CharacterIndex {
     /// Tokens that stay in the string, whether or not they end it.
     all: TokenSet,
     count: usize,
@@ -100,7 +100,7 @@ fn at<T>(lists: &mut Vec<Vec<T>>, count: usize) -> &mut Vec<T> {
     &mut lists[count]
 }
 
-impl Characters {
+impl CharacterIndex {
     /// Builds the index by one walk over the trie.
     pub(super) fn new(trie: &ByteTrie, common: &TerminalDfa, home: Home) -> Self {
         let mut found = Self {
@@ -167,36 +167,36 @@ impl Characters {
     /// characters, and those that end it a number within the bounds. The row is that of a state between
     /// characters of an automaton whose strings are all among the common ones. Linear in the vocabulary, by
     /// words of bits, and in the tokens that end a string or are too long.
-    pub(super) fn within(&self, trie: &ByteTrie, row: &Reach, lengths: RangeInclusive<usize>) -> Reach {
+    pub(super) fn within(&self, trie: &ByteTrie, row: &TokenRow, lengths: RangeInclusive<usize>) -> TokenRow {
         let most = *lengths.end();
         let closing = |node: u32| trie.tokens_at(trie.own_tokens(TrieNodeId::new(node)));
         let (within, others): (Vec<_>, Vec<_>) =
             self.ended.iter().partition(|(_, characters)| lengths.contains(characters));
         let tokens = match (row.tokens(), self.up_to.get(most)) {
-            (Tokens::Many(many), Some(short)) => {
+            (TokenList::Many(many), Some(short)) => {
                 let mut set = short.clone();
                 within.iter().flat_map(|(node, _)| closing(*node)).for_each(|&token| set.insert(token));
                 set.keep(many);
-                Tokens::Many(set.into())
+                TokenList::Many(set.into())
             }
             (tokens, _) => {
                 let mut set = match tokens {
-                    Tokens::Few(few) => TokenSet::of(few.to_vec(), self.all.size()),
-                    Tokens::Many(many) => TokenSet::clone(many),
+                    TokenList::Few(few) => TokenSet::of(few.to_vec(), self.all.size()),
+                    TokenList::Many(many) => TokenSet::clone(many),
                 };
                 let longer = self.inside.iter().skip(most.saturating_add(1)).flatten();
                 let others = others.iter().flat_map(|(node, _)| closing(*node));
                 longer.chain(others).for_each(|&token| set.remove(token));
                 match tokens {
-                    Tokens::Few(_) => Tokens::listed(trie, set.iter().collect()),
-                    Tokens::Many(_) => Tokens::Many(set.into()),
+                    TokenList::Few(_) => TokenList::listed(trie, set.iter().collect()),
+                    TokenList::Many(_) => TokenList::Many(set.into()),
                 }
             }
         };
         let ends: Vec<Range<u32>> = within.iter().map(|&(node, _)| node..node + 1).collect();
         let mut exits = Ranges::new();
         row.exits().within(&ends, |range| exits.push(range));
-        Reach::of(tokens, exits)
+        TokenRow::of(tokens, exits)
     }
 
     /// Memory, in bytes.
@@ -230,7 +230,7 @@ pub(super) struct Counted {
 }
 
 /// An automaton beside a common one, as [`Counted::new`] takes it.
-pub(super) struct Beside<'a> {
+pub(super) struct DfaPair<'a> {
     pub(super) dfa: &'a TerminalDfa,
     pub(super) common: &'a TerminalDfa,
     /// A byte of each kind that either automaton distinguishes.
@@ -239,7 +239,7 @@ pub(super) struct Beside<'a> {
 
 /// The possible continuations after a number of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct CountedPlace {
     state: u32,
     goes_on: bool,
     closes: bool,
@@ -254,17 +254,17 @@ impl Counted {
     /// opening; a state with two labels is more than a counter. Then each number must have a place between
     /// characters, up to where counts end or no longer matter.
     pub(super) fn new(
-        beside: &Beside<'_>,
+        beside: &DfaPair<'_>,
         home: Home,
         partner: impl Fn(u32) -> u32,
         same: impl Fn(u32) -> bool,
     ) -> Option<Self> {
-        let Beside { dfa, .. } = *beside;
+        let DfaPair { dfa, .. } = *beside;
         if partner(0) == home.state && same(0) {
             return None;
         }
         let mut numbers: Vec<Option<usize>> = vec![None; dfa.len()];
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<CountedPlace> = Vec::new();
         let mut free = None;
         let first = if partner(0) == home.state { 0 } else { entrance(beside, home)? };
         let mut labels: Vec<Option<usize>> = vec![None; dfa.len()];
@@ -277,7 +277,7 @@ impl Counted {
             let place = beside.place(home, state, partner(state), &partner)?;
             if is_home {
                 if places.len() <= count {
-                    let none = Place { state: NONE, goes_on: false, closes: false, stops: false };
+                    let none = CountedPlace { state: NONE, goes_on: false, closes: false, stops: false };
                     places.resize(count + 1, none);
                 }
                 if places[count].state != NONE {
@@ -333,21 +333,31 @@ impl Counted {
     }
 
     /// Makes the row of the terminal after `number` characters.
-    pub(super) fn row(&self, trie: &ByteTrie, characters: &Characters, number: usize) -> Reach {
+    pub(super) fn row(&self, trie: &ByteTrie, characters: &CharacterIndex, number: usize) -> TokenRow {
         self.after(trie, characters, (0, number))
     }
 
     /// Returns the effect of the terminal, entered between characters, on the tokens that go on at `exits`.
     /// `None` unless those are all the places after some number of characters.
-    pub(super) fn crossing(&self, trie: &ByteTrie, characters: &Characters, exits: &Ranges) -> Option<Reach> {
+    pub(super) fn crossing(
+        &self,
+        trie: &ByteTrie,
+        characters: &CharacterIndex,
+        exits: &Ranges,
+    ) -> Option<TokenRow> {
         let before = characters.characters_before(exits)?;
         self.number(0).map(|number| self.after(trie, characters, (before, number)))
     }
 
     /// Does the same for tokens of which the terminal begins after `before` characters. Linear in the tokens,
     /// or in those left out if these are fewer, and in the exits.
-    fn after(&self, trie: &ByteTrie, characters: &Characters, (before, number): (usize, usize)) -> Reach {
-        let Characters { all, count, inside, up_to, homes, ended, .. } = characters;
+    fn after(
+        &self,
+        trie: &ByteTrie,
+        characters: &CharacterIndex,
+        (before, number): (usize, usize),
+    ) -> TokenRow {
+        let CharacterIndex { all, count, inside, up_to, homes, ended, .. } = characters;
         let may = |list: &[bool], count: usize| list.get(number + count).copied().unwrap_or(self.free);
         let may_close = |count: usize| count >= before && may(&self.closes, count - before);
         let last = if self.free { usize::MAX } else { before + self.closes.len() - 1 - number };
@@ -360,18 +370,18 @@ impl Counted {
             let mut set = set.clone();
             let closed = ended.iter().filter(|(_, count)| may_close(*count));
             closed.flat_map(|&(node, _)| closing(node)).for_each(|&token| set.insert(token));
-            Tokens::Many(set.into())
+            TokenList::Many(set.into())
         } else if 2 * kept > *count {
             let mut set = all.clone();
             let without = inside.iter().enumerate().filter(|(count, _)| !here(*count));
             without.flat_map(|(_, list)| list).for_each(|&token| set.remove(token));
             let without = ended.iter().filter(|(_, count)| !may_close(*count));
             without.flat_map(|&(node, _)| closing(node)).for_each(|&token| set.remove(token));
-            Tokens::Many(set.into())
+            TokenList::Many(set.into())
         } else {
             let closed = ended.iter().filter(|(_, count)| may_close(*count));
             let closed = closed.flat_map(|&(node, _)| closing(node));
-            Tokens::listed(trie, within().flatten().chain(closed).copied().collect())
+            TokenList::listed(trie, within().flatten().chain(closed).copied().collect())
         };
         let mut exits = Ranges::new();
         if self.home.endless {
@@ -383,12 +393,12 @@ impl Counted {
             let inner = closed.filter(|(node, _)| trie.has_children(TrieNodeId::new(*node)));
             inner.for_each(|&(node, _)| exits.push(node..node + 1));
         }
-        Reach::of(tokens, exits)
+        TokenRow::of(tokens, exits)
     }
 }
 
 /// Returns the state in which `dfa` is home for the first time, if it is unique.
-fn entrance(beside: &Beside<'_>, home: Home) -> Option<u32> {
+fn entrance(beside: &DfaPair<'_>, home: Home) -> Option<u32> {
     let ways = beside.bytes.iter().filter_map(|&byte| {
         let to = next(beside.dfa, 0, byte)?;
         Some((to, next(beside.common, 0, byte)?))
@@ -401,10 +411,16 @@ fn entrance(beside: &Beside<'_>, home: Home) -> Option<u32> {
     }
 }
 
-impl Beside<'_> {
+impl DfaPair<'_> {
     /// Returns the continuations of a state beside one of the common automaton: all of the partner's but for
     /// ends, or between characters none but ends. `None` if there are others.
-    fn place(&self, home: Home, state: u32, beside: u32, partner: &impl Fn(u32) -> u32) -> Option<Place> {
+    fn place(
+        &self,
+        home: Home,
+        state: u32,
+        beside: u32,
+        partner: &impl Fn(u32) -> u32,
+    ) -> Option<CountedPlace> {
         let (mut goes_on, mut closes) = ([false; 2], [false; 2]);
         for &byte in self.bytes {
             let Some(other) = next(self.common, beside, byte) else {
@@ -434,6 +450,6 @@ impl Beside<'_> {
         if torn || stuck || (accepts && !(home.endless && is_home)) {
             return None;
         }
-        Some(Place { state, goes_on: goes_on[1], closes: closes[1], stops: accepts })
+        Some(CountedPlace { state, goes_on: goes_on[1], closes: closes[1], stops: accepts })
     }
 }

@@ -156,7 +156,7 @@ impl<'a> Crossing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, scanner::NONE, subterminal::kin_tests::dfa};
+    use crate::{ids::TokenId, scanner::NONE, subterminal::reference_rows_tests::dfa};
     use proptest::prelude::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::tree::{Forest, Grow, Soil, TreeNodeId};
+use super::tree::{Forest, Grow, TreeInputs, TreeNodeId};
 use crate::{
     cores,
     ids::ScanStateId,
@@ -17,7 +17,7 @@ impl Forest {
     ///
     /// Costs one walk over the trie for each scanner state, which is short except for states that most tokens
     /// can follow, and a walk over the tokens that cross into other terminals for each way to do so.
-    pub(crate) fn grown(soil: Soil<'_>, max_bytes: usize, progress: &(dyn Fn(usize) + Sync)) -> Self {
+    pub(crate) fn grown(inputs: TreeInputs<'_>, max_bytes: usize, progress: &(dyn Fn(usize) + Sync)) -> Self {
         let (done, bytes, spent) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         // A node at a time, so that threads hear of each other's work.
         let with_work = |grow: &mut dyn FnMut(&mut Work) -> Result<Vec<TreeNodeId>, LimitExceeded>| {
@@ -30,13 +30,13 @@ impl Forest {
             spent.fetch_add(work.spent(), Ordering::Relaxed);
             found.unwrap_or_default()
         };
-        let states: Vec<ScanStateId> = soil.scanner.states().collect();
+        let states: Vec<ScanStateId> = inputs.scanner.states().collect();
         let trees = cores::map(states.clone(), |state| {
             let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
-            let mut open = with_work(&mut |work| Ok(vec![tree.root(soil, state, work)?]));
+            let mut open = with_work(&mut |work| Ok(vec![tree.root(inputs, state, work)?]));
             while let Some(node) = open.pop() {
                 open.extend(with_work(&mut |work| {
-                    let children = tree.children(soil, node, Grow::Yes, work)?;
+                    let children = tree.children(inputs, node, Grow::Yes, work)?;
                     Ok(children.into_iter().flatten().map(|child| tree.child(child).1).collect())
                 }));
             }

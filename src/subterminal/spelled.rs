@@ -7,23 +7,23 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{reach::Reach, table::TerminalTable};
+use super::{row::TokenRow, table::TerminalTable};
 use crate::{
-    grammar::spelled::{Alike, LONG, Place, Spelled},
+    grammar::spelled::{Alike, LONG, Spelled, SpelledPlace},
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,
 };
 
 /// Facts about such strings, kept by a table.
 #[derive(Debug, Default)]
-pub(super) struct Spelling {
+pub(super) struct SpelledFacts {
     /// The table of the unbounded strings, where the number of characters is bounded.
     unbounded: Option<Arc<TerminalTable>>,
     /// Groups of states with the same effect on all tokens.
     alike: OnceLock<Alike>,
 }
 
-impl Spelling {
+impl SpelledFacts {
     /// Creates it without facts.
     pub(super) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
         Self { unbounded, alike: OnceLock::new() }
@@ -57,7 +57,7 @@ impl TerminalTable {
         let (place, longest) = (spelled.place(state)?, longest(trie)?);
         let Some(unbounded) = &spelling.unbounded else {
             let like = spelling.alike(spelled, longest).to_all(place.state);
-            let other = spelled.state(Place { state: like, ..place }).ok()?;
+            let other = spelled.state(SpelledPlace { state: like, ..place }).ok()?;
             return (other != state).then_some((self, other));
         };
         match spelled.room(place) {
@@ -72,31 +72,31 @@ impl TerminalTable {
     }
 
     /// Returns the state of a place in the unbounded strings.
-    fn free_state(&self, place: Place) -> Option<u32> {
-        self.dfa().spelled()?.0.state(Place { count: 0, ..place }).ok()
+    fn free_state(&self, place: SpelledPlace) -> Option<u32> {
+        self.dfa().spelled()?.0.state(SpelledPlace { count: 0, ..place }).ok()
     }
 
     /// Makes the row of a state of such strings.
     pub(super) fn spelled_row(
         &self,
-        spelling: &Spelling,
+        spelling: &SpelledFacts,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
         if let Some((table, other)) = self.spelled_like(trie, state) {
             return table.row(trie, other, work);
         }
         let known = self.known_of(spelling, (trie, state), work)?;
-        self.scattered_row(trie, state, known, work)
+        self.sparse_row(trie, state, known, work)
     }
 
     /// Returns a row with the same effect on all texts up to a number of bytes, and that number.
     fn known_of(
         &self,
-        spelling: &Spelling,
+        spelling: &SpelledFacts,
         (trie, state): (&ByteTrie, u32),
         work: &mut Work,
-    ) -> Result<Option<(Arc<Reach>, u32)>, LimitExceeded> {
+    ) -> Result<Option<(Arc<TokenRow>, u32)>, LimitExceeded> {
         let place = self.dfa().spelled().and_then(|(spelled, _)| Some((spelled, spelled.place(state)?)));
         let Some(((spelled, place), longest)) = place.zip(longest(trie)) else { return Ok(None) };
         let near = match &spelling.unbounded {
@@ -107,7 +107,7 @@ impl TerminalTable {
             None => {
                 let like = spelling.alike(spelled, longest).to_short(place.state);
                 let other =
-                    spelled.state(Place { state: like, ..place }).ok().filter(|other| *other != state);
+                    spelled.state(SpelledPlace { state: like, ..place }).ok().filter(|other| *other != state);
                 other.map(|other| (self, other, LONG))
             }
         };
@@ -126,7 +126,7 @@ mod tests {
     use crate::{
         grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded},
         scanner::TerminalDfa,
-        subterminal::kin_tests::{dfa, inner, trie},
+        subterminal::reference_rows_tests::{dfa, inner, trie},
     };
 
     fn table(spelled: &Spelled) -> TerminalTable {
@@ -184,7 +184,7 @@ mod tests {
                     prop_assert!(same, "tokens after {:?}", text);
                     prop_assert_eq!(inner(&trie, &rows.0), inner(&trie, &rows.1), "exits after {:?}", text);
                     let crossed = shared.crossing(&trie, one, &comma, work).unwrap();
-                    let entrances = crate::subterminal::entrances::Entrances::new(
+                    let entrances = crate::subterminal::terminal_entry::TerminalEntry::new(
                         &trie, rows.1.exits(), comma.begins(), work).unwrap();
                     let walked = entrances.cross(&trie, &comma, work).unwrap();
                     prop_assert!(crossed.tokens().iter().eq(walked.tokens().iter()), "into {:?}", text);

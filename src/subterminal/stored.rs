@@ -6,14 +6,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::{
-    reach::Reach,
-    table::{Row, TerminalTable},
-    tree::{Children, Forest, Node, Soil, TreeNodeId},
+    row::TokenRow,
+    table::{TableRow, TerminalTable},
+    tree::{Children, Forest, TreeInputs, TreeNode, TreeNodeId},
 };
 use crate::{
     ids::{ScanStateId, TerminalId},
     limits::Work,
-    store::{Reader, StoreError, Writer},
+    store::{PayloadReader, PayloadWriter, StoreError},
     vocab::ByteTrie,
 };
 
@@ -22,7 +22,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl Forest {
     /// Writes all trees.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.count(self.nodes.len());
         for node in &self.nodes {
             writer.u32(node.terminal.raw());
@@ -45,8 +45,8 @@ impl Forest {
     /// # Errors
     /// If the bytes are no trees over these inputs.
     pub(crate) fn read(
-        reader: &mut Reader<'_>,
-        soil: Soil<'_>,
+        reader: &mut PayloadReader<'_>,
+        inputs: TreeInputs<'_>,
         max_bytes: usize,
     ) -> Result<Self, StoreError> {
         let mut forest = Self::new(max_bytes);
@@ -54,7 +54,7 @@ impl Forest {
         let count = reader.count(16)?;
         for node in 0..count {
             let terminal = TerminalId::new(reader.u32()?);
-            if terminal.index() >= soil.tables.len() {
+            if terminal.index() >= inputs.tables.len() {
                 return Err(StoreError::malformed("a tree with a terminal that there is not"));
             }
             let children = match (reader.u32()?, reader.u32()?) {
@@ -68,10 +68,10 @@ impl Forest {
                 }
                 _ => return Err(StoreError::malformed("a tree's node with children that there are not")),
             };
-            let reach = Arc::new(Reach::read(reader, soil.trie)?);
-            forest.bytes += size_of::<Node>() + reach.bytes();
+            let reach = Arc::new(TokenRow::read(reader, inputs.trie)?);
+            forest.bytes += size_of::<TreeNode>() + reach.bytes();
             forest.own.0 += reach.bytes();
-            forest.nodes.push(Node { terminal, state: None, reach, children });
+            forest.nodes.push(TreeNode { terminal, state: None, reach, children });
         }
         let (states, roots) = (reader.u32s()?, reader.u32s()?);
         if states.len() != roots.len() || !states.windows(2).all(|pair| pair[0] < pair[1]) {
@@ -81,8 +81,8 @@ impl Forest {
         for (state, root) in states.into_iter().zip(roots) {
             let state = ScanStateId::new(state);
             let node = forest.nodes.get_mut(root as usize);
-            let is_state = state.index() < soil.scanner.state_count();
-            let node = node.filter(|node| is_state && node.terminal == soil.scanner.terminal(state));
+            let is_state = state.index() < inputs.scanner.state_count();
+            let node = node.filter(|node| is_state && node.terminal == inputs.scanner.terminal(state));
             let another = || StoreError::malformed("the root of a tree for another scanner state");
             node.ok_or_else(another)?.state = Some(state);
             forest.roots.insert(state, TreeNodeId::new(root));
@@ -94,7 +94,7 @@ impl Forest {
 impl TerminalTable {
     /// Serialises all rows, for the cache folder.
     pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = PayloadWriter::default();
         writer.count(self.dfa().len());
         for state in (0..).take(self.dfa().len()) {
             // Unlimited work is never used up.
@@ -106,15 +106,15 @@ impl TerminalTable {
     }
 
     /// Fills the table from the format of [`write`](Self::write). Rows that are there stay.
-    pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
+    pub(super) fn read(&self, reader: &mut PayloadReader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
         if reader.count(1)? != self.dfa().len() {
             return Err(StoreError::malformed("a table with another number of states"));
         }
-        let read = || Reach::read(reader, trie);
+        let read = || TokenRow::read(reader, trie);
         let rows = std::iter::repeat_with(read).take(self.dfa().len()).collect::<Result<Vec<_>, _>>()?;
         for (row, reach) in self.rows().iter().zip(rows) {
             let bytes = reach.bytes();
-            if row.set(Row { reach: Arc::new(reach), taken: None }).is_ok() {
+            if row.set(TableRow { reach: Arc::new(reach), taken: None }).is_ok() {
                 self.add_bytes(bytes);
             }
         }

@@ -11,15 +11,15 @@ impl TerminalTable {
 
     /// Returns, for a terminal that counts characters, the table of the unbounded strings, the state there,
     /// and how many characters may still come.
-    fn measured_at(&self, state: u32) -> Option<(&Self, u32, u32)> {
-        let ((measured, _), unbounded) = self.dfa().measured().zip(self.unbounded())?;
-        let (of, count) = measured.place(state);
-        Some((&**unbounded, of, measured.lengths().end().saturating_sub(count)))
+    fn bounded_at(&self, state: u32) -> Option<(&Self, u32, u32)> {
+        let ((bounded, _), unbounded) = self.dfa().bounded().zip(self.unbounded())?;
+        let (of, count) = bounded.place(state);
+        Some((&**unbounded, of, bounded.lengths().end().saturating_sub(count)))
     }
 
     /// Returns the number of strings that a state between characters may become.
     pub(crate) fn strings(&self, state: u32) -> Strings {
-        match self.measured_at(state) {
+        match self.bounded_at(state) {
             Some((table, of, left)) if table.counts().are_many_within(table.dfa(), of, left) => Strings::MANY,
             Some(_) => Strings::UNKNOWN,
             None => self.counts().at(state),
@@ -34,7 +34,7 @@ impl TerminalTable {
     /// Does every continuation of at most `bytes` bytes from this state, which is between characters, keep
     /// [many strings](Strings::are_many)?
     pub(crate) fn never_runs_out(&self, state: u32, bytes: u32) -> bool {
-        let Some((table, of, left)) = self.measured_at(state) else {
+        let Some((table, of, left)) = self.bounded_at(state) else {
             return self.counts().never_run_out(state, bytes);
         };
         let (counts, dfa, least) = (table.counts(), table.dfa(), left.saturating_sub(bytes));

@@ -14,18 +14,18 @@ use std::{
 use hashbrown::HashMap;
 
 use super::{
-    alike::Walked,
-    breaks::Breaks,
-    counted::{Characters, Counted, Home},
+    boundary_nodes::BoundaryNodes,
+    bounded_equivalence::Walked,
+    counted::{CharacterIndex, Counted, Home},
     crossing::{Crossing, Loops},
-    entrances::Entrances,
-    kin::{self, Kin},
-    measured::Unbounded,
+    length_bounded::Unbounded,
+    product_walk::TextLevels,
     ranges::Ranges,
-    reach::Reach,
-    scattered::Scattered,
-    side_by_side::Levels,
-    spelled::Spelling,
+    reference_rows::{self, DfaDelta},
+    row::TokenRow,
+    sparse_rows::SparseRows,
+    spelled::SpelledFacts,
+    terminal_entry::TerminalEntry,
 };
 use crate::{
     byte_set::ByteSet,
@@ -56,8 +56,8 @@ pub(super) fn walking(nodes: usize) -> usize {
 
 /// The effect of a state on all tokens.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) reach: Arc<Reach>,
+pub(super) struct TableRow {
+    pub(super) reach: Arc<TokenRow>,
     /// The part that was taken over from another row.
     pub(super) taken: Option<Taken>,
 }
@@ -75,13 +75,13 @@ pub(super) struct Taken {
 #[derive(Debug)]
 struct Crossed {
     into: Weak<TerminalTable>,
-    reach: Arc<Reach>,
+    reach: Arc<TokenRow>,
     /// Memory of it, in bytes, unless another table has it too.
     bytes: usize,
 }
 
 /// The closest common terminal, its comparison with this one, and a row of it.
-type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);
+type Relative<'a> = (&'a TerminalTable, &'a DfaDelta, Arc<TokenRow>);
 
 /// Number of bytes before the end of a counted string within which a walk beside the common one looks at
 /// much.
@@ -101,23 +101,23 @@ pub(crate) struct TerminalTable {
     /// Tables of common terminals that this one may resemble.
     common: Box<[Arc<Self>]>,
     /// The closest one, and its comparison with this one.
-    kin: OnceLock<(Arc<Self>, Kin)>,
+    delta: OnceLock<(Arc<Self>, DfaDelta)>,
     /// Facts about a common terminal: bytes that end it, the levels of its texts, and trie nodes that leave
     /// them. If it is one of strings, also the state between characters, and the vocabulary's tokens by their
     /// characters.
     ends: OnceLock<Box<[bool; 256]>>,
-    home: OnceLock<(Option<Home>, Levels)>,
-    breaks: Breaks,
-    characters: OnceLock<Characters>,
+    home: OnceLock<(Option<Home>, TextLevels)>,
+    breaks: BoundaryNodes,
+    characters: OnceLock<CharacterIndex>,
     /// Rows by state; made with the first row, since most terminals of a large grammar are in no text.
-    rows: OnceLock<Box<[OnceLock<Row>]>>,
+    rows: OnceLock<Box<[OnceLock<TableRow>]>>,
     /// Rows of states that are made on demand.
-    scattered: Scattered,
+    sparse: SparseRows,
     pub(super) strings: OnceLock<StringCounts>,
     /// The unbounded strings, of a terminal that counts characters.
     unbounded: Option<Unbounded>,
     /// Facts about strings whose states are made on demand.
-    spelling: Option<Spelling>,
+    spelling: Option<SpelledFacts>,
     /// Effects of other terminals on the tokens that go on into them from a state; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -141,13 +141,13 @@ impl TerminalTable {
             dfa,
             loops: OnceLock::new(),
             common: common.into_iter().collect(),
-            kin: OnceLock::new(),
+            delta: OnceLock::new(),
             ends: OnceLock::new(),
             home: OnceLock::new(),
-            breaks: Breaks::default(),
+            breaks: BoundaryNodes::default(),
             characters: OnceLock::new(),
             rows: OnceLock::new(),
-            scattered: Scattered::default(),
+            sparse: SparseRows::default(),
             strings: OnceLock::new(),
             unbounded: None,
             spelling: None,
@@ -161,17 +161,17 @@ impl TerminalTable {
     }
 
     /// Creates the table of strings with bounds on their length from that of the unbounded strings.
-    pub(super) fn measured(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
+    pub(super) fn bounded(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
         Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
     }
 
     /// Creates the table of strings whose states are made on demand, with that of the unbounded ones.
     pub(super) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
-        Self { spelling: Some(Spelling::new(unbounded)), ..Self::new(dfa, None) }
+        Self { spelling: Some(SpelledFacts::new(unbounded)), ..Self::new(dfa, None) }
     }
 
     /// The facts about strings whose states are made on demand.
-    pub(super) fn spelling(&self) -> Option<&Spelling> {
+    pub(super) fn spelling(&self) -> Option<&SpelledFacts> {
         self.spelling.as_ref()
     }
 
@@ -180,7 +180,7 @@ impl TerminalTable {
         self.unbounded.as_ref().map(Unbounded::table)
     }
 
-    pub(super) fn rows(&self) -> &[OnceLock<Row>] {
+    pub(super) fn rows(&self) -> &[OnceLock<TableRow>] {
         self.rows.get_or_init(|| (0..self.dfa.len()).map(|_| OnceLock::new()).collect())
     }
 
@@ -201,15 +201,15 @@ impl TerminalTable {
         trie: &ByteTrie,
         state: u32,
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
-        if let (Some(unbounded), Some((measured, _))) = (&self.unbounded, self.dfa.measured()) {
-            return self.measured_row(unbounded, measured, (trie, state), work);
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
+        if let (Some(unbounded), Some((bounded, _))) = (&self.unbounded, self.dfa.bounded()) {
+            return self.bounded_row(unbounded, bounded, (trie, state), work);
         }
         if let Some(spelling) = &self.spelling {
             return self.spelled_row(spelling, (trie, state), work);
         }
         if !self.dfa.is_table() {
-            return self.scattered.row(state, || self.walk(trie, state), work);
+            return self.sparse.row(state, || self.walk(trie, state), work);
         }
         self.row_in_table(trie, state, work).map(Arc::clone)
     }
@@ -219,27 +219,27 @@ impl TerminalTable {
         trie: &ByteTrie,
         state: u32,
         work: &mut Work,
-    ) -> Result<&Arc<Reach>, LimitExceeded> {
+    ) -> Result<&Arc<TokenRow>, LimitExceeded> {
         let mut made = Ok(());
         let look = if self.loops.get().is_none() { self.dfa.transitions().len() / 8 } else { 0 };
         if let Some(row) = self.rows()[state as usize].get() {
             return Ok(&row.reach);
         }
         if self.ways(state) >= WORTH_A_CHAIN
-            && let Some((reach, looked)) = self.chain_row(trie, state)
+            && let Some((row, looked)) = self.chain_row(trie, state)
         {
-            let made = work.spend(look + ROW_WORK + looked + reach.work());
-            self.add_bytes(reach.bytes());
-            let row = self.rows()[state as usize].get_or_init(|| Row { reach: Arc::new(reach), taken: None });
+            let made = work.spend(look + ROW_WORK + looked + row.work());
+            self.add_bytes(row.bytes());
+            let row = self.rows()[state as usize].get_or_init(|| TableRow { reach: row.into(), taken: None });
             return made.map(|()| &row.reach);
         }
         if let Some(row) = self.like_another(trie, state, work)? {
             return Ok(row);
         }
-        if let Some((common, kin, row)) = self.relative(trie, state, work)? {
+        if let Some((common, delta, row)) = self.relative(trie, state, work)? {
             let counted: Option<(&Counted, usize)> =
-                kin.counted().and_then(|counted| Some((counted, counted.number(state)?)));
-            let near = kin.apart_inside(state) < NEAR;
+                delta.counted().and_then(|counted| Some((counted, counted.number(state)?)));
+            let near = delta.apart_inside(state) < NEAR;
             if let Some((counted, number)) = counted.filter(|_| near)
                 && let Some(characters) = common.characters(trie, work)?
             {
@@ -247,21 +247,21 @@ impl TerminalTable {
                     let reach = counted.row(trie, characters, number);
                     made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
                     self.add_bytes(reach.bytes());
-                    Row { reach: Arc::new(reach), taken: None }
+                    TableRow { reach: Arc::new(reach), taken: None }
                 });
                 return made.map(|()| &row.reach);
             }
             let row = self.rows()[state as usize].get_or_init(|| {
-                if kin.is_same(state) {
-                    return Row { reach: row, taken: None };
+                if delta.is_same(state) {
+                    return TableRow { reach: row, taken: None };
                 }
-                let kin::Found { reach, taken, exits, walked } =
-                    kin.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
+                let reference_rows::PatchedRow { reach, taken, exits, walked } =
+                    delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
                 made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
                 self.add_bytes(reach.bytes());
                 self.walked.note(state, walked);
-                let taken = kin.has_exits().then(|| Taken { nodes: taken.into(), exits });
-                Row { reach: Arc::new(reach), taken }
+                let taken = delta.has_exits().then(|| Taken { nodes: taken.into(), exits });
+                TableRow { reach: Arc::new(reach), taken }
             });
             return made.map(|()| &row.reach);
         }
@@ -269,13 +269,13 @@ impl TerminalTable {
             let (reach, walked) = self.walk(trie, state);
             self.walked.note(state, walked);
             made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-            Row { reach, taken: None }
+            TableRow { reach, taken: None }
         });
         made.map(|()| &row.reach)
     }
 
     /// Makes the row of a state by a walk, and counts the trie nodes.
-    pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
+    pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<TokenRow>, usize) {
         let dfa = self.dfa.of_a_walk();
         let mut crossing = Crossing::new(trie, &dfa, self.loops());
         if state == 0 && self.spelling.is_none() {
@@ -286,7 +286,7 @@ impl TerminalTable {
             crossing.root(dfa.same_as(&self.dfa, state));
         }
         let walked = crossing.walked;
-        let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
+        let reach = Arc::new(TokenRow::new(trie, crossing.stays, crossing.exits));
         self.add_bytes(reach.bytes());
         (reach, walked)
     }
@@ -297,7 +297,7 @@ impl TerminalTable {
         trie: &ByteTrie,
         state: u32,
         work: &mut Work,
-    ) -> Result<Option<&Arc<Reach>>, LimitExceeded> {
+    ) -> Result<Option<&Arc<TokenRow>>, LimitExceeded> {
         if self.walked.is_empty() || self.ways(state) < WORTH_LIKE {
             return Ok(None);
         }
@@ -306,16 +306,16 @@ impl TerminalTable {
         let mut made = Ok(());
         let row = self.rows()[state as usize].get_or_init(|| {
             if from == u32::MAX {
-                return Row { reach: Arc::clone(&known.reach), taken: None };
+                return TableRow { reach: Arc::clone(&known.reach), taken: None };
             }
             let mut crossing = Crossing::new(trie, &self.dfa, self.loops()).knowing(from);
             crossing.root(state);
             let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
             let theirs = (known.reach.tokens(), known.reach.exits());
-            let reach = Reach::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
+            let reach = TokenRow::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
             made = work.spend(ROW_WORK + walking(walked) + reach.work());
             self.add_bytes(reach.bytes());
-            Row { reach: Arc::new(reach), taken: None }
+            TableRow { reach: Arc::new(reach), taken: None }
         });
         made.map(|()| Some(&row.reach))
     }
@@ -334,15 +334,15 @@ impl TerminalTable {
         state: u32,
         into: &Arc<Self>,
         work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
         if let Some((table, other)) = self.spelled_like(trie, state) {
             return table.crossing(trie, other, into, work);
         }
         let row = self.row(trie, state, work)?;
-        if let (Some(unbounded), Some((measured, _))) = (self.unbounded(), self.dfa.measured())
-            && measured.room(state).is_some()
+        if let (Some(unbounded), Some((bounded, _))) = (self.unbounded(), self.dfa.bounded())
+            && bounded.room(state).is_some()
         {
-            let (of, _) = measured.place(state);
+            let (of, _) = bounded.place(state);
             // Where the two end at the same trie nodes, tokens go on alike.
             if unbounded.row(trie, of, work)?.exits() == row.exits() {
                 return unbounded.crossing(trie, of, into, work);
@@ -353,11 +353,11 @@ impl TerminalTable {
             return Ok(Arc::clone(&known.reach));
         }
         let enter = |exits: &Ranges, work: &mut Work| {
-            let entrances = Entrances::new(trie, exits, &into.begins, work)?;
+            let entrances = TerminalEntry::new(trie, exits, &into.begins, work)?;
             entrances.cross(trie, into, work)
         };
-        let partner = match self.kin.get() {
-            Some((common, kin)) => kin.partner(state).map(|partner| (common, partner)),
+        let partner = match self.delta.get() {
+            Some((common, delta)) => delta.partner(state).map(|partner| (common, partner)),
             _ => None,
         };
         // Where the two end at the same trie nodes, tokens go on alike.
@@ -409,23 +409,23 @@ impl TerminalTable {
         if self.ways(state) < WORTH_KIN {
             return Ok(None);
         }
-        let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
-        let Some(partner) = kin.partner(state) else { return Ok(None) };
-        Ok(Some((common, kin, common.row(trie, partner, work)?)))
+        let Some((common, delta)) = self.delta(work)? else { return Ok(None) };
+        let Some(partner) = delta.partner(state) else { return Ok(None) };
+        Ok(Some((common, delta, common.row(trie, partner, work)?)))
     }
 
     /// Returns the closest common terminal, and the comparison.
-    fn kin(&self, work: &mut Work) -> Result<Option<(&Self, &Kin)>, LimitExceeded> {
+    fn delta(&self, work: &mut Work) -> Result<Option<(&Self, &DfaDelta)>, LimitExceeded> {
         let mut made = Ok(());
-        let known = match self.kin.get() {
+        let known = match self.delta.get() {
             Some(known) => known,
             None => {
                 let Some(common) = self.closest() else { return Ok(None) };
-                self.kin.get_or_init(|| {
+                self.delta.get_or_init(|| {
                     made = work.spend(self.dfa.transitions().len());
-                    let kin = Kin::new(&self.dfa, &common.dfa, common.home());
-                    self.add_bytes(kin.bytes());
-                    (Arc::clone(common), kin)
+                    let delta = DfaDelta::new(&self.dfa, &common.dfa, common.home());
+                    self.add_bytes(delta.bytes());
+                    (Arc::clone(common), delta)
                 })
             }
         };
@@ -433,10 +433,10 @@ impl TerminalTable {
     }
 
     /// The state between characters of a common terminal of strings, and the levels of its texts.
-    fn home(&self) -> (Option<Home>, Levels) {
+    fn home(&self) -> (Option<Home>, TextLevels) {
         *self.home.get_or_init(|| {
             let home = Home::of(&self.dfa);
-            (home, Levels::new(&self.dfa, home))
+            (home, TextLevels::new(&self.dfa, home))
         })
     }
 
@@ -456,12 +456,12 @@ impl TerminalTable {
     }
 
     /// The vocabulary's tokens by their characters in this common terminal. The first use walks the trie.
-    fn characters(&self, trie: &ByteTrie, work: &mut Work) -> Result<Option<&Characters>, LimitExceeded> {
+    fn characters(&self, trie: &ByteTrie, work: &mut Work) -> Result<Option<&CharacterIndex>, LimitExceeded> {
         let Some(home) = self.home.get().and_then(|(home, _)| *home) else { return Ok(None) };
         let mut made = Ok(());
         let characters = self.characters.get_or_init(|| {
             made = work.spend(trie.len() / 2);
-            let characters = Characters::new(trie, &self.dfa, home);
+            let characters = CharacterIndex::new(trie, &self.dfa, home);
             self.add_bytes(characters.bytes());
             characters
         });
@@ -476,9 +476,9 @@ impl TerminalTable {
         trie: &ByteTrie,
         state: u32,
         work: &mut Work,
-    ) -> Result<Option<&Characters>, LimitExceeded> {
-        let (common, partner) = match self.kin(work)? {
-            Some((common, kin)) => (common, kin.partner(state)),
+    ) -> Result<Option<&CharacterIndex>, LimitExceeded> {
+        let (common, partner) = match self.delta(work)? {
+            Some((common, delta)) => (common, delta.partner(state)),
             None => (self, Some(state)),
         };
         let between = common.home().0.and_then(Home::with_an_end);
@@ -531,15 +531,15 @@ impl TerminalTable {
         trie: &ByteTrie,
         exits: &Ranges,
         work: &mut Work,
-    ) -> Result<Option<Reach>, LimitExceeded> {
+    ) -> Result<Option<TokenRow>, LimitExceeded> {
         if !self.dfa.is_table() || self.first.len() < WORTH_KIN || exits.total() < WORTH_COUNTING {
             return Ok(None);
         }
-        let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
-        let Some(counted) = kin.counted() else { return Ok(None) };
+        let Some((common, delta)) = self.delta(work)? else { return Ok(None) };
+        let Some(counted) = delta.counted() else { return Ok(None) };
         let Some(characters) = common.characters(trie, work)? else { return Ok(None) };
         let reach = counted.crossing(trie, characters, exits);
-        work.spend(ENTER_WORK + exits.total() + reach.as_ref().map_or(0, Reach::work))?;
+        work.spend(ENTER_WORK + exits.total() + reach.as_ref().map_or(0, TokenRow::work))?;
         Ok(reach)
     }
 
@@ -548,8 +548,8 @@ impl TerminalTable {
     }
 
     /// The rows of states that are in no table.
-    pub(super) fn scattered(&self) -> &Scattered {
-        &self.scattered
+    pub(super) fn sparse(&self) -> &SparseRows {
+        &self.sparse
     }
 
     /// Counts memory that was added.

@@ -10,13 +10,13 @@ use crate::{
     grammar::Automaton,
     limits::TABLE_BYTES,
     scanner::TerminalDfa,
-    store::{CacheFolder, Key, Kind, Reader, Writer},
+    store::{CacheFolder, Kind, PayloadKey, PayloadReader, PayloadWriter},
     vocab::Vocabulary,
 };
 
 /// The tables of one vocabulary, in memory and, where there is one, in a cache folder. Cloning shares them.
 #[derive(Debug, Clone)]
-pub(crate) struct Tables {
+pub(crate) struct VocabularyTables {
     vocabulary: Vocabulary,
     cache: CacheFolder,
     known: Arc<Mutex<Known>>,
@@ -38,7 +38,7 @@ struct Known {
 
 /// Memory of the tables of a vocabulary, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Weights {
+pub(crate) struct TableMemory {
     /// Memory of all tables.
     pub(crate) all: usize,
     /// Memory of the tables that neither a grammar nor a notation uses.
@@ -78,8 +78,8 @@ impl Known {
         if many || self.added_bytes >= BYTES_BEFORE_A_LOOK {
             self.trim_all();
         }
-        let table = match (dfa.measured(), dfa.spelled()) {
-            (Some((_, unbounded)), _) => TerminalTable::measured(Arc::clone(dfa), self.of(unbounded, common)),
+        let table = match (dfa.bounded(), dfa.spelled()) {
+            (Some((_, unbounded)), _) => TerminalTable::bounded(Arc::clone(dfa), self.of(unbounded, common)),
             (_, Some((_, unbounded))) => {
                 let unbounded = unbounded.map(|unbounded| self.of(unbounded, common));
                 TerminalTable::spelled(Arc::clone(dfa), unbounded)
@@ -120,8 +120,8 @@ impl Known {
     }
 
     /// Adds up the memory of all tables.
-    fn weights(&self) -> Weights {
-        let mut weights = Weights::default();
+    fn weights(&self) -> TableMemory {
+        let mut weights = TableMemory::default();
         for table in self.tables.values().chain(&self.replaced) {
             let bytes = table.bytes();
             weights.all += bytes;
@@ -167,14 +167,14 @@ impl Known {
     /// Drops unused tables if all tables take more than [`TABLE_BYTES`].
     fn trim_all(&mut self) {
         (self.added, self.added_bytes) = (0, 0);
-        let Weights { all, unused, .. } = self.weights();
+        let TableMemory { all, unused, .. } = self.weights();
         if let Some(excess) = all.checked_sub(TABLE_BYTES) {
             self.trim(unused.saturating_sub(excess));
         }
     }
 }
 
-impl Tables {
+impl VocabularyTables {
     /// Creates an empty collection.
     pub(crate) fn new(vocabulary: Vocabulary, cache: CacheFolder) -> Self {
         Self { vocabulary, cache, known: Arc::default() }
@@ -200,7 +200,7 @@ impl Tables {
     }
 
     /// Memory of all tables. Linear in their number.
-    pub(crate) fn weights(&self) -> Weights {
+    pub(crate) fn weights(&self) -> TableMemory {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).weights()
     }
 
@@ -240,7 +240,7 @@ impl Tables {
         }
         let worth_a_file = table.dfa().is_table() && table.first().len() >= FIRST_WORTH_A_FILE;
         if self.cache.path().is_some() && worth_a_file && !table.is_full() {
-            let read = |reader: &mut Reader<'_>| table.read(reader, self.vocabulary.trie());
+            let read = |reader: &mut PayloadReader<'_>| table.read(reader, self.vocabulary.trie());
             if self.cache.get(Kind::TerminalTables, &self.key(table), read).is_some() {
                 table.set_stored();
             }
@@ -261,10 +261,10 @@ impl Tables {
         }
     }
 
-    fn key(&self, table: &TerminalTable) -> Key {
-        let mut writer = Writer::default();
+    fn key(&self, table: &TerminalTable) -> PayloadKey {
+        let mut writer = PayloadWriter::default();
         table.dfa().write(&mut writer);
-        Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
+        PayloadKey::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// The cache folder.
@@ -281,11 +281,11 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, subterminal::kin_tests::dfa};
+    use crate::{ids::TokenId, subterminal::reference_rows_tests::dfa};
 
-    fn tables() -> Tables {
+    fn tables() -> VocabularyTables {
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
-        Tables::new(builder.build().unwrap(), CacheFolder::none())
+        VocabularyTables::new(builder.build().unwrap(), CacheFolder::none())
     }
 
     #[test]

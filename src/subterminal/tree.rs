@@ -10,7 +10,7 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{entrances::Entrances, reach::Reach, table::TerminalTable};
+use super::{row::TokenRow, table::TerminalTable, terminal_entry::TerminalEntry};
 use crate::{
     byte_set::ByteSet,
     ids::{ScanStateId, TerminalId},
@@ -40,7 +40,7 @@ impl TreeNodeId {
 
 /// The inputs from which trees are made: parts of the grammar and of the vocabulary.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Soil<'a> {
+pub(crate) struct TreeInputs<'a> {
     pub(crate) scanner: &'a Scanner,
     pub(crate) follow: &'a Follow,
     /// Tables by terminal.
@@ -56,11 +56,11 @@ pub(crate) enum Grow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     pub(super) terminal: TerminalId,
     /// The scanner state of a root.
     pub(super) state: Option<ScanStateId>,
-    pub(super) reach: Arc<Reach>,
+    pub(super) reach: Arc<TokenRow>,
     pub(super) children: Children,
 }
 
@@ -75,11 +75,11 @@ pub(super) enum Children {
 /// Trees of a grammar's scanner states. Cloning costs a few words for each node: contents are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Forest {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TreeNode>,
     pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
     pub(super) bytes: usize,
     /// The part of `bytes` whose contents no table had when they came.
-    pub(super) own: Own,
+    pub(super) own: OwnNumber,
     pub(super) max_bytes: usize,
     /// Addresses of large contents whose memory is counted: many states of a string may share a row.
     pub(super) counted: HashSet<usize>,
@@ -87,22 +87,22 @@ pub(crate) struct Forest {
 
 /// A number that is ignored in comparisons: equal forests may have come by their contents in different ways.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Own(pub(super) usize);
+pub(super) struct OwnNumber(pub(super) usize);
 
-impl PartialEq for Own {
+impl PartialEq for OwnNumber {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Own {}
+impl Eq for OwnNumber {}
 
 /// Least size of contents, in bytes, that are counted once, however many nodes share them.
 const LARGE: usize = 1_024;
 
 impl Forest {
     /// Memory of a node without its contents, in bytes.
-    pub(crate) const NODE_BYTES: usize = size_of::<Node>();
+    pub(crate) const NODE_BYTES: usize = size_of::<TreeNode>();
 
     /// Creates an empty forest; children are made up to `max_bytes` of memory in all trees.
     pub(crate) fn new(max_bytes: usize) -> Self {
@@ -110,7 +110,7 @@ impl Forest {
             nodes: Vec::new(),
             roots: HashMap::new(),
             bytes: 0,
-            own: Own(0),
+            own: OwnNumber(0),
             max_bytes,
             counted: HashSet::new(),
         }
@@ -128,7 +128,7 @@ impl Forest {
 
     /// Memory that a clone does not share, in bytes.
     pub(crate) fn list_bytes(&self) -> usize {
-        let nodes = self.nodes.capacity() * size_of::<Node>();
+        let nodes = self.nodes.capacity() * size_of::<TreeNode>();
         nodes + self.roots.allocation_size() + self.counted.allocation_size()
     }
 
@@ -140,15 +140,15 @@ impl Forest {
     /// Returns the root of the tree of `state`. The first use makes a row of the terminal's table.
     pub(crate) fn root(
         &mut self,
-        soil: Soil<'_>,
+        inputs: TreeInputs<'_>,
         state: ScanStateId,
         work: &mut Work,
     ) -> Result<TreeNodeId, LimitExceeded> {
         if let Some(&root) = self.roots.get(&state) {
             return Ok(root);
         }
-        let terminal = soil.scanner.terminal(state);
-        let row = soil.tables[terminal.index()].row(soil.trie, soil.scanner.local(state), work)?;
+        let terminal = inputs.scanner.terminal(state);
+        let row = inputs.tables[terminal.index()].row(inputs.trie, inputs.scanner.local(state), work)?;
         let root = self.push(terminal, row);
         self.nodes[root.index()].state = Some(state);
         self.roots.insert(state, root);
@@ -161,7 +161,7 @@ impl Forest {
     }
 
     /// The contents of a node.
-    pub(crate) fn reach(&self, node: TreeNodeId) -> &Reach {
+    pub(crate) fn reach(&self, node: TreeNodeId) -> &TokenRow {
         &self.nodes[node.index()].reach
     }
 
@@ -170,7 +170,7 @@ impl Forest {
     /// `None`.
     pub(crate) fn children(
         &mut self,
-        soil: Soil<'_>,
+        inputs: TreeInputs<'_>,
         node: TreeNodeId,
         may: Grow,
         work: &mut Work,
@@ -181,7 +181,7 @@ impl Forest {
             Children::Unknown if may == Grow::No || !self.has_room() => return Ok(None),
             Children::Unknown => {}
         }
-        let offspring = offspring(soil, &self.nodes[node.index()], work)?;
+        let offspring = offspring(inputs, &self.nodes[node.index()], work)?;
         let first = self.next_id();
         for (terminal, reach) in offspring {
             self.push(terminal, reach);
@@ -194,7 +194,7 @@ impl Forest {
     /// Returns what the children of a node depend on: its terminal and the address of its contents. Contents
     /// keep their address as long as the forest lives.
     pub(crate) fn contents(&self, node: TreeNodeId) -> (TerminalId, usize) {
-        let Node { terminal, reach, .. } = &self.nodes[node.index()];
+        let TreeNode { terminal, reach, .. } = &self.nodes[node.index()];
         (*terminal, Arc::as_ptr(reach).addr())
     }
 
@@ -235,14 +235,14 @@ impl Forest {
     }
 
     /// Adds a node whose children are unknown.
-    pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
+    pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<TokenRow>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
         let contents = reach.bytes();
         self.own.0 += if Arc::strong_count(&reach) == 1 { contents } else { 0 };
         // The node keeps the row, so no other row takes its address.
         let is_new = contents < LARGE || self.counted.insert(Arc::as_ptr(&reach).addr());
         self.bytes += Self::NODE_BYTES + if is_new { contents } else { 0 };
-        self.nodes.push(Node { terminal, state: None, reach, children: Children::Unknown });
+        self.nodes.push(TreeNode { terminal, state: None, reach, children: Children::Unknown });
         id
     }
 
@@ -255,24 +255,24 @@ impl Forest {
 /// Returns the effect of each terminal that may follow the node's on the tokens that go on at its exits;
 /// terminals without any are left out.
 fn offspring(
-    soil: Soil<'_>,
-    node: &Node,
+    inputs: TreeInputs<'_>,
+    node: &TreeNode,
     work: &mut Work,
-) -> Result<Vec<(TerminalId, Arc<Reach>)>, LimitExceeded> {
-    let Soil { tables, trie, .. } = soil;
+) -> Result<Vec<(TerminalId, Arc<TokenRow>)>, LimitExceeded> {
+    let TreeInputs { tables, trie, .. } = inputs;
     // Twice over the bits of what follows.
     work.spend(tables.len() / 4)?;
     let mut offspring = Vec::new();
-    let add = |offspring: &mut Vec<_>, terminal, reach: Arc<Reach>| {
+    let add = |offspring: &mut Vec<_>, terminal, reach: Arc<TokenRow>| {
         if !reach.is_empty() {
             offspring.push((terminal, reach));
         }
     };
     if let Some(state) = node.state
-        && let Some(follows) = follows_in_common(soil, node.terminal)
+        && let Some(follows) = follows_in_common(inputs, node.terminal)
     {
         // Of a terminal's own state, which other grammars may have in common.
-        let (table, state) = (&tables[node.terminal.index()], soil.scanner.local(state));
+        let (table, state) = (&tables[node.terminal.index()], inputs.scanner.local(state));
         for terminal in follows {
             let reach = table.crossing(trie, state, &tables[terminal.index()], work)?;
             add(&mut offspring, terminal, reach);
@@ -282,7 +282,7 @@ fn offspring(
     // Counted strings have an index of their own; all others share one search for their first bytes.
     let exits = node.reach.exits();
     let mut others = Vec::new();
-    for terminal in soil.follow.of(node.terminal) {
+    for terminal in inputs.follow.of(node.terminal) {
         match tables[terminal.index()].counted_crossing(trie, exits, work)? {
             Some(reach) => add(&mut offspring, terminal, Arc::new(reach)),
             None => others.push(terminal),
@@ -293,7 +293,7 @@ fn offspring(
     }
     let mut wanted = ByteSet::default();
     others.iter().for_each(|terminal| wanted.union_with(tables[terminal.index()].begins()));
-    let entrances = Entrances::new(trie, exits, &wanted, work)?;
+    let entrances = TerminalEntry::new(trie, exits, &wanted, work)?;
     for &terminal in &others {
         let reach = entrances.cross(trie, &tables[terminal.index()], work)?;
         add(&mut offspring, terminal, Arc::new(reach));
@@ -304,8 +304,8 @@ fn offspring(
 }
 
 /// Returns the terminals that follow another, if they are so few that crossings are kept for other grammars.
-pub(super) fn follows_in_common(soil: Soil<'_>, terminal: TerminalId) -> Option<Vec<TerminalId>> {
-    let follows: Vec<TerminalId> = soil.follow.of(terminal).take(COMMON_FOLLOWS + 1).collect();
+pub(super) fn follows_in_common(inputs: TreeInputs<'_>, terminal: TerminalId) -> Option<Vec<TerminalId>> {
+    let follows: Vec<TerminalId> = inputs.follow.of(terminal).take(COMMON_FOLLOWS + 1).collect();
     (follows.len() <= COMMON_FOLLOWS).then_some(follows)
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    reach::Tokens,
+    row::TokenList,
     tree::{Children, Forest, TreeNodeId},
 };
 use crate::ids::{ScanStateId, TokenId};
@@ -25,7 +25,7 @@ impl Forest {
     }
 }
 
-impl Tokens {
+impl TokenList {
     /// Number of tokens.
     pub(crate) fn len(&self) -> usize {
         match self {

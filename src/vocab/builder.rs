@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     error::{VocabularyError, VocabularyErrorKind},
     stored,
-    text::Text,
+    text::OrderedBytes,
     trie::ByteTrie,
     vocabulary::{ByteSpan, Content, Vocabulary},
 };
@@ -127,8 +127,8 @@ impl VocabularyBuilder {
 
     /// Builds the vocabulary of these text tokens, of special tokens with these names, and of `size` ids.
     fn lay_out(&self, texts: &[Given], size: usize, specials: BTreeMap<TokenId, String>) -> Vocabulary {
-        let text = |given: &Given| (Text::new(&self.bytes, given.start, given.end), given.id);
-        let mut sorted: Vec<(Text<'_>, TokenId)> = texts.iter().map(text).collect();
+        let text = |given: &Given| (OrderedBytes::new(&self.bytes, given.start, given.end), given.id);
+        let mut sorted: Vec<(OrderedBytes<'_>, TokenId)> = texts.iter().map(text).collect();
         sorted.sort_unstable();
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut spans = vec![ByteSpan::default(); size];

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     builder::VocabularyBuilder,
     error::{VocabularyError, VocabularyErrorKind},
-    sources::Source,
+    sources::FileContents,
 };
 use crate::ids::TokenId;
 
@@ -48,7 +48,7 @@ pub(super) fn by_well_known_names(specials: &[(TokenId, String)]) -> Vec<TokenId
 
 /// Returns the tokens that a configuration file names under `key`; none if it has no such key.
 pub(super) fn by_configuration(
-    source: &Source,
+    source: &FileContents,
     key: &str,
     tokens: &VocabularyBuilder,
 ) -> Result<Vec<TokenId>, VocabularyError> {

@@ -76,16 +76,16 @@ struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
-    fn get(&self, key: &str) -> Option<&'a crate::gguf::Value> {
+    fn get(&self, key: &str) -> Option<&'a crate::gguf::MetadataValue> {
         self.gguf.get(&format!("tokenizer.ggml.{key}"))
     }
 
     fn flag(&self, key: &str, default: bool) -> bool {
-        self.get(key).and_then(crate::gguf::Value::as_bool).unwrap_or(default)
+        self.get(key).and_then(crate::gguf::MetadataValue::as_bool).unwrap_or(default)
     }
 
     fn token(&self, key: &str) -> Option<u64> {
-        self.get(key).and_then(crate::gguf::Value::as_u64)
+        self.get(key).and_then(crate::gguf::MetadataValue::as_u64)
     }
 
     /// Converts the tokenizer to `tokenizer.json`.

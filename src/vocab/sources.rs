@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     gguf::is_gguf,
-    store::{CacheFolder, Key, Kind},
+    store::{CacheFolder, Kind, PayloadKey},
 };
 
 impl Vocabulary {
@@ -34,7 +34,7 @@ impl Vocabulary {
         if is_gguf(path) {
             return from_gguf(path, &gguf_tokenizer::read(path, false)?);
         }
-        Sources::of(path, Source::read).vocabulary()
+        Sources::of(path, FileContents::read).vocabulary()
     }
 
     /// Reads a vocabulary like [`from_tokenizer_file`](Self::from_tokenizer_file), by way of a cache folder.
@@ -67,10 +67,10 @@ impl Vocabulary {
         if let Some(vocabulary) = cache.get(Kind::Vocabulary, &key, stored::decode) {
             return Ok(vocabulary);
         }
-        let sources = Sources::of(path, Source::read);
+        let sources = Sources::of(path, FileContents::read);
         let vocabulary = sources.vocabulary()?;
         // A file may have changed since it was hashed: the key is that of what was read.
-        cache.put(Kind::Vocabulary, &sources.key(Source::digest), &vocabulary.encode());
+        cache.put(Kind::Vocabulary, &sources.key(FileContents::digest), &vocabulary.encode());
         Ok(vocabulary)
     }
 }
@@ -89,7 +89,7 @@ fn from_gguf(path: &Path, tokenizer: &GgufTokenizer) -> Result<Vocabulary, Vocab
 fn from_gguf_cached(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, VocabularyError> {
     let tokenizer = gguf_tokenizer::read(path, false)?;
     let ends: Vec<u8> = tokenizer.ends.iter().flat_map(|id| id.raw().to_le_bytes()).collect();
-    let key = Key::of(&[b"gguf", tokenizer.json.as_bytes(), &ends]);
+    let key = PayloadKey::of(&[b"gguf", tokenizer.json.as_bytes(), &ends]);
     if let Some(vocabulary) = cache.get(Kind::Vocabulary, &key, stored::decode) {
         return Ok(vocabulary);
     }
@@ -106,10 +106,10 @@ struct Sources<T> {
 }
 
 /// The BLAKE3 hash of a file, if it can be read.
-type Digest = Option<[u8; 32]>;
+type FileHash = Option<[u8; 32]>;
 
 /// Hashes a file without holding it: fresh memory for all of it would cost more than the hash.
-fn digest_of_file(path: PathBuf) -> Digest {
+fn digest_of_file(path: PathBuf) -> FileHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(path).ok()?).ok()?;
     Some(*hasher.finalize().as_bytes())
@@ -128,7 +128,7 @@ impl<T> Sources<T> {
     }
 
     /// Returns the hash of all that the vocabulary depends on.
-    fn key(&self, digest: impl Fn(&T) -> Digest) -> Key {
+    fn key(&self, digest: impl Fn(&T) -> FileHash) -> PayloadKey {
         let mut text = Vec::new();
         for (place, file) in iter::once((&usize::MAX, &self.tokenizer))
             .chain(self.configurations.iter().map(|(place, file)| (place, file)))
@@ -138,23 +138,23 @@ impl<T> Sources<T> {
             text.push(u8::from(digest.is_some()));
             text.extend_from_slice(&digest.unwrap_or_default());
         }
-        Key::of(&[&text])
+        PayloadKey::of(&[&text])
     }
 }
 
 /// The contents of a file when it was read.
-pub(super) struct Source {
+pub(super) struct FileContents {
     path: PathBuf,
     bytes: io::Result<Vec<u8>>,
 }
 
-impl Source {
+impl FileContents {
     fn read(path: PathBuf) -> Self {
         let bytes = fs::read(&path);
         Self { path, bytes }
     }
 
-    fn digest(&self) -> Digest {
+    fn digest(&self) -> FileHash {
         self.bytes.as_ref().ok().map(|bytes| *blake3::hash(bytes).as_bytes())
     }
 
@@ -175,7 +175,7 @@ impl Source {
     }
 }
 
-impl Sources<Source> {
+impl Sources<FileContents> {
     /// Reads the vocabulary. The first configuration with end-of-text tokens names them.
     fn vocabulary(&self) -> Result<Vocabulary, VocabularyError> {
         let at_file = |error: VocabularyError| error.at(&self.tokenizer.path.display());

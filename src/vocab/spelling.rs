@@ -10,14 +10,14 @@ use serde::{Deserialize, de::IgnoredAny};
 use super::error::{VocabularyError, VocabularyErrorKind};
 
 /// The spelling of the names of one file.
-pub(super) struct Spelling {
+pub(super) struct NameSpelling {
     /// Texts within a name, and their replacements.
     replaced: Vec<(String, String)>,
-    alphabet: Alphabet,
+    alphabet: NameAlphabet,
 }
 
 /// The meaning of the characters of a name.
-enum Alphabet {
+enum NameAlphabet {
     /// Characters are text, except in names of bytes (`<0xHH>`).
     Fallback,
     /// Characters of GPT-2's byte-level alphabet: the byte of each code point.
@@ -27,28 +27,28 @@ enum Alphabet {
 /// A `decoder` of a `tokenizer.json`, as far as it spells tokens.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Decoder {
+enum NameDecoder {
     ByteFallback,
     ByteLevel,
     Fuse,
-    Replace { pattern: Pattern, content: String },
-    Sequence { decoders: Vec<Decoder> },
+    Replace { pattern: NamePattern, content: String },
+    Sequence { decoders: Vec<NameDecoder> },
     Strip,
 }
 
 #[derive(Deserialize)]
-enum Pattern {
+enum NamePattern {
     String(String),
     Regex(IgnoredAny),
 }
 
-impl Spelling {
+impl NameSpelling {
     /// Creates the spelling that a decoder describes.
     pub(super) fn new(decoder: &serde_json::Value) -> Result<Self, VocabularyError> {
         if decoder.is_null() {
             return Err(unsupported("no decoder: how tokens spell bytes is not said"));
         }
-        let decoder = Decoder::deserialize(decoder)
+        let decoder = NameDecoder::deserialize(decoder)
             .map_err(|error| unsupported(format!("the decoder is not known: {error}")))?;
         let mut steps = Vec::new();
         decoder.flatten(&mut steps);
@@ -56,15 +56,17 @@ impl Spelling {
         let mut alphabet = None;
         for step in steps {
             let named = match step {
-                Decoder::ByteFallback => Alphabet::Fallback,
-                Decoder::ByteLevel => Alphabet::Bytes(byte_characters()),
-                Decoder::Replace { pattern: Pattern::String(from), content } if !from.is_empty() => {
+                NameDecoder::ByteFallback => NameAlphabet::Fallback,
+                NameDecoder::ByteLevel => NameAlphabet::Bytes(byte_characters()),
+                NameDecoder::Replace { pattern: NamePattern::String(from), content } if !from.is_empty() => {
                     replaced.push((from, content));
                     continue;
                 }
-                Decoder::Replace { .. } => return Err(unsupported("the decoder replaces more than a text")),
-                Decoder::Fuse => break,
-                Decoder::Sequence { .. } | Decoder::Strip => continue,
+                NameDecoder::Replace { .. } => {
+                    return Err(unsupported("the decoder replaces more than a text"));
+                }
+                NameDecoder::Fuse => break,
+                NameDecoder::Sequence { .. } | NameDecoder::Strip => continue,
             };
             if alphabet.replace(named).is_some() {
                 return Err(unsupported("the decoder says twice how tokens spell bytes"));
@@ -87,8 +89,8 @@ impl Spelling {
             }
         }
         match &self.alphabet {
-            Alphabet::Fallback => bytes.extend(byte_named(&text)),
-            Alphabet::Bytes(of) => {
+            NameAlphabet::Fallback => bytes.extend(byte_named(&text)),
+            NameAlphabet::Bytes(of) => {
                 let byte = |c: char| of.get(usize::try_from(u32::from(c)).ok()?).copied().flatten();
                 bytes.extend(text.chars().map_while(byte));
                 if bytes.len() < text.chars().count() {
@@ -112,7 +114,7 @@ impl Spelling {
     }
 }
 
-impl Decoder {
+impl NameDecoder {
     /// Lists its steps, without the sequences around them.
     fn flatten(self, steps: &mut Vec<Self>) {
         match self {

@@ -12,14 +12,14 @@ use super::{
 use crate::{
     ids::TokenId,
     limits::{VOCABULARY_BYTES, VOCABULARY_IDS},
-    store::{Key, Kind, Reader, StoreError, Writer, open, seal},
+    store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal},
 };
 
 /// Serialises all that [`decode`] needs: the same bytes exactly for equal vocabularies. One pass, a few
 /// milliseconds for 150,000 tokens.
 pub(super) fn encode(content: &Content, trie: &ByteTrie) -> Vec<u8> {
     let order = trie.in_order();
-    let mut writer = Writer::with_capacity(content.bytes.len() + 8 * order.len() + (1 << 16));
+    let mut writer = PayloadWriter::with_capacity(content.bytes.len() + 8 * order.len() + (1 << 16));
     writer.u64(content.size() as u64);
     writer.bytes(&content.bytes);
     writer.u32s(order.iter().map(|id| content.spans[id.index()].end));
@@ -40,7 +40,7 @@ pub(super) fn fingerprint(encoded: &[u8]) -> [u8; 32] {
 
 /// Reads the output of [`encode`], or fails if no vocabulary is encoded so. One pass, about 6 ms for 130,000
 /// tokens.
-pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vocabulary, StoreError> {
+pub(super) fn decode(reader: &mut PayloadReader<'_>) -> Result<Vocabulary, StoreError> {
     let wrong = StoreError::malformed;
     let encoded = reader.rest();
     let size = reader.u64()?;
@@ -100,7 +100,7 @@ impl Vocabulary {
     /// # Errors
     /// If it is something else, damaged, or was made by another version.
     pub fn from_bytes(file: &[u8]) -> Result<Self, StoreError> {
-        let mut reader = Reader::new(open(file, Kind::Vocabulary, &handed_over())?);
+        let mut reader = PayloadReader::new(open(file, Kind::Vocabulary, &handed_over())?);
         let vocabulary = decode(&mut reader)?;
         reader.finish()?;
         Ok(vocabulary)
@@ -108,8 +108,8 @@ impl Vocabulary {
 }
 
 /// Returns the key of all vocabularies that are handed over: which one it is stands in the file.
-fn handed_over() -> Key {
-    Key::of(&[b"vocabulary"])
+fn handed_over() -> PayloadKey {
+    PayloadKey::of(&[b"vocabulary"])
 }
 
 /// Access for tests that show the reader payloads that nobody wrote.
@@ -128,7 +128,7 @@ impl Vocabulary {
     /// If there is none.
     #[doc(hidden)]
     pub fn from_stored(payload: &[u8]) -> Result<Self, StoreError> {
-        let mut reader = Reader::new(payload);
+        let mut reader = PayloadReader::new(payload);
         let vocabulary = decode(&mut reader)?;
         reader.finish()?;
         Ok(vocabulary)
@@ -136,7 +136,7 @@ impl Vocabulary {
 }
 
 /// Reads the special tokens, ascending by id.
-fn decode_specials(reader: &mut Reader<'_>) -> Result<BTreeMap<TokenId, String>, StoreError> {
+fn decode_specials(reader: &mut PayloadReader<'_>) -> Result<BTreeMap<TokenId, String>, StoreError> {
     let count = reader.count(12)?;
     let mut specials = Vec::with_capacity(count);
     for _ in 0..count {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn decoded(payload: &[u8]) -> Result<Vocabulary, StoreError> {
-        let mut reader = Reader::new(payload);
+        let mut reader = PayloadReader::new(payload);
         let vocabulary = decode(&mut reader)?;
         reader.finish()?;
         Ok(vocabulary)
@@ -304,7 +304,7 @@ mod tests {
                 end_of_text: vec![4],
             };
             change(&mut parts);
-            let mut writer = Writer::default();
+            let mut writer = PayloadWriter::default();
             writer.u64(parts.size);
             writer.bytes(parts.bytes);
             writer.u32s(parts.ends.into_iter());

@@ -2,12 +2,12 @@
 
 /// Bytes, with the first eight of them as a number that compares in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Text<'a> {
+pub(super) struct OrderedBytes<'a> {
     first: u64,
     bytes: &'a [u8],
 }
 
-impl<'a> Text<'a> {
+impl<'a> OrderedBytes<'a> {
     /// Creates the text `bytes[start..end]`, or the empty one if that is out of range.
     pub(super) fn new(bytes: &'a [u8], start: usize, end: usize) -> Self {
         let text = bytes.get(start..end).unwrap_or_default();
@@ -48,7 +48,7 @@ mod tests {
         fn texts(bytes in prop::collection::vec(0_u8..3, 0..24), cuts in prop::array::uniform4(0_usize..24)) {
             let cut = |a: usize, b: usize| (a.min(b).min(bytes.len()), a.max(b).min(bytes.len()));
             let ((a, b), (c, d)) = (cut(cuts[0], cuts[1]), cut(cuts[2], cuts[3]));
-            let (one, other) = (Text::new(&bytes, a, b), Text::new(&bytes, c, d));
+            let (one, other) = (OrderedBytes::new(&bytes, a, b), OrderedBytes::new(&bytes, c, d));
             prop_assert_eq!(one.cmp(&other), bytes[a..b].cmp(&bytes[c..d]));
             let shared = bytes[a..b].iter().zip(&bytes[c..d]).take_while(|(a, b)| a == b).count();
             prop_assert_eq!(one.shared(&other), shared);

@@ -13,10 +13,10 @@ use super::{
     builder::{VocabularyBuilder, id_too_large},
     end_of_text,
     error::{VocabularyError, VocabularyErrorKind},
-    spelling::{Spelling, unsupported},
+    spelling::{NameSpelling, unsupported},
     vocabulary::Vocabulary,
 };
-use crate::ids::TokenId;
+use crate::ids::{TokenId, as_u64};
 
 impl Vocabulary {
     /// Reads a Hugging Face `tokenizer.json`: byte-level BPE or SentencePiece with byte fallback.
@@ -53,7 +53,7 @@ pub(super) fn build(tokens: VocabularyBuilder, ends: Vec<TokenId>) -> Result<Voc
 #[derive(Deserialize)]
 struct File<'a> {
     #[serde(borrow)]
-    model: Model<'a>,
+    model: TokenizerModel<'a>,
     added_tokens: Option<Vec<AddedToken>>,
     #[serde(default)]
     decoder: serde_json::Value,
@@ -67,7 +67,7 @@ struct AddedOnly {
 }
 
 #[derive(Deserialize)]
-struct Model<'a> {
+struct TokenizerModel<'a> {
     #[serde(rename = "type")]
     kind: Option<String>,
     #[serde(borrow)]
@@ -86,7 +86,7 @@ struct AddedToken {
 
 /// A name, in place if it is spelt without escapes.
 #[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct TokenName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Names and ids, from `{name: id}` or `[[name, score]]`, in the order of the file. A map type would hide
 /// duplicate names.
@@ -105,7 +105,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((Name(name), id)) = map.next_entry()? {
+                while let Some((TokenName(name), id)) = map.next_entry()? {
                     entries.push((name, id));
                 }
                 Ok(Entries(entries))
@@ -113,8 +113,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entries<'de>, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((Name(name), IgnoredAny)) = list.next_element::<(Name<'de>, IgnoredAny)>()? {
-                    let id = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+                while let Some((TokenName(name), IgnoredAny)) =
+                    list.next_element::<(TokenName<'de>, IgnoredAny)>()?
+                {
+                    let id = as_u64(entries.len());
                     entries.push((name, id));
                 }
                 Ok(Entries(entries))
@@ -130,7 +132,7 @@ pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
     let file: File = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     check_supported(&file.model)?;
     let mut entries = file.model.vocab.0;
-    let spelling = Spelling::new(&file.decoder)?;
+    let spelling = NameSpelling::new(&file.decoder)?;
     let mut tokens = Vocabulary::builder();
     let mut added: HashMap<u64, &str> = HashMap::new();
     let mut bytes = Vec::new();
@@ -182,7 +184,7 @@ fn token_id(id: u64) -> Result<TokenId, VocabularyError> {
 }
 
 /// Checks that tokens are byte strings, which stand for themselves.
-fn check_supported(model: &Model) -> Result<(), VocabularyError> {
+fn check_supported(model: &TokenizerModel) -> Result<(), VocabularyError> {
     if let Some(kind) = model.kind.as_deref()
         && !matches!(kind, "BPE" | "Unigram" | "WordLevel")
     {

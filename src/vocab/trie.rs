@@ -13,10 +13,10 @@ use std::{ops::Range, sync::OnceLock};
 
 use super::{
     kinds::{BYTE_KINDS, TokensByKind},
-    text::Text,
+    text::OrderedBytes,
     token_set::TokenSet,
 };
-use crate::ids::{TokenId, TrieNodeId};
+use crate::ids::{TokenId, TrieNodeId, as_index};
 
 /// All tokens with bytes, by their bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,11 +77,11 @@ impl ByteTrie {
         let mut ids = Vec::with_capacity(tokens.len());
         // The last node of each depth.
         let mut path: Vec<u32> = vec![0];
-        let mut before = (Text::new(&[], 0, 0), TokenId::new(0));
+        let mut before = (OrderedBytes::new(&[], 0, 0), TokenId::new(0));
         let mut in_order = true;
         let mut start = 0;
         for (end, token) in tokens {
-            let text = Text::new(texts, start, end);
+            let text = OrderedBytes::new(texts, start, end);
             let shared = text.shared(&before.0);
             in_order &= start < end && before < (text, token);
             let added = &text.bytes()[shared..];
@@ -140,7 +140,7 @@ impl ByteTrie {
         let mut next = first_by_byte.clone();
         for (node, &byte) in (1..).zip(&bytes[1..]) {
             let place = &mut next[usize::from(byte)];
-            by_byte[*place as usize] = node;
+            by_byte[as_index(*place)] = node;
             *place += 1;
         }
         let mut everything = TokenSet::zeros(size);
@@ -233,7 +233,7 @@ impl ByteTrie {
     /// Returns all nodes whose last byte is `byte`, ascending.
     pub(crate) fn nodes_with(&self, byte: u8) -> &[u32] {
         let byte = usize::from(byte);
-        &self.by_byte[self.first_by_byte[byte] as usize..self.first_by_byte[byte + 1] as usize]
+        &self.by_byte[as_index(self.first_by_byte[byte])..as_index(self.first_by_byte[byte + 1])]
     }
 
     /// Returns the node of a string of one byte.
@@ -261,17 +261,17 @@ impl ByteTrie {
 
     /// Returns the range, in trie order, of the tokens of the node and its subtree.
     pub(crate) fn subtree_tokens(&self, node: TrieNodeId) -> Range<u32> {
-        self.first_tokens[node.index()]..self.first_tokens[self.ends[node.index()] as usize]
+        self.first_tokens[node.index()]..self.first_tokens[as_index(self.ends[node.index()])]
     }
 
     /// Returns the range, in trie order, of the tokens of these nodes, which are whole subtrees.
     pub(crate) fn tokens_within(&self, nodes: Range<u32>) -> Range<u32> {
-        self.first_tokens[nodes.start as usize]..self.first_tokens[nodes.end as usize]
+        self.first_tokens[as_index(nodes.start)]..self.first_tokens[as_index(nodes.end)]
     }
 
     /// Returns the tokens in this range of the trie order.
     pub(crate) fn tokens_at(&self, places: Range<u32>) -> &[TokenId] {
-        &self.tokens[places.start as usize..places.end as usize]
+        &self.tokens[as_index(places.start)..as_index(places.end)]
     }
 
     /// Returns the place of a token that has bytes in trie order.

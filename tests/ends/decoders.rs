@@ -38,7 +38,7 @@ fn alone(grammar: &str, options: &DecodeOptions, drafter: Option<Drafter>) -> Ge
 
 /// A drafter with proposers that begin without counts and lookups of repeats, in drafts of a fixed length.
 fn drafter(grammar: &str, tokens: usize) -> Drafter {
-    let counts = CountProposer::new(Prior::new(&compiled(grammar)), Learning::Text);
+    let counts = CountProposer::new(Prior::new(&compiled(grammar)), Learning::PerText);
     let all: Vec<Box<dyn Propose>> = vec![Box::new(counts), Box::new(Lookup::default())];
     Drafter::new(Box::new(BestOf::new(all)), DraftLength::up_to(tokens, 0.0).unwrap())
 }

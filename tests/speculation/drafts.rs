@@ -209,20 +209,20 @@ fn a_combination_may_miss_what_all_that_learn_may_and_is_shared_if_one_is() {
     let grammar = compiled(LISTS);
     let counts = |learning| Box::new(CountProposer::new(Prior::new(&grammar), learning)) as Box<dyn Propose>;
     let both = |learning| BestOf::new(vec![counts(learning), Box::new(Lookup::default())]);
-    assert!(both(Learning::Text).may_miss() && both(Learning::Fixed).may_miss());
+    assert!(both(Learning::PerText).may_miss() && both(Learning::Fixed).may_miss());
     assert!(!both(Learning::Online).may_miss() && !both(Learning::Online).is_shared());
     let shared = |learning| BestOf::new(vec![Box::new(Arc::new(Mutex::new(counts(learning))))]);
-    assert!(shared(Learning::Text).is_shared() && shared(Learning::Text).may_miss());
+    assert!(shared(Learning::PerText).is_shared() && shared(Learning::PerText).may_miss());
     assert!(!shared(Learning::Online).may_miss());
 }
 
 #[test]
 fn who_learns_nothing_wants_to_see_nothing() {
     let grammar = compiled(LISTS);
-    for (learning, learns) in [(Learning::Fixed, false), (Learning::Text, true), (Learning::Online, true)] {
+    for learning in [Learning::Fixed, Learning::PerText, Learning::Online] {
         let counts = CountProposer::new(Prior::new(&grammar), learning);
-        let drafter = Drafter::new(Box::new(BestOf::new(vec![Box::new(counts)])), DraftLength::Auto);
-        assert_eq!((drafter.learns(), drafter.wants_likely()), (learns, learns), "{learning:?}");
+        let made = Drafter::new(Box::new(BestOf::new(vec![Box::new(counts)])), DraftLength::Auto);
+        assert_eq!([made.learns(), made.wants_likely()], [learning != Learning::Fixed; 2], "{learning:?}");
     }
 }
 
@@ -389,7 +389,7 @@ fn a_learnt_prior_says_what_comes() {
 fn a_text_is_learnt_until_it_ends() {
     let grammar = compiled(LISTS);
     let prior = Prior::new(&grammar);
-    let mut proposer = CountProposer::new(prior.clone(), Learning::Text);
+    let mut proposer = CountProposer::new(prior.clone(), Learning::PerText);
     let constraint = grammar.constraint();
     let open = TokenId::new(19);
     let mut tokens = vec![TokenId::new(1)];
@@ -417,7 +417,7 @@ fn a_text_is_learnt_until_it_ends() {
 #[test]
 fn a_text_is_the_same_after_tokens_that_were_not_seen() {
     let grammar = compiled(LISTS);
-    let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::Text);
+    let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::PerText);
     let constraint = grammar.constraint();
     let (open, twice) = (TokenId::new(19), TokenId::new(26));
     let mut observe = |tokens: &[u32], token: TokenId| {
@@ -444,7 +444,7 @@ fn who_is_far_ahead_is_surer() {
     let grammar = compiled(LISTS);
     let constraint = grammar.constraint();
     let acceptance = |likely: &[(u32, f32)]| {
-        let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::Text);
+        let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::PerText);
         let likely: Vec<_> = likely.iter().map(|&(token, share)| (TokenId::new(token), share)).collect();
         let mut tokens = vec![TokenId::new(1)];
         let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);

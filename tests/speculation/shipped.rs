@@ -69,7 +69,7 @@ fn texts_are_the_same() {
             0 => DraftLength::Auto,
             n => DraftLength::up_to(5 * n, 0.2 / n as f64).unwrap(),
         };
-        let learning = if number % 2 == 0 { Learning::Online } else { Learning::Text };
+        let learning = if number % 2 == 0 { Learning::Online } else { Learning::PerText };
         let proposer = BestOf::new(vec![
             Box::new(ForcedText::new(tokenizer.clone(), vocabulary.clone())),
             Box::new(CountProposer::new(Prior::new(&compiled), learning)),
@@ -153,7 +153,7 @@ fn with_shipped_prior(name: &str, length: DraftLength) -> Decoder<CandleModel> {
         .max_new_tokens(60)
         .build()
         .unwrap();
-    let proposer = CountProposer::new(prior, Learning::Text);
+    let proposer = CountProposer::new(prior, Learning::PerText);
     decoder.set_drafter(Some(Drafter::new(Box::new(proposer), length)));
     decoder
 }

@@ -8,12 +8,13 @@ use super::{
 };
 
 /// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
-const LAYERS: [&str; 29] = [
+const LAYERS: [&str; 30] = [
     "clock",
     "cores",
     "byte_set",
-    "ids",
     "limits",
+    "ids",
+    "split_mix",
     "grouped",
     "interner",
     "hopcroft",

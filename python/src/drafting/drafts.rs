@@ -70,7 +70,7 @@ impl PyDrafter {
         let parts = Arc::clone(&compiled.parts);
         let learning = match learning {
             "online" => Learning::Online,
-            "text" => Learning::Text,
+            "text" => Learning::PerText,
             "fixed" => Learning::Fixed,
             other => {
                 return Err(Failure::Value(format!(

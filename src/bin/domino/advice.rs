@@ -5,7 +5,7 @@ use domino::CompiledGrammar;
 use crate::{
     describe::one_line,
     failure::{Paint, note},
-    inspect::Places,
+    inspect::LineIndex,
     notation::GrammarSource,
     progress,
 };
@@ -18,7 +18,7 @@ pub(crate) fn give(source: &GrammarSource, grammar: &CompiledGrammar) {
         return;
     }
     // The grammar was read before; without its text, places are left out.
-    let places = Places::new(source.load().map(|text| text.text().into_owned()).unwrap_or_default());
+    let places = LineIndex::new(source.load().map(|text| text.text().into_owned()).unwrap_or_default());
     let paint = Paint::for_stderr();
     for warning in grave {
         let rule = one_line(&warning.rule_name);

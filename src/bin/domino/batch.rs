@@ -40,7 +40,7 @@ pub(crate) struct Batch {
 const MOST_KEPT: usize = 1024;
 
 /// A grammar ready to judge, with the things it allows beyond its schema.
-type Compiled = (CompiledGrammar, Vec<Value>);
+type ReadyGrammar = (CompiledGrammar, Vec<Value>);
 
 /// Counts of the answers.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ fn unanswered(error: &BadInput) -> Value {
 struct Judge<'a> {
     command: &'a Batch,
     compiler: Compiler,
-    compiled: LastUsed<WantedGrammar, Result<Compiled, String>>,
+    compiled: LastUsed<WantedGrammar, Result<ReadyGrammar, String>>,
 }
 
 impl Judge<'_> {
@@ -158,7 +158,7 @@ impl Judge<'_> {
     }
 }
 
-fn compile(source: &GrammarSource, compiler: &Compiler) -> Result<Compiled, BadInput> {
+fn compile(source: &GrammarSource, compiler: &Compiler) -> Result<ReadyGrammar, BadInput> {
     let text = source.load()?;
     let parsed = text.read()?;
     let compiled = text.compile_parsed(&parsed.grammar, compiler)?;

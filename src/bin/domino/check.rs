@@ -37,7 +37,7 @@ use crate::{
     keywords::Reports,
     notation::{GrammarSource, Parsed, relaxed_as_json},
     progress,
-    reading::{End, Leaving, Reading, Unanswered},
+    reading::{Leaving, ReadEnd, Reading, Unanswered},
     schema, stdout, warned,
 };
 
@@ -96,7 +96,7 @@ impl Verdict {
 }
 
 /// A reason why there is no verdict.
-enum Trouble {
+enum NoVerdict {
     /// The input cannot be read.
     Unread(BadInput),
     /// A budget was used up.
@@ -152,8 +152,8 @@ fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
         return Ok(Verdict::Left(left));
     }
     Ok(match reading.end() {
-        End::Complete => Verdict::Complete,
-        End::Incomplete(leaving) => Verdict::Incomplete(leaving),
+        ReadEnd::Complete => Verdict::Complete,
+        ReadEnd::Incomplete(leaving) => Verdict::Incomplete(leaving),
     })
 }
 
@@ -163,9 +163,9 @@ fn answer(
     input: &Input,
     most: u64,
     (kept, keep): (&mut Vec<u8>, u64),
-) -> Result<Verdict, Trouble> {
-    let unread = |error| Trouble::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
-    let mut source = input.open().map_err(Trouble::Unread)?;
+) -> Result<Verdict, NoVerdict> {
+    let unread = |error| NoVerdict::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
+    let mut source = input.open().map_err(NoVerdict::Unread)?;
     let mut reading = Reading::new(grammar.constraint());
     let mut left = most;
     loop {
@@ -176,16 +176,16 @@ fn answer(
         };
         let length = piece.len();
         if length == 0 {
-            return finish(reading).map_err(Trouble::Unanswered);
+            return finish(reading).map_err(NoVerdict::Unanswered);
         }
         let piece = &piece[..usize::try_from(left).map_or(length, |left| length.min(left))];
         if piece.is_empty() {
-            return Err(Trouble::TooLong(most));
+            return Err(NoVerdict::TooLong(most));
         }
         let taken = piece.len();
         let room = usize::try_from(keep.saturating_sub(kept.len() as u64)).unwrap_or(taken);
         kept.extend_from_slice(&piece[..taken.min(room)]);
-        let found = reading.push(piece).map_err(Trouble::Unanswered)?;
+        let found = reading.push(piece).map_err(NoVerdict::Unanswered)?;
         source.consume(taken);
         if let Some(found) = found {
             // A file is read on, since more can be told about it; the writer of a pipe may never finish.
@@ -228,7 +228,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         let judged = progress::during(format!("checking {}", input.name()), || {
             answer(&grammar, input, command.max_bytes, (&mut text, keep))
         });
-        let costly = matches!(judged, Err(Trouble::Unanswered(_))) || start.elapsed() > PATIENCE;
+        let costly = matches!(judged, Err(NoVerdict::Unanswered(_))) || start.elapsed() > PATIENCE;
         if !advised && costly {
             advice::give(&command.grammar, &grammar);
             advised = true;
@@ -266,15 +266,15 @@ pub(crate) fn report(name: &str, reports: &Reports, json: bool) -> anyhow::Resul
 }
 
 /// Tells why there is no verdict on an input; the others are still checked.
-fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exit> {
+fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<Exit> {
     let (told, place, exit) = match trouble {
-        Trouble::Unread(error) => (failure::told(&error), Map::new(), Exit::BadInput),
-        Trouble::Unanswered(unanswered) => {
+        NoVerdict::Unread(error) => (failure::told(&error), Map::new(), Exit::BadInput),
+        NoVerdict::Unanswered(unanswered) => {
             let mut told = unanswered.told();
             told.sentence = format!("{}: {}", input.name(), told.sentence);
             (told, unanswered.fields(), Exit::NoAnswer)
         }
-        Trouble::TooLong(most) => {
+        NoVerdict::TooLong(most) => {
             let sentence =
                 format!("{}: no answer: in the language so far, and longer than {most} bytes", input.name());
             let hint = Some("--max-bytes says how much is read".to_owned());

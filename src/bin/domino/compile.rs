@@ -165,7 +165,7 @@ fn load(compiled: &CompiledGrammar, file: &Path) -> Result<Before, BadInput> {
 fn grow(compiled: &CompiledGrammar, name: &str) {
     let bar = std::sync::OnceLock::new();
     compiled.grow_trees_with(|progress| {
-        bar.get_or_init(|| progress::Steps::start(format!("growing trees of {name}"), progress.total))
+        bar.get_or_init(|| progress::StepBar::start(format!("growing trees of {name}"), progress.total))
             .one_more();
     });
 }

@@ -13,12 +13,12 @@ const CUT: char = '\u{2026}';
 
 /// A line, and the caret under it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Excerpt {
+pub(crate) struct MarkedLine {
     pub(crate) line: String,
     pub(crate) caret: String,
 }
 
-impl Excerpt {
+impl MarkedLine {
     /// Makes the excerpt of a line that reads `before` up to a character and `rest` from it on, as far as
     /// either was read. `marked` is the length of the character in bytes, 0 at the end of the text; `whole`
     /// is true if the line begins with `before`.
@@ -77,7 +77,7 @@ mod tests {
 
     fn of(before: &str, rest: &str) -> (String, String) {
         let marked = rest.chars().next().map_or(0, char::len_utf8);
-        let Excerpt { line, caret } = Excerpt::new(before.as_bytes(), true, rest.as_bytes(), marked);
+        let MarkedLine { line, caret } = MarkedLine::new(before.as_bytes(), true, rest.as_bytes(), marked);
         (line, caret)
     }
 
@@ -101,13 +101,13 @@ mod tests {
         let (line, caret) = of(&"日".repeat(1000), &"木".repeat(1000));
         assert_eq!(line, format!("…{}木{}…", "日".repeat(BEFORE / 2), "木".repeat(AFTER / 2)));
         assert_eq!(caret, format!("{}^^", " ".repeat(BEFORE + 1)));
-        let cut = Excerpt::new("日".as_bytes(), false, b"x", 1);
+        let cut = MarkedLine::new("日".as_bytes(), false, b"x", 1);
         assert_eq!((cut.line, cut.caret), pair("…日x", "   ^"));
     }
 
     #[test]
     fn what_is_no_text_is_shown() {
-        let Excerpt { line, caret } = Excerpt::new(b"a\x00\xE6\x97", true, b"\xFFb", 1);
+        let MarkedLine { line, caret } = MarkedLine::new(b"a\x00\xE6\x97", true, b"\xFFb", 1);
         assert_eq!((line, caret), pair("a\u{2400}\u{fffd}\u{fffd}b", "   ^"));
     }
 }

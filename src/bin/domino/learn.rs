@@ -240,7 +240,7 @@ impl Lesson {
         let chat = Prompts::open(self.chat.as_ref(), folder, Some(&self.grammar), self.json)?;
         let prompts = self.prompts.iter().map(|prompt| chat.tokens(tokenizer, prompt, grammar.vocabulary()));
         let prompts = prompts.collect::<anyhow::Result<Vec<_>>>()?;
-        let bar = progress::Steps::start("learning", self.runs);
+        let bar = progress::StepBar::start("learning", self.runs);
         for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {
             decoder.options_mut().seed = seed;
             decoder.options_mut().trailing_space = self.trailing.into();
@@ -263,7 +263,7 @@ impl Lesson {
         tokenizer: &Tokenizer,
     ) -> anyhow::Result<Prior> {
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, Learning::Online)));
-        let bar = progress::Steps::start("learning", self.texts.len());
+        let bar = progress::StepBar::start("learning", self.texts.len());
         for input in &self.texts {
             if interrupt::pressed() {
                 break;

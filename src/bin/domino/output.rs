@@ -16,11 +16,11 @@ use crate::failure::BadInput;
 pub(crate) struct Output<'a> {
     /// The path that the user gave.
     path: &'a Path,
-    place: Place,
+    place: OutputPlace,
 }
 
 #[derive(Debug)]
-enum Place {
+enum OutputPlace {
     /// A regular file, written first under another name in the same folder, so that renaming does not copy.
     File { temporary: PathBuf, file: PathBuf },
     /// A device or a pipe, which is written to directly and never replaced by a file.
@@ -38,7 +38,7 @@ impl<'a> Output<'a> {
             return Err(cannot(&"it is a folder"));
         }
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            return Ok(Self { path, place: Place::Device });
+            return Ok(Self { path, place: OutputPlace::Device });
         }
         // A symbolic link stays, and the file that it leads to is replaced.
         let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -48,14 +48,14 @@ impl<'a> Output<'a> {
         fs::write(&temporary, b"")
             .and_then(|()| fs::remove_file(&temporary))
             .map_err(|error| cannot(&error))?;
-        Ok(Self { path, place: Place::File { temporary, file } })
+        Ok(Self { path, place: OutputPlace::File { temporary, file } })
     }
 
     /// Writes the content beside its place, then renames it.
     pub(crate) fn write(&self, content: &[u8]) -> anyhow::Result<()> {
         let written = match &self.place {
-            Place::File { temporary, file } => replace(temporary, file, content),
-            Place::Device => fs::OpenOptions::new()
+            OutputPlace::File { temporary, file } => replace(temporary, file, content),
+            OutputPlace::Device => fs::OpenOptions::new()
                 .write(true)
                 .open(self.path)
                 .and_then(|mut device| device.write_all(content).and_then(|()| device.flush())),

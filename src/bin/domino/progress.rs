@@ -32,11 +32,11 @@ pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) ->
 
 /// A bar on standard error for work of known length, if standard error is a terminal. It has no thread of its
 /// own: it is drawn when a part is done.
-pub(crate) struct Steps {
+pub(crate) struct StepBar {
     bar: ProgressBar,
 }
 
-impl Steps {
+impl StepBar {
     /// Starts a bar for `length` parts.
     pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
@@ -76,7 +76,7 @@ impl Steps {
     }
 }
 
-impl Drop for Steps {
+impl Drop for StepBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -30,7 +30,7 @@ pub(crate) struct LowTerminals {
     /// text is the same, and folded is faster; with it only written counts as the DOMINO paper does. `domino
     /// inspect terminals` lists them. Default: folded.
     #[arg(long, value_name = "WHICH", value_enum)]
-    terminals: Option<Which>,
+    terminals: Option<WhichTerminals>,
 }
 
 /// The value of `--lookahead`.
@@ -53,7 +53,7 @@ impl FromStr for Count {
 
 /// The value of `--terminals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Which {
+enum WhichTerminals {
     /// The largest regular parts.
     Folded,
     /// The terminals of a lexer.
@@ -98,8 +98,8 @@ impl LowTerminals {
     /// Reads the flag.
     pub(crate) fn resolve(self) -> Terminals {
         match self.terminals {
-            Some(Which::Written) => Terminals::Written,
-            Some(Which::Folded) | None => Terminals::Folded,
+            Some(WhichTerminals::Written) => Terminals::Written,
+            Some(WhichTerminals::Folded) | None => Terminals::Folded,
         }
     }
 }

@@ -7,7 +7,7 @@
 use domino::{Constraint, StepError};
 use serde_json::{Map, Value, json};
 
-use crate::{describe, excerpt::Excerpt, expected::Expected, failure};
+use crate::{describe, excerpt::MarkedLine, expected::Expected, failure};
 
 /// Limit on the bytes kept of the line that is being read; an excerpt shows fewer.
 const LINE_BYTES: usize = 512;
@@ -47,7 +47,7 @@ pub(crate) struct Leaving {
     pub(crate) complete: bool,
     expected: Expected,
     terminals: Vec<String>,
-    excerpt: Excerpt,
+    excerpt: MarkedLine,
 }
 
 /// A text for which there is no answer.
@@ -63,7 +63,7 @@ pub(crate) struct Unanswered {
 
 /// A verdict on a text that was read to its end.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum ReadEnd {
     /// The text is in the language.
     Complete,
     /// More must follow, as described.
@@ -119,16 +119,16 @@ impl Reading {
     }
 
     /// Judges the text after [`finish`](Self::finish).
-    pub(crate) fn end(&mut self) -> End {
+    pub(crate) fn end(&mut self) -> ReadEnd {
         if self.held.is_empty() && self.state.is_complete() {
-            return End::Complete;
+            return ReadEnd::Complete;
         }
         let what = match self.held.is_empty() {
             true => "the text ends too early",
             false => "the text ends inside a character",
         };
         let held = std::mem::take(&mut self.held);
-        End::Incomplete(Box::new(self.leaving(held.len(), &held, held.len(), None, what.to_owned())))
+        ReadEnd::Incomplete(Box::new(self.leaving(held.len(), &held, held.len(), None, what.to_owned())))
     }
 
     fn read(&mut self, mut text: &[u8]) -> Read {
@@ -209,7 +209,7 @@ impl Reading {
             complete: self.state.is_complete(),
             expected: Expected::after(&mut self.state),
             terminals: describe::terminals_of(&self.state),
-            excerpt: Excerpt::new(&self.line, self.line.len() < LINE_BYTES, rest, marked),
+            excerpt: MarkedLine::new(&self.line, self.line.len() < LINE_BYTES, rest, marked),
         }
     }
 
@@ -296,7 +296,7 @@ impl Leaving {
 
     /// The lines that people read below the first line.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let Excerpt { line, caret } = &self.excerpt;
+        let MarkedLine { line, caret } = &self.excerpt;
         let mut lines = vec![line.clone(), caret.clone()];
         lines.push(format!("could follow: {}", self.expected.line()));
         if !self.terminals.is_empty() {
@@ -396,8 +396,8 @@ mod tests {
                 }
                 match (reading.finish().unwrap(), reading.end()) {
                     (Some(left), _) => Some((left.offset, left.line, left.column, left.what)),
-                    (None, End::Incomplete(left)) => Some((left.offset, left.line, left.column, left.what)),
-                    (None, End::Complete) => None,
+                    (None, ReadEnd::Incomplete(it)) => Some((it.offset, it.line, it.column, it.what)),
+                    (None, ReadEnd::Complete) => None,
                 }
             };
             let whole = end(vec![&bytes]);

@@ -16,7 +16,7 @@ use crate::{
     chat::prompt_tokens,
     describe,
     failure::{BadInput, Exit},
-    generate::{args::Prompt, bad_model, load, prompt_text, read_tokenizer, step_error},
+    generate::{args::PromptSource, bad_model, load, prompt_text, read_tokenizer, step_error},
     model, progress,
     runner::{Card, LowDevice, Runner},
     stdout, tokenizer,
@@ -64,8 +64,8 @@ pub(crate) struct LowRetokenize {
 /// The resolved command `domino retokenize`.
 #[derive(Debug)]
 pub(crate) struct Retokenize {
-    text: Prompt,
-    prompt: Prompt,
+    text: PromptSource,
+    prompt: PromptSource,
     /// The model; `None` for the default model.
     model: Option<PathBuf>,
     card: Card,
@@ -84,8 +84,8 @@ impl LowRetokenize {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         Ok(Retokenize {
-            text: Prompt::of(self.text, self.file),
-            prompt: Prompt::of(self.prompt, self.prompt_file),
+            text: PromptSource::of(self.text, self.file),
+            prompt: PromptSource::of(self.prompt, self.prompt_file),
             model: self.model,
             card: self.device.resolve(),
             threads,
@@ -140,10 +140,10 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
 }
 
 /// Reads the text to cut, which may be any bytes.
-fn text_bytes(text: &Prompt) -> Result<Vec<u8>, BadInput> {
+fn text_bytes(text: &PromptSource) -> Result<Vec<u8>, BadInput> {
     let bytes = match text {
-        Prompt::Text(text) => text.clone().into_bytes(),
-        Prompt::From(input) => input.read()?,
+        PromptSource::Text(text) => text.clone().into_bytes(),
+        PromptSource::From(input) => input.read()?,
     };
     match bytes.is_empty() {
         true => Err(BadInput::new("the text is empty: there is nothing to cut")),

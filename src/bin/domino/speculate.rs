@@ -53,10 +53,9 @@ pub(crate) struct LowSpeculate {
     /// model, for a grammar that comes with the program.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     prior: Option<PathBuf>,
-    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with
-    /// the text (fixed).
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar")]
-    learn: Learn,
+    /// Learn from this text too, and keep what was learnt in the file of --prior; or forget it with the text.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learns::PerText, requires = "LowGrammar")]
+    learn: Learns,
     /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how
     /// the times compare. Exit code 1 says that speculation changed the tokens, or that there were none to
     /// compare.
@@ -68,11 +67,12 @@ pub(crate) struct LowSpeculate {
 
 /// The value of `--learn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Learn {
+enum Learns {
     /// Learn from the text being written too, and keep what was learnt.
     Online,
     /// Forget what is learnt from a text with it.
-    Fixed,
+    #[value(alias = "fixed")]
+    PerText,
 }
 
 /// The value of `--speculate`.
@@ -136,7 +136,7 @@ impl LowSpeculate {
             || self.proposer.is_some()
             || self.threshold.is_some()
             || self.prior.is_some()
-            || self.learn == Learn::Online
+            || self.learn == Learns::Online
             || self.compare
             || self.draft.draft_model.is_some()
     }
@@ -157,8 +157,8 @@ impl LowSpeculate {
             return Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"));
         }
         let learning = match self.learn {
-            Learn::Online => Learning::Online,
-            Learn::Fixed => Learning::Text,
+            Learns::Online => Learning::Online,
+            Learns::PerText => Learning::PerText,
         };
         if self.compare && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--compare has nothing to compare with --speculate off"));
@@ -237,7 +237,7 @@ impl Keeper {
 
 /// Settings of drafts of one length.
 #[cfg(feature = "mistralrs")]
-pub(crate) struct Fixed {
+pub(crate) struct FixedLength {
     pub(crate) most: usize,
     pub(crate) prior: Prior,
     pub(crate) learning: Learning,
@@ -249,7 +249,7 @@ pub(crate) struct Fixed {
 }
 
 #[cfg(feature = "mistralrs")]
-impl Fixed {
+impl FixedLength {
     /// Makes the guessers for texts of `grammar`.
     pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
         self.proposer.guesses(grammar, tokenizer, self.prior, self.learning, self.threshold)
@@ -298,7 +298,7 @@ impl Speculation {
         let mut proposer =
             BestOf::new(vec![Box::new(learner), Box::new(forced), Box::new(Lookup::default())]);
         if let Some(draft) = draft {
-            proposer = proposer.with_dear(Box::new(Arc::clone(draft)));
+            proposer = proposer.with_expensive(Box::new(Arc::clone(draft)));
         }
         Ok(Some((Drafter::new(Box::new(proposer), length), keeper)))
     }
@@ -339,7 +339,7 @@ impl Speculation {
         source: &GrammarSource,
         grammar: &CompiledGrammar,
         model: &Path,
-    ) -> Result<Option<Fixed>, BadInput> {
+    ) -> Result<Option<FixedLength>, BadInput> {
         /// Default length of a draft in tokens.
         const USUAL: usize = 7;
         if self.how == Some(Speculate::Off) {
@@ -358,7 +358,7 @@ impl Speculation {
         // One proposer drafts all texts there.
         let learning = if self.learning == Learning::Online { Learning::Online } else { Learning::Fixed };
         let (proposer, threshold) = (self.proposer, self.threshold);
-        Ok(Some(Fixed { most, prior, learning, proposer, threshold, file }))
+        Ok(Some(FixedLength { most, prior, learning, proposer, threshold, file }))
     }
 
     /// Finds the prior that was named, or that comes with the model. A named one that cannot be used is an

@@ -1,11 +1,11 @@
 //! Questions about the item at hand: can it still equal one that came before?
 
 use super::{
-    super::narrowed::{Fingerprint, with_bytes, with_number},
-    Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals,
+    super::distinct_mask::{Fingerprint, with_bytes, with_number},
+    ArrayItems, Awaits, IS_LONG, ItemFrame, ItemPhase, LONG, fact, numerals,
 };
 
-impl Items {
+impl ArrayItems {
     /// Is no array open whose items are compared?
     pub(in crate::constraint) fn is_idle(&self) -> bool {
         self.watched == 0
@@ -18,12 +18,12 @@ impl Items {
 
     /// Is the text in a string?
     pub(in crate::constraint) fn is_in_string(&self) -> bool {
-        matches!(self.phase, Phase::Text | Phase::Key)
+        matches!(self.phase, ItemPhase::Text | ItemPhase::Key)
     }
 
     /// May a value begin here?
     pub(in crate::constraint) fn is_before_value(&self) -> bool {
-        self.phase == Phase::Between && self.awaits == Awaits::Value
+        self.phase == ItemPhase::Between && self.awaits == Awaits::Value
     }
 
     /// Is the text inside an escape?
@@ -46,11 +46,11 @@ impl Items {
             match (self.phase, self.is_innermost(frame)) {
                 // What is open in the item goes on in endlessly many ways.
                 (_, false) if !runs_out => true,
-                (Phase::Between, true) => self.awaits != Awaits::Value || !runs_out,
-                (Phase::Between, false) => false,
-                (Phase::Text, _) => !frame.used.has_beginning(&self.begun(b's')),
-                (Phase::Key, _) => !frame.used.has_beginning(&self.begun(b'k')),
-                (Phase::Bare, _) => match self.scalar.first() {
+                (ItemPhase::Between, true) => self.awaits != Awaits::Value || !runs_out,
+                (ItemPhase::Between, false) => false,
+                (ItemPhase::Text, _) => !frame.used.has_beginning(&self.begun(b's')),
+                (ItemPhase::Key, _) => !frame.used.has_beginning(&self.begun(b'k')),
+                (ItemPhase::Bare, _) => match self.scalar.first() {
                     Some(word @ (b't' | b'f' | b'n')) => !frame.used.contains(&fact(self.path(), *word, &[])),
                     _ => !frame.used.has_beginning(&fact(self.path(), b'0', &[])),
                 },
@@ -61,7 +61,7 @@ impl Items {
     /// Would all items at hand differ if the number or word at hand ended here? False if it is not whole, or
     /// if there is none.
     pub(in crate::constraint) fn are_settled_by_end(&self) -> bool {
-        if self.phase != Phase::Bare {
+        if self.phase != ItemPhase::Bare {
             return false;
         }
         let Some(value) = self.bare_fact() else { return false };
@@ -72,9 +72,9 @@ impl Items {
     /// like a string that may come. Long strings give only their beginning.
     pub(in crate::constraint) fn rests(&self) -> Vec<&[u8]> {
         let is_key = match self.phase {
-            Phase::Key => true,
-            Phase::Between => self.awaits == Awaits::Key,
-            Phase::Text | Phase::Bare => false,
+            ItemPhase::Key => true,
+            ItemPhase::Between => self.awaits == Awaits::Key,
+            ItemPhase::Text | ItemPhase::Bare => false,
         };
         let path = match &self.top {
             Some(top) if is_key => top.base,
@@ -92,8 +92,8 @@ impl Items {
     pub(in crate::constraint) fn digits_ahead(&self) -> Option<Vec<&[u8]>> {
         let top = self.top.as_ref().filter(|_| self.is_flat())?;
         let begun = match self.phase {
-            Phase::Bare => &self.scalar[..],
-            Phase::Between if self.awaits == Awaits::Value => &[],
+            ItemPhase::Bare => &self.scalar[..],
+            ItemPhase::Between if self.awaits == Awaits::Value => &[],
             _ => return None,
         };
         let digits = begun.strip_prefix(b"-").unwrap_or(begun);
@@ -114,11 +114,11 @@ impl Items {
 
     /// Do fewer than `ways` strings of earlier items begin like the string at hand?
     pub(in crate::constraint) fn are_fewer_than(&self, ways: usize) -> bool {
-        if self.phase != Phase::Text || self.escape.is_open() || self.scalar.len() >= LONG {
+        if self.phase != ItemPhase::Text || self.escape.is_open() || self.scalar.len() >= LONG {
             return false;
         }
         let begun = self.begun(b's');
-        let count = |(frame, bit): (&Frame, u64)| match self.novel & bit {
+        let count = |(frame, bit): (&ItemFrame, u64)| match self.novel & bit {
             0 => frame.used.count(&begun, ways),
             _ => 0,
         };
@@ -129,7 +129,7 @@ impl Items {
     /// and whose rest `is_one` accepts, against `all`, the number of such strings. `false` unless the string
     /// is an item of the only array whose items are compared.
     pub(in crate::constraint) fn have_all(&self, all: usize, is_one: impl Fn(&[u8]) -> bool) -> bool {
-        if self.phase != Phase::Text || self.escape.is_open() || self.rest.0 > 0 || self.novel > 0 {
+        if self.phase != ItemPhase::Text || self.escape.is_open() || self.rest.0 > 0 || self.novel > 0 {
             return false;
         }
         let Some(top) = self.top.as_ref().filter(|_| self.is_flat()) else { return false };
@@ -149,7 +149,7 @@ impl Items {
         if !self.is_in_string() || self.escape.is_open() || self.rest.0 > 0 || self.scalar.len() >= LONG {
             return false;
         }
-        let kind = if self.phase == Phase::Key { b'k' } else { b's' };
+        let kind = if self.phase == ItemPhase::Key { b'k' } else { b's' };
         let mut longer = self.begun(kind);
         longer.push(byte);
         self.watched_frames().all(|(frame, bit)| {
@@ -160,7 +160,7 @@ impl Items {
     /// The string at hand so far, as the beginning of a value.
     fn begun(&self, kind: u8) -> Vec<u8> {
         let path = match (self.phase, &self.top) {
-            (Phase::Key, Some(top)) => top.base,
+            (ItemPhase::Key, Some(top)) => top.base,
             _ => self.path(),
         };
         fact(path, kind, &self.scalar)
@@ -169,7 +169,7 @@ impl Items {
     /// Returns a hash of the place. Numbers that go on alike have equal hashes, whatever their digits so far.
     pub(in crate::constraint) fn place(&self) -> u64 {
         let place = match self.phase {
-            Phase::Bare => self.hashed([0, 1], &numerals::place(&self.scalar, self.digits + 1)),
+            ItemPhase::Bare => self.hashed([0, 1], &numerals::place(&self.scalar, self.digits + 1)),
             _ => self.hashed([0, 1], &self.scalar),
         };
         place[0]
@@ -183,13 +183,13 @@ impl Items {
     /// Adds all fields but the digits to a hash, with this spelling of the string or number at hand. The
     /// hashes of frames stand for the values in them.
     fn hashed(&self, before: Fingerprint, scalar: &[u8]) -> Fingerprint {
-        let flags = |frame: &Frame| {
+        let flags = |frame: &ItemFrame| {
             let flags = [frame.is_object, frame.is_watched, frame.is_decided];
             flags.into_iter().fold(1, |bits, flag| bits << 1 | u64::from(flag))
         };
         let mut hash = with_number(before, self.phase as u64 | (self.awaits as u64) << 8);
         hash = with_bytes(with_number(hash, self.novel), self.escape.begun());
-        if self.phase != Phase::Between {
+        if self.phase != ItemPhase::Between {
             hash = with_bytes(hash, scalar);
         }
         if self.is_in_string() {

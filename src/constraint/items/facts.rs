@@ -6,26 +6,35 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use crate::constraint::context::mixed;
+use crate::split_mix::mixed;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Facts {
-    root: Link,
+pub(super) struct ItemFacts {
+    root: TreapLink,
     /// Bytes of all strings.
     bytes: usize,
 }
 
-type Link = Option<Arc<Node>>;
+type TreapLink = Option<Arc<TreapNode>>;
 
 #[derive(Debug)]
-struct Node {
+struct TreapNode {
     key: Arc<[u8]>,
     priority: u64,
-    left: Link,
-    right: Link,
+    left: TreapLink,
+    right: TreapLink,
 }
 
-impl Facts {
+/// Encodes a value or part at a path.
+pub(super) fn fact(path: u64, kind: u8, value: &[u8]) -> Vec<u8> {
+    let mut fact = Vec::with_capacity(value.len() + 9);
+    fact.extend_from_slice(&path.to_be_bytes());
+    fact.push(kind);
+    fact.extend_from_slice(value);
+    fact
+}
+
+impl ItemFacts {
     pub(super) fn is_empty(&self) -> bool {
         self.root.is_none()
     }
@@ -55,7 +64,7 @@ impl Facts {
 
     /// Lists the strings that begin with `beginning`, without it, ascending.
     pub(super) fn rests<'f>(&'f self, beginning: &[u8], found: &mut Vec<&'f [u8]>) {
-        let mut open: Vec<&Node> = Vec::new();
+        let mut open: Vec<&TreapNode> = Vec::new();
         let mut here = self.root.as_deref();
         loop {
             while let Some(node) = here {
@@ -113,10 +122,10 @@ impl Facts {
 }
 
 /// Returns the tree with a new key. Recursion is as deep as the tree.
-fn inserted(tree: Option<&Arc<Node>>, key: Arc<[u8]>, priority: u64) -> Arc<Node> {
+fn inserted(tree: Option<&Arc<TreapNode>>, key: Arc<[u8]>, priority: u64) -> Arc<TreapNode> {
     let Some(node) = tree.filter(|node| node.priority >= priority) else {
         let (left, right) = split(tree, &key);
-        return Arc::new(Node { key, priority, left, right });
+        return Arc::new(TreapNode { key, priority, left, right });
     };
     let (mut left, mut right) = (node.left.clone(), node.right.clone());
     if key < node.key {
@@ -124,14 +133,14 @@ fn inserted(tree: Option<&Arc<Node>>, key: Arc<[u8]>, priority: u64) -> Arc<Node
     } else {
         right = Some(inserted(right.as_ref(), key, priority));
     }
-    Arc::new(Node { key: Arc::clone(&node.key), priority: node.priority, left, right })
+    Arc::new(TreapNode { key: Arc::clone(&node.key), priority: node.priority, left, right })
 }
 
 /// Splits a tree into the keys less than `key` and those greater.
-fn split(tree: Option<&Arc<Node>>, key: &[u8]) -> (Link, Link) {
+fn split(tree: Option<&Arc<TreapNode>>, key: &[u8]) -> (TreapLink, TreapLink) {
     let Some(node) = tree else { return (None, None) };
-    let with = |left: Link, right: Link| {
-        Some(Arc::new(Node { key: Arc::clone(&node.key), priority: node.priority, left, right }))
+    let with = |left: TreapLink, right: TreapLink| {
+        Some(Arc::new(TreapNode { key: Arc::clone(&node.key), priority: node.priority, left, right }))
     };
     if *node.key < *key {
         let (less, greater) = split(node.right.as_ref(), key);
@@ -154,8 +163,8 @@ mod tests {
         /// Compares with an ordered set; copies stay as they were.
         #[test]
         fn it_is_an_ordered_set(keys in prop::collection::vec("[ab]{0,4}", 0..60), asked in "[ab]{0,3}") {
-            let (mut facts, mut all) = (Facts::default(), BTreeSet::new());
-            let mut before: Vec<(Facts, BTreeSet<String>)> = Vec::new();
+            let (mut facts, mut all) = (ItemFacts::default(), BTreeSet::new());
+            let mut before: Vec<(ItemFacts, BTreeSet<String>)> = Vec::new();
             for key in keys {
                 before.push((facts.clone(), all.clone()));
                 prop_assert_eq!(facts.insert(key.as_bytes().into()), all.insert(key));

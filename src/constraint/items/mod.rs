@@ -9,7 +9,7 @@
 //! item has, it equals none of them, whatever comes. Values and parts are byte strings: the path (a hash, in
 //! which all places of an array are equal), a letter for the kind, and what the kind needs.
 //!
-//! An array whose items need not be distinct is dropped at its first comma ([`Items::decide`]).
+//! An array whose items need not be distinct is dropped at its first comma ([`ArrayItems::decide`]).
 
 mod ahead;
 mod escapes;
@@ -18,9 +18,15 @@ mod numerals;
 
 use std::sync::Arc;
 
-use self::{escapes::Escape, facts::Facts, numerals::ends_number};
-use super::context::mixed;
-use crate::limits::{Budget, ITEM_BYTES, LimitExceeded};
+use self::{
+    escapes::Escape,
+    facts::{ItemFacts, fact},
+    numerals::ends_number,
+};
+use crate::{
+    limits::{Budget, ITEM_BYTES, LimitExceeded},
+    split_mix::mixed,
+};
 
 /// Length up to which strings are compared in full, in bytes; of longer ones the rest is hashed.
 const LONG: usize = 256;
@@ -31,7 +37,7 @@ const MOST_DIGITS: usize = 400;
 
 /// The reader's position in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-enum Phase {
+enum ItemPhase {
     #[default]
     Between,
     /// The text is in a number or a word.
@@ -59,20 +65,20 @@ pub(super) enum Event {
     End,
     /// An item that may end here and equals one before it.
     Repeat,
-    /// The first comma of an array: [`Items::decide`] wants to be called.
+    /// The first comma of an array: [`ArrayItems::decide`] wants to be called.
     Comma,
 }
 
 /// An open object or array.
 #[derive(Debug, Clone)]
-struct Frame {
+struct ItemFrame {
     is_object: bool,
     /// Are the items of this array compared?
     is_watched: bool,
     /// Is `is_watched` known to be final?
     is_decided: bool,
     /// Values of the items, and their parts.
-    used: Facts,
+    used: ItemFacts,
     /// Facts (path, kind and value) of what it holds; the arrays around it file them with their items.
     parts: Vec<Arc<[u8]>>,
     /// Number of the parts that are in `used`.
@@ -86,10 +92,10 @@ struct Frame {
     /// Hash of all contents, and hash of the key at hand.
     hash: [u64; 2],
     key: [u64; 2],
-    below: Option<Arc<Frame>>,
+    below: Option<Arc<ItemFrame>>,
 }
 
-impl Drop for Frame {
+impl Drop for ItemFrame {
     /// Drops the frames in a loop, as recursion would overflow the stack on deeply nested texts.
     fn drop(&mut self) {
         let mut below = self.below.take();
@@ -101,15 +107,15 @@ impl Drop for Frame {
 
 /// The items of all open arrays of a JSON text, as read so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Items {
-    phase: Phase,
+pub(super) struct ArrayItems {
+    phase: ItemPhase,
     awaits: Awaits,
     /// The string so far, decoded, up to [`LONG`] bytes; the text of a number or a word.
     scalar: Vec<u8>,
     /// Length and hash of the rest of a string past that.
     rest: (usize, [u64; 2]),
     escape: Escape,
-    top: Option<Arc<Frame>>,
+    top: Option<Arc<ItemFrame>>,
     /// Number of watched frames.
     watched: u32,
     /// A bit for each watched frame, the outermost first: does the item at hand differ from all before it?
@@ -131,31 +137,22 @@ fn joined(hash: [u64; 2], more: [u64; 2]) -> [u64; 2] {
     [mixed(hash[0], more[0]), mixed(hash[1], more[1])]
 }
 
-/// Encodes a value or part at a path.
-fn fact(path: u64, kind: u8, value: &[u8]) -> Vec<u8> {
-    let mut fact = Vec::with_capacity(value.len() + 9);
-    fact.extend_from_slice(&path.to_be_bytes());
-    fact.push(kind);
-    fact.extend_from_slice(value);
-    fact
-}
-
-impl Items {
+impl ArrayItems {
     /// Reads bytes up to an event. Returns how many were read.
     pub(in crate::constraint) fn read(&mut self, bytes: &[u8]) -> Result<(usize, Event), LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
             let event = match self.phase {
-                Phase::Between => self.between(byte)?,
-                Phase::Bare if ends_number(byte) => {
+                ItemPhase::Between => self.between(byte)?,
+                ItemPhase::Bare if ends_number(byte) => {
                     if let Some(fact) = self.bare_fact() {
                         self.end_value(&fact)?;
                     }
-                    self.phase = Phase::Between;
+                    self.phase = ItemPhase::Between;
                     self.awaits = Awaits::Mark;
                     self.between(byte)?
                 }
-                Phase::Bare => self.bare(byte),
-                Phase::Text | Phase::Key => self.inside(byte)?,
+                ItemPhase::Bare => self.bare(byte),
+                ItemPhase::Text | ItemPhase::Key => self.inside(byte)?,
             };
             if event != Event::End {
                 return Ok((at + 1, event));
@@ -173,7 +170,7 @@ impl Items {
             top.is_watched = false;
             self.bytes -= top.used.bytes();
             top.bytes -= top.used.bytes();
-            top.used = Facts::default();
+            top.used = ItemFacts::default();
             self.watched -= 1;
             self.novel &= !level_bit(self.watched);
         }
@@ -192,14 +189,14 @@ impl Items {
                 }
             }
             b'"' => {
-                self.phase = if self.awaits == Awaits::Key { Phase::Key } else { Phase::Text };
+                self.phase = if self.awaits == Awaits::Key { ItemPhase::Key } else { ItemPhase::Text };
                 self.scalar.clear();
                 self.rest = (0, [0, 1]);
             }
             b'{' | b'[' => self.open(byte == b'{'),
             b'}' | b']' => return self.close(),
             _ => {
-                self.phase = Phase::Bare;
+                self.phase = ItemPhase::Bare;
                 self.scalar.clear();
                 return Ok(self.bare(byte));
             }
@@ -269,8 +266,8 @@ impl Items {
     }
 
     fn end_string(&mut self) -> Result<Event, LimitExceeded> {
-        let is_key = self.phase == Phase::Key;
-        self.phase = Phase::Between;
+        let is_key = self.phase == ItemPhase::Key;
+        self.phase = ItemPhase::Between;
         self.awaits = Awaits::Mark;
         if self.watched == 0 {
             return Ok(Event::End);
@@ -300,11 +297,11 @@ impl Items {
         if let Some(part) = &part {
             self.note(part);
         }
-        let frame = Frame {
+        let frame = ItemFrame {
             is_object,
             is_watched: !is_object,
             is_decided: is_object,
-            used: Facts::default(),
+            used: ItemFacts::default(),
             filed: usize::from(part.is_some()),
             bytes: part.as_ref().map_or(0, |part| part.len() + 1),
             parts: part.into_iter().map(Arc::from).collect(),
@@ -354,14 +351,14 @@ impl Items {
     }
 
     /// Iterates over the watched frames and their bits, the innermost first.
-    fn watched_frames(&self) -> impl Iterator<Item = (&Frame, u64)> {
+    fn watched_frames(&self) -> impl Iterator<Item = (&ItemFrame, u64)> {
         let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
         let watched = frames.filter(|frame| frame.is_watched).take(self.watched as usize);
         watched.zip((0..self.watched).rev().map(level_bit))
     }
 
     /// Is the value at hand a direct item of this frame?
-    fn is_innermost(&self, frame: &Frame) -> bool {
+    fn is_innermost(&self, frame: &ItemFrame) -> bool {
         self.top.as_deref().is_some_and(|top| std::ptr::eq(top, frame))
     }
 
@@ -423,7 +420,7 @@ impl Items {
     }
 }
 
-impl Frame {
+impl ItemFrame {
     /// Adds parts for the enclosing arrays. Returns their bytes.
     fn tell(&mut self, parts: impl IntoIterator<Item = Arc<[u8]>>) -> usize {
         let from = self.parts.len();

@@ -13,14 +13,14 @@ pub(super) mod rests;
 pub(crate) use self::policy::TextEnd;
 pub use self::policy::TrailingSpace;
 use super::{
-    constraint::{Constraint, Place},
-    host::lock,
-    machine::Machine,
+    constraint::{Constraint, TextPosition},
+    machine_pool::lock,
     program::Program,
+    state_automaton::StateAutomaton,
 };
 use crate::ids::{ScanStateId, StateId};
 
-impl Machine {
+impl StateAutomaton {
     /// Is the text complete in this state, and can nothing but white space follow?
     fn only_space_follows(&self, program: &Program, state: StateId) -> bool {
         let (cfg, scanner) = (&program.lowered.cfg, &program.lowered.scanner);
@@ -48,7 +48,7 @@ impl Machine {
 impl Constraint {
     /// May anything but end of text follow? At most 256 lookups for each thread; makes no state and no mask.
     pub(crate) fn can_go_on(&self) -> bool {
-        let Place::In(state) = self.here else { return false };
+        let TextPosition::In(state) = self.here else { return false };
         let machine = lock(&self.machine);
         let scanner = &self.program.lowered.scanner;
         let mut boundary = machine.boundary(state).into_iter();
@@ -104,8 +104,8 @@ impl Constraint {
     #[must_use]
     pub fn only_space_follows(&self) -> bool {
         match self.here {
-            Place::In(state) => lock(&self.machine).only_space_follows(&self.program, state),
-            Place::Ended(_) => true,
+            TextPosition::In(state) => lock(&self.machine).only_space_follows(&self.program, state),
+            TextPosition::Ended(_) => true,
         }
     }
 }

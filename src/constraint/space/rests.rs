@@ -1,7 +1,7 @@
 //! Rests of productions that are white space whatever they are read as.
 
 use super::characters;
-use crate::lower::{Cfg, Lowered, NonterminalId, Slot};
+use crate::lower::{AfterDot, Cfg, Lowered, NonterminalId};
 
 /// Answers by dot: is every text of the rest of its production white space?
 #[derive(Debug)]
@@ -13,14 +13,14 @@ impl BlankRests {
         let (cfg, scanner) = (&lowered.cfg, &lowered.scanner);
         let terminals: Vec<bool> = scanner.dfas().iter().map(|dfa| characters::is_blank(dfa, 0)).collect();
         let blank = blank_nonterminals(cfg, &terminals);
-        let slots: Vec<Slot> = cfg.dots().map(|(_, slot)| slot).collect();
+        let slots: Vec<AfterDot> = cfg.dots().map(|(_, slot)| slot).collect();
         let mut rests = vec![true; slots.len()];
         let mut rest = true;
         for (rest_of, slot) in rests.iter_mut().zip(slots).rev() {
             rest = match slot {
-                Slot::Terminal(terminal) => rest && terminals[terminal.index()],
-                Slot::Nonterminal(nonterminal) => rest && blank[nonterminal.index()],
-                Slot::End(_) => true,
+                AfterDot::Terminal(terminal) => rest && terminals[terminal.index()],
+                AfterDot::Nonterminal(nonterminal) => rest && blank[nonterminal.index()],
+                AfterDot::End(_) => true,
             };
             *rest_of = rest;
         }
@@ -45,9 +45,9 @@ fn blank_nonterminals(cfg: &Cfg, terminals: &[bool]) -> Vec<bool> {
     let mut open: Vec<NonterminalId> = Vec::new();
     for (dot, slot) in cfg.dots() {
         match slot {
-            Slot::Nonterminal(used) => users[used.index()].push(cfg.lhs(dot)),
-            Slot::Terminal(terminal) if !terminals[terminal.index()] => open.push(cfg.lhs(dot)),
-            Slot::Terminal(_) | Slot::End(_) => {}
+            AfterDot::Nonterminal(used) => users[used.index()].push(cfg.lhs(dot)),
+            AfterDot::Terminal(terminal) if !terminals[terminal.index()] => open.push(cfg.lhs(dot)),
+            AfterDot::Terminal(_) | AfterDot::End(_) => {}
         }
     }
     let mut blank = vec![true; cfg.nonterminal_count()];

@@ -1,7 +1,7 @@
 //! Admission of sequences to the places of a batch.
 
 use super::{
-    super::{error::DecodeError, sequence::Sequence},
+    super::{error::DecodeError, sequence::BatchSequence},
     event::BatchEvent,
     prefixes::Prefixes,
     turns::Waiting,
@@ -31,7 +31,7 @@ impl Admission {
     pub(in super::super) fn admit<B: BatchModel>(
         &mut self,
         model: &mut B,
-        places: &mut [Option<Sequence>],
+        places: &mut [Option<BatchSequence>],
         events: &mut Vec<BatchEvent>,
     ) {
         for (place, _) in places.iter().enumerate().filter(|(_, found)| found.is_none()) {
@@ -44,11 +44,11 @@ impl Admission {
             self.give_up(model, place, places);
         }
         let (context, room) = (model.context(), self.room);
-        let most = |sequence: &Sequence| sequence.run.most_tokens(context);
+        let most = |sequence: &BatchSequence| sequence.run.most_tokens(context);
         for place in 0..places.len() {
             while places[place].is_none() {
                 let taken = places.iter().flatten().map(most).fold(0, usize::saturating_add);
-                let fits = |next: &Sequence| taken == 0 || most(next).saturating_add(taken) <= room;
+                let fits = |next: &BatchSequence| taken == 0 || most(next).saturating_add(taken) <= room;
                 let Some(sequence) = self.waiting.next(places, fits) else { return };
                 places[place] = self.seat(model, place, sequence, events);
             }
@@ -60,9 +60,9 @@ impl Admission {
         &mut self,
         model: &mut B,
         place: usize,
-        mut sequence: Sequence,
+        mut sequence: BatchSequence,
         events: &mut Vec<BatchEvent>,
-    ) -> Option<Sequence> {
+    ) -> Option<BatchSequence> {
         let context = model.context();
         let checked = sequence.run.check_prompt(context);
         let empty = checked.and_then(|()| model.truncate(place, 0).map_err(DecodeError::model));
@@ -76,7 +76,7 @@ impl Admission {
     }
 
     /// Makes the sequence at a place wait again. Its keys and values are kept, if there is room.
-    fn give_up<B: BatchModel>(&mut self, model: &B, place: usize, places: &mut [Option<Sequence>]) {
+    fn give_up<B: BatchModel>(&mut self, model: &B, place: usize, places: &mut [Option<BatchSequence>]) {
         let Some(sequence) = places[place].take() else { return };
         let tokens = sequence.run.sequence();
         let seen = model.position(place).min(tokens.len() - 1);

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    super::sequence::Sequence,
+    super::sequence::BatchSequence,
     event::{SequenceId, SequenceTurn},
 };
 
@@ -14,7 +14,7 @@ use super::{
 #[derive(Default)]
 pub(in super::super) struct Waiting {
     /// Sequences in the order in which they came.
-    all: VecDeque<Sequence>,
+    all: VecDeque<BatchSequence>,
 }
 
 /// Number of places by client and by request.
@@ -24,7 +24,7 @@ struct Held {
 }
 
 impl Held {
-    fn new<'a>(places: impl IntoIterator<Item = &'a Sequence>) -> Self {
+    fn new<'a>(places: impl IntoIterator<Item = &'a BatchSequence>) -> Self {
         let mut held = Self { clients: HashMap::new(), requests: HashMap::new() };
         for sequence in places {
             *held.clients.entry(sequence.turn.client).or_default() += 1;
@@ -42,12 +42,12 @@ impl Held {
 
 impl Waiting {
     /// Adds a sequence to those that wait.
-    pub(in super::super) fn push(&mut self, sequence: Sequence) {
+    pub(in super::super) fn push(&mut self, sequence: BatchSequence) {
         self.all.push_back(sequence);
     }
 
     /// Iterates over those that wait.
-    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Sequence> {
+    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &BatchSequence> {
         self.all.iter()
     }
 
@@ -57,7 +57,7 @@ impl Waiting {
     }
 
     /// Removes a waiting sequence by its name.
-    pub(in super::super) fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
+    pub(in super::super) fn remove(&mut self, sequence: SequenceId) -> Option<BatchSequence> {
         let at = self.all.iter().position(|found| found.id == sequence)?;
         self.all.remove(at)
     }
@@ -67,9 +67,9 @@ impl Waiting {
     /// overtake it.
     pub(in super::super) fn next(
         &mut self,
-        places: &[Option<Sequence>],
-        fits: impl FnOnce(&Sequence) -> bool,
-    ) -> Option<Sequence> {
+        places: &[Option<BatchSequence>],
+        fits: impl FnOnce(&BatchSequence) -> bool,
+    ) -> Option<BatchSequence> {
         let (at, _) = self.first(&Held::new(places.iter().flatten()))?;
         if !fits(&self.all[at]) {
             return None;
@@ -88,7 +88,7 @@ impl Waiting {
     /// client has at least two places more than the client whose turn it is, or if it is of that client and
     /// its request has at least two more than the request whose turn it is. Of these the richest client and
     /// request give up their youngest sequence, which waits again and later goes on where it was.
-    pub(in super::super) fn place_to_yield(&self, places: &[Option<Sequence>]) -> Option<usize> {
+    pub(in super::super) fn place_to_yield(&self, places: &[Option<BatchSequence>]) -> Option<usize> {
         if places.iter().any(Option::is_none) {
             return None;
         }

@@ -1,10 +1,7 @@
 //! Effective sample size of particles, and systematic resampling.
 
 use super::super::noise;
-
-pub(super) fn float(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
-}
+use crate::ids::as_f64;
 
 /// Returns weights relative to the largest, and the log of their mean; zeros and minus infinity if all are
 /// zero.
@@ -14,7 +11,7 @@ pub(super) fn relative(logs: &[f64]) -> (Vec<f64>, f64) {
         return (vec![0.0; logs.len()], largest);
     }
     let weights: Vec<f64> = logs.iter().map(|log| noise::exp(log - largest)).collect();
-    let mean = weights.iter().sum::<f64>() / float(logs.len());
+    let mean = weights.iter().sum::<f64>() / as_f64(logs.len());
     (weights, largest + noise::ln(mean))
 }
 
@@ -27,12 +24,12 @@ pub(super) fn effective(weights: &[f64]) -> f64 {
 /// Systematic resampling: returns the number of copies of each particle, keeping their number. Each gets its
 /// share, rounded up or down.
 pub(super) fn offspring(weights: &[f64], uniform: f64) -> Vec<usize> {
-    let step = weights.iter().sum::<f64>() / float(weights.len());
+    let step = weights.iter().sum::<f64>() / as_f64(weights.len());
     let mut copies = vec![0; weights.len()];
     let (mut given, mut sum) = (0, 0.0);
     for (copies, weight) in copies.iter_mut().zip(weights) {
         sum += weight;
-        while given < weights.len() && (uniform + float(given)) * step < sum {
+        while given < weights.len() && (uniform + as_f64(given)) * step < sum {
             *copies += 1;
             given += 1;
         }
@@ -47,7 +44,7 @@ pub(super) fn offspring(weights: &[f64], uniform: f64) -> Vec<usize> {
 /// Are the weights so uneven that particles should be resampled: is the effective sample size under half of
 /// their number?
 pub(super) fn needed(weights: &[f64]) -> bool {
-    2.0 * effective(weights) < float(weights.len())
+    2.0 * effective(weights) < as_f64(weights.len())
 }
 
 /// Returns the index that a number in 0..1 falls on, if each has its weight's share.
@@ -81,19 +78,19 @@ mod tests {
             let copies = offspring(&weights, u);
             prop_assert_eq!(copies.iter().sum::<usize>(), count);
             for (copies, weight) in copies.iter().zip(&weights) {
-                let share = float(count) * weight / total;
-                prop_assert!((float(*copies) - share).abs() < 1.0 + 1e-9, "{} {}", copies, share);
+                let share = as_f64(count) * weight / total;
+                prop_assert!((as_f64(*copies) - share).abs() < 1.0 + 1e-9, "{} {}", copies, share);
                 prop_assert!(*weight > 0.0 || *copies == 0);
             }
             let steps = 400;
             let mut sums = vec![0.0; count];
             for step in 0..steps {
                 let copies = offspring(&weights, (f64::from(step) + 0.5) / f64::from(steps));
-                let mean = |copies| float(copies) / f64::from(steps);
+                let mean = |copies| as_f64(copies) / f64::from(steps);
                 sums.iter_mut().zip(copies).for_each(|(sum, copies)| *sum += mean(copies));
             }
             for (sum, weight) in sums.iter().zip(&weights) {
-                prop_assert!((sum - float(count) * weight / total).abs() < 0.02);
+                prop_assert!((sum - as_f64(count) * weight / total).abs() < 0.02);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::source::Source;
+use super::source::DefinitionSource;
 use crate::{
     experiment::error::ExperimentError,
     grammar::tools::{Calling, Choice, Spelling, Tools, calls::Reader},
@@ -23,7 +23,7 @@ pub struct Functions {
 impl Functions {
     /// Reads the list in a file. `spelling`: a name as `--tool-spelling` takes it.
     pub(super) fn read(
-        source: Source<'_>,
+        source: DefinitionSource<'_>,
         path: &Path,
         spelling: Option<&str>,
         grammar: &str,

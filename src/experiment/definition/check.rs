@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, path::Path};
 
 use super::{
     DEFAULT_MODEL, Definition,
-    parts::{DraftSource, Program},
+    parts::{DraftSource, ExternalProgram},
     prompt::WarmUpPrompts,
     raw::{RawDefinition, RawDraft, RawProgram, RawQuick},
     shipped::ShippedGrammars,
-    source::Source,
+    source::DefinitionSource,
     tasks::{WarmUpSource, short_name, tasks},
 };
 use crate::{
@@ -38,7 +38,7 @@ pub(super) fn resolve(
     quick: bool,
     shipped: ShippedGrammars<'_>,
 ) -> Result<Definition, ExperimentError> {
-    let source = Source { name, folder, shipped };
+    let source = DefinitionSource { name, folder, shipped };
     let given = given(&raw);
     // The whole is checked even where a part of it is to be run.
     if quick && raw.quick.is_none() {
@@ -100,7 +100,7 @@ fn given(raw: &RawDefinition) -> (bool, bool, (bool, bool)) {
     (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), warm_ups)
 }
 
-fn without_quick(source: Source<'_>) -> ExperimentError {
+fn without_quick(source: DefinitionSource<'_>) -> ExperimentError {
     source
         .wrong("there is no table [quick]")
         .with_hint("leave --quick out, or say in [quick] what a quick run has less of")
@@ -112,24 +112,24 @@ fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {
 
 /// Reads the programs, and refuses those that cannot be methods.
 fn programs(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     raw: BTreeMap<String, RawProgram>,
     methods: &[String],
-) -> Result<Vec<Program>, ExperimentError> {
-    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
-    let programs: Vec<Program> = raw.into_iter().map(program).collect();
+) -> Result<Vec<ExternalProgram>, ExperimentError> {
+    let program = |(name, RawProgram { command, grammar })| ExternalProgram { name, command, grammar };
+    let programs: Vec<ExternalProgram> = raw.into_iter().map(program).collect();
     check_programs(source, &programs, methods)?;
     Ok(programs)
 }
 
 /// Refuses programs that cannot be methods, or are none.
 fn check_programs(
-    source: Source<'_>,
-    programs: &[Program],
+    source: DefinitionSource<'_>,
+    programs: &[ExternalProgram],
     methods: &[String],
 ) -> Result<(), ExperimentError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    for Program { name, command, .. } in programs {
+    for ExternalProgram { name, command, .. } in programs {
         let wrong = |what: &str| source.wrong(format!("program {name:?} {what}"));
         if name.is_empty() || !name.chars().all(plain) {
             return Err(wrong("cannot name a method").with_hint("use letters, digits, `-`, `_`, `.` and `+`"));
@@ -150,9 +150,9 @@ fn check_programs(
 }
 
 fn methods(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     names: &[String],
-    programs: &[Program],
+    programs: &[ExternalProgram],
 ) -> Result<Vec<MethodName>, ExperimentError> {
     let parse = |name: &String| {
         MethodName::of(name, programs)
@@ -162,7 +162,11 @@ fn methods(
 }
 
 /// Applies the table `[quick]`.
-fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> Result<(), ExperimentError> {
+fn lessen(
+    source: DefinitionSource<'_>,
+    definition: &mut Definition,
+    quick: RawQuick,
+) -> Result<(), ExperimentError> {
     fn set<T>(to: &mut T, value: Option<T>) {
         if let Some(value) = value {
             *to = value;
@@ -198,7 +202,7 @@ fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> R
 }
 
 /// Refuses what cannot be run.
-fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+fn check(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let Definition { name, models, tasks, methods, k, s, thresholds, temperatures, seeds, .. } = definition;
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
@@ -247,7 +251,7 @@ fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentEr
 }
 
 /// Refuses settings that exclude each other.
-fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+fn contradictions(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     let paper = definition.methods.iter().find(|method| matches!(method, MethodName::Paper(_)));
     if let Some(paper) = paper.filter(|_| definition.warm_ups.contains(&0)) {
         return Err(source
@@ -295,7 +299,7 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
 }
 
 /// Refuses greedy texts that warm-ups would be, where nobody has said that they may.
-fn greedy_warm_ups(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+fn greedy_warm_ups(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     let asked = definition.warm_up_prompts == WarmUpPrompts::Measured;
     let learns = definition.methods.iter().any(MethodName::warms_up) && definition.warm_ups != [0];
     if asked || !learns || !definition.temperatures.contains(&0.0) {
@@ -315,7 +319,7 @@ fn greedy_warm_ups(source: Source<'_>, definition: &Definition) -> Result<(), Ex
 }
 
 /// Refuses a text of the system that no template takes, and a refinement that changes nothing.
-fn idle_parts(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+fn idle_parts(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     if definition.system.is_some() && !definition.chat {
         return Err(source
             .wrong("`system` is for chat templates, and prompts are not put into one")
@@ -339,7 +343,7 @@ fn idle_parts(source: Source<'_>, definition: &Definition) -> Result<(), Experim
 
 /// Refuses settings that no method uses.
 fn without_effect(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     definition: &Definition,
     (k, s, warm_ups): (bool, bool, (bool, bool)),
 ) -> Result<(), ExperimentError> {

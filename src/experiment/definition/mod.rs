@@ -22,7 +22,7 @@ pub(super) use self::notation::notation;
 use self::raw::RawDefinition;
 pub use self::{
     called::Functions,
-    parts::{DraftSource, Program, Task, Turns},
+    parts::{DraftSource, ExternalProgram, Task, Turns},
     prompt::{AnswerPlace, Prompt, WarmUpPrompts},
     shipped::{GrammarTexts, ShippedGrammars},
 };
@@ -50,7 +50,7 @@ pub struct Definition {
     /// Grammars with their prompts.
     pub tasks: Vec<Task>,
     /// Programs that write texts themselves.
-    pub programs: Vec<Program>,
+    pub programs: Vec<ExternalProgram>,
     /// The methods that are compared.
     pub methods: Vec<MethodName>,
     /// Lookaheads, for methods that have one.
@@ -184,7 +184,7 @@ impl Definition {
     }
 
     /// A program by its name.
-    pub(super) fn program(&self, name: &str) -> Option<&Program> {
+    pub(super) fn program(&self, name: &str) -> Option<&ExternalProgram> {
         self.programs.iter().find(|program| program.name == name)
     }
 
@@ -270,7 +270,7 @@ impl Definition {
                 answer: None,
             })
         };
-        let programs: Vec<Program> = of(value, "programs").unwrap_or_default();
+        let programs: Vec<ExternalProgram> = of(value, "programs").unwrap_or_default();
         Some(Self {
             name: of(value, "name")?,
             about: String::new(),

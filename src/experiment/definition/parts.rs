@@ -25,7 +25,7 @@ pub struct DraftSource {
 /// A program that writes texts itself, as a method of its name.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
-pub struct Program {
+pub struct ExternalProgram {
     /// The method's name.
     pub name: String,
     /// The program and its arguments.

@@ -7,13 +7,13 @@ use crate::experiment::error::ExperimentError;
 
 /// A definition's name in errors, and the folder of its files.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct DefinitionSource<'a> {
     pub(super) name: &'a str,
     pub(super) folder: &'a Path,
     pub(super) shipped: ShippedGrammars<'a>,
 }
 
-impl Source<'_> {
+impl DefinitionSource<'_> {
     pub(super) fn wrong(&self, message: impl Into<String>) -> ExperimentError {
         ExperimentError::definition(self.name, message)
     }

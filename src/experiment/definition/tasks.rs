@@ -9,7 +9,7 @@ use super::{
     prompt::{AnswerPlace, Prompt, WarmUpPrompts, set_apart},
     raw::{RawPromptFile, RawPrompts, RawSyntax, RawTask, RawWarmUps},
     shipped,
-    source::Source,
+    source::DefinitionSource,
 };
 use crate::{experiment::error::ExperimentError, grammar::Syntax};
 
@@ -33,7 +33,7 @@ impl WarmUpSource<'_> {
     /// Returns the prompts for warm-ups of a grammar, which may be taken from the measured ones.
     fn of(
         self,
-        source: Source<'_>,
+        source: DefinitionSource<'_>,
         own: Option<&RawWarmUps>,
         prompts: &mut Vec<Prompt>,
         name: &str,
@@ -59,7 +59,7 @@ impl WarmUpSource<'_> {
 }
 
 pub(super) fn tasks(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     raw: Vec<RawTask>,
     prompts: Option<&RawPrompts>,
     apart: WarmUpSource<'_>,
@@ -67,7 +67,11 @@ pub(super) fn tasks(
     raw.into_iter().map(|raw| task(source, raw, prompts, apart)).collect()
 }
 
-fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Prompt>, ExperimentError> {
+fn prompts_of(
+    source: DefinitionSource<'_>,
+    raw: &RawPrompts,
+    name: &str,
+) -> Result<Vec<Prompt>, ExperimentError> {
     match raw {
         RawPrompts::Inline(texts) => {
             Ok(texts.iter().map(|text| Prompt { text: text.clone(), answer: None }).collect())
@@ -87,7 +91,7 @@ pub(super) fn short_name(name: String) -> String {
 
 /// Builds a task of a definition: its grammar, prompts and answers.
 fn task(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     raw: RawTask,
     prompts: Option<&RawPrompts>,
     apart: WarmUpSource<'_>,
@@ -121,7 +125,7 @@ fn task(
 
 /// A grammar with its notation: of a file, of a list of functions, or one that needs no file.
 fn grammar_of(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     raw: &RawTask,
 ) -> Result<(Syntax, String, Option<Functions>), ExperimentError> {
     let RawTask { name, file, syntax, tools, spelling, .. } = raw;
@@ -159,7 +163,7 @@ fn grammar_of(
 
 /// Place of the answer in texts of a grammar, as the definition says it.
 fn answer_place(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     said: Option<&str>,
     functions: Option<&Functions>,
     grammar: &str,
@@ -201,12 +205,12 @@ fn notation(syntax: RawSyntax) -> Syntax {
 
 /// Reads the prompts for this grammar from a file of JSON lines.
 fn prompts_of_file(
-    source: Source<'_>,
+    source: DefinitionSource<'_>,
     file: &RawPromptFile,
     grammar: &str,
 ) -> Result<Vec<Prompt>, ExperimentError> {
     #[derive(serde::Deserialize)]
-    struct Line {
+    struct PromptLine {
         #[serde(default)]
         task: Option<String>,
         prompt: String,
@@ -219,7 +223,7 @@ fn prompts_of_file(
     let mut prompts = Vec::new();
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let Line { task, prompt, answer } = serde_json::from_str(line).map_err(|error| {
+        let PromptLine { task, prompt, answer } = serde_json::from_str(line).map_err(|error| {
             ExperimentError::definition(format!("{}:{number}", path.display()), error.to_string())
         })?;
         if task.is_none_or(|task| task == form) {

@@ -57,7 +57,7 @@ impl Drafted {
         let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
         let mut proposer = BestOf::new(proposers);
         if let Some(second) = second {
-            proposer = proposer.with_dear(second);
+            proposer = proposer.with_expensive(second);
         }
         let drafter = Drafter::new(Box::new(proposer), length);
         let heeds = refinements.has(Refinement::Effort);
@@ -73,7 +73,7 @@ impl Drafted {
 
 /// Creates the counts of a method with these refinements.
 pub(super) fn counts(prior: Prior, refinements: Refinements) -> CountProposer {
-    let learning = if refinements.has(Refinement::Text) { Learning::Text } else { Learning::Fixed };
+    let learning = if refinements.has(Refinement::Text) { Learning::PerText } else { Learning::Fixed };
     CountProposer::new(prior, learning).counting(refinements.counting())
 }
 

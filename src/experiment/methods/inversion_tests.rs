@@ -29,11 +29,11 @@ const SEQUENCES: [(f32, [u32; 4]); 4] =
     [(0.4, [0, 1, 2, 3]), (0.3, [4, 5, 6, 7]), (0.2, [8, 5, 9, 7]), (0.1, [10, 11, 12, 13])];
 
 /// A model of listed sequences.
-struct Table {
+struct ListedModel {
     tokens: Vec<TokenId>,
 }
 
-impl Model for Table {
+impl Model for ListedModel {
     type Error = ScriptedError;
 
     fn position(&self) -> usize {
@@ -134,13 +134,13 @@ fn written(method: &MethodName, temperature: f64, seed: u64) -> Option<String> {
     let tokenizer = Tokenizer::from_tokenizer_json(tokenizer).unwrap();
     let variant = variant(method.clone());
     let grammar = compiled(&variant);
-    let mut decoder = Decoder::builder(Table { tokens: Vec::new() })
+    let mut decoder = Decoder::builder(ListedModel { tokens: Vec::new() })
         .vocabulary(vocabulary())
         .sampling(Sampling::with_temperature(temperature).unwrap())
         .seed(seed)
         .build()
         .unwrap();
-    let mut made = variant.method::<Table>(Some(&grammar), &tokenizer, None, None).unwrap();
+    let mut made = variant.method::<ListedModel>(Some(&grammar), &tokenizer, None, None).unwrap();
     let mut stage = Stage { decoder: &mut decoder, grammar: Some(&grammar), tokenizer: &tokenizer };
     let outcome = made.generate(&mut stage, &[TokenId::new(PROMPT)]).ok()?;
     assert!(outcome.complete);

@@ -8,7 +8,7 @@
 mod canonical;
 mod conditional;
 mod drafted;
-mod host;
+mod external_engine;
 mod name;
 mod online;
 mod peer;
@@ -22,8 +22,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(super) use self::host::ByHost;
-pub use self::host::{Host, HostJob, HostWay, HostWriter};
+pub(super) use self::external_engine::ByExternalEngine;
+pub use self::external_engine::{ExternalEngine, ExternalJob, ExternalWay, ExternalWriter};
 pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 pub(super) use self::peer::ByPeer;
 pub use self::peer::{Peer, PeerGrammar, PeerText};
@@ -153,7 +153,9 @@ impl Variant {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
             MethodName::Ours
             | MethodName::DraftModel(Second::Joint)
-            | MethodName::Mistralrs(HostWay::Drafts) => Lessons::WarmUps(Refinements::all().of_counting()),
+            | MethodName::Mistralrs(ExternalWay::Drafts) => {
+                Lessons::WarmUps(Refinements::all().of_counting())
+            }
             MethodName::Shipped => Lessons::Shipped,
             _ => Lessons::None,
         }
@@ -261,7 +263,7 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
 }
 
 #[cfg(test)]
-mod host_tests;
+mod external_engine_tests;
 #[cfg(test)]
 mod inversion_tests;
 #[cfg(test)]

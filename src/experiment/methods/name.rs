@@ -9,8 +9,8 @@
 
 use std::{fmt, num::NonZeroU8, str::FromStr, sync::Arc};
 
-use super::HostWay;
-use crate::{experiment::Program, grammar::suggest, proposer::Counting};
+use super::ExternalWay;
+use crate::{experiment::ExternalProgram, grammar::suggest, proposer::Counting};
 
 /// A way to generate a text of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ pub enum MethodName {
     /// Masks of llguidance, after every pass; in programs that have it.
     Llguidance,
     /// mistral.rs, in programs that have it.
-    Mistralrs(HostWay),
+    Mistralrs(ExternalWay),
     /// Masks over canonical tokenisations only: the text is cut into tokens as the tokenizer cuts it.
     Canonical,
     /// The model conditioned on the language, by sequential importance resampling.
@@ -194,10 +194,10 @@ static NAMES: [(MethodName, &str); 24] = [
     (MethodName::Rejection, "rejection"),
     (MethodName::Online, "online"),
     (MethodName::Llguidance, "llguidance"),
-    (MethodName::Mistralrs(HostWay::Free), "mistralrs"),
-    (MethodName::Mistralrs(HostWay::Own), "mistralrs-llguidance"),
-    (MethodName::Mistralrs(HostWay::Masks), "mistralrs-masks"),
-    (MethodName::Mistralrs(HostWay::Drafts), "mistralrs-drafts"),
+    (MethodName::Mistralrs(ExternalWay::Free), "mistralrs"),
+    (MethodName::Mistralrs(ExternalWay::Own), "mistralrs-llguidance"),
+    (MethodName::Mistralrs(ExternalWay::Masks), "mistralrs-masks"),
+    (MethodName::Mistralrs(ExternalWay::Drafts), "mistralrs-drafts"),
     (MethodName::Canonical, "canonical"),
     (MethodName::Templates { flexible: false, healed: true }, "templates"),
     (MethodName::Templates { flexible: true, healed: true }, "templates-flexible"),
@@ -210,7 +210,7 @@ static NAMES: [(MethodName, &str); 24] = [
 
 impl MethodName {
     /// Resolves the name of a method, or of one of these programs.
-    pub(in crate::experiment) fn of(name: &str, programs: &[Program]) -> Result<Self, UnknownMethod> {
+    pub(in crate::experiment) fn of(name: &str, programs: &[ExternalProgram]) -> Result<Self, UnknownMethod> {
         match programs.iter().find(|program| program.name == name) {
             Some(program) => Ok(Self::Program(program.name.as_str().into())),
             None => name.parse(),
@@ -220,7 +220,7 @@ impl MethodName {
     /// Does another engine constrain its texts?
     #[must_use]
     pub fn is_constrained_elsewhere(&self) -> bool {
-        matches!(self, Self::Llguidance | Self::Mistralrs(HostWay::Own) | Self::Program(_))
+        matches!(self, Self::Llguidance | Self::Mistralrs(ExternalWay::Own) | Self::Program(_))
     }
 
     /// The refinements of a method that drafts by counts.
@@ -260,7 +260,7 @@ impl MethodName {
     /// Does it learn from warm-ups?
     #[must_use]
     pub fn warms_up(&self) -> bool {
-        let drafts = Self::Mistralrs(HostWay::Drafts);
+        let drafts = Self::Mistralrs(ExternalWay::Drafts);
         matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint)) || *self == drafts
     }
 

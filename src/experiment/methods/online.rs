@@ -6,7 +6,7 @@ use crate::{
     constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler, possible,
-        single::{Choice, Choose, Text},
+        single::{Choose, SingleText, TokenChoice},
         timed,
     },
     ids::TokenId,
@@ -37,18 +37,18 @@ impl Choose for Online {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &Text,
+        text: &SingleText,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<Choice, DecodeError> {
+    ) -> Result<TokenChoice, DecodeError> {
         let position = text.position();
         let all = self.possible.take().unwrap_or_else(|| TokenSet::empty(row.len()));
         stats.masks += 1;
         let mask = timed(&mut stats.mask_time, || mask(constraint, &all));
         self.possible = Some(all);
         let drawn = sampler.draw(row, &mask?, position);
-        drawn.map(Choice::Token).map_err(|error| DecodeError::draw(error, position))
+        drawn.map(TokenChoice::Token).map_err(|error| DecodeError::draw(error, position))
     }
 }
 

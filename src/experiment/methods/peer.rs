@@ -11,7 +11,7 @@ use crate::{
     constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler,
-        single::{Choice, Choose, Text},
+        single::{Choose, SingleText, TokenChoice},
         timed,
     },
     experiment::{Task, error::PeerError},
@@ -74,11 +74,11 @@ impl Choose for Masks {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &Text,
+        text: &SingleText,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<Choice, DecodeError> {
+    ) -> Result<TokenChoice, DecodeError> {
         let position = text.position();
         stats.masks += 1;
         let mask = timed(&mut stats.mask_time, || self.text.mask(row.len()));
@@ -89,7 +89,7 @@ impl Choose for Masks {
             let advanced = timed(&mut stats.mask_time, || self.text.advance(token));
             advanced.map_err(DecodeError::peer)?;
         }
-        Ok(Choice::Token(token))
+        Ok(TokenChoice::Token(token))
     }
 }
 

@@ -13,10 +13,10 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{HostWriter, PeerError};
+use super::{ExternalWriter, PeerError};
 use crate::{
     decode::{DecodeOptions, DecodeStats, Finish, Generation},
-    experiment::{End, ExperimentError, Program, Task, definition::notation},
+    experiment::{End, ExperimentError, ExternalProgram, Task, definition::notation},
     ids::TokenId,
     vocab::Vocabulary,
 };
@@ -43,11 +43,11 @@ impl Programs {
     /// tells them.
     pub(in crate::experiment) fn start(
         &self,
-        program: &Program,
+        program: &ExternalProgram,
         model: usize,
         task: &Task,
         vocabulary: &Vocabulary,
-    ) -> Result<(Box<dyn HostWriter>, Option<f64>), ExperimentError> {
+    ) -> Result<(Box<dyn ExternalWriter>, Option<f64>), ExperimentError> {
         let path = match program.command.first() {
             Some(first) if first.contains('/') => self.folder.join(first),
             Some(first) => PathBuf::from(first),
@@ -67,27 +67,27 @@ impl Programs {
         let mut talk = Talk { child, input, output: BufReader::new(output) };
         let grammar = program.grammar.then(|| {
             let texts = task.notations().map(|(syntax, text)| (notation(syntax), text));
-            Spelled { name: &task.name, texts: texts.collect() }
+            NotatedGrammar { name: &task.name, texts: texts.collect() }
         });
         let model = self.models.get(model).map_or(Path::new(""), PathBuf::as_path);
-        let job = Job { model, threads: self.threads, grammar };
-        let ready: Ready = talk.ask(&job).map_err(failed)?;
-        let writer = Writer { talk, vocabulary: vocabulary.clone() };
+        let job = ProgramJob { model, threads: self.threads, grammar };
+        let ready: ReadyReply = talk.ask(&job).map_err(failed)?;
+        let writer = ProgramWriter { talk, vocabulary: vocabulary.clone() };
         Ok((Box::new(writer), ready.compile_seconds))
     }
 }
 
 /// The first line: the texts that will be requested.
 #[derive(Serialize)]
-struct Job<'a> {
+struct ProgramJob<'a> {
     model: &'a Path,
     threads: usize,
-    grammar: Option<Spelled<'a>>,
+    grammar: Option<NotatedGrammar<'a>>,
 }
 
 /// A grammar in all notations that the definition has.
 #[derive(Serialize)]
-struct Spelled<'a> {
+struct NotatedGrammar<'a> {
     name: &'a str,
     /// Texts by the notation's name; the first one counts if one occurs twice.
     #[serde(serialize_with = "as_map")]
@@ -103,15 +103,15 @@ fn as_map<S: serde::Serializer>(pairs: &[(&'static str, &str)], serializer: S) -
     serializer.collect_map(once.map(|(_, pair)| *pair))
 }
 
-/// The answer to a [`Job`].
+/// The answer to a [`ProgramJob`].
 #[derive(Deserialize)]
-struct Ready {
+struct ReadyReply {
     compile_seconds: Option<f64>,
 }
 
 /// A request for a text.
 #[derive(Serialize)]
-struct Asked {
+struct TextRequest {
     prompt: Vec<u32>,
     max_tokens: usize,
     temperature: f64,
@@ -120,7 +120,7 @@ struct Asked {
 
 /// A text that was written.
 #[derive(Deserialize)]
-struct Told {
+struct TextReply {
     tokens: Vec<u32>,
     finish: End,
     seconds: f64,
@@ -140,7 +140,7 @@ struct Told {
 /// An answer, or an error.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer<T> {
+enum ProgramReply<T> {
     Failed { error: String },
     Good(T),
 }
@@ -164,8 +164,8 @@ impl Talk {
         match self.output.read_line(&mut line) {
             Ok(0) => Err(self.ended(&io::Error::from(io::ErrorKind::UnexpectedEof))),
             Ok(_) => match serde_json::from_str(&line) {
-                Ok(Answer::Good(answer)) => Ok(answer),
-                Ok(Answer::Failed { error }) => Err(PeerError(error)),
+                Ok(ProgramReply::Good(answer)) => Ok(answer),
+                Ok(ProgramReply::Failed { error }) => Err(PeerError(error)),
                 Err(_) => Err(PeerError(format!("it answered {:?}", line.trim_end()))),
             },
             Err(error) => Err(said(&error)),
@@ -192,18 +192,18 @@ impl Drop for Talk {
 }
 
 /// Writes texts of one model and grammar.
-struct Writer {
+struct ProgramWriter {
     talk: Talk,
     vocabulary: Vocabulary,
 }
 
-impl HostWriter for Writer {
+impl ExternalWriter for ProgramWriter {
     fn write(
         &mut self,
         prompt: &[TokenId],
         options: &DecodeOptions,
     ) -> Result<(Generation, Duration), PeerError> {
-        let told: Told = self.talk.ask(&Asked {
+        let told: TextReply = self.talk.ask(&TextRequest {
             prompt: prompt.iter().map(|token| token.raw()).collect(),
             max_tokens: options.max_new_tokens,
             temperature: options.sampling.temperature(),

@@ -8,7 +8,7 @@ use crate::{
     constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler, possible,
-        single::{Choice, Choose, Text},
+        single::{Choose, SingleText, TokenChoice},
         timed,
     },
     ids::TokenId,
@@ -28,11 +28,11 @@ impl Choose for Rejection {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &Text,
+        text: &SingleText,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<Choice, DecodeError> {
+    ) -> Result<TokenChoice, DecodeError> {
         let position = text.position();
         let mut left = self.possible.clone().unwrap_or_else(|| TokenSet::empty(row.len()));
         let mut refused = false;
@@ -42,7 +42,7 @@ impl Choose for Rejection {
                 sampler.draw(row, &left, position).map_err(|error| DecodeError::draw(error, position))?;
             if timed(&mut stats.mask_time, || constraint.allows(token))? {
                 stats.interventions += usize::from(refused);
-                return Ok(Choice::Token(token));
+                return Ok(TokenChoice::Token(token));
             }
             refused = true;
             self.redraws += 1;

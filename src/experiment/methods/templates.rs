@@ -16,7 +16,7 @@ use crate::{
     constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler,
-        single::{Choice, Choose, Text},
+        single::{Choose, SingleText, TokenChoice},
         timed,
     },
     ids::TokenId,
@@ -66,11 +66,11 @@ impl Choose for Templates {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &Text,
+        text: &SingleText,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<Choice, DecodeError> {
+    ) -> Result<TokenChoice, DecodeError> {
         let position = text.position();
         stats.masks += 1;
         let mask = timed(&mut stats.mask_time, || {
@@ -82,10 +82,10 @@ impl Choose for Templates {
         })?;
         let drawn = sampler.draw(row, &mask, position);
         self.border.clear();
-        drawn.map(Choice::Token).map_err(|error| DecodeError::draw(error, position))
+        drawn.map(TokenChoice::Token).map_err(|error| DecodeError::draw(error, position))
     }
 
-    fn fixed(&mut self, constraint: &Constraint, text: &Text) -> Vec<TokenId> {
+    fn fixed(&mut self, constraint: &Constraint, text: &SingleText) -> Vec<TokenId> {
         if !self.border.is_empty() {
             return Vec::new();
         }

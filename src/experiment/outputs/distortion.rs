@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::{
     super::{
         enumeration::Distribution,
-        row::{End, Row, count},
-        statistics::{Part, ratio},
+        row::{End, Row},
+        statistics::{RatioTerm, ratio},
         summary::Line,
     },
     table::{Cell, Table},
-    tables::group::{Group, PACE, best, groups, heads, pace, setting, table},
+    tables::group::{LineGroup, PACE, best, groups, heads, pace, setting, table},
 };
+use crate::ids::as_f64;
 
 /// The total variations of one prompt.
 struct Variations {
@@ -29,12 +30,12 @@ pub(super) fn tables(lines: &[Line], rows: &[Row], distributions: &[Distribution
 }
 
 /// Makes the table of a group; `None` if no distribution was measured for it.
-fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
+fn one(group: &LineGroup<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {
         let all = variations(line, rows, distributions);
         let mean = |of: fn(&Variations) -> f64| {
-            let part = |(prompt, found): (&usize, &Variations)| Part {
+            let part = |(prompt, found): (&usize, &Variations)| RatioTerm {
                 prompt: *prompt,
                 above: of(found),
                 below: 1.0,
@@ -75,7 +76,7 @@ fn variations(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTre
             .find(|one| one.is_of(&line.model, &line.grammar, prompt, line.temperature))?;
         let share = |tokens: &[u32]| {
             let same = rows.iter().filter(|row| row.finish == End::Stop && row.tokens == tokens);
-            count(same.count()) / count(rows.len())
+            as_f64(same.count()) / as_f64(rows.len())
         };
         let shares: Vec<f64> =
             distribution.sequences.iter().map(|sequence| share(&sequence.tokens)).collect();

@@ -5,12 +5,12 @@ use super::{
     super::{passes::PassCurve, statistics::Estimate, summary::Line},
     figures::{Figure, Marks, Panel, Series},
     table::{Cell, Table},
-    tables::group::{Group, PACE, best, heads, pace, same_method, setting, table, text},
+    tables::group::{LineGroup, PACE, best, heads, pace, same_method, setting, table, text},
 };
 
 /// Groups lines that differ only in the number of warm-ups, fewest first, for each grammar and method that
 /// has several; at the largest k, and of several lengths and thresholds the fastest.
-fn by_warm_ups<'a>(group: &Group<'a>) -> Vec<Vec<&'a Line>> {
+fn by_warm_ups<'a>(group: &LineGroup<'a>) -> Vec<Vec<&'a Line>> {
     let mut numbers: Vec<usize> = group.lines.iter().filter_map(|line| line.warm_ups).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -29,7 +29,7 @@ fn by_warm_ups<'a>(group: &Group<'a>) -> Vec<Vec<&'a Line>> {
 }
 
 /// Makes the table of acceptance by the number of texts learnt from.
-pub(super) fn by_prior(group: &Group<'_>) -> Option<Table> {
+pub(super) fn by_prior(group: &LineGroup<'_>) -> Option<Table> {
     let row = |line: &Line| {
         let mut cells = setting(line);
         cells.extend([
@@ -50,7 +50,7 @@ pub(super) fn by_prior(group: &Group<'_>) -> Option<Table> {
 }
 
 /// Makes the table of acceptance beside its bound by the best coupling.
-pub(super) fn coupling(group: &Group<'_>) -> Option<Table> {
+pub(super) fn coupling(group: &LineGroup<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let row = |line: &&Line| {
         let mut cells = setting(line);
@@ -119,7 +119,7 @@ pub(super) fn passes_figure(curves: &[PassCurve]) -> Option<Figure> {
 }
 
 /// Makes the figure of acceptance by the size of the prior: a panel for each grammar, a line for each method.
-pub(super) fn prior_figures(group: &Group<'_>) -> Option<Figure> {
+pub(super) fn prior_figures(group: &LineGroup<'_>) -> Option<Figure> {
     let mut panels: Vec<Panel> = Vec::new();
     for lines in by_warm_ups(group) {
         let Some(first) = lines.first() else { continue };

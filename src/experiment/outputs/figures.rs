@@ -3,7 +3,7 @@
 use super::{
     drafting,
     tables::{
-        group::{Group, best, groups, sweeps},
+        group::{LineGroup, best, groups, sweeps},
         speed::{COMPARED, compared},
         texts,
     },
@@ -120,7 +120,7 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Makes figures of throughput by s and k: one for each method and threshold that has several s, relative and
 /// not, with a panel for each grammar, a line for each k, and methods without drafts across.
-fn by_length(group: &Group<'_>) -> Vec<Figure> {
+fn by_length(group: &LineGroup<'_>) -> Vec<Figure> {
     let sweeps = sweeps(&group.lines);
     let firsts = || sweeps.iter().filter_map(|sweep| sweep.first().copied());
     let several = distinct(firsts().map(|line| line.threshold)).len() > 1;
@@ -164,7 +164,7 @@ fn numbers(base: Option<f64>) -> &'static str {
 }
 
 /// Makes the panels of sweeps over s.
-fn panels(group: &Group<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relative: bool) -> Vec<Panel> {
+fn panels(group: &LineGroup<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relative: bool) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for sweep in sweeps {
         let Some(first) = sweep.first() else { continue };
@@ -191,7 +191,7 @@ fn panels(group: &Group<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relativ
 
 /// Returns methods without drafts, to compare lengths with; unconstrained texts are the base of relative
 /// numbers.
-fn levels(group: &Group<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(String, Estimate)> {
+fn levels(group: &LineGroup<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(String, Estimate)> {
     let lines = compared(group, grammar);
     let level = |method: &&str| {
         let line = lines.iter().find(|line| line.method == **method)?;
@@ -202,7 +202,7 @@ fn levels(group: &Group<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(St
 
 /// Makes the figure of throughput by k: a panel for each grammar, a line for each method that has several; of
 /// several lengths and thresholds the fastest.
-fn by_lookahead(group: &Group<'_>) -> Option<Figure> {
+fn by_lookahead(group: &LineGroup<'_>) -> Option<Figure> {
     let lines: Vec<&Line> = texts::by_k(group).into_iter().filter(|line| line.k.is_some()).collect();
     let mut ks: Vec<K> = lines.iter().filter_map(|line| line.k).collect();
     ks.sort_unstable();
@@ -237,7 +237,7 @@ fn by_lookahead(group: &Group<'_>) -> Option<Figure> {
 
 /// Makes the figure of a number by grammar and method, if several methods have it.
 fn by_method(
-    group: &Group<'_>,
+    group: &LineGroup<'_>,
     id: &str,
     title: &str,
     axis: &str,

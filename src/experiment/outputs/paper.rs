@@ -2,7 +2,7 @@
 
 use super::{
     table::{Cell, Table},
-    tables::group::{Group, best, paced, table, text},
+    tables::group::{LineGroup, best, paced, table, text},
 };
 use crate::experiment::{
     row::{K, UNCONSTRAINED},
@@ -97,7 +97,7 @@ const LOOKAHEAD: [(Option<K>, [f64; 2]); 4] = [
 ];
 
 /// Makes the paper's tables beside ours, for the grammars and tasks that both have.
-pub(super) fn tables(group: &Group<'_>) -> Vec<Table> {
+pub(super) fn tables(group: &LineGroup<'_>) -> Vec<Table> {
     [throughput(group), quality(group), lookahead(group)].into_iter().flatten().collect()
 }
 
@@ -117,7 +117,7 @@ fn ours(method: Option<&str>, line: Option<&Line>) -> [Cell; 2] {
 }
 
 /// Compares throughput with the paper's table 3.
-fn throughput(group: &Group<'_>) -> Option<Table> {
+fn throughput(group: &LineGroup<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let mut rows = Vec::new();
     for (number, &(grammar, theirs, method, [one, other])) in THROUGHPUT.iter().enumerate() {
@@ -146,7 +146,7 @@ fn throughput(group: &Group<'_>) -> Option<Table> {
 }
 
 /// Compares answers with the paper's table 2.
-fn quality(group: &Group<'_>) -> Option<Table> {
+fn quality(group: &LineGroup<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let mut rows = Vec::new();
     for &(task, model, theirs, method, printed_there) in &QUALITY {
@@ -192,7 +192,7 @@ fn quality(group: &Group<'_>) -> Option<Table> {
 }
 
 /// Compares accuracy by `k` with the paper's table 4.
-fn lookahead(group: &Group<'_>) -> Option<Table> {
+fn lookahead(group: &LineGroup<'_>) -> Option<Table> {
     let tasks = ["gsm8k", "one_step", "two_steps"];
     let mut rows = Vec::new();
     for task in tasks {

@@ -3,11 +3,11 @@
 use super::{
     super::{
         row::Row,
-        statistics::{Estimate, Part, ratio},
+        statistics::{Estimate, RatioTerm, ratio},
         summary::Line,
     },
     table::{Cell, Table},
-    tables::group::{Group, best, groups, heads, setting, table},
+    tables::group::{LineGroup, best, groups, heads, setting, table},
 };
 
 /// Makes the tables, one for each model and temperature whose texts were retokenised.
@@ -16,14 +16,14 @@ pub(super) fn tables(lines: &[Line], rows: &[Row]) -> Vec<Table> {
 }
 
 /// Makes the table of a group; `None` if no text was cut again.
-fn one(group: &Group<'_>, rows: &[Row]) -> Option<Table> {
+fn one(group: &LineGroup<'_>, rows: &[Row]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {
         let rows: Vec<&Row> =
             rows.iter().filter(|row| line.is_of(&row.run) && row.preferred.is_some()).collect();
         let mean = |of: &dyn Fn(&Row) -> Option<(f64, f64)>| -> Option<Estimate> {
             let part =
-                |row: &&Row| of(row).map(|(above, below)| Part { prompt: row.run.prompt, above, below });
+                |row: &&Row| of(row).map(|(above, below)| RatioTerm { prompt: row.run.prompt, above, below });
             ratio(&rows.iter().filter_map(part).collect::<Vec<_>>(), |mean| mean)
         };
         if rows.is_empty() {

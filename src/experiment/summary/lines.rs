@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{
-    row::{End, K, Row, RunId, UNCONSTRAINED, count},
-    statistics::{Estimate, Part, ratio, relative},
+use crate::{
+    experiment::{
+        row::{End, K, Row, RunId, UNCONSTRAINED},
+        statistics::{Estimate, RatioTerm, ratio, relative},
+    },
+    ids::as_f64,
 };
 
 /// The method whose masks save rows of the output product, by which throughput is divided too.
@@ -205,10 +208,10 @@ fn cell_of(row: &Row) -> String {
 }
 
 /// Collects the parts of a ratio, of rows that have it.
-fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<Part> {
+fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<RatioTerm> {
     let part = |row: &&Row| {
         let (above, below) = of(row)?;
-        Some(Part { prompt: row.run.prompt, above, below })
+        Some(RatioTerm { prompt: row.run.prompt, above, below })
     };
     rows.iter().filter_map(part).collect()
 }
@@ -220,7 +223,7 @@ fn yes(truth: bool) -> f64 {
 /// Returns the tokens after the first, and their seconds.
 fn pace(row: &Row) -> Option<(f64, f64)> {
     row.tokens_per_second()?;
-    Some((count(row.tokens.len() - 1), row.seconds - row.first_seconds))
+    Some((as_f64(row.tokens.len() - 1), row.seconds - row.first_seconds))
 }
 
 /// Returns the rows that a cell is compared with: of the same model, grammar and temperature, by this method.
@@ -266,23 +269,23 @@ fn paces(cell: &[&Row], all: &[Row]) -> Line {
 /// Summarizes the rows of a cell.
 fn line(cell: &[&Row], all: &[Row]) -> Line {
     let mean = |of: &dyn Fn(&Row) -> Option<(f64, f64)>| ratio(&parts(cell, of), |value| value);
-    let tokens = |row: &Row| count(row.tokens.len());
+    let tokens = |row: &Row| as_f64(row.tokens.len());
     let share = |of: &dyn Fn(&Row) -> Option<bool>| mean(&|row| of(row).map(|truth| (yes(truth), 1.0)));
-    let per_token = |of: fn(&Row) -> Option<usize>| mean(&|row| Some((count(of(row)?), tokens(row))));
+    let per_token = |of: fn(&Row) -> Option<usize>| mean(&|row| Some((as_f64(of(row)?), tokens(row))));
     let nll = parts(cell, |row| Some((row.nll?, tokens(row))));
     Line {
         end_to_end: mean(&|row| Some((tokens(row), row.seconds))),
         tokens_per_pass: mean(&|row| {
             row.tokens_per_pass()?;
-            Some((count(row.tokens.len() - 1), count(row.passes - 1)))
+            Some((as_f64(row.tokens.len() - 1), as_f64(row.passes - 1)))
         }),
-        acceptance: mean(&|row| Some((count(row.accepted), count(row.drafted)))),
-        overlap: mean(&|row| Some((row.overlap?, count(row.positions?)))),
-        guessed: mean(&|row| Some((count(row.guessed?), count(row.positions?)))),
+        acceptance: mean(&|row| Some((as_f64(row.accepted), as_f64(row.drafted)))),
+        overlap: mean(&|row| Some((row.overlap?, as_f64(row.positions?)))),
+        guessed: mean(&|row| Some((as_f64(row.guessed?), as_f64(row.positions?)))),
         mask_milliseconds: mean(&|row| row.run.k.map(|_| (1e3 * row.mask_seconds, tokens(row)))),
         interventions: per_token(|row| row.interventions.filter(|_| row.run.k.is_some())),
         redraws: per_token(|row| row.redraws),
-        forced: mean(&|row| Some((count(row.forced_bytes?), count(row.text.len())))),
+        forced: mean(&|row| Some((as_f64(row.forced_bytes?), as_f64(row.text.len())))),
         non_canonical: share(&|row| row.canonical.map(|canonical| !canonical)),
         log_kept: mean(&|row| Some((row.log_kept?, 1.0))),
         perplexity: ratio(&nll, f64::exp),

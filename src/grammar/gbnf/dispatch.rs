@@ -7,7 +7,7 @@ use regex_syntax::hir::Hir;
 
 use super::{
     Actions, Failure,
-    macros::{Macro, Value},
+    macros::{Macro, MacroValue},
     user,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A `TagDispatch` as written in the grammar.
-struct Dispatch<'m, 't> {
+struct DispatchMacro<'m, 't> {
     tags: Vec<(&'m str, &'t str, Span)>,
     repeats: bool,
     excluded: Vec<&'m str>,
@@ -42,13 +42,13 @@ impl<'t> Actions<'t> {
 
     fn regex(&mut self, call: &Macro<'t>, span: Span) -> Result<ExprId, Failure<'t>> {
         const HINT: &str = "it is written `Regex(\"expression\")`";
-        let [(Value::Text(expression), at)] = &call.arguments[..] else {
+        let [(MacroValue::Text(expression), at)] = &call.arguments[..] else {
             return Err(self.wrong(span, "`Regex` takes one text", HINT));
         };
         for (name, value, span) in &call.named {
             match (*name, value) {
-                ("json_string", Value::Flag(false)) => {}
-                ("json_string", Value::Flag(true)) => {
+                ("json_string", MacroValue::Flag(false)) => {}
+                ("json_string", MacroValue::Flag(true)) => {
                     return Err(user(
                         GrammarError::unsupported("`json_string=true` is not supported")
                             .at(self.source, *span, "")
@@ -104,14 +104,14 @@ impl<'t> Actions<'t> {
         self.sequence(span.start, vec![calls, free], span.end)
     }
 
-    fn dispatch<'m>(&self, call: &'m Macro<'t>, span: Span) -> Result<Dispatch<'m, 't>, Failure<'t>> {
+    fn dispatch<'m>(&self, call: &'m Macro<'t>, span: Span) -> Result<DispatchMacro<'m, 't>, Failure<'t>> {
         const HINT: &str = "it is written `TagDispatch((\"tag\", rule), .., loop_after_dispatch=true, \
             excludes=(\"text\",))`";
-        let mut found = Dispatch { tags: Vec::new(), repeats: true, excluded: Vec::new() };
+        let mut found = DispatchMacro { tags: Vec::new(), repeats: true, excluded: Vec::new() };
         for (value, at) in &call.arguments {
             match value {
-                Value::Tuple(pair) => match &pair[..] {
-                    [(Value::Text(tag), _), (Value::Name(rule), at)] if !tag.is_empty() => {
+                MacroValue::Tuple(pair) => match &pair[..] {
+                    [(MacroValue::Text(tag), _), (MacroValue::Name(rule), at)] if !tag.is_empty() => {
                         found.tags.push((tag, rule, *at));
                     }
                     _ => {
@@ -127,11 +127,11 @@ impl<'t> Actions<'t> {
         }
         for (name, value, at) in &call.named {
             match (*name, value) {
-                ("loop_after_dispatch", Value::Flag(flag)) => found.repeats = *flag,
-                ("excludes", Value::Tuple(texts)) => {
+                ("loop_after_dispatch", MacroValue::Flag(flag)) => found.repeats = *flag,
+                ("excludes", MacroValue::Tuple(texts)) => {
                     for (text, at) in texts {
                         match text {
-                            Value::Text(text) if !text.is_empty() => found.excluded.push(text),
+                            MacroValue::Text(text) if !text.is_empty() => found.excluded.push(text),
                             _ => {
                                 return Err(self.wrong(
                                     *at,

@@ -9,7 +9,7 @@ use regex_syntax::hir::Hir;
 use super::{
     Actions, Failure,
     lexer::Lexer,
-    macros::{Macro, Value},
+    macros::{Macro, MacroValue},
     user,
 };
 use crate::{
@@ -81,7 +81,7 @@ impl<'t> Actions<'t> {
     ) -> Result<ExprId, Failure<'t>> {
         let mut texts: Vec<&str> = Vec::with_capacity(call.arguments.len());
         for (value, at) in &call.arguments {
-            let Value::Text(text) = value else {
+            let MacroValue::Text(text) = value else {
                 return Err(self.wrong(
                     *at,
                     format!("an argument of `{extension}` is no text"),
@@ -93,7 +93,7 @@ impl<'t> Actions<'t> {
         let mut delimiter = None;
         for (name, value, at) in &call.named {
             match value {
-                Value::Text(text)
+                MacroValue::Text(text)
                     if *name == "delimiter" && extension.is_delimited() && delimiter.is_none() =>
                 {
                     delimiter = Some(text);

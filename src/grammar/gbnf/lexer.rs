@@ -7,12 +7,13 @@
 use hashbrown::HashMap;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use super::{Dialect, macros::Macro, tokens::Reference};
+use super::{GbnfDialect, macros::Macro, tokens::Reference};
 use crate::{
     grammar::{
         error::{GrammarError, quoted},
         source::{Source, Span},
     },
+    ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -50,7 +51,7 @@ type Spanned<'t> = (u32, Token<'t>, u32);
 /// The lexer of a grammar text.
 #[derive(Debug)]
 pub(super) struct Lexer<'t> {
-    pub(super) dialect: Dialect,
+    pub(super) dialect: GbnfDialect,
     pub(super) text: &'t str,
     pub(super) at: usize,
     /// The places where groups were opened that are still open.
@@ -73,7 +74,7 @@ pub(super) struct Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     /// Splits `text`, which has no NUL byte and at most 4 GiB.
-    pub(super) fn new(dialect: Dialect, text: &'t str, limits: &Limits) -> Self {
+    pub(super) fn new(dialect: GbnfDialect, text: &'t str, limits: &Limits) -> Self {
         Self {
             dialect,
             text,
@@ -140,12 +141,12 @@ impl<'t> Lexer<'t> {
             '"' => self.literal(),
             '[' => self.class(),
             '{' => self.count(),
-            '<' | '!' if self.dialect == Dialect::LlamaCpp => self.token_reference(),
+            '<' | '!' if self.dialect == GbnfDialect::LlamaCpp => self.token_reference(),
             c if self.dialect.is_name(c) => self.name(),
             _ => self.mark(first),
         };
         let counted = matches!(token, Ok(Token::Count(_)));
-        if counted && self.counted && self.dialect == Dialect::XGrammar {
+        if counted && self.counted && self.dialect == GbnfDialect::XGrammar {
             let error = GrammarError::syntax("a count right after another one");
             return Some(Err(error
                 .at(self.source(), self.here(start), "")
@@ -166,7 +167,7 @@ impl<'t> Lexer<'t> {
         self.at += first.len_utf8();
         match first {
             '|' => Ok(Token::Or),
-            '.' if self.dialect == Dialect::LlamaCpp => Ok(Token::Class(any_character())),
+            '.' if self.dialect == GbnfDialect::LlamaCpp => Ok(Token::Class(any_character())),
             '?' => Ok(Token::Count((0, Some(1)))),
             '*' => Ok(Token::Count((0, None))),
             '+' => Ok(Token::Count((1, None))),
@@ -177,7 +178,7 @@ impl<'t> Lexer<'t> {
             }
             '(' => {
                 self.open.push(self.here(start).start);
-                let ahead = self.dialect == Dialect::XGrammar && self.eat("=");
+                let ahead = self.dialect == GbnfDialect::XGrammar && self.eat("=");
                 Ok(if ahead { Token::Ahead } else { Token::Open })
             }
             ')' if self.open.pop().is_some() => Ok(Token::Close),
@@ -218,7 +219,7 @@ impl<'t> Lexer<'t> {
         if let Some(call) = self.extension(name)? {
             return Ok(Token::Macro(Box::new(call)));
         }
-        if self.dialect == Dialect::LlamaCpp {
+        if self.dialect == GbnfDialect::LlamaCpp {
             return Ok(Token::Name(name));
         }
         let error = |lexer: &Self, message: String| {
@@ -248,10 +249,10 @@ impl<'t> Lexer<'t> {
         let most = if self.eat(",") {
             self.skip_space();
             // XGrammar prints `{2, -1}` for `{2,}`.
-            let open_end = self.dialect == Dialect::XGrammar && least.is_some() && self.eat("-1");
+            let open_end = self.dialect == GbnfDialect::XGrammar && least.is_some() && self.eat("-1");
             let most = if open_end { None } else { self.number()? };
             self.skip_space();
-            let none = least.is_none() && (most.is_none() || self.dialect == Dialect::XGrammar);
+            let none = least.is_none() && (most.is_none() || self.dialect == GbnfDialect::XGrammar);
             if none { None } else { Some(most) }
         } else {
             least.map(|_| least)
@@ -264,10 +265,12 @@ impl<'t> Lexer<'t> {
             return Err(GrammarError::syntax("not a count")
                 .at(self.source(), self.here(start), "")
                 .with_hint(match self.dialect {
-                    Dialect::LlamaCpp => {
+                    GbnfDialect::LlamaCpp => {
                         "counts are `{m}`, `{m,}`, `{,n}` and `{m,n}`; a literal brace is `\"{\"`"
                     }
-                    Dialect::XGrammar => "counts are `{m}`, `{m,}` and `{m,n}`; a literal brace is `\"{\"`",
+                    GbnfDialect::XGrammar => {
+                        "counts are `{m}`, `{m,}` and `{m,n}`; a literal brace is `\"{\"`"
+                    }
                 }));
         };
         let least = least.unwrap_or(0);
@@ -291,11 +294,7 @@ impl<'t> Lexer<'t> {
         if value.is_none_or(|value| value <= self.max_count) {
             return Ok(value);
         }
-        let limit = LimitExceeded::new(
-            Budget::Repeat,
-            "repeats in a count",
-            usize::try_from(self.max_count).unwrap_or(usize::MAX),
-        );
+        let limit = LimitExceeded::new(Budget::Repeat, "repeats in a count", as_index(self.max_count));
         Err(GrammarError::limit(limit)
             .at(self.source(), self.here(start), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))

@@ -1,6 +1,6 @@
 //! XGrammar's additions to GBNF: macros, and options of rules.
 
-use super::{Dialect, lexer::Lexer};
+use super::{GbnfDialect, lexer::Lexer};
 use crate::grammar::{
     error::{GrammarError, quoted},
     source::Span,
@@ -13,18 +13,18 @@ const MOST_NESTED: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) struct Macro<'t> {
     pub(super) name: &'t str,
-    pub(super) arguments: Vec<(Value<'t>, Span)>,
-    pub(super) named: Vec<(&'t str, Value<'t>, Span)>,
+    pub(super) arguments: Vec<(MacroValue<'t>, Span)>,
+    pub(super) named: Vec<(&'t str, MacroValue<'t>, Span)>,
 }
 
 /// An argument of a macro.
 #[derive(Debug, Clone)]
-pub(super) enum Value<'t> {
+pub(super) enum MacroValue<'t> {
     Text(String),
     Number,
     Flag(bool),
     Name(&'t str),
-    Tuple(Vec<(Value<'t>, Span)>),
+    Tuple(Vec<(MacroValue<'t>, Span)>),
 }
 
 impl<'t> Lexer<'t> {
@@ -58,7 +58,7 @@ impl<'t> Lexer<'t> {
             let value = self.value(0)?;
             self.skip_space();
             match value {
-                Value::Name(name) if self.eat("=") => {
+                MacroValue::Name(name) if self.eat("=") => {
                     self.skip_space();
                     let value = self.value(0)?;
                     call.named.push((name, value, self.here(from)));
@@ -73,12 +73,12 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads a value: a text in quotes, a tuple, a number, a flag or a name.
-    fn value(&mut self, depth: usize) -> Result<Value<'t>, GrammarError> {
+    fn value(&mut self, depth: usize) -> Result<MacroValue<'t>, GrammarError> {
         let start = self.at;
         match self.peek() {
             Some('"') => match self.literal()? {
                 super::lexer::Token::Literal(bytes) => {
-                    Ok(Value::Text(String::from_utf8_lossy(&bytes).into_owned()))
+                    Ok(MacroValue::Text(String::from_utf8_lossy(&bytes).into_owned()))
                 }
                 _ => Err(self.expected("a text")),
             },
@@ -88,7 +88,7 @@ impl<'t> Lexer<'t> {
                 loop {
                     self.skip_space();
                     if self.eat(")") {
-                        return Ok(Value::Tuple(parts));
+                        return Ok(MacroValue::Tuple(parts));
                     }
                     let from = self.at;
                     let part = self.value(depth + 1)?;
@@ -102,15 +102,15 @@ impl<'t> Lexer<'t> {
             Some(c) if c.is_ascii_digit() => {
                 let rest = self.rest();
                 self.at += rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-                Ok(Value::Number)
+                Ok(MacroValue::Number)
             }
             Some(c) if self.dialect.is_name(c) => {
                 let rest = self.rest();
                 self.at += rest.find(|c| !self.dialect.is_name(c)).unwrap_or(rest.len());
                 Ok(match &self.text[start..self.at] {
-                    "true" => Value::Flag(true),
-                    "false" => Value::Flag(false),
-                    name => Value::Name(name),
+                    "true" => MacroValue::Flag(true),
+                    "false" => MacroValue::Flag(false),
+                    name => MacroValue::Name(name),
                 })
             }
             _ => Err(self.expected("a text, a name, a number, `true`, `false` or a tuple")),
@@ -155,7 +155,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-impl Dialect {
+impl GbnfDialect {
     /// True if the character may be in a name.
     pub(super) fn is_name(self, c: char) -> bool {
         c.is_ascii_alphanumeric() || matches!(c, '-' | '_') || c == '.' && self == Self::XGrammar

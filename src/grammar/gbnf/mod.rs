@@ -50,13 +50,13 @@ type Failure<'t> = ParseError<u32, Token<'t>, GrammarError>;
 
 /// The dialect of a grammar text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum GbnfDialect {
     LlamaCpp,
     XGrammar,
 }
 
 /// Reads a grammar of at most 4 GiB. About 0.2 us for each byte.
-pub(super) fn parse(dialect: Dialect, text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
+pub(super) fn parse(dialect: GbnfDialect, text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
     let source = Source::new(text);
     if let Some(at) = text.find('\0') {
         return Err(GrammarError::syntax("a NUL byte in the grammar text")

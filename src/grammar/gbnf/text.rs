@@ -3,7 +3,7 @@
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::{
-    Dialect,
+    GbnfDialect,
     lexer::{Lexer, Token, any_character},
 };
 use crate::grammar::error::GrammarError;
@@ -45,7 +45,7 @@ impl<'t> Lexer<'t> {
         }
         self.at += 1;
         self.note_lines(start);
-        if ranges.is_empty() && negated && self.dialect == Dialect::XGrammar {
+        if ranges.is_empty() && negated && self.dialect == GbnfDialect::XGrammar {
             return Ok(Token::Class(any_character()));
         }
         if ranges.is_empty() {
@@ -96,7 +96,7 @@ impl<'t> Lexer<'t> {
 
     /// True for a character that ends the line, which a literal or class must not run over in this dialect.
     fn ends_line(&self, c: char) -> bool {
-        self.dialect == Dialect::XGrammar && matches!(c, '\n' | '\r')
+        self.dialect == GbnfDialect::XGrammar && matches!(c, '\n' | '\r')
     }
 
     /// Reads one character of a literal or class, which may be escaped. There must be one.
@@ -122,11 +122,11 @@ impl<'t> Lexer<'t> {
             (_, Some(c @ ('\\' | '"'))) => Ok(c),
             (_, Some('u')) => self.hex(start, 4),
             (_, Some('U')) => self.hex(start, 8),
-            (Dialect::LlamaCpp, Some('x')) => self.hex(start, 2),
-            (Dialect::LlamaCpp, Some(c @ ('[' | ']' | '-'))) => Ok(c),
-            (Dialect::LlamaCpp, _) => Err(self.unknown_escape(start, LLAMA_ESCAPES)),
-            (Dialect::XGrammar, Some(c)) => self.x_escape(start, c, in_class),
-            (Dialect::XGrammar, None) => Err(self.unknown_escape(start, X_ESCAPES)),
+            (GbnfDialect::LlamaCpp, Some('x')) => self.hex(start, 2),
+            (GbnfDialect::LlamaCpp, Some(c @ ('[' | ']' | '-'))) => Ok(c),
+            (GbnfDialect::LlamaCpp, _) => Err(self.unknown_escape(start, LLAMA_ESCAPES)),
+            (GbnfDialect::XGrammar, Some(c)) => self.x_escape(start, c, in_class),
+            (GbnfDialect::XGrammar, None) => Err(self.unknown_escape(start, X_ESCAPES)),
         }
     }
 

@@ -50,13 +50,13 @@ struct Known {
 }
 
 struct Entry {
-    made: Made,
+    made: CachedValue,
     used: u64,
 }
 
 /// A cached value.
 #[derive(Clone)]
-enum Made {
+enum CachedValue {
     Automaton(Automaton),
     /// A language, with its automaton over bytes once that is made.
     Language(CharDfa),
@@ -114,7 +114,7 @@ impl Hash for dyn Recipe {
     }
 }
 
-impl Made {
+impl CachedValue {
     fn bytes(&self) -> usize {
         match self {
             Self::Automaton(automaton) => automaton.bytes(),
@@ -193,12 +193,12 @@ impl AutomataCache {
         recipe: impl Recipe,
         make: impl FnOnce() -> Result<Automaton, LeafError>,
     ) -> Result<Automaton, LeafError> {
-        if let Some(Made::Automaton(known)) = self.find(&recipe) {
+        if let Some(CachedValue::Automaton(known)) = self.find(&recipe) {
             return Ok(known);
         }
         // The lock is not held while the automaton is made; two threads may make the same.
         let made = make()?;
-        self.keep(Box::new(recipe), Made::Automaton(made.clone()));
+        self.keep(Box::new(recipe), CachedValue::Automaton(made.clone()));
         Ok(made)
     }
 
@@ -208,15 +208,15 @@ impl AutomataCache {
         recipe: impl Recipe,
         make: impl FnOnce() -> Result<CharDfa, LeafError>,
     ) -> Result<CharDfa, LeafError> {
-        if let Some(Made::Language(known)) = self.find(&recipe) {
+        if let Some(CachedValue::Language(known)) = self.find(&recipe) {
             return Ok(known);
         }
         let made = make()?;
-        self.keep(Box::new(recipe), Made::Language(made.clone()));
+        self.keep(Box::new(recipe), CachedValue::Language(made.clone()));
         Ok(made)
     }
 
-    fn find(&self, recipe: &dyn Recipe) -> Option<Made> {
+    fn find(&self, recipe: &dyn Recipe) -> Option<CachedValue> {
         let mut known = self.place_of(recipe);
         known.clock += 1;
         let now = known.clock;
@@ -225,7 +225,7 @@ impl AutomataCache {
         Some(entry.made.clone())
     }
 
-    fn keep(&self, recipe: Box<dyn Recipe>, made: Made) {
+    fn keep(&self, recipe: Box<dyn Recipe>, made: CachedValue) {
         if made.bytes() > AUTOMATA_BYTES / 2 {
             return;
         }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     SchemaOptions,
-    leaf::{Numbers, Spelling},
+    leaf::{Numbers, ValueSpelling},
     numbers::{Decimal, Integers, NumberSet},
     probe::grammar,
     strings::StringSet,
@@ -29,11 +29,11 @@ fn accepts(grammar: &CompiledGrammar, text: &str) -> bool {
 }
 
 fn strings(set: &StringSet) -> CompiledGrammar {
-    compiled(&grammar(|builder| set.emit(builder, Spelling::default(), Span::default()).unwrap()))
+    compiled(&grammar(|builder| set.emit(builder, ValueSpelling::default(), Span::default()).unwrap()))
 }
 
 fn numbers(set: &NumberSet, numbers: Numbers) -> CompiledGrammar {
-    let spelling = Spelling { numbers, ..Spelling::default() };
+    let spelling = ValueSpelling { numbers, ..ValueSpelling::default() };
     compiled(&grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap()))
 }
 

@@ -131,7 +131,7 @@ pub struct Relaxed {
 
 /// A [`SchemaError`] under construction: places are still nodes.
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(super) struct PendingError {
     pub(super) kind: SchemaErrorKind,
     pub(super) node: NodeId,
     pub(super) keyword: Option<&'static str>,
@@ -143,9 +143,9 @@ pub(super) struct Problem {
 }
 
 /// A result whose error is a problem of the schema.
-pub(super) type Checked<T> = Result<T, Box<Problem>>;
+pub(super) type Checked<T> = Result<T, Box<PendingError>>;
 
-impl Problem {
+impl PendingError {
     pub(super) fn new(
         kind: SchemaErrorKind,
         node: NodeId,

@@ -32,7 +32,7 @@ pub enum Numbers {
 
 /// The spellings of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Spelling {
+pub struct ValueSpelling {
     /// The escapes in strings, keys included.
     pub escapes: Escapes,
     /// The spellings of numbers.

@@ -41,7 +41,7 @@ pub use automata::AutomataCache;
 pub use emit::Outline;
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
 pub use leaf::{Escapes, Numbers};
-use leaf::{LeafError, Spelling};
+use leaf::{LeafError, ValueSpelling};
 use numbers::{Decimal, Integers, NumberSet};
 pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
 pub use places::SchemaPlaces;
@@ -85,7 +85,7 @@ fn parse(
 }
 
 /// The patterns of keys, shared by schemas that are read one after the other.
-type WrittenKeys = HashMap<(Box<str>, Spelling), Pattern>;
+type WrittenKeys = HashMap<(Box<str>, ValueSpelling), Pattern>;
 
 /// Reads schemas on all cores. A list of functions has many, mostly with the same keys.
 pub(super) fn parse_all(

@@ -6,9 +6,10 @@ use regex_syntax::hir::HirKind;
 
 use crate::{
     grammar::{
-        Expr, Grammar, GrammarBuilder, Measured, PatternKind, Span, automaton::Automaton, spelled::Unfolded,
+        Expr, Grammar, GrammarBuilder, LengthBounded, PatternKind, Span, automaton::Automaton,
+        spelled::Unfolded,
     },
-    ids::ExprId,
+    ids::{ExprId, as_index},
     limits::Limits,
 };
 
@@ -35,8 +36,8 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
             PatternKind::Automaton(automaton) => {
                 starts.iter().flat_map(|&start| runs(automaton, text, start)).collect()
             }
-            PatternKind::Measured(measured) => {
-                starts.iter().flat_map(|&start| measured_runs(measured, text, start)).collect()
+            PatternKind::LengthBounded(bounded) => {
+                starts.iter().flat_map(|&start| bounded_runs(bounded, text, start)).collect()
             }
             PatternKind::Spelled(spelled) => {
                 let automaton = spelled.product(1 << 20).unwrap();
@@ -87,19 +88,19 @@ fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
             .get(at)
             .and_then(|byte| state.edges.iter().find(|edge| (edge.first..=edge.last).contains(byte)));
         let Some(edge) = edge else { break };
-        state = &automaton.states()[edge.to as usize];
+        state = &automaton.states()[as_index(edge.to)];
     }
     found
 }
 
-/// The places where a measured string that begins at `start` can end.
-fn measured_runs(measured: &Measured, text: &[u8], start: usize) -> Vec<usize> {
+/// The places where a length-bounded string that begins at `start` can end.
+fn bounded_runs(bounded: &LengthBounded, text: &[u8], start: usize) -> Vec<usize> {
     let (mut state, mut found) = (0, Vec::new());
     for at in start.. {
-        if measured.accepts(state) {
+        if bounded.accepts(state) {
             found.push(at);
         }
-        let Some(to) = text.get(at).and_then(|&byte| measured.step(state, byte)) else { break };
+        let Some(to) = text.get(at).and_then(|&byte| bounded.step(state, byte)) else { break };
         state = to;
     }
     found

@@ -10,12 +10,12 @@ use super::{
     attempt,
     document::{Documents, NodeId, Value},
     emit,
-    error::Problem,
+    error::PendingError,
     keywords,
     options::SchemaOptions,
     resolve::Resolver,
     survey::{Fate, Met, survey},
-    translate::Site,
+    translate::SchemaSite,
 };
 use crate::{
     grammar::{
@@ -142,7 +142,7 @@ pub(super) fn report(
 /// pattern that cannot be had, since nobody knows which keys are additional; all of `propertyNames`, which is
 /// complemented as a whole; and all keywords around a combination that was too large, which may have lost any
 /// part.
-fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<Problem>) -> Vec<Problem> {
+fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<PendingError>) -> Vec<PendingError> {
     let documents = &algebra.resolver.documents;
     let around = |node| std::iter::successors(Some(node), |&inner| documents.parent(inner));
     let names: HashSet<NodeId> =
@@ -170,7 +170,7 @@ fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<Problem>) -
             }
             _ => continue,
         };
-        problems.push(Problem { reason, node: one.node, keyword: Some(keyword), ..first.clone() });
+        problems.push(PendingError { reason, node: one.node, keyword: Some(keyword), ..first.clone() });
     }
     problems
 }
@@ -184,7 +184,7 @@ fn known(keyword: &str) -> Option<&'static str> {
 fn listed(
     algebra: &Algebra<'_>,
     met: &[Met],
-    problems: Vec<Problem>,
+    problems: Vec<PendingError>,
     status: KeywordStatus,
 ) -> Vec<KeywordReport> {
     let documents = &algebra.resolver.documents;
@@ -219,12 +219,12 @@ fn plain_status(documents: &Documents, one: &Met) -> (KeywordStatus, Option<Stri
 }
 
 /// The problems of keywords by themselves, in a schema that cannot be used anyway.
-fn more_problems(algebra: &mut Algebra<'_>, met: &[Met]) -> Vec<Problem> {
+fn more_problems(algebra: &mut Algebra<'_>, met: &[Met]) -> Vec<PendingError> {
     let mut problems = Vec::new();
     for one in met.iter().filter(|one| one.fate == Fate::Followed) {
         let dialect = algebra.resolver.dialect(one.node);
         let scope = algebra.resolver.enter(Resolver::NOTHING, one.node);
-        let site = Site { node: one.node, scope, dialect };
+        let site = SchemaSite { node: one.node, scope, dialect };
         algebra.stand_at(one.node);
         let alone = algebra.keywords(site, &|keyword| *keyword == *one.keyword);
         if let Err(problem) = alone.and_then(|formula| algebra.expand(formula)) {

@@ -5,8 +5,8 @@
 //! keyword does not count.
 //!
 //! `$dynamicRef` asks for the outermost resource entered that has an anchor of that name. The resources
-//! entered are kept as a [`Scope`], the dynamic anchors bound so far. There are finitely many scopes, so
-//! recursion through dynamic references ends like any other.
+//! entered are kept as a [`AnchorScope`], the dynamic anchors bound so far. There are finitely many scopes,
+//! so recursion through dynamic references ends like any other.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,7 +17,7 @@ use super::{
     address::{percent_decoded, resolve, split_fragment},
     dialect::{Dialect, Holds, holds},
     document::{Documents, NodeId, Value},
-    error::{Checked, Problem, SchemaErrorKind},
+    error::{Checked, PendingError, SchemaErrorKind},
     metaschemas,
     options::SchemaOptions,
 };
@@ -29,7 +29,7 @@ const RECURSIVE: &str = "#";
 
 /// The id of a set of bound dynamic anchors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Scope(u32);
+pub(super) struct AnchorScope(u32);
 
 #[derive(Debug)]
 struct Resource {
@@ -54,14 +54,14 @@ pub(super) struct Resolver {
     /// them.
     by_address: HashMap<String, Vec<usize>>,
     scopes: Vec<Bindings>,
-    scope_ids: HashMap<Bindings, Scope>,
+    scope_ids: HashMap<Bindings, AnchorScope>,
     /// The drafts whose metaschemas references ask for.
     drafts: BTreeSet<usize>,
 }
 
 impl Resolver {
     /// The scope in which nothing is bound.
-    pub(super) const NOTHING: Scope = Scope(0);
+    pub(super) const NOTHING: AnchorScope = AnchorScope(0);
 
     /// Enters the documents with these roots, of which the first is the schema.
     pub(super) fn new(documents: Documents, roots: &[(String, NodeId)], options: &SchemaOptions) -> Self {
@@ -254,7 +254,7 @@ impl Resolver {
     }
 
     /// The scope after the resource of `node` is entered from `scope`.
-    pub(super) fn enter(&mut self, scope: Scope, node: NodeId) -> Scope {
+    pub(super) fn enter(&mut self, scope: AnchorScope, node: NodeId) -> AnchorScope {
         let resource = self.resource(node);
         if self.resources[resource].dynamic.is_empty() {
             return scope;
@@ -267,7 +267,7 @@ impl Resolver {
         }
         bindings.sort();
         let bindings: Bindings = bindings.into();
-        let next = Scope(u32::try_from(self.scopes.len()).unwrap_or(u32::MAX));
+        let next = AnchorScope(u32::try_from(self.scopes.len()).unwrap_or(u32::MAX));
         let scopes = &mut self.scopes;
         *self.scope_ids.entry(bindings.clone()).or_insert_with(|| {
             scopes.push(bindings);
@@ -288,11 +288,17 @@ impl Resolver {
     }
 
     /// The target of the reference under `keyword` of the schema `node`.
-    pub(super) fn reference(&self, node: NodeId, keyword: &'static str, scope: Scope) -> Checked<NodeId> {
-        let wrong = |reason: String| Problem::new(SchemaErrorKind::Reference, node, Some(keyword), reason);
+    pub(super) fn reference(
+        &self,
+        node: NodeId,
+        keyword: &'static str,
+        scope: AnchorScope,
+    ) -> Checked<NodeId> {
+        let wrong =
+            |reason: String| PendingError::new(SchemaErrorKind::Reference, node, Some(keyword), reason);
         let value = self.documents.member(node, keyword);
         let Some(reference) = value.and_then(|value| self.documents.string(value)) else {
-            return Err(Problem::invalid(node, keyword, "a reference is a string"));
+            return Err(PendingError::invalid(node, keyword, "a reference is a string"));
         };
         // Find the document: the address relative to the schema around.
         let base = &self.resources[self.resource(node)];

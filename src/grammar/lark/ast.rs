@@ -6,24 +6,24 @@ use crate::grammar::source::Span;
 
 /// A part of a definition's body.
 #[derive(Debug, Clone)]
-pub(super) struct Expr<'t> {
-    pub(super) kind: Kind<'t>,
+pub(super) struct LarkExpr<'t> {
+    pub(super) kind: ExprKind<'t>,
     pub(super) span: Span,
 }
 
-/// The kind of an [`Expr`].
+/// The kind of an [`LarkExpr`].
 #[derive(Debug, Clone)]
-pub(super) enum Kind<'t> {
+pub(super) enum ExprKind<'t> {
     /// The parts, one after the other.
-    Sequence(Vec<Expr<'t>>),
+    Sequence(Vec<LarkExpr<'t>>),
     /// One of the parts.
-    Choice(Vec<Expr<'t>>),
+    Choice(Vec<LarkExpr<'t>>),
     /// `a & b`: the texts that are in all parts.
-    Both(Vec<Expr<'t>>),
+    Both(Vec<LarkExpr<'t>>),
     /// `~a`: the texts that are not in the part.
-    Not(Box<Expr<'t>>),
+    Not(Box<LarkExpr<'t>>),
     /// A part with the least and the greatest number of its repetitions.
-    Repeat(Box<Expr<'t>>, u32, Option<u32>),
+    Repeat(Box<LarkExpr<'t>>, u32, Option<u32>),
     /// `"text"`.
     Text { text: String, ignore_case: bool },
     /// `"a".."z"`.
@@ -33,27 +33,28 @@ pub(super) enum Kind<'t> {
     /// A rule, a terminal or a template's parameter.
     Name(&'t str),
     /// `name{argument, ..}`.
-    Template(&'t str, Vec<Expr<'t>>),
+    Template(&'t str, Vec<LarkExpr<'t>>),
     /// `%json VALUE`: the place of the schema.
     Json(Span),
     /// `%regex VALUE`.
     Structured(Span),
     /// `%lark { .. }`.
-    Nested(Vec<Item<'t>>),
+    Nested(Vec<LarkItem<'t>>),
     /// `<name>`.
     Special(&'t str),
     /// `@name`.
     Reference(&'t str),
 }
 
-impl Expr<'_> {
+impl LarkExpr<'_> {
     /// The direct parts of the expression.
     pub(super) fn parts(&self) -> &[Self] {
         match &self.kind {
-            Kind::Sequence(parts) | Kind::Choice(parts) | Kind::Both(parts) | Kind::Template(_, parts) => {
-                parts
-            }
-            Kind::Not(part) | Kind::Repeat(part, ..) => std::slice::from_ref(part),
+            ExprKind::Sequence(parts)
+            | ExprKind::Choice(parts)
+            | ExprKind::Both(parts)
+            | ExprKind::Template(_, parts) => parts,
+            ExprKind::Not(part) | ExprKind::Repeat(part, ..) => std::slice::from_ref(part),
             _ => &[],
         }
     }
@@ -65,14 +66,14 @@ pub(super) enum Ending<'t> {
     /// `lazy`: it ends as soon as it can.
     Lazy,
     /// `suffix=..`: it ends with the first of these, which is part of the text.
-    Suffix(Expr<'t>),
+    Suffix(LarkExpr<'t>),
     /// `stop=..`: it ends before the first of these.
-    Stop(Expr<'t>),
+    Stop(LarkExpr<'t>),
 }
 
 /// A rule or a terminal.
 #[derive(Debug, Clone)]
-pub(super) struct Definition<'t> {
+pub(super) struct LarkDefinition<'t> {
     pub(super) name: &'t str,
     /// The place of the name.
     pub(super) span: Span,
@@ -83,15 +84,15 @@ pub(super) struct Definition<'t> {
     pub(super) capture: Option<String>,
     /// Options that do not change the set of texts: name and place.
     pub(super) without_effect: Vec<(&'static str, Span)>,
-    pub(super) body: Expr<'t>,
+    pub(super) body: LarkExpr<'t>,
 }
 
 /// A definition or a statement of a grammar.
 #[derive(Debug, Clone)]
-pub(super) enum Item<'t> {
-    Define(Definition<'t>),
+pub(super) enum LarkItem<'t> {
+    Define(LarkDefinition<'t>),
     /// `%ignore`.
-    Ignore(Expr<'t>),
+    Ignore(LarkExpr<'t>),
     /// `%import module.NAME -> LOCAL`: the module, then each name and local name with its place.
     Import {
         module: String,

@@ -12,7 +12,7 @@
 
 use crate::{
     grammar::ir::{Expr, GrammarBuilder},
-    ids::{ExprId, RuleId},
+    ids::{ExprId, RuleId, numbers},
 };
 
 /// Limit on the uses of lexemes among which contests are looked for. Each takes a bit for each expression.
@@ -41,7 +41,7 @@ fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
 
 /// The Glushkov sets of a part of a grammar: whether it may be empty, and what it may begin and end with.
 #[derive(Debug, Clone)]
-struct Ends {
+struct GlushkovSets {
     nullable: bool,
     first: Set,
     last: Set,
@@ -60,15 +60,14 @@ pub(super) fn contests(
     let words = uses.len().div_ceil(64);
     let number: std::collections::HashMap<RuleId, usize> = uses.iter().copied().zip(0..).collect();
     // The FIRST and LAST sets of all expressions are the least fixpoint of `of_expr`.
-    let none = Ends { nullable: true, first: vec![0; words], last: vec![0; words] };
-    let mut ends = vec![Ends { nullable: false, ..none.clone() }; builder.expr_count()];
+    let none = GlushkovSets { nullable: true, first: vec![0; words], last: vec![0; words] };
+    let mut ends = vec![GlushkovSets { nullable: false, ..none.clone() }; builder.expr_count()];
     let mut grew = true;
     while grew {
         grew = false;
-        for at in 0..ends.len() {
-            let made =
-                of_expr(builder, ExprId::new(u32::try_from(at).unwrap_or(u32::MAX)), &ends, &number, &none);
-            let known = &mut ends[at];
+        for expr in numbers(ends.len()).map(ExprId::new) {
+            let made = of_expr(builder, expr, &ends, &number, &none);
+            let known = &mut ends[expr.index()];
             grew |= made.nullable && !known.nullable;
             known.nullable |= made.nullable;
             grew |= add(&mut known.first, &made.first) | add(&mut known.last, &made.last);
@@ -80,8 +79,8 @@ pub(super) fn contests(
         follow[uses.len()].clone_from(&ends[body.index()].first);
     }
     let mut follows = |last: &Set, first: &Set| members(last).for_each(|at| _ = add(&mut follow[at], first));
-    for at in 0..ends.len() {
-        match builder.expr(ExprId::new(u32::try_from(at).unwrap_or(u32::MAX))) {
+    for expr in numbers(ends.len()).map(ExprId::new) {
+        match builder.expr(expr) {
             Expr::Sequence(parts) => {
                 for (index, part) in parts.iter().enumerate() {
                     for next in &parts[index + 1..] {
@@ -116,14 +115,14 @@ pub(super) fn contests(
 fn of_expr(
     builder: &GrammarBuilder,
     id: ExprId,
-    ends: &[Ends],
+    ends: &[GlushkovSets],
     number: &std::collections::HashMap<RuleId, usize>,
-    none: &Ends,
-) -> Ends {
+    none: &GlushkovSets,
+) -> GlushkovSets {
     match builder.expr(id) {
         Expr::Rule(rule) => match (number.get(rule), builder.body(*rule)) {
             (Some(&at), _) => {
-                let mut one = Ends { nullable: false, ..none.clone() };
+                let mut one = GlushkovSets { nullable: false, ..none.clone() };
                 one.first[at / 64] |= 1 << (at % 64);
                 one.last.clone_from(&one.first);
                 one
@@ -146,7 +145,7 @@ fn of_expr(
             all
         }
         Expr::Alternatives(parts) => {
-            let mut any = Ends { nullable: false, ..none.clone() };
+            let mut any = GlushkovSets { nullable: false, ..none.clone() };
             for part in parts.iter().map(|part| &ends[part.index()]) {
                 any.nullable |= part.nullable;
                 add(&mut any.first, &part.first);

@@ -10,6 +10,7 @@ use crate::{
         error::{GrammarError, quoted},
         source::{Source, Span},
     },
+    ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -17,7 +18,7 @@ use super::strings;
 
 /// A token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub(super) enum LarkToken<'t> {
     /// A rule's or a terminal's name.
     Name(&'t str),
     /// `"text"`, with an `i` behind it if case makes no difference.
@@ -42,7 +43,7 @@ pub(super) enum Token<'t> {
     Newline,
 }
 
-impl Token<'_> {
+impl LarkToken<'_> {
     /// The token in the words of messages.
     pub(super) fn describe(&self) -> String {
         match self {
@@ -60,7 +61,7 @@ impl Token<'_> {
 }
 
 /// The tokens with their places, in the text's order.
-pub(super) type Tokens<'t> = Vec<(Token<'t>, Span)>;
+pub(super) type LarkTokens<'t> = Vec<(LarkToken<'t>, Span)>;
 
 /// The marks; longer ones come before their beginnings. `?`, `*` and `+` are counts, or begin a definition.
 const MARKS: [&str; 16] = ["->", "..", "::", "(", ")", "[", "]", "{", "}", "|", "&", "~", ":", ",", ".", "="];
@@ -69,8 +70,8 @@ const MARKS: [&str; 16] = ["->", "..", "::", "(", ")", "[", "]", "{", "}", "|", 
 const WITH_JSON: [&str; 4] = ["json", "regex", "llguidance", "grammar_options"];
 
 /// Splits `text`, which has at most 4 GiB. Linear.
-pub(super) fn split<'t>(text: &'t str, limits: &Limits) -> Result<Tokens<'t>, GrammarError> {
-    let mut lexer = Lexer { text, at: 0, open: Vec::new(), tokens: Vec::new(), limits };
+pub(super) fn split<'t>(text: &'t str, limits: &Limits) -> Result<LarkTokens<'t>, GrammarError> {
+    let mut lexer = LarkLexer { text, at: 0, open: Vec::new(), tokens: Vec::new(), limits };
     if text.starts_with('\u{FEFF}') {
         lexer.at = '\u{FEFF}'.len_utf8();
     }
@@ -85,17 +86,17 @@ pub(super) fn split<'t>(text: &'t str, limits: &Limits) -> Result<Tokens<'t>, Gr
     }
 }
 
-struct Lexer<'t, 'l> {
+struct LarkLexer<'t, 'l> {
     text: &'t str,
     at: usize,
     /// The open brackets. A line end matters if there is none, or if the innermost is that of a nested
     /// grammar.
     open: Vec<(&'static str, Span)>,
-    tokens: Tokens<'t>,
+    tokens: LarkTokens<'t>,
     limits: &'l Limits,
 }
 
-impl<'t> Lexer<'t, '_> {
+impl<'t> LarkLexer<'t, '_> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -108,7 +109,7 @@ impl<'t> Lexer<'t, '_> {
         Span::from_range(from..self.at)
     }
 
-    fn push(&mut self, from: usize, token: Token<'t>) {
+    fn push(&mut self, from: usize, token: LarkToken<'t>) {
         let span = self.here(from);
         self.tokens.push((token, span));
     }
@@ -140,7 +141,7 @@ impl<'t> Lexer<'t, '_> {
         let newline = self.skip();
         let Some(first) = self.rest().chars().next() else { return Ok(false) };
         if newline && self.between_lines() && !matches!(first, '|' | '&') && !self.tokens.is_empty() {
-            self.tokens.push((Token::Newline, Span::from_range(start..start)));
+            self.tokens.push((LarkToken::Newline, Span::from_range(start..start)));
         }
         let start = self.at;
         match first {
@@ -152,7 +153,7 @@ impl<'t> Lexer<'t, '_> {
                 let length =
                     self.rest()[1..].find(|c: char| !is_name(c)).map_or(self.rest().len(), |end| end + 1);
                 self.at += length;
-                self.push(start, Token::Reference(&self.text[start..self.at]));
+                self.push(start, LarkToken::Reference(&self.text[start..self.at]));
             }
             '{' if self.counts() => self.count(start)?,
             '-' | '0'..='9' if self.number(start) => {}
@@ -163,11 +164,11 @@ impl<'t> Lexer<'t, '_> {
                     '*' => (0, None),
                     _ => (1, None),
                 };
-                self.push(start, Token::Count(least, most));
+                self.push(start, LarkToken::Count(least, most));
             }
             '!' => {
                 self.at += 1;
-                self.push(start, Token::Mark("!"));
+                self.push(start, LarkToken::Mark("!"));
             }
             c if c.is_ascii_alphabetic() || c == '_' => self.name(start)?,
             _ => self.mark(start, first)?,
@@ -184,8 +185,8 @@ impl<'t> Lexer<'t, '_> {
         match mark {
             "(" | "[" | "{" => {
                 let nested = mark == "{"
-                    && self.tokens.last().is_some_and(|(last, _)| *last == Token::Keyword("lark"));
-                let most = usize::try_from(self.limits.regex_nesting).unwrap_or(usize::MAX);
+                    && self.tokens.last().is_some_and(|(last, _)| *last == LarkToken::Keyword("lark"));
+                let most = as_index(self.limits.regex_nesting);
                 if self.open.len() >= most {
                     let limit =
                         LimitExceeded::new(Budget::RegexNesting, "levels of groups in a grammar", most);
@@ -210,7 +211,7 @@ impl<'t> Lexer<'t, '_> {
             }
             _ => {}
         }
-        self.push(start, Token::Mark(mark));
+        self.push(start, LarkToken::Mark(mark));
         Ok(())
     }
 
@@ -258,7 +259,7 @@ impl<'t> Lexer<'t, '_> {
                 .at(self.source(), self.here(start), "")
                 .with_hint(hint));
         }
-        self.push(start, Token::Name(name));
+        self.push(start, LarkToken::Name(name));
         Ok(())
     }
 
@@ -269,7 +270,7 @@ impl<'t> Lexer<'t, '_> {
         let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
         if digits > 0 {
             self.at += sign + digits;
-            self.push(start, Token::Number(&self.text[start..self.at]));
+            self.push(start, LarkToken::Number(&self.text[start..self.at]));
         }
         digits > 0
     }
@@ -306,7 +307,7 @@ impl<'t> Lexer<'t, '_> {
         if most.is_some_and(|most| most < least) {
             return Err(wrong(self));
         }
-        self.push(start, Token::Count(least, most));
+        self.push(start, LarkToken::Count(least, most));
         Ok(())
     }
 
@@ -327,7 +328,7 @@ impl<'t> Lexer<'t, '_> {
         self.at = start + length;
         let ignore_case = self.rest().starts_with('i') && !self.rest()[1..].starts_with(is_name);
         self.at += usize::from(ignore_case);
-        self.push(start, Token::Text { text, ignore_case });
+        self.push(start, LarkToken::Text { text, ignore_case });
         Ok(())
     }
 
@@ -356,7 +357,7 @@ impl<'t> Lexer<'t, '_> {
             .at(self.source(), self.here(self.at - flags.len()), "")
             .with_hint("the flags are `i`, `m`, `s`, `u` and `x`"));
         }
-        self.push(start, Token::Regex { body, flags });
+        self.push(start, LarkToken::Regex { body, flags });
         Ok(())
     }
 
@@ -365,7 +366,7 @@ impl<'t> Lexer<'t, '_> {
         let word = &rest[..rest.find(|c: char| !is_name(c)).unwrap_or(rest.len())];
         self.at += 1 + word.len();
         if !WITH_JSON.contains(&word) {
-            self.push(start, Token::Keyword(word));
+            self.push(start, LarkToken::Keyword(word));
             return Ok(());
         }
         let after = self.rest();
@@ -376,7 +377,7 @@ impl<'t> Lexer<'t, '_> {
         match values.next() {
             Some(Ok(_)) => {
                 self.at = from + values.byte_offset();
-                self.push(start, Token::Json { word, value: Span::from_range(from..self.at) });
+                self.push(start, LarkToken::Json { word, value: Span::from_range(from..self.at) });
                 Ok(())
             }
             problem => {
@@ -405,7 +406,7 @@ impl<'t> Lexer<'t, '_> {
             return Err(self.stray(start, '<'));
         };
         self.at += length + 1;
-        self.push(start, Token::Special(&self.text[start..self.at]));
+        self.push(start, LarkToken::Special(&self.text[start..self.at]));
         Ok(())
     }
 }
@@ -419,7 +420,7 @@ pub(super) fn read_count(written: &str, limits: &Limits) -> Result<u32, GrammarE
     match written.parse() {
         Ok(count) if count <= limits.repeat => Ok(count),
         _ => {
-            let most = usize::try_from(limits.repeat).unwrap_or(usize::MAX);
+            let most = as_index(limits.repeat);
             Err(GrammarError::limit(LimitExceeded::new(Budget::Repeat, "repeats in a count", most))
                 .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
         }

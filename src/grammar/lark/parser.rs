@@ -13,28 +13,28 @@ use crate::{
 };
 
 use super::{
-    ast::{Definition, Ending, Expr, Item, Kind, is_terminal},
-    lexer::{Token, Tokens, split},
+    ast::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
+    lexer::{LarkToken, LarkTokens, split},
 };
 
-pub(super) type Parsed<T> = Result<T, GrammarError>;
+pub(super) type ParseResult<T> = Result<T, GrammarError>;
 
 /// Reads a text of at most 4 GiB. Linear.
-pub(super) fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<Vec<Item<'t>>> {
+pub(super) fn parse<'t>(text: &'t str, limits: &Limits) -> ParseResult<Vec<LarkItem<'t>>> {
     let tokens = split(text, limits)?;
-    let mut parser = Parser { text, tokens, at: 0, limits };
+    let mut parser = LarkParser { text, tokens, at: 0, limits };
     parser.items()
 }
 
-pub(super) struct Parser<'t, 'l> {
+pub(super) struct LarkParser<'t, 'l> {
     pub(super) text: &'t str,
-    pub(super) tokens: Tokens<'t>,
+    pub(super) tokens: LarkTokens<'t>,
     pub(super) at: usize,
     pub(super) limits: &'l Limits,
 }
 
-impl<'t> Parser<'t, '_> {
-    pub(super) fn peek(&self) -> Option<&Token<'t>> {
+impl<'t> LarkParser<'t, '_> {
+    pub(super) fn peek(&self) -> Option<&LarkToken<'t>> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
@@ -51,17 +51,17 @@ impl<'t> Parser<'t, '_> {
     }
 
     pub(super) fn eat(&mut self, mark: &'static str) -> bool {
-        let found = self.peek() == Some(&Token::Mark(mark));
+        let found = self.peek() == Some(&LarkToken::Mark(mark));
         self.at += usize::from(found);
         found
     }
 
-    pub(super) fn expect(&mut self, mark: &'static str, after: &str) -> Parsed<()> {
+    pub(super) fn expect(&mut self, mark: &'static str, after: &str) -> ParseResult<()> {
         if self.eat(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}` {after}"))) }
     }
 
     pub(super) fn unexpected(&self, wanted: &str) -> GrammarError {
-        let found = self.peek().map_or_else(|| "the end of the grammar".to_owned(), Token::describe);
+        let found = self.peek().map_or_else(|| "the end of the grammar".to_owned(), LarkToken::describe);
         GrammarError::syntax(format!("{found} where {wanted} must come")).at(
             Source::new(self.text),
             self.span(),
@@ -79,9 +79,9 @@ impl<'t> Parser<'t, '_> {
             .with_hint(hint)
     }
 
-    pub(super) fn name(&mut self, what: &str) -> Parsed<(&'t str, Span)> {
+    pub(super) fn name(&mut self, what: &str) -> ParseResult<(&'t str, Span)> {
         match self.tokens.get(self.at) {
-            Some(&(Token::Name(name), span)) => {
+            Some(&(LarkToken::Name(name), span)) => {
                 self.at += 1;
                 Ok((name, span))
             }
@@ -90,17 +90,17 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Reads definitions and statements up to the end, or to a `}`.
-    pub(super) fn items(&mut self) -> Parsed<Vec<Item<'t>>> {
+    pub(super) fn items(&mut self) -> ParseResult<Vec<LarkItem<'t>>> {
         let mut items = Vec::new();
         loop {
-            while self.peek() == Some(&Token::Newline) {
+            while self.peek() == Some(&LarkToken::Newline) {
                 self.at += 1;
             }
             match self.peek() {
-                None | Some(Token::Mark("}")) => return Ok(items),
+                None | Some(LarkToken::Mark("}")) => return Ok(items),
                 Some(_) => items.push(self.item()?),
             }
-            if !matches!(self.peek(), None | Some(Token::Newline | Token::Mark("}"))) {
+            if !matches!(self.peek(), None | Some(LarkToken::Newline | LarkToken::Mark("}"))) {
                 return Err(self.unexpected("the end of the line").with_hint(
                     "a line goes on in the next one with a `|` at its beginning, or in brackets",
                 ));
@@ -108,24 +108,24 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn item(&mut self) -> Parsed<Item<'t>> {
+    fn item(&mut self) -> ParseResult<LarkItem<'t>> {
         let start = self.span();
         match self.peek() {
-            Some(&Token::Keyword(word)) => {
+            Some(&LarkToken::Keyword(word)) => {
                 self.at += 1;
                 self.statement(word, start)
             }
-            Some(&Token::Json { word: "llguidance" | "grammar_options", value }) => {
+            Some(&LarkToken::Json { word: "llguidance" | "grammar_options", value }) => {
                 self.at += 1;
-                Ok(Item::Options(value))
+                Ok(LarkItem::Options(value))
             }
-            _ => self.definition().map(Item::Define),
+            _ => self.definition().map(LarkItem::Define),
         }
     }
 
-    fn statement(&mut self, word: &'t str, start: Span) -> Parsed<Item<'t>> {
+    fn statement(&mut self, word: &'t str, start: Span) -> ParseResult<LarkItem<'t>> {
         match word {
-            "ignore" => self.choice().map(Item::Ignore),
+            "ignore" => self.choice().map(LarkItem::Ignore),
             "import" => self.import(),
             "declare" => Err(self.refused(
                 start,
@@ -143,7 +143,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn import(&mut self) -> Parsed<Item<'t>> {
+    fn import(&mut self) -> ParseResult<LarkItem<'t>> {
         let start = self.span();
         let mut path: Vec<(&'t str, Span)> = Vec::new();
         let relative = self.eat(".");
@@ -170,18 +170,18 @@ impl<'t> Parser<'t, '_> {
         let module_span = path.last().map_or(start, |&(_, last)| Span::new(start.start, last.end));
         let names_of: Vec<&str> = path.iter().map(|&(name, _)| name).collect();
         let module = format!("{}{}", if relative { "." } else { "" }, names_of.join("."));
-        Ok(Item::Import { module, module_span, names })
+        Ok(LarkItem::Import { module, module_span, names })
     }
 
-    fn definition(&mut self) -> Parsed<Definition<'t>> {
+    fn definition(&mut self) -> ParseResult<LarkDefinition<'t>> {
         // The marks `!` and `?` shape the tree of a parser, and not the language.
-        while matches!(self.peek(), Some(Token::Mark("!") | Token::Count(0, Some(1)))) {
+        while matches!(self.peek(), Some(LarkToken::Mark("!") | LarkToken::Count(0, Some(1)))) {
             self.at += 1;
         }
         let (name, span) = self.name("a definition").map_err(|error| {
             error.with_hint("a definition is written `name: body`; its next line begins with `|`")
         })?;
-        let mut definition = Definition {
+        let mut definition = LarkDefinition {
             name,
             span,
             parameters: Vec::new(),
@@ -189,9 +189,9 @@ impl<'t> Parser<'t, '_> {
             ending: None,
             capture: None,
             without_effect: Vec::new(),
-            body: Expr { kind: Kind::Sequence(Vec::new()), span },
+            body: LarkExpr { kind: ExprKind::Sequence(Vec::new()), span },
         };
-        if self.peek() == Some(&Token::Mark("::")) {
+        if self.peek() == Some(&LarkToken::Mark("::")) {
             return Err(self.parametric());
         }
         if self.eat("{") {
@@ -209,14 +209,14 @@ impl<'t> Parser<'t, '_> {
         if self.eat(".") {
             definition.priority = Some(self.span());
             match self.peek() {
-                Some(Token::Number(_)) => self.at += 1,
+                Some(LarkToken::Number(_)) => self.at += 1,
                 _ => return Err(self.unexpected("a priority, which is a number,")),
             }
         }
         if self.eat("[") {
             self.options(&mut definition)?;
         }
-        if self.peek() == Some(&Token::Mark("::")) {
+        if self.peek() == Some(&LarkToken::Mark("::")) {
             return Err(self.parametric());
         }
         self.expect(":", &format!("after {}", quoted(name)))
@@ -233,8 +233,8 @@ impl<'t> Parser<'t, '_> {
         )
     }
 
-    fn options(&mut self, definition: &mut Definition<'t>) -> Parsed<()> {
-        while self.peek() != Some(&Token::Mark("]")) {
+    fn options(&mut self, definition: &mut LarkDefinition<'t>) -> ParseResult<()> {
+        while self.peek() != Some(&LarkToken::Mark("]")) {
             let (option, span) = self.name("the name of an option")?;
             match option {
                 "lazy" => self.ending(definition, Ending::Lazy, span)?,
@@ -246,7 +246,7 @@ impl<'t> Parser<'t, '_> {
                 }
                 "temperature" => {
                     self.expect("=", "after `temperature`")?;
-                    while matches!(self.peek(), Some(Token::Number(_) | Token::Mark("."))) {
+                    while matches!(self.peek(), Some(LarkToken::Number(_) | LarkToken::Mark("."))) {
                         self.at += 1;
                     }
                     definition.without_effect.push(("temperature", span));
@@ -278,12 +278,12 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Reads the name under which a rule is captured: its own, or a literal.
-    fn capture_name(&mut self, rule: &str) -> Parsed<String> {
+    fn capture_name(&mut self, rule: &str) -> ParseResult<String> {
         if !self.eat("=") {
             return Ok(rule.to_owned());
         }
         match self.peek().cloned() {
-            Some(Token::Text { text, ignore_case: false }) if !text.is_empty() => {
+            Some(LarkToken::Text { text, ignore_case: false }) if !text.is_empty() => {
                 self.at += 1;
                 Ok(text)
             }
@@ -293,7 +293,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn ending(&self, definition: &mut Definition<'t>, ending: Ending<'t>, span: Span) -> Parsed<()> {
+    fn ending(&self, definition: &mut LarkDefinition<'t>, ending: Ending<'t>, span: Span) -> ParseResult<()> {
         match &definition.ending {
             None => definition.ending = Some((ending, span)),
             // The other options imply `lazy`.
@@ -311,9 +311,9 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Reads the value of an option: a literal, a regular expression or a terminal.
-    fn value_of(&mut self, option: &str) -> Parsed<Expr<'t>> {
+    fn value_of(&mut self, option: &str) -> ParseResult<LarkExpr<'t>> {
         match self.peek() {
-            Some(Token::Text { .. } | Token::Regex { .. } | Token::Name(_)) => self.atom(),
+            Some(LarkToken::Text { .. } | LarkToken::Regex { .. } | LarkToken::Name(_)) => self.atom(),
             _ => Err(self.unexpected(&format!("the value of `{option}`"))),
         }
     }

@@ -10,7 +10,7 @@ use crate::grammar::{
 };
 
 use super::{
-    ast::{Definition, Ending, Expr, Item, Kind, is_terminal},
+    ast::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     common,
 };
 
@@ -21,7 +21,7 @@ const START: &str = "start";
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Meaning<'a, 't> {
     /// A rule, a template or a terminal.
-    Defined(&'a Definition<'t>),
+    Defined(&'a LarkDefinition<'t>),
     /// An imported terminal, with its expression.
     Imported(&'static str),
 }
@@ -33,18 +33,18 @@ pub(super) struct Scope<'a, 't> {
     pub(super) prefix: String,
     pub(super) names: HashMap<&'t str, (Meaning<'a, 't>, Span)>,
     /// The definitions in the text's order.
-    pub(super) definitions: Vec<&'a Definition<'t>>,
+    pub(super) definitions: Vec<&'a LarkDefinition<'t>>,
     /// The imported terminals in the text's order.
     pub(super) imported: Vec<(&'t str, &'static str, Span)>,
-    pub(super) ignored: Vec<&'a Expr<'t>>,
+    pub(super) ignored: Vec<&'a LarkExpr<'t>>,
     /// The places of `%llguidance` values.
     pub(super) options: Vec<Span>,
-    pub(super) start: &'a Definition<'t>,
+    pub(super) start: &'a LarkDefinition<'t>,
 }
 
 /// The surroundings of an expression, which say what may be used in it.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct UseSite<'p> {
     /// The parameters of the template around it.
     parameters: &'p [&'p str],
     /// The name of the definition that is one lexeme, if the expression is part of one.
@@ -54,7 +54,7 @@ struct Place<'p> {
 /// Collects the names of `items`, and checks every use.
 pub(super) fn of<'a, 't>(
     text: &'t str,
-    items: &'a [Item<'t>],
+    items: &'a [LarkItem<'t>],
     prefix: String,
     at: Span,
 ) -> Result<Scope<'a, 't>, GrammarError> {
@@ -63,26 +63,26 @@ pub(super) fn of<'a, 't>(
     let (mut ignored, mut options) = (Vec::new(), Vec::new());
     for item in items {
         match item {
-            Item::Define(definition) => {
+            LarkItem::Define(definition) => {
                 collector.define(definition.name, Meaning::Defined(definition), definition.span)?;
                 definitions.push(definition);
             }
-            Item::Import { module, module_span, names } => {
+            LarkItem::Import { module, module_span, names } => {
                 for &(name, span, local) in names {
                     let expression = collector.import(module, *module_span, name, span)?;
                     collector.define(local, Meaning::Imported(expression), span)?;
                     imported.push((local, expression, span));
                 }
             }
-            Item::Ignore(body) => ignored.push(body),
-            Item::Options(value) => options.push(*value),
+            LarkItem::Ignore(body) => ignored.push(body),
+            LarkItem::Options(value) => options.push(*value),
         }
     }
     for definition in &definitions {
         collector.definition(definition)?;
     }
     for body in &ignored {
-        collector.uses(body, Place { parameters: &[], lexeme: Some("%ignore") })?;
+        collector.uses(body, UseSite { parameters: &[], lexeme: Some("%ignore") })?;
     }
     if !collector.undefined.is_empty() {
         return Err(collector.undefined());
@@ -140,7 +140,7 @@ impl<'a, 't> Collector<'a, 't> {
         })
     }
 
-    fn definition(&mut self, definition: &'a Definition<'t>) -> Result<(), GrammarError> {
+    fn definition(&mut self, definition: &'a LarkDefinition<'t>) -> Result<(), GrammarError> {
         let lexeme = match (&definition.ending, is_terminal(definition.name)) {
             (Some((_, span)), true) => {
                 return Err(GrammarError::syntax(format!(
@@ -153,7 +153,7 @@ impl<'a, 't> Collector<'a, 't> {
             (None, false) => None,
             _ => Some(definition.name),
         };
-        let place = Place { parameters: &definition.parameters, lexeme };
+        let place = UseSite { parameters: &definition.parameters, lexeme };
         self.uses(&definition.body, place)?;
         match &definition.ending {
             Some((Ending::Suffix(value) | Ending::Stop(value), _)) => self.uses(value, place),
@@ -162,20 +162,20 @@ impl<'a, 't> Collector<'a, 't> {
     }
 
     /// Checks that everything in `expr` is allowed in its place. Undefined names are only collected.
-    fn uses(&mut self, expr: &'a Expr<'t>, place: Place<'_>) -> Result<(), GrammarError> {
+    fn uses(&mut self, expr: &'a LarkExpr<'t>, place: UseSite<'_>) -> Result<(), GrammarError> {
         let refuse = |what: &str, hint: &str| {
             let inside = place.lexeme.unwrap_or_default();
             let message = format!("{what} cannot be a part of {}, which is one lexeme", quoted(inside));
             Err(GrammarError::syntax(message).at(self.source, expr.span, "").with_hint(hint))
         };
         match &expr.kind {
-            Kind::Name(name) | Kind::Template(name, _) if place.parameters.contains(name) => {
-                if let Kind::Template(..) = expr.kind {
+            ExprKind::Name(name) | ExprKind::Template(name, _) if place.parameters.contains(name) => {
+                if let ExprKind::Template(..) = expr.kind {
                     let message = format!("{} is a parameter, and takes no arguments", quoted(name));
                     return Err(GrammarError::syntax(message).at(self.source, expr.span, ""));
                 }
             }
-            Kind::Name(name) => match self.names.get(name) {
+            ExprKind::Name(name) => match self.names.get(name) {
                 None => self.undefined.push((name, expr.span)),
                 Some(_) if place.lexeme.is_some() && !is_terminal(name) => {
                     let what = format!("the rule {}", quoted(name));
@@ -186,7 +186,7 @@ impl<'a, 't> Collector<'a, 't> {
                 }
                 Some(_) => {}
             },
-            Kind::Template(name, arguments) => match self.names.get(name) {
+            ExprKind::Template(name, arguments) => match self.names.get(name) {
                 None => self.undefined.push((name, expr.span)),
                 Some(_) if place.lexeme.is_some() => {
                     return refuse("a template", "only rules can use templates");
@@ -201,29 +201,29 @@ impl<'a, 't> Collector<'a, 't> {
                     return Err(self.arity(expr.span, name, parameters, arguments.len(), *first));
                 }
             },
-            Kind::Both(_) if place.lexeme.is_none() => {
+            ExprKind::Both(_) if place.lexeme.is_none() => {
                 return Err(GrammarError::unsupported(
                     "`&` is for terminals: of rules, no intersection can be had",
                 )
                 .at(self.source, expr.span, "")
                 .with_hint("make a terminal of it, with a name of capital letters"));
             }
-            Kind::Json(_) if place.lexeme.is_some() => return refuse("a schema", "use it in a rule"),
-            Kind::Nested(_) if place.lexeme.is_some() => {
+            ExprKind::Json(_) if place.lexeme.is_some() => return refuse("a schema", "use it in a rule"),
+            ExprKind::Nested(_) if place.lexeme.is_some() => {
                 return refuse("a nested grammar", "use it in a rule");
             }
-            Kind::Special(_) if place.lexeme.is_some() => {
+            ExprKind::Special(_) if place.lexeme.is_some() => {
                 return refuse("a special token", "use it in a rule");
             }
-            Kind::Special(name) if token_numbers::begins(name) => {
+            ExprKind::Special(name) if token_numbers::begins(name) => {
                 token_numbers::read(name, self.source, expr.span)?;
             }
-            Kind::Reference(name) => return Err(self.unsupported(name, expr.span)),
+            ExprKind::Reference(name) => return Err(self.unsupported(name, expr.span)),
             _ => {}
         }
         // The operand of `~` is a lexeme, wherever it stands.
-        let negated = matches!(expr.kind, Kind::Not(_)) && place.lexeme.is_none();
-        let place = if negated { Place { lexeme: Some("~"), ..place } } else { place };
+        let negated = matches!(expr.kind, ExprKind::Not(_)) && place.lexeme.is_none();
+        let place = if negated { UseSite { lexeme: Some("~"), ..place } } else { place };
         expr.parts().iter().try_for_each(|part| self.uses(part, place))
     }
 
@@ -285,11 +285,11 @@ impl<'a, 't> Collector<'a, 't> {
     }
 
     /// Checks that no terminal is a part of itself, by depth-first search with a stack of its own.
-    fn terminals_end(&self, definitions: &[&'a Definition<'t>]) -> Result<(), GrammarError> {
+    fn terminals_end(&self, definitions: &[&'a LarkDefinition<'t>]) -> Result<(), GrammarError> {
         let mut done: HashMap<&str, bool> = HashMap::new();
         for definition in definitions.iter().filter(|definition| is_terminal(definition.name)) {
             // An open terminal, and the terminals in it that are left.
-            let mut open: Vec<(&'a Definition<'t>, Vec<&'t str>)> =
+            let mut open: Vec<(&'a LarkDefinition<'t>, Vec<&'t str>)> =
                 vec![(definition, names_in(&definition.body))];
             if done.contains_key(definition.name) {
                 continue;
@@ -318,7 +318,7 @@ impl<'a, 't> Collector<'a, 't> {
         Ok(())
     }
 
-    fn recursive(&self, cycle: &[(&Definition<'t>, Vec<&'t str>)]) -> GrammarError {
+    fn recursive(&self, cycle: &[(&LarkDefinition<'t>, Vec<&'t str>)]) -> GrammarError {
         let mut names: Vec<String> = cycle.iter().take(MOST_SHOWN).map(|(one, _)| quoted(one.name)).collect();
         if cycle.len() > MOST_SHOWN {
             names.push("..".to_owned());
@@ -332,9 +332,9 @@ impl<'a, 't> Collector<'a, 't> {
 
     fn start(
         &self,
-        definitions: &[&'a Definition<'t>],
+        definitions: &[&'a LarkDefinition<'t>],
         at: Span,
-    ) -> Result<&'a Definition<'t>, GrammarError> {
+    ) -> Result<&'a LarkDefinition<'t>, GrammarError> {
         if let Some((Meaning::Defined(start), _)) = self.names.get(START) {
             if start.parameters.is_empty() {
                 return Ok(start);
@@ -342,7 +342,7 @@ impl<'a, 't> Collector<'a, 't> {
             return Err(GrammarError::syntax("the rule `start`, where every text starts, has parameters")
                 .at(self.source, start.span, ""));
         }
-        let rules: Vec<&&Definition<'_>> =
+        let rules: Vec<&&LarkDefinition<'_>> =
             definitions.iter().filter(|definition| !is_terminal(definition.name)).collect();
         let Some(first) = rules.first() else {
             let error = GrammarError::new(GrammarErrorKind::NoRoot, "the grammar has no rule `start`");
@@ -363,11 +363,11 @@ impl<'a, 't> Collector<'a, 't> {
 }
 
 /// The names in an expression.
-fn names_in<'t>(expr: &Expr<'t>) -> Vec<&'t str> {
+fn names_in<'t>(expr: &LarkExpr<'t>) -> Vec<&'t str> {
     let mut found = Vec::new();
     let mut open = vec![expr];
     while let Some(expr) = open.pop() {
-        if let Kind::Name(name) = expr.kind {
+        if let ExprKind::Name(name) = expr.kind {
             found.push(name);
         }
         open.extend(expr.parts());

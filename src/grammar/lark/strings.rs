@@ -7,7 +7,7 @@ use crate::grammar::{
 
 /// The text of the literal whose first quote is at `start`, and its length with both quotes.
 pub(super) fn read(text: &str, start: usize) -> Result<(String, usize), GrammarError> {
-    let mut reader = Reader { text, at: start + 1 };
+    let mut reader = StringReader { text, at: start + 1 };
     let mut found = String::new();
     loop {
         match reader.peek() {
@@ -28,12 +28,12 @@ pub(super) fn read(text: &str, start: usize) -> Result<(String, usize), GrammarE
     }
 }
 
-struct Reader<'t> {
+struct StringReader<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl StringReader<'_> {
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }

@@ -8,9 +8,9 @@ use crate::{
 };
 
 use super::{
-    ast::{Definition, Expr, Kind},
+    ast::{ExprKind, LarkDefinition, LarkExpr},
     scope::Meaning,
-    translate::{Place, Translated, Translator},
+    translate::{ExprSite, LarkResult, LarkTranslator},
 };
 
 /// Limit on the bytes of a use of a template, with the values of its parameters. It stops templates that use
@@ -19,20 +19,20 @@ const LONGEST_USE: usize = 2_000;
 
 /// The values of a template's parameters.
 #[derive(Debug)]
-pub(super) struct Arguments<'a, 't> {
-    values: Vec<(&'t str, Argument<'a, 't>)>,
+pub(super) struct TemplateArguments<'a, 't> {
+    values: Vec<(&'t str, TemplateArgument<'a, 't>)>,
 }
 
 /// An argument, and the place where it was written.
 #[derive(Debug, Clone)]
-pub(super) struct Argument<'a, 't> {
-    pub(super) expr: &'a Expr<'t>,
-    pub(super) place: Place<'a, 't>,
+pub(super) struct TemplateArgument<'a, 't> {
+    pub(super) expr: &'a LarkExpr<'t>,
+    pub(super) place: ExprSite<'a, 't>,
 }
 
-impl<'a, 't> Arguments<'a, 't> {
+impl<'a, 't> TemplateArguments<'a, 't> {
     /// The value of a parameter; `None` if the name is not one.
-    pub(super) fn get(&self, name: &str) -> Option<&Argument<'a, 't>> {
+    pub(super) fn get(&self, name: &str) -> Option<&TemplateArgument<'a, 't>> {
         self.values.iter().find(|(parameter, _)| *parameter == name).map(|(_, argument)| argument)
     }
 }
@@ -41,20 +41,20 @@ impl<'a, 't> Arguments<'a, 't> {
 #[derive(Debug)]
 pub(super) struct Instance<'a, 't> {
     pub(super) name: String,
-    pub(super) template: &'a Definition<'t>,
-    pub(super) arguments: Rc<Arguments<'a, 't>>,
-    pub(super) place: Place<'a, 't>,
+    pub(super) template: &'a LarkDefinition<'t>,
+    pub(super) arguments: Rc<TemplateArguments<'a, 't>>,
+    pub(super) place: ExprSite<'a, 't>,
 }
 
-impl<'a, 't> Translator<'a, 't, '_> {
+impl<'a, 't> LarkTranslator<'a, 't, '_> {
     /// The name of the rule for a template with these arguments.
     pub(super) fn instance(
         &mut self,
         name: &str,
-        arguments: &'a [Expr<'t>],
-        place: &Place<'a, 't>,
+        arguments: &'a [LarkExpr<'t>],
+        place: &ExprSite<'a, 't>,
         span: Span,
-    ) -> Translated<String> {
+    ) -> LarkResult<String> {
         let Some(Meaning::Defined(template)) = place.scope.meaning(name) else {
             return Err(crate::grammar::GrammarError::syntax(format!("{} is no template", quoted(name))).at(
                 self.source(),
@@ -83,17 +83,17 @@ impl<'a, 't> Translator<'a, 't, '_> {
             }
             // An argument that is itself a parameter has that parameter's value.
             let known = match argument.kind {
-                Kind::Name(name) => place.arguments.as_ref().and_then(|all| all.get(name)).cloned(),
+                ExprKind::Name(name) => place.arguments.as_ref().and_then(|all| all.get(name)).cloned(),
                 _ => None,
             };
-            let place = Place { lexeme: false, ..place.clone() };
-            values.push((parameter, known.unwrap_or(Argument { expr: argument, place })));
+            let place = ExprSite { lexeme: false, ..place.clone() };
+            values.push((parameter, known.unwrap_or(TemplateArgument { expr: argument, place })));
         }
         written.push('}');
         if self.instances.insert(written.clone(), ()).is_none() {
             self.builder.declare(&written);
-            let place = Place { scope: Rc::clone(&place.scope), arguments: None, lexeme: false };
-            let arguments = Rc::new(Arguments { values });
+            let place = ExprSite { scope: Rc::clone(&place.scope), arguments: None, lexeme: false };
+            let arguments = Rc::new(TemplateArguments { values });
             self.waiting.push(Instance { name: written.clone(), template, arguments, place });
         }
         Ok(written)
@@ -101,27 +101,27 @@ impl<'a, 't> Translator<'a, 't, '_> {
 }
 
 /// Writes an argument so that equal texts are equal arguments. Stops soon after [`LONGEST_USE`] bytes.
-fn write<'t>(text: &'t str, expr: &Expr<'t>, place: &Place<'_, 't>, out: &mut String) {
+fn write<'t>(text: &'t str, expr: &LarkExpr<'t>, place: &ExprSite<'_, 't>, out: &mut String) {
     if out.len() > LONGEST_USE {
         return;
     }
     match &expr.kind {
-        Kind::Name(name) => match place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
+        ExprKind::Name(name) => match place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
             Some(argument) => write(text, argument.expr, &argument.place, out),
             None => out.push_str(name),
         },
-        Kind::Sequence(parts) => list(text, parts, " ", place, out),
-        Kind::Choice(parts) => list(text, parts, " | ", place, out),
-        Kind::Both(parts) => list(text, parts, " & ", place, out),
-        Kind::Template(name, parts) => {
+        ExprKind::Sequence(parts) => list(text, parts, " ", place, out),
+        ExprKind::Choice(parts) => list(text, parts, " | ", place, out),
+        ExprKind::Both(parts) => list(text, parts, " & ", place, out),
+        ExprKind::Template(name, parts) => {
             out.push_str(name);
             list(text, parts, ", ", place, out);
         }
-        Kind::Not(part) => {
+        ExprKind::Not(part) => {
             out.push('~');
             write(text, part, place, out);
         }
-        Kind::Repeat(part, least, most) => {
+        ExprKind::Repeat(part, least, most) => {
             write(text, part, place, out);
             let most = most.map_or_else(String::new, |most| most.to_string());
             out.push_str(&format!("~{least}..{most}"));
@@ -130,7 +130,13 @@ fn write<'t>(text: &'t str, expr: &Expr<'t>, place: &Place<'_, 't>, out: &mut St
     }
 }
 
-fn list<'t>(text: &'t str, parts: &[Expr<'t>], between: &str, place: &Place<'_, 't>, out: &mut String) {
+fn list<'t>(
+    text: &'t str,
+    parts: &[LarkExpr<'t>],
+    between: &str,
+    place: &ExprSite<'_, 't>,
+    out: &mut String,
+) {
     out.push('(');
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {

@@ -5,40 +5,44 @@ use crate::{
         GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span,
         spelled::Unfolded, substring,
     },
-    ids::ExprId,
+    ids::{ExprId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
 use super::{
     Lexing,
-    ast::{Ending, Expr, Kind},
+    ast::{Ending, ExprKind, LarkExpr},
     scope::Meaning,
-    translate::{Place, Translated, Translator},
+    translate::{ExprSite, LarkResult, LarkTranslator},
 };
 
 /// The language of a rule that ends as soon as it can.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct LazyLanguage {
     /// The texts of the rule.
     pub(super) text: Language,
     /// The texts that a lexer has read when the rule is complete.
     pub(super) whole: Language,
 }
 
-impl<'a, 't> Translator<'a, 't, '_> {
+impl<'a, 't> LarkTranslator<'a, 't, '_> {
     /// The language of a part of a terminal.
-    pub(super) fn language(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<Language> {
+    pub(super) fn language(
+        &mut self,
+        expr: &'a LarkExpr<'t>,
+        place: &ExprSite<'a, 't>,
+    ) -> LarkResult<Language> {
         let limits = self.limits;
         let made = match &expr.kind {
-            Kind::Sequence(_) => {
+            ExprKind::Sequence(_) => {
                 let parts = self.languages_of(expr, place)?;
                 Language::sequence(&parts, limits)
             }
-            Kind::Choice(_) => {
+            ExprKind::Choice(_) => {
                 let parts = self.languages_of(expr, place)?;
                 Language::union(&parts, limits)
             }
-            Kind::Both(_) => {
+            ExprKind::Both(_) => {
                 let parts = self.languages_of(expr, place)?;
                 let mut all = parts.into_iter();
                 match all.next() {
@@ -46,9 +50,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     None => Language::texts(limits),
                 }
             }
-            Kind::Not(part) => self.language(part, place)?.not(limits),
-            Kind::Repeat(part, least, most) => self.language(part, place)?.repeat(*least, *most, limits),
-            Kind::Name(name) => return self.named(name, expr.span, place),
+            ExprKind::Not(part) => self.language(part, place)?.not(limits),
+            ExprKind::Repeat(part, least, most) => self.language(part, place)?.repeat(*least, *most, limits),
+            ExprKind::Name(name) => return self.named(name, expr.span, place),
             _ => {
                 let leaf = self.leaf(expr)?;
                 if let Some(class) = leaf.classes().first() {
@@ -60,8 +64,8 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     PatternKind::Substrings(text) => {
                         substring::of_text(text).map(|automaton| Language::of_automaton(&automaton))
                     }
-                    PatternKind::Measured(measured) => {
-                        measured.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
+                    PatternKind::LengthBounded(bounded) => {
+                        bounded.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
                     }
                     PatternKind::Spelled(spelled) => {
                         spelled.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
@@ -72,17 +76,21 @@ impl<'a, 't> Translator<'a, 't, '_> {
         made.map_err(|limit| self.limit(limit, expr.span))
     }
 
-    fn languages_of(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<Vec<Language>> {
+    fn languages_of(
+        &mut self,
+        expr: &'a LarkExpr<'t>,
+        place: &ExprSite<'a, 't>,
+    ) -> LarkResult<Vec<Language>> {
         expr.parts().iter().map(|part| self.language(part, place)).collect()
     }
 
     /// The language of a terminal, or of a parameter's value.
-    fn named(&mut self, name: &str, span: Span, place: &Place<'a, 't>) -> Translated<Language> {
+    fn named(&mut self, name: &str, span: Span, place: &ExprSite<'a, 't>) -> LarkResult<Language> {
         if let Some(argument) = place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
-            if let Kind::Json(_) | Kind::Nested(_) | Kind::Template(..) = argument.expr.kind {
+            if let ExprKind::Json(_) | ExprKind::Nested(_) | ExprKind::Template(..) = argument.expr.kind {
                 return Err(self.no_terminal(name, span));
             }
-            let argument_place = Place { lexeme: true, ..argument.place.clone() };
+            let argument_place = ExprSite { lexeme: true, ..argument.place.clone() };
             return self.language(argument.expr, &argument_place);
         }
         let key = place.scope.name(name);
@@ -101,8 +109,8 @@ impl<'a, 't> Translator<'a, 't, '_> {
                         let automaton = substring::of_text(text).map_err(|limit| self.limit(limit, span))?;
                         Language::of_automaton(&automaton)
                     }
-                    PatternKind::Measured(measured) => {
-                        let all = measured.product(self.limits.dfa_states);
+                    PatternKind::LengthBounded(bounded) => {
+                        let all = bounded.product(self.limits.dfa_states);
                         Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
                     }
                     PatternKind::Spelled(spelled) => {
@@ -114,13 +122,13 @@ impl<'a, 't> Translator<'a, 't, '_> {
             Some(Meaning::Defined(definition)) if super::ast::is_terminal(name) => {
                 // Terminals in terminals have no cycle, but may be nested as deep as the text likes.
                 if self.depth >= self.limits.regex_nesting {
-                    let most = usize::try_from(self.limits.regex_nesting).unwrap_or(usize::MAX);
+                    let most = as_index(self.limits.regex_nesting);
                     let limit =
                         LimitExceeded::new(Budget::RegexNesting, "levels of terminals in each other", most);
                     return Err(self.limit(limit, span).with_hint("the budget is `Limits::regex_nesting`"));
                 }
                 self.depth += 1;
-                let place = Place { scope: place.scope.clone(), arguments: None, lexeme: true };
+                let place = ExprSite { scope: place.scope.clone(), arguments: None, lexeme: true };
                 let made = self.language(&definition.body, &place);
                 self.depth -= 1;
                 made?
@@ -150,16 +158,16 @@ impl<'a, 't> Translator<'a, 't, '_> {
     /// `stop` that includes the stop, which is not part of the rule's text.
     pub(super) fn ended(
         &mut self,
-        body: &'a Expr<'t>,
+        body: &'a LarkExpr<'t>,
         ending: &'a Ending<'t>,
-        place: &Place<'a, 't>,
-    ) -> Translated<Ended> {
+        place: &ExprSite<'a, 't>,
+    ) -> LarkResult<LazyLanguage> {
         let limits = self.limits;
         let text = self.language(body, place)?;
         let (value, keep) = match ending {
             Ending::Lazy => {
                 let text = text.shortest();
-                return Ok(Ended { whole: text.clone(), text });
+                return Ok(LazyLanguage { whole: text.clone(), text });
             }
             Ending::Suffix(value) => (value, true),
             Ending::Stop(value) => (value, false),
@@ -167,25 +175,29 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let value_span = value.span;
         let exceeded = |translator: &Self, limit| translator.limit(limit, value_span);
         // An empty end is the end of the whole text: the body may end anywhere.
-        if matches!(&value.kind, Kind::Text { text, .. } if text.is_empty()) {
+        if matches!(&value.kind, ExprKind::Text { text, .. } if text.is_empty()) {
             let whole = Language::union(&[], limits).map_err(|limit| exceeded(self, limit))?;
-            return Ok(Ended { text, whole });
+            return Ok(LazyLanguage { text, whole });
         }
         let end = self.language(value, place)?;
         let whole = Language::sequence(&[text, end.clone()], limits).map(|whole| whole.shortest());
         let whole = whole.map_err(|limit| exceeded(self, limit))?;
         let text = if keep { Ok(whole.clone()) } else { whole.before(&end, limits) };
-        Ok(Ended { text: text.map_err(|limit| exceeded(self, limit))?, whole })
+        Ok(LazyLanguage { text: text.map_err(|limit| exceeded(self, limit))?, whole })
     }
 
     /// Writes an expression as one terminal, whatever is beside it.
-    pub(super) fn one_terminal(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
+    pub(super) fn one_terminal(
+        &mut self,
+        expr: &'a LarkExpr<'t>,
+        place: &ExprSite<'a, 't>,
+    ) -> LarkResult<ExprId> {
         let language = self.language(expr, place)?;
         self.language_leaf(&language, expr.span)
     }
 
     /// Writes a leaf; with greedy lexing one that stays a terminal of its own.
-    pub(super) fn terminal(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
+    pub(super) fn terminal(&mut self, pattern: Pattern, span: Span) -> LarkResult<ExprId> {
         match (self.lexing, pattern.kind()) {
             (Lexing::Greedy, PatternKind::Expression(hir)) => {
                 if let Some(class) = pattern.classes().first() {
@@ -198,7 +210,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         }
     }
 
-    pub(super) fn language_leaf(&mut self, language: &Language, span: Span) -> Translated<ExprId> {
+    pub(super) fn language_leaf(&mut self, language: &Language, span: Span) -> LarkResult<ExprId> {
         let automaton = language.automaton(self.limits).map_err(|limit| self.limit(limit, span))?;
         self.pattern(Pattern::automaton(automaton), span)
     }

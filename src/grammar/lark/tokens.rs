@@ -5,11 +5,11 @@ use crate::{
     ids::ExprId,
 };
 
-use super::translate::{Translated, Translator};
+use super::translate::{LarkResult, LarkTranslator};
 
-impl Translator<'_, '_, '_> {
+impl LarkTranslator<'_, '_, '_> {
     /// Translates `<name>`, `<[12]>` and the like.
-    pub(super) fn token_of_model(&mut self, written: &str, span: Span) -> Translated<ExprId> {
+    pub(super) fn token_of_model(&mut self, written: &str, span: Span) -> LarkResult<ExprId> {
         let source = self.source();
         let made = if token_numbers::begins(written) {
             let picked = token_numbers::read(written, source, span)?;

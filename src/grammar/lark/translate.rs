@@ -24,22 +24,22 @@ use crate::{
 
 use super::{
     Lexing,
-    ast::{Definition, Expr, Item, Kind, is_terminal},
+    ast::{ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     options::{self, Structured},
     scope::{self, Meaning, Scope},
-    template::{Arguments, Instance},
-    uses::{Use, Used, has_lazy},
+    template::{Instance, TemplateArguments},
+    uses::{LexemeUse, Used, has_lazy},
 };
 
-pub(super) type Translated<T> = Result<T, GrammarError>;
+pub(super) type LarkResult<T> = Result<T, GrammarError>;
 
 /// The surroundings of an expression.
 #[derive(Debug, Clone)]
-pub(super) struct Place<'a, 't> {
+pub(super) struct ExprSite<'a, 't> {
     /// The grammar that it is in.
     pub(super) scope: Rc<Scope<'a, 't>>,
     /// The values of its template's parameters.
-    pub(super) arguments: Option<Rc<Arguments<'a, 't>>>,
+    pub(super) arguments: Option<Rc<TemplateArguments<'a, 't>>>,
     /// True for a part of a lexeme.
     pub(super) lexeme: bool,
 }
@@ -47,17 +47,17 @@ pub(super) struct Place<'a, 't> {
 /// Translates a parsed text to a grammar.
 pub(super) fn translate<'t>(
     text: &'t str,
-    items: &[Item<'t>],
+    items: &[LarkItem<'t>],
     lexing: Lexing,
     schemas: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
-) -> Translated<Grammar> {
+) -> LarkResult<Grammar> {
     let mut builder = GrammarBuilder::new(limits);
     if lexing == Lexing::Greedy {
         builder.greedy();
     }
-    let mut translator = Translator {
+    let mut translator = LarkTranslator {
         text,
         limits,
         schemas,
@@ -76,12 +76,12 @@ pub(super) fn translate<'t>(
     let root = translator.grammar(items, String::new(), whole)?;
     translator.settle(&root)?;
     let impossible = |_| GrammarError::syntax("the grammar has no start");
-    let Translator { mut builder, warnings, .. } = translator;
+    let LarkTranslator { mut builder, warnings, .. } = translator;
     builder.warn(warnings);
     builder.finish(&root).map_err(impossible)
 }
 
-pub(super) struct Translator<'a, 't, 'l> {
+pub(super) struct LarkTranslator<'a, 't, 'l> {
     pub(super) text: &'t str,
     pub(super) limits: &'l Limits,
     schemas: &'l SchemaOptions,
@@ -97,10 +97,10 @@ pub(super) struct Translator<'a, 't, 'l> {
     pub(super) languages: HashMap<String, Language>,
     pub(super) depth: u32,
     /// The uses of lexemes, each a rule without a body until all are known; `None` if no rule is lazy.
-    pub(super) uses: Option<Vec<Use<'a, 't>>>,
+    pub(super) uses: Option<Vec<LexemeUse<'a, 't>>>,
 }
 
-impl<'a, 't> Translator<'a, 't, '_> {
+impl<'a, 't> LarkTranslator<'a, 't, '_> {
     pub(super) fn source(&self) -> Source<'t> {
         Source::new(self.text)
     }
@@ -118,14 +118,14 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 
     /// Translates all definitions of a grammar; returns the name of its start rule in the IR.
-    fn grammar(&mut self, items: &'a [Item<'t>], prefix: String, at: Span) -> Translated<String> {
+    fn grammar(&mut self, items: &'a [LarkItem<'t>], prefix: String, at: Span) -> LarkResult<String> {
         let scope = Rc::new(scope::of(self.text, items, prefix, at)?);
         let options = options::read(self.text, &scope.options)?;
         // Rules are numbered in the order in which they are first mentioned.
         for definition in scope.definitions.iter().filter(|definition| definition.parameters.is_empty()) {
             self.builder.declare(&scope.name(definition.name));
         }
-        let place = Place { scope: Rc::clone(&scope), arguments: None, lexeme: false };
+        let place = ExprSite { scope: Rc::clone(&scope), arguments: None, lexeme: false };
         self.ignored(&scope, options.ignore_once)?;
         for definition in &scope.definitions {
             self.warn_of(definition);
@@ -140,7 +140,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
             self.set(&scope.name(name), body, span);
         }
         while let Some(instance) = self.waiting.pop() {
-            let place = Place { arguments: Some(instance.arguments), ..instance.place };
+            let place = ExprSite { arguments: Some(instance.arguments), ..instance.place };
             self.define(&instance.name, instance.template, &place)?;
         }
         let start = scope.name(scope.start.name);
@@ -156,15 +156,15 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 
     /// Writes the rule for texts that may stand between lexemes.
-    fn ignored(&mut self, scope: &Rc<Scope<'a, 't>>, once: bool) -> Translated<()> {
+    fn ignored(&mut self, scope: &Rc<Scope<'a, 't>>, once: bool) -> LarkResult<()> {
         let Some(first) = scope.ignored.first() else { return Ok(()) };
         let span = first.span;
-        let place = Place { scope: Rc::clone(scope), arguments: None, lexeme: true };
+        let place = ExprSite { scope: Rc::clone(scope), arguments: None, lexeme: true };
         let parts = scope.ignored.iter().map(|body| match self.lexing {
             Lexing::EveryWay => self.expr(body, &place),
             Lexing::Greedy => self.one_terminal(body, &place),
         });
-        let parts = parts.collect::<Translated<Vec<_>>>()?;
+        let parts = parts.collect::<LarkResult<Vec<_>>>()?;
         let any = self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span))?;
         let most = once.then_some(1);
         let body = self.builder.repeat(any, 0, most, span).map_err(|limit| self.limit(limit, span))?;
@@ -173,7 +173,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(())
     }
 
-    fn warn_of(&mut self, definition: &Definition<'t>) {
+    fn warn_of(&mut self, definition: &LarkDefinition<'t>) {
         if let Some(span) = definition.priority {
             let message = match self.lexing {
                 Lexing::EveryWay => {
@@ -200,24 +200,26 @@ impl<'a, 't> Translator<'a, 't, '_> {
     fn define(
         &mut self,
         name: &str,
-        definition: &'a Definition<'t>,
-        place: &Place<'a, 't>,
-    ) -> Translated<()> {
+        definition: &'a LarkDefinition<'t>,
+        place: &ExprSite<'a, 't>,
+    ) -> LarkResult<()> {
         let body = match (&definition.ending, is_terminal(definition.name)) {
             (Some((ending, _)), _) => {
-                let place = Place { lexeme: true, ..place.clone() };
+                let place = ExprSite { lexeme: true, ..place.clone() };
                 let ended = self.ended(&definition.body, ending, &place)?;
                 let span = definition.body.span;
                 let leaf = match self.uses {
                     Some(_) => self.used(Used::Lazy(ended), span)?,
                     None => self.language_leaf(&ended.text, span)?,
                 };
-                self.lexeme(leaf, &Place { lexeme: false, ..place })?
+                self.lexeme(leaf, &ExprSite { lexeme: false, ..place })?
             }
             (None, true) if self.lexing == Lexing::Greedy => {
-                self.one_terminal(&definition.body, &Place { lexeme: true, ..place.clone() })?
+                self.one_terminal(&definition.body, &ExprSite { lexeme: true, ..place.clone() })?
             }
-            (None, terminal) => self.expr(&definition.body, &Place { lexeme: terminal, ..place.clone() })?,
+            (None, terminal) => {
+                self.expr(&definition.body, &ExprSite { lexeme: terminal, ..place.clone() })?
+            }
         };
         self.set(name, body, definition.span);
         if let Some(capture) = &definition.capture {
@@ -231,16 +233,16 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let _ = self.builder.define(name, body, span);
     }
 
-    pub(super) fn pattern(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
+    pub(super) fn pattern(&mut self, pattern: Pattern, span: Span) -> LarkResult<ExprId> {
         self.builder.pattern(pattern, span).map_err(|limit| self.limit(limit, span))
     }
 
-    pub(super) fn reference(&mut self, name: &str, span: Span) -> Translated<ExprId> {
+    pub(super) fn reference(&mut self, name: &str, span: Span) -> LarkResult<ExprId> {
         self.builder.rule_ref(name, span).map_err(|limit| self.limit(limit, span))
     }
 
     /// Puts ignored texts behind `part`, unless it is only a part of a lexeme itself.
-    fn lexeme(&mut self, part: ExprId, place: &Place<'a, 't>) -> Translated<ExprId> {
+    fn lexeme(&mut self, part: ExprId, place: &ExprSite<'a, 't>) -> LarkResult<ExprId> {
         if place.lexeme || place.scope.ignored.is_empty() {
             return Ok(part);
         }
@@ -251,37 +253,37 @@ impl<'a, 't> Translator<'a, 't, '_> {
 
     /// Translates an expression. The recursion is bounded by the depth of brackets in the text, and by that
     /// of arguments in each other.
-    pub(super) fn expr(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
+    pub(super) fn expr(&mut self, expr: &'a LarkExpr<'t>, place: &ExprSite<'a, 't>) -> LarkResult<ExprId> {
         let span = expr.span;
         if self.uses.is_some() && !place.lexeme && self.is_lexeme(expr, place) {
-            let part = self.used(Used::Part(expr, Place { lexeme: true, ..place.clone() }), span)?;
+            let part = self.used(Used::Part(expr, ExprSite { lexeme: true, ..place.clone() }), span)?;
             return self.lexeme(part, place);
         }
         let parts = |translator: &mut Self| {
-            expr.parts().iter().map(|part| translator.expr(part, place)).collect::<Translated<Vec<_>>>()
+            expr.parts().iter().map(|part| translator.expr(part, place)).collect::<LarkResult<Vec<_>>>()
         };
         let part = match &expr.kind {
-            Kind::Sequence(_) => {
+            ExprKind::Sequence(_) => {
                 let parts = parts(self)?;
                 return self.builder.sequence(parts, span).map_err(|limit| self.limit(limit, span));
             }
-            Kind::Choice(_) => {
+            ExprKind::Choice(_) => {
                 let parts = parts(self)?;
                 return self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span));
             }
-            Kind::Repeat(part, least, most) => {
+            ExprKind::Repeat(part, least, most) => {
                 let part = self.expr(part, place)?;
                 return self
                     .builder
                     .repeat(part, *least, *most, span)
                     .map_err(|limit| self.limit(limit, span));
             }
-            Kind::Text { text, .. } if text.is_empty() => {
+            ExprKind::Text { text, .. } if text.is_empty() => {
                 return self.builder.sequence(Vec::new(), span).map_err(|limit| self.limit(limit, span));
             }
-            Kind::Name(name) => match place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
+            ExprKind::Name(name) => match place.arguments.as_ref().and_then(|all| all.get(name)) {
                 Some(argument) => {
-                    let place = Place { lexeme: place.lexeme, ..argument.place.clone() };
+                    let place = ExprSite { lexeme: place.lexeme, ..argument.place.clone() };
                     return self.expr(argument.expr, &place);
                 }
                 None => {
@@ -292,25 +294,25 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     reference
                 }
             },
-            Kind::Template(name, arguments) => {
+            ExprKind::Template(name, arguments) => {
                 let instance = self.instance(name, arguments, place, span)?;
                 return self.reference(&instance, span);
             }
-            Kind::Json(value) => {
+            ExprKind::Json(value) => {
                 let start = self.schema(*value, expr, place)?;
                 match self.uses {
                     Some(_) => self.used(Used::Schema(start), span)?,
                     None => self.reference(&start, span)?,
                 }
             }
-            Kind::Nested(items) => {
+            ExprKind::Nested(items) => {
                 self.parts += 1;
                 let start = self.grammar(items, format!("lark-{}.", self.parts), span)?;
                 self.reference(&start, span)?
             }
-            Kind::Special(written) => self.token_of_model(written, span)?,
-            Kind::Both(_) | Kind::Not(_) => {
-                let language = self.language(expr, &Place { lexeme: true, ..place.clone() })?;
+            ExprKind::Special(written) => self.token_of_model(written, span)?,
+            ExprKind::Both(_) | ExprKind::Not(_) => {
+                let language = self.language(expr, &ExprSite { lexeme: true, ..place.clone() })?;
                 self.language_leaf(&language, span)?
             }
             _ => {
@@ -322,16 +324,16 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 
     /// The pattern of a literal, a range, a regular expression or a `%regex`.
-    pub(super) fn leaf(&mut self, expr: &Expr<'t>) -> Translated<Pattern> {
+    pub(super) fn leaf(&mut self, expr: &LarkExpr<'t>) -> LarkResult<Pattern> {
         match &expr.kind {
-            Kind::Text { text, ignore_case: true } => {
+            ExprKind::Text { text, ignore_case: true } => {
                 Ok(regex::leaf(&regex_syntax::escape(text), "i", self.limits)?.0)
             }
-            Kind::Text { text, .. } => Ok(Pattern::literal(text.as_bytes())),
-            Kind::Range(first, last) => {
+            ExprKind::Text { text, .. } => Ok(Pattern::literal(text.as_bytes())),
+            ExprKind::Range(first, last) => {
                 Ok(Pattern::class(ClassUnicode::new([ClassUnicodeRange::new(*first, *last)])))
             }
-            Kind::Regex { body, flags } => {
+            ExprKind::Regex { body, flags } => {
                 let text = &self.text[body.range()];
                 let (source, by) = (self.source(), body.start);
                 let (pattern, warnings) = regex::leaf(text, flags, self.limits)
@@ -342,7 +344,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 self.warnings.extend(moved.take(room));
                 Ok(pattern)
             }
-            Kind::Structured(value) => self.structured(*value),
+            ExprKind::Structured(value) => self.structured(*value),
             // Names were checked before: nothing else is a leaf.
             _ => Err(GrammarError::syntax("no part of a terminal").at(self.source(), expr.span, "")),
         }
@@ -353,7 +355,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         if error.places().is_empty() { error.at(self.source(), span, "") } else { error }
     }
 
-    fn structured(&self, value: Span) -> Translated<Pattern> {
+    fn structured(&self, value: Span) -> LarkResult<Pattern> {
         let made = match options::structured(self.text, value)? {
             Structured::Chars(text) => substring::pattern(&text),
             Structured::Words(text) => {
@@ -368,7 +370,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 
     /// Writes the rules of a schema; returns the name of the first.
-    fn schema(&mut self, value: Span, expr: &Expr<'t>, place: &Place<'a, 't>) -> Translated<String> {
+    fn schema(&mut self, value: Span, expr: &LarkExpr<'t>, place: &ExprSite<'a, 't>) -> LarkResult<String> {
         let source = self.source();
         if self.lexing == Lexing::Greedy {
             let error = GrammarError::unsupported("a schema has no lexemes that greedy lexing could take");
@@ -377,7 +379,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 .with_hint("read the grammar without greedy lexing, as `lark`"));
         }
         let scope = &place.scope;
-        let whole = matches!(scope.start.body.kind, Kind::Json(start) if start == value);
+        let whole = matches!(scope.start.body.kind, ExprKind::Json(start) if start == value);
         let alone = whole && scope.prefix.is_empty() && scope.ignored.is_empty();
         let options = self.schemas.clone().with_lenient(false).of_part(!alone);
         let text = &self.text[value.range()];

@@ -12,15 +12,15 @@ use crate::{
 };
 
 use super::{
-    ast::{Expr, Item, Kind, is_terminal},
+    ast::{ExprKind, LarkExpr, LarkItem, is_terminal},
     contest::{self, MOST_USES, MOST_WORDS},
-    terminal::Ended,
-    translate::{Place, Translated, Translator},
+    terminal::LazyLanguage,
+    translate::{ExprSite, LarkResult, LarkTranslator},
 };
 
 /// A use of a lexeme.
 #[derive(Debug)]
-pub(super) struct Use<'a, 't> {
+pub(super) struct LexemeUse<'a, 't> {
     rule: RuleId,
     name: String,
     span: Span,
@@ -30,16 +30,16 @@ pub(super) struct Use<'a, 't> {
 #[derive(Debug)]
 pub(super) enum Used<'a, 't> {
     /// A part of a rule.
-    Part(&'a Expr<'t>, Place<'a, 't>),
+    Part(&'a LarkExpr<'t>, ExprSite<'a, 't>),
     /// A rule that ends as soon as it can.
-    Lazy(Ended),
+    Lazy(LazyLanguage),
     /// A schema, by the name of its start rule.
     Schema(String),
 }
 
-impl<'a, 't> Translator<'a, 't, '_> {
+impl<'a, 't> LarkTranslator<'a, 't, '_> {
     /// Writes a use of a lexeme as a rule whose body is made later.
-    pub(super) fn used(&mut self, what: Used<'a, 't>, span: Span) -> Translated<ExprId> {
+    pub(super) fn used(&mut self, what: Used<'a, 't>, span: Span) -> LarkResult<ExprId> {
         let Some(uses) = &mut self.uses else { return Err(GrammarError::syntax("no lazy rule")) };
         if uses.len() >= MOST_USES {
             let limit =
@@ -48,12 +48,12 @@ impl<'a, 't> Translator<'a, 't, '_> {
         }
         let name = format!("%lexeme-{}", uses.len() + 1);
         let rule = self.builder.declare(&name);
-        uses.push(Use { rule, name: name.clone(), span, what });
+        uses.push(LexemeUse { rule, name: name.clone(), span, what });
         self.reference(&name, span)
     }
 
     /// Gives uses of lexemes their bodies; those that may stand where a lazy one may are cut down.
-    pub(super) fn settle(&mut self, root: &str) -> Translated<()> {
+    pub(super) fn settle(&mut self, root: &str) -> LarkResult<()> {
         let Some(uses) = self.uses.take() else { return Ok(()) };
         let words = self.builder.expr_count().saturating_mul(uses.len().div_ceil(64));
         if words > MOST_WORDS {
@@ -103,11 +103,15 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 
     /// True for one whole lexeme of a rule.
-    pub(super) fn is_lexeme(&self, expr: &Expr<'t>, place: &Place<'a, 't>) -> bool {
+    pub(super) fn is_lexeme(&self, expr: &LarkExpr<'t>, place: &ExprSite<'a, 't>) -> bool {
         match &expr.kind {
-            Kind::Text { text, .. } => !text.is_empty(),
-            Kind::Range(..) | Kind::Regex { .. } | Kind::Structured(_) | Kind::Both(_) | Kind::Not(_) => true,
-            Kind::Name(name) => {
+            ExprKind::Text { text, .. } => !text.is_empty(),
+            ExprKind::Range(..)
+            | ExprKind::Regex { .. }
+            | ExprKind::Structured(_)
+            | ExprKind::Both(_)
+            | ExprKind::Not(_) => true,
+            ExprKind::Name(name) => {
                 is_terminal(name)
                     && place.arguments.as_ref().is_none_or(|arguments| arguments.get(name).is_none())
             }
@@ -117,27 +121,27 @@ impl<'a, 't> Translator<'a, 't, '_> {
 }
 
 /// The place of the first use.
-fn uses_span(uses: &[Use<'_, '_>]) -> Span {
+fn uses_span(uses: &[LexemeUse<'_, '_>]) -> Span {
     uses.first().map_or_else(Span::default, |one| one.span)
 }
 
 /// True if a grammar, nested ones included, has a rule that ends as soon as it can.
-pub(super) fn has_lazy(items: &[Item<'_>]) -> bool {
-    let mut open: Vec<&Expr<'_>> = Vec::new();
+pub(super) fn has_lazy(items: &[LarkItem<'_>]) -> bool {
+    let mut open: Vec<&LarkExpr<'_>> = Vec::new();
     let mut lists = vec![items];
     loop {
         while let Some(items) = lists.pop() {
             for item in items {
                 match item {
-                    Item::Define(definition) if definition.ending.is_some() => return true,
-                    Item::Define(definition) => open.push(&definition.body),
+                    LarkItem::Define(definition) if definition.ending.is_some() => return true,
+                    LarkItem::Define(definition) => open.push(&definition.body),
                     _ => {}
                 }
             }
         }
         let Some(expr) = open.pop() else { return false };
         match &expr.kind {
-            Kind::Nested(items) => lists.push(items),
+            ExprKind::Nested(items) => lists.push(items),
             _ => open.extend(expr.parts()),
         }
     }

@@ -20,7 +20,7 @@ use regex_syntax::hir::{Dot, Hir, Repetition};
 
 use super::automaton::{Automaton, Edge, State};
 use crate::{
-    hopcroft::{self, NONE, Table},
+    hopcroft::{self, DfaTable, NONE},
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct Language {
 }
 
 /// A fragment of an NFA: its entry, and the state that is left to be connected.
-pub(crate) type Piece = (StateID, StateID);
+pub(crate) type Fragment = (StateID, StateID);
 
 /// The error that an NFA would be too large.
 pub(crate) type NoRoom = Box<BuildError>;
@@ -78,7 +78,7 @@ impl Language {
             return Self { dfa: none };
         };
         let RawDfa { classes, class_count, transitions, accepting } = trimmed;
-        let table = hopcroft::minimize(&Table { width: class_count, transitions, accepting });
+        let table = hopcroft::minimize(&DfaTable { width: class_count, transitions, accepting });
         let (transitions, accepting) = (table.transitions, table.accepting);
         Self { dfa: RawDfa { classes, class_count, transitions, accepting } }
     }
@@ -181,7 +181,7 @@ impl Language {
     /// The language of an NFA fragment, which `build` makes.
     pub(crate) fn by_nfa(
         limits: &Limits,
-        build: impl FnOnce(&mut Builder) -> Result<Piece, NoRoom>,
+        build: impl FnOnce(&mut Builder) -> Result<Fragment, NoRoom>,
     ) -> Result<Self, LimitExceeded> {
         let mut builder = Builder::new();
         let nfa = (|| {
@@ -198,7 +198,7 @@ impl Language {
     }
 
     /// Adds the automaton to an NFA: each state is a union of its edges and, if it accepts, of the end.
-    pub(crate) fn piece(&self, builder: &mut Builder) -> Result<Piece, NoRoom> {
+    pub(crate) fn piece(&self, builder: &mut Builder) -> Result<Fragment, NoRoom> {
         let end = builder.add_empty()?;
         if self.is_empty() {
             return Ok((builder.add_fail()?, end));

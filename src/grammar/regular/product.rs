@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use super::{Language, RawDfa, too_many};
 use crate::{
     hopcroft::NONE,
+    ids,
     limits::{LimitExceeded, Limits},
 };
 
@@ -90,7 +91,7 @@ impl Language {
                     continue;
                 };
                 let to = (left, right.and_then(|right| step(&other.dfa, right, two)));
-                let fresh = u32::try_from(order.len()).unwrap_or(NONE);
+                let fresh = ids::number(order.len(), "states of a product")?;
                 raw.transitions.push(*number.entry(to).or_insert_with(|| {
                     order.push(to);
                     fresh

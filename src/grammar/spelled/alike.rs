@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use super::lengths::leading_to;
 use crate::{
     grouped::Grouped,
-    hopcroft::{NONE, Table},
+    hopcroft::{DfaTable, NONE},
 };
 
 /// Least length of a long text, in characters. Few tokens of a vocabulary are long.
@@ -27,7 +27,7 @@ pub(crate) struct Alike {
 impl Alike {
     /// Compares the states of a table by texts of at most `longest` characters. Linear in the table, and in
     /// what each round tells apart.
-    pub(super) fn new(table: &Table, longest: u32) -> Self {
+    pub(super) fn new(table: &DfaTable, longest: u32) -> Self {
         let mut parts = Parts::new(table);
         let mut short = None;
         for round in 0..longest {
@@ -73,7 +73,7 @@ struct Parts {
 
 impl Parts {
     /// The first partition: by the classes that may come next, and by whether the text may end.
-    fn new(table: &Table) -> Self {
+    fn new(table: &DfaTable) -> Self {
         let mut known: HashMap<Vec<bool>, u32> = HashMap::new();
         let (mut part_of, mut sizes): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
         // There are no more parts than states, which have numbers.
@@ -93,7 +93,7 @@ impl Parts {
     }
 
     /// One round of refinement: tells states apart whose successors the last round told apart.
-    fn refine(&mut self, table: &Table) {
+    fn refine(&mut self, table: &DfaTable) {
         let mut touched: Vec<u32> =
             self.changed.iter().flat_map(|&state| self.back.of(state)).copied().collect();
         touched.sort_unstable();

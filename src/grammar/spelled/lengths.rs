@@ -7,10 +7,10 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
-use super::{lexer::Lexer, place::NO_END};
+use super::{lexer::CharacterLexer, place::NO_END};
 use crate::{
     grouped::Grouped,
-    hopcroft::{NONE, Table},
+    hopcroft::{DfaTable, NONE},
 };
 
 /// Limit on the transitions looked at below the least length, which take some 10 ms.
@@ -39,7 +39,7 @@ impl Bounds {
 
 /// The live states at each count.
 #[derive(Debug)]
-pub(super) struct Lengths {
+pub(super) struct LiveCounts {
     bounds: Bounds,
     /// The fewest characters from each state to an end.
     shortest: Box<[u32]>,
@@ -73,7 +73,7 @@ struct Back {
 
 impl Back {
     /// Reverses a table with `width` classes.
-    fn new(table: &Table, width: u32) -> Self {
+    fn new(table: &DfaTable, width: u32) -> Self {
         let cells = (0..).zip(&table.transitions).map(|(cell, &to)| (to, cell));
         let ways: Vec<(u32, u32)> = cells.filter(|(to, _)| *to != NONE).collect();
         Self { from: Grouped::new(table.accepting.len(), || ways.iter().copied()), width }
@@ -86,7 +86,7 @@ impl Back {
 }
 
 /// The predecessors of each state.
-pub(super) fn leading_to(table: &Table) -> Grouped {
+pub(super) fn leading_to(table: &DfaTable) -> Grouped {
     let states = (0..).zip(table.transitions.chunks_exact(table.width));
     let ways = states.flat_map(|(state, row)| row.iter().map(move |&to| (to, state)));
     let ways: Vec<(u32, u32)> = ways.filter(|(to, _)| *to != NONE).collect();
@@ -94,7 +94,7 @@ pub(super) fn leading_to(table: &Table) -> Grouped {
 }
 
 /// The fewest characters from each state to an end. Breadth-first search, linear.
-fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
+fn shortest(table: &DfaTable, back: &Back) -> Box<[u32]> {
     let mut found = vec![NO_END; table.accepting.len()];
     let mut now: Vec<u32> =
         (0..).zip(&table.accepting).filter(|(_, ends)| **ends).map(|(at, _)| at).collect();
@@ -111,7 +111,7 @@ fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
 
 /// The fewest bytes from each state to an end, quote included, and the fewest characters of a text with that
 /// many bytes. Dijkstra's algorithm.
-fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
+fn fewest_bytes(table: &DfaTable, lexer: &CharacterLexer, back: &Back) -> Vec<(u32, u32)> {
     let costs = class_costs(table.width, lexer);
     let mut found = vec![(NO_END, NO_END); table.accepting.len()];
     let mut open = BinaryHeap::new();
@@ -135,7 +135,7 @@ fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
 }
 
 /// The fewest bytes of a character of each class.
-fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
+fn class_costs(width: usize, lexer: &CharacterLexer) -> Vec<u32> {
     let mut costs = vec![NO_END; width];
     for &(class, bytes) in lexer.ends_of(0) {
         costs[class as usize] = u32::from(bytes);
@@ -144,7 +144,7 @@ fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
 }
 
 /// The fewest bytes from each state to an end, quote included, with any number of characters.
-pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
+pub(super) fn free_distances(table: &DfaTable, lexer: &CharacterLexer) -> Box<[u32]> {
     fewest_bytes(table, lexer, &Back::new(table, lexer.classes()))
         .into_iter()
         .map(|(bytes, _)| bytes)
@@ -153,7 +153,7 @@ pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
 
 /// True if there are finitely many texts. Texts of any length are read from states on a cycle, or that lead
 /// to one: Kahn's topological sort finds whether there is a cycle. Linear.
-pub(super) fn is_finite(table: &Table) -> bool {
+pub(super) fn is_finite(table: &DfaTable) -> bool {
     let back = leading_to(table);
     let ways = |row: &[u32]| row.iter().filter(|to| **to != NONE).count();
     let mut left: Vec<usize> = table.transitions.chunks_exact(table.width).map(ways).collect();
@@ -171,10 +171,10 @@ pub(super) fn is_finite(table: &Table) -> bool {
     taken == left.len()
 }
 
-impl Lengths {
+impl LiveCounts {
     /// Finds the live states of a table whose states all lead to an end. `None` if that would take too long,
     /// or too much memory.
-    pub(super) fn new(table: &Table, lexer: &Lexer, bounds: Bounds) -> Option<Self> {
+    pub(super) fn new(table: &DfaTable, lexer: &CharacterLexer, bounds: Bounds) -> Option<Self> {
         let back = Back::new(table, lexer.classes());
         let shortest = shortest(table, &back);
         let farthest = shortest.iter().copied().max().unwrap_or(0);
@@ -195,7 +195,7 @@ impl Lengths {
     }
 
     /// Finds the live states below the least length.
-    fn sweep(&mut self, table: &Table) -> Option<()> {
+    fn sweep(&mut self, table: &DfaTable) -> Option<()> {
         let (states, min) = (table.accepting.len(), self.bounds.min);
         let mut last: Vec<bool> = (0..).take(states).map(|state| self.is_live(state, min)).collect();
         let (mut levels, mut firsts): (Vec<bool>, Vec<u32>) = (Vec::new(), Vec::new());
@@ -229,7 +229,7 @@ impl Lengths {
         Some(())
     }
 
-    fn distances_of(&self, table: &Table, lexer: &Lexer, back: &Back) -> Option<Distances> {
+    fn distances_of(&self, table: &DfaTable, lexer: &CharacterLexer, back: &Back) -> Option<Distances> {
         let states = table.accepting.len();
         let found = fewest_bytes(table, lexer, back);
         let free: Box<[u32]> = found.iter().map(|&(bytes, _)| bytes).collect();

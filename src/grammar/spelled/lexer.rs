@@ -5,15 +5,15 @@ use crate::grammar::automaton::{Edge, State};
 /// Reads one character of a JSON string, byte by byte. Node 0 is between characters, all others are inside of
 /// one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lexer {
+pub(super) struct CharacterLexer {
     /// The number of classes of characters. An edge to a lower number ends a character of that class; other
     /// edges lead to a node, by its number plus this.
     classes: u32,
-    nodes: Box<[Node]>,
+    nodes: Box<[LexerNode]>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Node {
+struct LexerNode {
     /// The edges, ascending.
     edges: Box<[Edge]>,
     /// The classes that can be reached, ascending, each with the fewest bytes.
@@ -22,28 +22,28 @@ struct Node {
 
 /// The effect of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum ByteEffect {
     /// The end of a character of this class.
     Class(u32),
     /// A move to this node inside of a character.
     Inside(u32),
 }
 
-impl Lexer {
+impl CharacterLexer {
     /// Makes a lexer of the edges of the first byte and of the states inside of a character. An edge to a
     /// number below `classes` ends a character of that class; other edges lead to a state, by its position in
     /// `inside` plus `classes`, which must come earlier in the list. Linear in the edges times the classes.
     pub(super) fn new(classes: u32, first: Vec<Edge>, inside: &[State]) -> Self {
         let mut lexer = Self { classes, nodes: Box::default() };
-        let mut nodes: Vec<Node> = Vec::with_capacity(inside.len() + 1);
-        nodes.push(Node { edges: Box::default(), ends: Box::default() });
+        let mut nodes: Vec<LexerNode> = Vec::with_capacity(inside.len() + 1);
+        nodes.push(LexerNode { edges: Box::default(), ends: Box::default() });
         for edges in inside.iter().map(|state| state.edges.clone()).chain([first]) {
             // States inside of a character are numbered from 1, as 0 is the one between characters.
             let moved = |edge: Edge| Edge { to: edge.to + u32::from(edge.to >= classes), ..edge };
             let mut edges: Vec<Edge> = edges.into_iter().map(moved).collect();
             edges.sort_unstable_by_key(|edge| edge.first);
             let ends = lexer.ends(&edges, &nodes);
-            nodes.push(Node { edges: edges.into(), ends });
+            nodes.push(LexerNode { edges: edges.into(), ends });
         }
         // The node between characters was made last, as it leads to the others.
         if let Some(first) = nodes.pop() {
@@ -53,7 +53,7 @@ impl Lexer {
         lexer
     }
 
-    fn ends(&self, edges: &[Edge], nodes: &[Node]) -> Box<[(u32, u8)]> {
+    fn ends(&self, edges: &[Edge], nodes: &[LexerNode]) -> Box<[(u32, u8)]> {
         let mut ends: Vec<(u32, u8)> = Vec::new();
         for edge in edges {
             match edge.to.checked_sub(self.classes) {
@@ -80,18 +80,18 @@ impl Lexer {
     }
 
     /// The effect of a byte at a node. A binary search.
-    pub(super) fn read(&self, node: u32, byte: u8) -> Option<Read> {
+    pub(super) fn read(&self, node: u32, byte: u8) -> Option<ByteEffect> {
         let edges = &self.nodes[node as usize].edges;
         let at = edges.partition_point(|edge| edge.last < byte);
         edges.get(at).filter(|edge| edge.first <= byte).map(|edge| self.of(edge.to))
     }
 
-    fn of(&self, to: u32) -> Read {
-        to.checked_sub(self.classes).map_or(Read::Class(to), Read::Inside)
+    fn of(&self, to: u32) -> ByteEffect {
+        to.checked_sub(self.classes).map_or(ByteEffect::Class(to), ByteEffect::Inside)
     }
 
     /// The edges of a node: first and last byte, and their effect.
-    pub(super) fn edges(&self, node: u32) -> impl Iterator<Item = (u8, u8, Read)> {
+    pub(super) fn edges(&self, node: u32) -> impl Iterator<Item = (u8, u8, ByteEffect)> {
         self.nodes[node as usize].edges.iter().map(|edge| (edge.first, edge.last, self.of(edge.to)))
     }
 
@@ -140,7 +140,7 @@ impl Lexer {
 
     /// All numbers that tell the lexer from others, for comparison.
     pub(super) fn words(&self) -> impl Iterator<Item = u32> {
-        let edges = |node: &'_ Node| {
+        let edges = |node: &'_ LexerNode| {
             let bytes = |edge: &Edge| u32::from(edge.first) << 8 | u32::from(edge.last);
             let words: Vec<u32> = node.edges.iter().flat_map(|edge| [bytes(edge), edge.to]).collect();
             words.into_iter().chain([u32::MAX])
@@ -150,7 +150,7 @@ impl Lexer {
 
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let node = |node: &Node| size_of_val(&*node.edges) + size_of_val(&*node.ends);
+        let node = |node: &LexerNode| size_of_val(&*node.edges) + size_of_val(&*node.ends);
         size_of_val(&*self.nodes) + self.nodes.iter().map(node).sum::<usize>()
     }
 }

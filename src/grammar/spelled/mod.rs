@@ -22,16 +22,16 @@ use std::sync::{Arc, OnceLock};
 
 pub(crate) use alike::{Alike, LONG};
 pub use lengths::Bounds;
-use lengths::{Lengths, free_distances};
-use lexer::{Lexer, Read};
-use numbers::{FIRST, Numbers};
+use lengths::{LiveCounts, free_distances};
+use lexer::{ByteEffect, CharacterLexer};
+use numbers::{FIRST, PlaceNumbers};
 pub(crate) use numbers::{MayNumber, OutOfNumbers};
 use place::NO_END;
-pub(crate) use place::{Place, TextAt};
+pub(crate) use place::{SpelledPlace, TextAt};
 pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
-use crate::hopcroft::{NONE, Table, mix};
+use crate::hopcroft::{DfaTable, NONE, mix};
 
 /// The numbers of the start, in front of the opening quote, and of the end, behind the closing one.
 const START: u32 = 0;
@@ -42,15 +42,15 @@ const END: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Spelled {
     language: Arc<SpelledStrings>,
-    numbers: Arc<Numbers>,
+    numbers: Arc<PlaceNumbers>,
 }
 
 /// The language itself, without the numbers of its states.
 #[derive(Debug)]
 struct SpelledStrings {
-    lexer: Arc<Lexer>,
-    table: Arc<Table>,
-    lengths: Lengths,
+    lexer: Arc<CharacterLexer>,
+    table: Arc<DfaTable>,
+    lengths: LiveCounts,
     hash: u64,
     /// The fewest bytes to an end from each state if lengths are free; made on first use.
     distances: OnceLock<Box<[u32]>>,
@@ -77,7 +77,7 @@ impl std::hash::Hash for Spelled {
 /// The spellings of characters: the edges of the first byte, and the states inside of a character. See
 /// [`Spelled::new`].
 #[derive(Debug)]
-pub(crate) struct Characters {
+pub(crate) struct CharacterSpellings {
     pub(crate) first: Vec<Edge>,
     pub(crate) inside: Box<[State]>,
 }
@@ -89,22 +89,22 @@ impl Spelled {
     ///
     /// `None` if there is no string, if there are too many states, or if bounds would take too long. Linear
     /// in the table and, for a least length, in that many copies of it.
-    pub(crate) fn new(table: Table, characters: Characters, bounds: Bounds) -> Option<Self> {
+    pub(crate) fn new(table: DfaTable, characters: CharacterSpellings, bounds: Bounds) -> Option<Self> {
         let classes = u32::try_from(table.width).ok()?;
-        let lexer = Lexer::new(classes, characters.first, &characters.inside);
+        let lexer = CharacterLexer::new(classes, characters.first, &characters.inside);
         Self::of_parts(Arc::new(table), Arc::new(lexer), bounds)
     }
 
-    fn of_parts(table: Arc<Table>, lexer: Arc<Lexer>, bounds: Bounds) -> Option<Self> {
+    fn of_parts(table: Arc<DfaTable>, lexer: Arc<CharacterLexer>, bounds: Bounds) -> Option<Self> {
         if table.accepting.is_empty() || table.width == 0 {
             return None;
         }
-        let lengths = Lengths::new(&table, &lexer, bounds)?;
+        let lengths = LiveCounts::new(&table, &lexer, bounds)?;
         if !lengths.is_live(0, 0) {
             return None;
         }
         let counts = u64::from(bounds.last()) + 1;
-        let numbers = Numbers::new(table.accepting.len(), counts, lexer.len())?;
+        let numbers = PlaceNumbers::new(table.accepting.len(), counts, lexer.len())?;
         let hash = table.transitions.iter().fold(lexer.hash(), |hash, &to| mix(hash, u64::from(to)));
         let hash = table.accepting.iter().fold(hash, |hash, &ends| mix(hash, u64::from(ends)));
         let hash = mix(hash, u64::from(bounds.min) << 32 | u64::from(bounds.last()));
@@ -128,7 +128,7 @@ impl Spelled {
     /// Replaces the numbering by one with room for a few numbers.
     #[cfg(test)]
     pub(crate) fn with_few_numbers(&self, places: u32) -> Self {
-        Self { language: Arc::clone(&self.language), numbers: Arc::new(Numbers::of_few(places)) }
+        Self { language: Arc::clone(&self.language), numbers: Arc::new(PlaceNumbers::of_few(places)) }
     }
 
     /// The strings without bounds on their length; `None` if there are no bounds.
@@ -157,7 +157,7 @@ impl Spelled {
     }
 
     /// The place of a state; `None` for the start and the end.
-    pub(crate) fn place(&self, state: u32) -> Option<Place> {
+    pub(crate) fn place(&self, state: u32) -> Option<SpelledPlace> {
         (state >= FIRST).then(|| self.numbers.place(state))
     }
 
@@ -165,7 +165,7 @@ impl Spelled {
     ///
     /// # Errors
     /// If it has no number yet, and none is left.
-    pub(crate) fn state(&self, place: Place) -> Result<u32, OutOfNumbers> {
+    pub(crate) fn state(&self, place: SpelledPlace) -> Result<u32, OutOfNumbers> {
         self.numbers.of(place, MayNumber::Yes)
     }
 
@@ -201,7 +201,7 @@ impl Spelled {
     /// The point after one more byte, if the byte may come.
     pub(crate) fn follow(&self, at: TextAt, byte: u8) -> Option<TextAt> {
         match at {
-            TextAt::Start => (byte == b'"').then_some(TextAt::In(Place::default())),
+            TextAt::Start => (byte == b'"').then_some(TextAt::In(SpelledPlace::default())),
             TextAt::In(place) => match self.language.lexer.read(place.node, byte) {
                 Some(read) => self.after(place, read).map(TextAt::In),
                 None => (byte == b'"' && self.may_end(place)).then_some(TextAt::End),
@@ -211,29 +211,30 @@ impl Spelled {
     }
 
     /// The place after the effect of a byte, if it is live.
-    fn after(&self, place: Place, read: Read) -> Option<Place> {
+    fn after(&self, place: SpelledPlace, read: ByteEffect) -> Option<SpelledPlace> {
         match read {
-            Read::Class(class) => self.next(place, class),
-            Read::Inside(node) => {
+            ByteEffect::Class(class) => self.next(place, class),
+            ByteEffect::Inside(node) => {
                 let mut ends = self.language.lexer.ends_of(node).iter();
-                ends.any(|&(class, _)| self.next(place, class).is_some()).then_some(Place { node, ..place })
+                ends.any(|&(class, _)| self.next(place, class).is_some())
+                    .then_some(SpelledPlace { node, ..place })
             }
         }
     }
 
     /// The place after a character of a class, if it is live.
-    fn next(&self, place: Place, class: u32) -> Option<Place> {
+    fn next(&self, place: SpelledPlace, class: u32) -> Option<SpelledPlace> {
         let SpelledStrings { table, lengths, .. } = &*self.language;
         let state = table.transitions[place.state as usize * table.width + class as usize];
         if state == NONE {
             return None;
         }
         let count = lengths.next(place.count);
-        lengths.is_live(state, count).then_some(Place { state, count, node: 0 })
+        lengths.is_live(state, count).then_some(SpelledPlace { state, count, node: 0 })
     }
 
     /// True if the closing quote may come.
-    fn may_end(&self, place: Place) -> bool {
+    fn may_end(&self, place: SpelledPlace) -> bool {
         let SpelledStrings { table, lengths, .. } = &*self.language;
         place.node == 0 && table.accepting[place.state as usize] && lengths.may_end(place.count)
     }
@@ -248,7 +249,7 @@ impl Spelled {
         self.distance_at(self.at(state))
     }
 
-    fn distance_of(&self, place: Place) -> u32 {
+    fn distance_of(&self, place: SpelledPlace) -> u32 {
         if place.node == 0 {
             return self.between(place.state, place.count);
         }
@@ -274,20 +275,25 @@ impl Spelled {
 
     /// The number of characters that may come after a place before bounds make a difference; `None` if they
     /// do at once.
-    pub(crate) fn room(&self, place: Place) -> Option<u32> {
+    pub(crate) fn room(&self, place: SpelledPlace) -> Option<u32> {
         self.language.lengths.room(place.count)
     }
 
     /// A canonical place: the least count at which the same states are live, up to `longest` characters
     /// further on, and, where all states are live, the least equivalent state.
-    pub(crate) fn least_alike(&self, place: Place, longest: u32, states: impl FnOnce(u32) -> u32) -> Place {
+    pub(crate) fn least_alike(
+        &self,
+        place: SpelledPlace,
+        longest: u32,
+        states: impl FnOnce(u32) -> u32,
+    ) -> SpelledPlace {
         let alike = self.language.lengths.alike(place.count);
         let far = |end: u32| place.count.saturating_add(longest) <= end;
         match alike.filter(|alike| far(*alike.end())) {
             Some(alike) if self.language.lengths.are_all_live(place.count) => {
-                Place { state: states(place.state), count: *alike.start(), ..place }
+                SpelledPlace { state: states(place.state), count: *alike.start(), ..place }
             }
-            Some(alike) => Place { count: *alike.start(), ..place },
+            Some(alike) => SpelledPlace { count: *alike.start(), ..place },
             None => place,
         }
     }
@@ -337,7 +343,8 @@ impl Spelled {
             _ => 0,
         };
         let distances = distances.get().map_or(0, |distances| size_of_val(&**distances));
-        let kept = size_of::<SpelledStrings>() + size_of::<Numbers>() + shared + lengths.bytes() + distances;
+        let kept =
+            size_of::<SpelledStrings>() + size_of::<PlaceNumbers>() + shared + lengths.bytes() + distances;
         kept + self.met_bytes()
     }
 }
@@ -356,7 +363,7 @@ impl Unfolded for Spelled {
     fn ways(&self, at: TextAt) -> Vec<WayOn<TextAt>> {
         let quote = |to: TextAt| (b'"', b'"', to);
         match at {
-            TextAt::Start => vec![quote(TextAt::In(Place::default()))],
+            TextAt::Start => vec![quote(TextAt::In(SpelledPlace::default()))],
             TextAt::In(place) => {
                 let edges = self.language.lexer.edges(place.node).filter_map(|(first, last, read)| {
                     Some((first, last, TextAt::In(self.after(place, read)?)))
@@ -370,7 +377,7 @@ impl Unfolded for Spelled {
     /// The fewest bytes from a point to an end. The first call computes it for all states.
     fn distance_at(&self, at: TextAt) -> u32 {
         match at {
-            TextAt::Start => self.distance_of(Place::default()).saturating_add(1),
+            TextAt::Start => self.distance_of(SpelledPlace::default()).saturating_add(1),
             TextAt::In(place) => self.distance_of(place),
             TextAt::End => 0,
         }

@@ -2,9 +2,9 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use super::place::Place;
+use super::place::SpelledPlace;
 use crate::{
-    interner::Index,
+    interner::HashIndex,
     limits::{Budget, LimitExceeded},
 };
 
@@ -41,7 +41,7 @@ pub(crate) enum MayNumber {
 
 /// A numbering of places.
 #[derive(Debug)]
-pub(super) enum Numbers {
+pub(super) enum PlaceNumbers {
     /// The number of a place has its state, count and node as digits.
     Digits { states: u32, node_bits: u32, bound: u32 },
     /// There are too many places, so they are numbered in the order in which texts reach them.
@@ -51,12 +51,12 @@ pub(super) enum Numbers {
 /// The places that have a number.
 #[derive(Debug, Default)]
 pub(super) struct MetPlaces {
-    places: Vec<Place>,
-    index: Index,
+    places: Vec<SpelledPlace>,
+    index: HashIndex,
 }
 
 impl MetPlaces {
-    fn find(&self, hash: u32, place: Place) -> Option<u32> {
+    fn find(&self, hash: u32, place: SpelledPlace) -> Option<u32> {
         let number = self.index.find(hash, |number| self.places.get(at(number)) == Some(&place));
         number.map(|number| number + FIRST)
     }
@@ -67,7 +67,7 @@ fn at(number: u32) -> usize {
     number as usize
 }
 
-impl Numbers {
+impl PlaceNumbers {
     /// The numbering for this many states, counts and nodes. `None` if there are more states or nodes than a
     /// name can tell apart.
     pub(super) fn new(states: usize, counts: u64, nodes: usize) -> Option<Self> {
@@ -119,7 +119,7 @@ impl Numbers {
     ///
     /// # Errors
     /// If it has no number yet, and may get none or none is left.
-    pub(super) fn of(&self, place: Place, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
+    pub(super) fn of(&self, place: SpelledPlace, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
         let (met, bound) = match self {
             Self::Digits { states, node_bits, .. } => {
                 return Ok(((place.count * states + place.state) << node_bits | place.node) + FIRST);
@@ -147,12 +147,16 @@ impl Numbers {
     }
 
     /// The place of a number from [`FIRST`] on.
-    pub(super) fn place(&self, number: u32) -> Place {
+    pub(super) fn place(&self, number: u32) -> SpelledPlace {
         let number = number - FIRST;
         match self {
             Self::Digits { states, node_bits, .. } => {
                 let rest = number >> node_bits;
-                Place { state: rest % states, count: rest / states, node: number & ((1 << node_bits) - 1) }
+                SpelledPlace {
+                    state: rest % states,
+                    count: rest / states,
+                    node: number & ((1 << node_bits) - 1),
+                }
             }
             Self::AsMet { met, .. } => {
                 let met = met.read().unwrap_or_else(PoisonError::into_inner);
@@ -175,14 +179,14 @@ impl Numbers {
             Self::Digits { .. } => 0,
             Self::AsMet { met, .. } => {
                 let met = met.read().unwrap_or_else(PoisonError::into_inner);
-                met.places.capacity() * size_of::<Place>() + met.index.bytes()
+                met.places.capacity() * size_of::<SpelledPlace>() + met.index.bytes()
             }
         }
     }
 }
 
 /// Packs the parts of a place into one word.
-fn name(place: Place) -> u64 {
+fn name(place: SpelledPlace) -> u64 {
     u64::from(place.count) << (STATE_BITS + NODE_BITS)
         | u64::from(place.state) << NODE_BITS
         | u64::from(place.node)
@@ -192,15 +196,15 @@ fn name(place: Place) -> u64 {
 mod tests {
     use super::*;
 
-    fn places() -> impl Iterator<Item = Place> {
-        let nodes = |state, count| (0..3).map(move |node| Place { state, count, node });
+    fn places() -> impl Iterator<Item = SpelledPlace> {
+        let nodes = |state, count| (0..3).map(move |node| SpelledPlace { state, count, node });
         (0..5).flat_map(move |state| (0..7).flat_map(move |count| nodes(state, count)))
     }
 
     /// In either numbering, a number gives back its place, and names differ.
     #[test]
     fn places_have_numbers_and_names() {
-        for numbers in [Numbers::new(5, 7, 3).unwrap(), Numbers::of_few(200)] {
+        for numbers in [PlaceNumbers::new(5, 7, 3).unwrap(), PlaceNumbers::of_few(200)] {
             let given: Vec<u32> = places().map(|place| numbers.of(place, MayNumber::Yes).unwrap()).collect();
             let mut names: Vec<u64> = given.iter().map(|&number| numbers.name(number)).collect();
             for (place, &number) in places().zip(&given) {
@@ -217,14 +221,14 @@ mod tests {
     /// Places keep their numbers, and when numbers run out other places get none.
     #[test]
     fn numbers_run_out() {
-        let numbers = Numbers::of_few(10);
+        let numbers = PlaceNumbers::of_few(10);
         let given: Vec<Result<u32, OutOfNumbers>> =
             places().map(|place| numbers.of(place, MayNumber::Yes)).collect();
         assert!(given[..10].iter().all(Result::is_ok));
         assert!(given[10..].iter().all(|one| *one == Err(OutOfNumbers)));
         let again: Vec<_> = places().map(|place| numbers.of(place, MayNumber::No)).collect();
         assert_eq!(given, again);
-        assert_eq!(numbers.afresh().of(Place::default(), MayNumber::No), Err(OutOfNumbers));
+        assert_eq!(numbers.afresh().of(SpelledPlace::default(), MayNumber::No), Err(OutOfNumbers));
         let walk = numbers.of_a_walk().unwrap();
         assert!(places().all(|place| walk.of(place, MayNumber::Yes).is_ok()));
         assert!(numbers.bytes() > 0 && walk.bytes() > numbers.bytes());
@@ -234,9 +238,9 @@ mod tests {
     #[test]
     fn many_places_are_not_digits() {
         for (states, counts) in [(1 << 10, 1 << 20), ((1 << 18) - 1, u64::from(u32::MAX)), (3, u64::MAX)] {
-            assert!(matches!(Numbers::new(states, counts, 9), Some(Numbers::AsMet { .. })));
+            assert!(matches!(PlaceNumbers::new(states, counts, 9), Some(PlaceNumbers::AsMet { .. })));
         }
-        assert!(Numbers::new(1 << STATE_BITS, 1, 1).is_none());
-        assert!(Numbers::new(1, 1, (1 << NODE_BITS) + 1).is_none());
+        assert!(PlaceNumbers::new(1 << STATE_BITS, 1, 1).is_none());
+        assert!(PlaceNumbers::new(1, 1, (1 << NODE_BITS) + 1).is_none());
     }
 }

@@ -5,7 +5,7 @@ pub(super) const NO_END: u32 = u32::MAX;
 
 /// A state over characters, the number of characters so far, and the node inside of the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Place {
+pub(crate) struct SpelledPlace {
     pub(crate) state: u32,
     pub(crate) count: u32,
     pub(crate) node: u32,
@@ -15,6 +15,6 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TextAt {
     Start,
-    In(Place),
+    In(SpelledPlace),
     End,
 }

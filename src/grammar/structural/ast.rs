@@ -4,14 +4,14 @@ use crate::grammar::{document::NodeId, source::Span};
 
 /// A node of the tree: a format, and its place in the JSON.
 #[derive(Debug)]
-pub(super) struct Format {
-    pub(super) kind: Kind,
+pub(super) struct TagFormat {
+    pub(super) kind: FormatKind,
     pub(super) span: Span,
 }
 
-/// The kind of a [`Format`].
+/// The kind of a [`TagFormat`].
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum FormatKind {
     /// Exactly this text.
     Text(String),
     /// The special token of this name.
@@ -27,9 +27,9 @@ pub(super) enum Kind {
     /// A regular expression.
     Regex(String),
     /// The parts, one after the other.
-    Sequence(Vec<Format>),
+    Sequence(Vec<TagFormat>),
     /// One of the parts.
-    Choice(Vec<Format>),
+    Choice(Vec<TagFormat>),
     /// A tag with its content.
     Tag(Box<Tag>),
     /// Free text with tags in it.
@@ -37,14 +37,14 @@ pub(super) enum Kind {
     /// Tags with a separator between them.
     Separated { tags: Vec<Tag>, separator: String, some: bool, once: bool },
     /// The part, `min` to `max` times (`None`: any number).
-    Repeat { part: Box<Format>, min: u32, max: Option<u32> },
+    Repeat { part: Box<TagFormat>, min: u32, max: Option<u32> },
 }
 
 /// A begin, a content and an end.
 #[derive(Debug)]
 pub(super) struct Tag {
     pub(super) begin: String,
-    pub(super) content: Format,
+    pub(super) content: TagFormat,
     /// The strings of which one ends it; at least one.
     pub(super) ends: Vec<String>,
 }
@@ -74,5 +74,5 @@ pub(super) enum Following {
     /// A tag, without the trigger at its beginning.
     Tag(Tag),
     /// A format.
-    Format(Format),
+    Format(TagFormat),
 }

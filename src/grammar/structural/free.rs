@@ -14,7 +14,7 @@ use crate::{
     limits::LimitExceeded,
 };
 
-use super::translate::{Translated, Translator};
+use super::translate::{TagResult, TagTranslator};
 
 /// Limit on the strings in one place that need an automaton each.
 const MOST_OVERLAPPING: usize = 64;
@@ -36,10 +36,10 @@ impl Stops<'_> {
     }
 }
 
-impl Translator<'_, '_> {
+impl TagTranslator<'_, '_> {
     /// Free text up to the first stop, which must be a wanted one, and after each stop its continuation in
     /// `follows`.
-    pub(super) fn until(&mut self, stops: Stops<'_>, follows: &[ExprId], span: Span) -> Translated<ExprId> {
+    pub(super) fn until(&mut self, stops: Stops<'_>, follows: &[ExprId], span: Span) -> TagResult<ExprId> {
         let mut ways = Vec::with_capacity(follows.len());
         if independent(&stops.all()) {
             for (stop, &follows) in stops.wanted.iter().zip(follows) {
@@ -67,7 +67,7 @@ impl Translator<'_, '_> {
     }
 
     /// Free text that holds no stop.
-    pub(super) fn without(&mut self, stops: Stops<'_>, span: Span) -> Translated<ExprId> {
+    pub(super) fn without(&mut self, stops: Stops<'_>, span: Span) -> TagResult<ExprId> {
         let mut key: Vec<String> = stops.all().into_iter().map(str::to_owned).collect();
         key.sort_unstable();
         if let Some(&known) = self.free.get(&(key.clone(), stops.most_chars)) {
@@ -130,7 +130,7 @@ impl Translator<'_, '_> {
         Language::of(&Hir::repetition(some), self.limits)
     }
 
-    fn leaf(&mut self, language: &Language, span: Span) -> Translated<ExprId> {
+    fn leaf(&mut self, language: &Language, span: Span) -> TagResult<ExprId> {
         let automaton = language.automaton(self.limits).map_err(|limit| self.limit(limit, span))?;
         self.pattern(Pattern::automaton(automaton), span)
     }

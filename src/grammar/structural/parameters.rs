@@ -22,7 +22,7 @@ use crate::{
         Pattern,
         document::NodeId,
         json_schema::{
-            arguments::{Argument, END, Name, arguments},
+            arguments::{Argument, ArgumentName, END, arguments},
             keyword_warnings,
         },
         source::Span,
@@ -30,11 +30,11 @@ use crate::{
     ids::ExprId,
 };
 
-use super::translate::{Translated, Translator};
+use super::translate::{TagResult, TagTranslator};
 
-impl Translator<'_, '_> {
+impl TagTranslator<'_, '_> {
     /// The arguments of an object's schema.
-    pub(super) fn parameters(&mut self, schema: NodeId) -> Translated<ExprId> {
+    pub(super) fn parameters(&mut self, schema: NodeId) -> TagResult<ExprId> {
         let span = self.documents.span(schema);
         let document = self.documents.document(schema);
         let text = self.documents.text(document).get(span.range()).unwrap_or_default();
@@ -56,8 +56,8 @@ impl Translator<'_, '_> {
             for argument in way {
                 let at = argument.span.shifted(span.start);
                 let (required, max) = match &argument.name {
-                    Name::Is(_) => (argument.required, Some(1)),
-                    Name::In(_) => (false, None),
+                    ArgumentName::Is(_) => (argument.required, Some(1)),
+                    ArgumentName::In(_) => (false, None),
                 };
                 let one = self.argument(argument, &mut known, space, (at, span))?;
                 let one = self.sequence(vec![one, space], at)?;
@@ -76,10 +76,10 @@ impl Translator<'_, '_> {
         known: &mut HashMap<String, ExprId>,
         space: ExprId,
         (span, schema): (Span, Span),
-    ) -> Translated<ExprId> {
+    ) -> TagResult<ExprId> {
         const BEGIN: &str = "<parameter=";
         let begin = match argument.name {
-            Name::Is(name) => match known.get(&*name) {
+            ArgumentName::Is(name) => match known.get(&*name) {
                 Some(&begin) => begin,
                 None => {
                     let begin = self.text(&format!("{BEGIN}{name}"), span)?;
@@ -87,14 +87,14 @@ impl Translator<'_, '_> {
                     begin
                 }
             },
-            Name::In(names) => {
+            ArgumentName::In(names) => {
                 let (begin, names) =
                     (self.text(BEGIN, span)?, self.pattern(Pattern::automaton(names), span)?);
                 self.sequence(vec![begin, names], span)?
             }
         };
         let texts = argument.texts.into_iter().map(|text| self.pattern(text, span));
-        let mut values = texts.collect::<Translated<Vec<_>>>()?;
+        let mut values = texts.collect::<TagResult<Vec<_>>>()?;
         if let Some(json) = &argument.json {
             let (open, end) = (self.text(">", span)?, self.text(END, span)?);
             let json = self.embedded(json, schema)?;
@@ -105,7 +105,7 @@ impl Translator<'_, '_> {
     }
 
     /// Any white space.
-    fn space(&mut self, span: Span) -> Translated<ExprId> {
+    fn space(&mut self, span: Span) -> TagResult<ExprId> {
         let ranges = ['\t', '\n', '\r', ' '].map(|c| ClassUnicodeRange::new(c, c));
         let space = Pattern::byte_class(Class::Unicode(ClassUnicode::new(ranges)));
         let space = self.pattern(space, span)?;

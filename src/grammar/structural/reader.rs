@@ -8,32 +8,32 @@ use crate::grammar::{
     suggest::nearest,
 };
 
-use super::ast::{Dispatch, Following, Format, Kind, Tag, Trigger};
+use super::ast::{Dispatch, Following, FormatKind, Tag, TagFormat, Trigger};
 
-pub(super) type Read<T> = Result<T, GrammarError>;
+pub(super) type ReadResult<T> = Result<T, GrammarError>;
 
 /// A text that was read: the JSON, and the format that it describes.
 pub(super) struct Structure {
     pub(super) documents: Documents,
-    pub(super) format: Format,
+    pub(super) format: TagFormat,
 }
 
 /// Reads a text.
-pub(super) fn read(text: &str) -> Read<Structure> {
+pub(super) fn read(text: &str) -> ReadResult<Structure> {
     let mut documents = Documents::default();
     let root = documents.read(text).map_err(|wrong| wrong.shown(text))?;
-    let format = Reader { text, documents: &documents }.whole(root)?;
+    let format = TagReader { text, documents: &documents }.whole(root)?;
     Ok(Structure { documents, format })
 }
 
-pub(super) struct Reader<'t, 'd> {
+pub(super) struct TagReader<'t, 'd> {
     text: &'t str,
     pub(super) documents: &'d Documents,
 }
 
-impl Reader<'_, '_> {
+impl TagReader<'_, '_> {
     /// Reads the current form, or the first one, which has `structures`.
-    fn whole(&self, root: NodeId) -> Read<Format> {
+    fn whole(&self, root: NodeId) -> ReadResult<TagFormat> {
         let kind = self.string(root, "type")?;
         if kind != "structural_tag" {
             let message = format!("the type of structural tags is `structural_tag`, not {}", quoted(&kind));
@@ -49,65 +49,65 @@ impl Reader<'_, '_> {
             self.only(node, &["begin", "schema", "end"])?;
             let schema = self.needed(node, "schema")?;
             let span = self.documents.span(schema);
-            let content = Format { kind: Kind::Schema(span), span };
+            let content = TagFormat { kind: FormatKind::Schema(span), span };
             Ok((node, self.tag_of(node, content)?))
         });
-        let tags = tags.collect::<Read<Vec<_>>>()?;
+        let tags = tags.collect::<ReadResult<Vec<_>>>()?;
         let triggers = self.triggers(root, tags)?;
         let dispatch = Dispatch { triggers, excluded: Vec::new(), some: false, once: false };
-        Ok(Format { kind: Kind::Dispatch(dispatch), span: self.documents.span(root) })
+        Ok(TagFormat { kind: FormatKind::Dispatch(dispatch), span: self.documents.span(root) })
     }
 
-    pub(super) fn format(&self, node: NodeId) -> Read<Format> {
+    pub(super) fn format(&self, node: NodeId) -> ReadResult<TagFormat> {
         let kind = self.string(node, "type")?;
         let content = |key: &str| self.format(self.needed(node, key)?);
-        let contents =
-            |key: &str| self.list(node, key)?.iter().map(|&part| self.format(part)).collect::<Read<Vec<_>>>();
-        let repeat = |min, max| -> Read<Kind> {
+        let list = |list: &[_]| list.iter().map(|&part| self.format(part)).collect::<ReadResult<Vec<_>>>();
+        let contents = |key: &str| list(self.list(node, key)?);
+        let repeat = |min, max| -> ReadResult<FormatKind> {
             self.only(node, &["content"])?;
-            Ok(Kind::Repeat { part: Box::new(content("content")?), min, max })
+            Ok(FormatKind::Repeat { part: Box::new(content("content")?), min, max })
         };
         let kind = match kind.as_str() {
             "const_string" => {
                 self.only(node, &["value"])?;
-                Kind::Text(self.string(node, "value")?)
+                FormatKind::Text(self.string(node, "value")?)
             }
             "json_schema" => self.schema(node)?,
             "qwen_xml_parameter" => {
                 self.only(node, &["json_schema"])?;
-                Kind::Parameters(self.needed(node, "json_schema")?)
+                FormatKind::Parameters(self.needed(node, "json_schema")?)
             }
             "any_text" => {
                 self.only(node, &["excludes", "max_chars"])?;
                 let most_chars = self.number(node, "max_chars")?;
-                Kind::Free { excluded: self.strings(node, "excludes")?, most_chars }
+                FormatKind::Free { excluded: self.strings(node, "excludes")?, most_chars }
             }
             "grammar" => {
                 self.only(node, &["grammar"])?;
-                Kind::Grammar(self.string(node, "grammar")?)
+                FormatKind::Grammar(self.string(node, "grammar")?)
             }
             "regex" => {
                 self.only(node, &["pattern"])?;
-                Kind::Regex(self.string(node, "pattern")?)
+                FormatKind::Regex(self.string(node, "pattern")?)
             }
             "sequence" => {
                 self.only(node, &["elements"])?;
-                Kind::Sequence(contents("elements")?)
+                FormatKind::Sequence(contents("elements")?)
             }
             "or" => {
                 self.only(node, &["elements"])?;
-                Kind::Choice(contents("elements")?)
+                FormatKind::Choice(contents("elements")?)
             }
             "tag" => self.any_tag(node)?,
             "token" => {
                 self.only(node, &["token"])?;
-                Kind::Special(self.special(node, "token")?)
+                FormatKind::Special(self.special(node, "token")?)
             }
             "token_triggered_tags" => self.token_tags(node)?,
             "token_dispatch" => self.token_rules(node)?,
             "triggered_tags" => {
                 self.only(node, &["triggers", "tags", "at_least_one", "stop_after_first", "excludes"])?;
-                Kind::Dispatch(Dispatch {
+                FormatKind::Dispatch(Dispatch {
                     triggers: self.triggers(node, self.tags(node)?)?,
                     excluded: self.strings(node, "excludes")?,
                     some: self.flag(node, "at_least_one", false)?,
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
             }
             "dispatch" => {
                 self.only(node, &["rules", "loop", "excludes"])?;
-                Kind::Dispatch(Dispatch {
+                FormatKind::Dispatch(Dispatch {
                     triggers: self.rules(node)?,
                     excluded: self.strings(node, "excludes")?,
                     some: false,
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
             }
             "tags_with_separator" => {
                 self.only(node, &["tags", "separator", "at_least_one", "stop_after_first"])?;
-                Kind::Separated {
+                FormatKind::Separated {
                     tags: self.tags(node)?.into_iter().map(|(_, tag)| tag).collect(),
                     separator: self.string(node, "separator")?,
                     some: self.flag(node, "at_least_one", false)?,
@@ -148,10 +148,10 @@ impl Reader<'_, '_> {
                 ));
             }
         };
-        Ok(Format { kind, span: self.documents.span(node) })
+        Ok(TagFormat { kind, span: self.documents.span(node) })
     }
 
-    fn schema(&self, node: NodeId) -> Read<Kind> {
+    fn schema(&self, node: NodeId) -> ReadResult<FormatKind> {
         self.only(node, &["json_schema", "style"])?;
         let schema = self.needed(node, "json_schema")?;
         let style = match self.documents.member(node, "style") {
@@ -159,13 +159,13 @@ impl Reader<'_, '_> {
             None => String::from("json"),
         };
         match style.as_str() {
-            "json" => Ok(Kind::Schema(self.documents.span(schema))),
-            "qwen_xml" => Ok(Kind::Parameters(schema)),
+            "json" => Ok(FormatKind::Schema(self.documents.span(schema))),
+            "qwen_xml" => Ok(FormatKind::Parameters(schema)),
             other => Err(self.unsupported(node, format!("the style {} is not supported", quoted(other)))),
         }
     }
 
-    fn repeat(&self, node: NodeId) -> Read<Kind> {
+    fn repeat(&self, node: NodeId) -> ReadResult<FormatKind> {
         self.only(node, &["content", "min", "max"])?;
         let max = match self.documents.member(node, "max").map(|max| self.documents.value(max)) {
             Some(Value::Number(text)) if **text == *"-1" => None,
@@ -175,10 +175,10 @@ impl Reader<'_, '_> {
         if max.is_some_and(|max| max < min) {
             return Err(self.wrong(node, format!("at least {min} times and at most {}", max.unwrap_or(0))));
         }
-        Ok(Kind::Repeat { part: Box::new(self.format(self.needed(node, "content")?)?), min, max })
+        Ok(FormatKind::Repeat { part: Box::new(self.format(self.needed(node, "content")?)?), min, max })
     }
 
-    fn tags(&self, node: NodeId) -> Read<Vec<(NodeId, Tag)>> {
+    fn tags(&self, node: NodeId) -> ReadResult<Vec<(NodeId, Tag)>> {
         let tags = self.list(node, "tags")?;
         if tags.is_empty() {
             return Err(self.wrong(node, "there are no tags"));
@@ -186,7 +186,7 @@ impl Reader<'_, '_> {
         tags.iter().map(|&tag| Ok((tag, self.tag(tag)?))).collect()
     }
 
-    pub(super) fn tag(&self, node: NodeId) -> Read<Tag> {
+    pub(super) fn tag(&self, node: NodeId) -> ReadResult<Tag> {
         if let Some(kind) = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind))
             && kind != "tag"
         {
@@ -196,12 +196,12 @@ impl Reader<'_, '_> {
         self.tag_of(node, self.format(self.needed(node, "content")?)?)
     }
 
-    fn tag_of(&self, node: NodeId, content: Format) -> Read<Tag> {
+    fn tag_of(&self, node: NodeId, content: TagFormat) -> ReadResult<Tag> {
         Ok(Tag { begin: self.string(node, "begin")?, content, ends: self.ends(node)? })
     }
 
     /// The texts that end a tag; at least one.
-    pub(super) fn ends(&self, node: NodeId) -> Read<Vec<String>> {
+    pub(super) fn ends(&self, node: NodeId) -> ReadResult<Vec<String>> {
         let end = self.needed(node, "end")?;
         let ends = match self.documents.value(end) {
             Value::Array(_) => self.strings(node, "end")?,
@@ -214,7 +214,7 @@ impl Reader<'_, '_> {
     }
 
     /// Triggers with their tags: each tag belongs to one trigger, with which it begins.
-    fn triggers(&self, node: NodeId, tags: Vec<(NodeId, Tag)>) -> Read<Vec<Trigger>> {
+    fn triggers(&self, node: NodeId, tags: Vec<(NodeId, Tag)>) -> ReadResult<Vec<Trigger>> {
         let triggers = self.strings(node, "triggers")?;
         let place = self.needed(node, "triggers")?;
         let mut found: Vec<Trigger> = Vec::new();
@@ -250,7 +250,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn rules(&self, node: NodeId) -> Read<Vec<Trigger>> {
+    fn rules(&self, node: NodeId) -> ReadResult<Vec<Trigger>> {
         let mut found: Vec<Trigger> = Vec::new();
         for &rule in self.list(node, "rules")? {
             let Value::Array(parts) = self.documents.value(rule) else {
@@ -266,7 +266,7 @@ impl Reader<'_, '_> {
         Ok(found)
     }
 
-    fn check_trigger(&self, node: NodeId, text: &str, before: &[Trigger]) -> Read<()> {
+    fn check_trigger(&self, node: NodeId, text: &str, before: &[Trigger]) -> ReadResult<()> {
         if text.is_empty() {
             return Err(self.wrong(node, "a trigger without a character"));
         }
@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
     }
 
     /// Checks that there are no members but `type` and these.
-    pub(super) fn only(&self, node: NodeId, known: &[&str]) -> Read<()> {
+    pub(super) fn only(&self, node: NodeId, known: &[&str]) -> ReadResult<()> {
         let Value::Object(members) = self.documents.value(node) else { return Ok(()) };
         for (key, value) in members {
             if &**key != "type" && !known.contains(&&**key) {
@@ -288,23 +288,23 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn needed(&self, node: NodeId, key: &str) -> Read<NodeId> {
+    pub(super) fn needed(&self, node: NodeId, key: &str) -> ReadResult<NodeId> {
         if !matches!(self.documents.value(node), Value::Object(_)) {
             return Err(self.wrong(node, "an object must stand here"));
         }
         self.documents.member(node, key).ok_or_else(|| self.missing(node, key))
     }
 
-    pub(super) fn string(&self, node: NodeId, key: &str) -> Read<String> {
+    pub(super) fn string(&self, node: NodeId, key: &str) -> ReadResult<String> {
         self.text_at(self.needed(node, key)?)
     }
 
-    pub(super) fn text_at(&self, node: NodeId) -> Read<String> {
+    pub(super) fn text_at(&self, node: NodeId) -> ReadResult<String> {
         let text = self.documents.string(node);
         text.map(str::to_owned).ok_or_else(|| self.wrong(node, "a string must stand here"))
     }
 
-    pub(super) fn list(&self, node: NodeId, key: &str) -> Read<&[NodeId]> {
+    pub(super) fn list(&self, node: NodeId, key: &str) -> ReadResult<&[NodeId]> {
         let list = self.needed(node, key)?;
         match self.documents.value(list) {
             Value::Array(items) => Ok(items),
@@ -313,14 +313,14 @@ impl Reader<'_, '_> {
     }
 
     /// The texts in a member, of at least one character each; none if there is no such member.
-    pub(super) fn strings(&self, node: NodeId, key: &str) -> Read<Vec<String>> {
+    pub(super) fn strings(&self, node: NodeId, key: &str) -> ReadResult<Vec<String>> {
         if self.documents.member(node, key).is_none() {
             return Ok(Vec::new());
         }
         self.list(node, key)?.iter().map(|&item| self.text_at(item)).collect()
     }
 
-    pub(super) fn flag(&self, node: NodeId, key: &str, default: bool) -> Read<bool> {
+    pub(super) fn flag(&self, node: NodeId, key: &str, default: bool) -> ReadResult<bool> {
         match self.documents.member(node, key) {
             None => Ok(default),
             Some(value) => match self.documents.value(value) {
@@ -330,7 +330,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn number(&self, node: NodeId, key: &str) -> Read<Option<u32>> {
+    fn number(&self, node: NodeId, key: &str) -> ReadResult<Option<u32>> {
         let Some(value) = self.documents.member(node, key) else { return Ok(None) };
         let number = match self.documents.value(value) {
             Value::Number(text) => text.parse().ok(),

@@ -7,18 +7,18 @@ use crate::grammar::{
 };
 
 use super::{
-    ast::{Format, Kind, Tag},
-    reader::{Read, Reader},
+    ast::{FormatKind, Tag, TagFormat},
+    reader::{ReadResult, TagReader},
 };
 
-impl Reader<'_, '_> {
+impl TagReader<'_, '_> {
     /// Reads a tag whose begin and end may be special tokens.
-    pub(super) fn any_tag(&self, node: NodeId) -> Read<Kind> {
+    pub(super) fn any_tag(&self, node: NodeId) -> ReadResult<FormatKind> {
         let (begin, end) = (self.needed(node, "begin")?, self.needed(node, "end")?);
         let is_special = |node| matches!(self.documents.value(node), Value::Object(_));
         let (begins, ends) = (is_special(begin), is_special(end));
         if !begins && !ends {
-            return Ok(Kind::Tag(Box::new(self.tag(node)?)));
+            return Ok(FormatKind::Tag(Box::new(self.tag(node)?)));
         }
         self.only(node, &["begin", "content", "end"])?;
         let mut parts = vec![self.edge(begin)?];
@@ -28,15 +28,18 @@ impl Reader<'_, '_> {
             parts.extend([content, self.edge(end)?]);
         } else {
             let tag = Tag { begin: String::new(), content, ends: self.ends(node)? };
-            parts.push(Format { kind: Kind::Tag(Box::new(tag)), span: self.documents.span(node) });
+            parts.push(TagFormat { kind: FormatKind::Tag(Box::new(tag)), span: self.documents.span(node) });
         }
-        Ok(Kind::Sequence(parts))
+        Ok(FormatKind::Sequence(parts))
     }
 
     /// Reads a begin or an end: a text, or a special token.
-    fn edge(&self, node: NodeId) -> Read<Format> {
+    fn edge(&self, node: NodeId) -> ReadResult<TagFormat> {
         if !matches!(self.documents.value(node), Value::Object(_)) {
-            return Ok(Format { kind: Kind::Text(self.text_at(node)?), span: self.documents.span(node) });
+            return Ok(TagFormat {
+                kind: FormatKind::Text(self.text_at(node)?),
+                span: self.documents.span(node),
+            });
         }
         let kind = self.string(node, "type")?;
         if kind != "token" {
@@ -46,7 +49,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads free text in which special tokens begin tags.
-    pub(super) fn token_tags(&self, node: NodeId) -> Read<Kind> {
+    pub(super) fn token_tags(&self, node: NodeId) -> ReadResult<FormatKind> {
         let known = ["trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"];
         self.only(node, &known)?;
         let mut triggers = Vec::new();
@@ -56,13 +59,13 @@ impl Reader<'_, '_> {
         let mut tags = Vec::new();
         for &tag in self.list(node, "tags")? {
             let begin = self.needed(tag, "begin")?;
-            let Kind::Special(name) = self.edge(begin)?.kind else {
+            let FormatKind::Special(name) = self.edge(begin)?.kind else {
                 return Err(self.wrong(begin, "these tags begin with tokens"));
             };
             if !triggers.iter().any(|(_, trigger)| *trigger == name) {
                 return Err(self.wrong(begin, format!("{} is no trigger", quoted(&name))));
             }
-            tags.push((name, Format { kind: self.any_tag(tag)?, span: self.documents.span(tag) }));
+            tags.push((name, TagFormat { kind: self.any_tag(tag)?, span: self.documents.span(tag) }));
         }
         for (token, trigger) in &triggers {
             if !tags.iter().any(|(name, _)| name == trigger) {
@@ -76,7 +79,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads free text in which special tokens are followed by formats.
-    pub(super) fn token_rules(&self, node: NodeId) -> Read<Kind> {
+    pub(super) fn token_rules(&self, node: NodeId) -> ReadResult<FormatKind> {
         self.only(node, &["rules", "loop", "exclude_tokens"])?;
         let mut ways = Vec::new();
         for &rule in self.list(node, "rules")? {
@@ -86,9 +89,9 @@ impl Reader<'_, '_> {
             let &[token, format] = parts.as_slice() else {
                 return Err(self.wrong(rule, "a rule is a list of a token and a format"));
             };
-            let (span, special) = (self.documents.span(token), Kind::Special(self.special_at(token)?));
-            let parts = vec![Format { kind: special, span }, self.format(format)?];
-            ways.push(Format { kind: Kind::Sequence(parts), span: self.documents.span(rule) });
+            let (span, special) = (self.documents.span(token), FormatKind::Special(self.special_at(token)?));
+            let parts = vec![TagFormat { kind: special, span }, self.format(format)?];
+            ways.push(TagFormat { kind: FormatKind::Sequence(parts), span: self.documents.span(rule) });
         }
         let once = !self.flag(node, "loop", true)?;
         self.among_free_text(node, ways, false, once)
@@ -96,34 +99,40 @@ impl Reader<'_, '_> {
 
     /// Puts such parts into free text: at least one, the first at the beginning (`some`), or at most one, at
     /// the end (`once`). Free text holds no special token, so it needs no stops.
-    fn among_free_text(&self, node: NodeId, ways: Vec<Format>, some: bool, once: bool) -> Read<Kind> {
+    fn among_free_text(
+        &self,
+        node: NodeId,
+        ways: Vec<TagFormat>,
+        some: bool,
+        once: bool,
+    ) -> ReadResult<FormatKind> {
         let span = self.documents.span(node);
-        let format = |kind| Format { kind, span };
+        let format = |kind| TagFormat { kind, span };
         // Free text holds no special token in any case; a token that is text must not be spelled there
         // either.
         let excluded = self.strings(node, "exclude_tokens")?;
-        let free = || format(Kind::Free { excluded: excluded.clone(), most_chars: None });
-        let way = format(Kind::Choice(ways));
-        let repeat = |part, min, max| format(Kind::Repeat { part: Box::new(part), min, max });
+        let free = || format(FormatKind::Free { excluded: excluded.clone(), most_chars: None });
+        let way = format(FormatKind::Choice(ways));
+        let repeat = |part, min, max| format(FormatKind::Repeat { part: Box::new(part), min, max });
         Ok(match (some, once) {
             (true, true) => way.kind,
             // There is free text between two parts, and after the last.
-            (true, false) => repeat(format(Kind::Sequence(vec![way, free()])), 1, None).kind,
-            (false, true) => Kind::Sequence(vec![free(), repeat(way, 0, Some(1))]),
+            (true, false) => repeat(format(FormatKind::Sequence(vec![way, free()])), 1, None).kind,
+            (false, true) => FormatKind::Sequence(vec![free(), repeat(way, 0, Some(1))]),
             (false, false) => {
-                let more = format(Kind::Sequence(vec![way, free()]));
-                Kind::Sequence(vec![free(), repeat(more, 0, None)])
+                let more = format(FormatKind::Sequence(vec![way, free()]));
+                FormatKind::Sequence(vec![free(), repeat(more, 0, None)])
             }
         })
     }
 
-    pub(super) fn special(&self, node: NodeId, key: &str) -> Read<String> {
+    pub(super) fn special(&self, node: NodeId, key: &str) -> ReadResult<String> {
         self.special_at(self.needed(node, key)?)
     }
 
     /// The name of a special token. Numbers are refused: they belong to one vocabulary, and a grammar is for
     /// any.
-    fn special_at(&self, node: NodeId) -> Read<String> {
+    fn special_at(&self, node: NodeId) -> ReadResult<String> {
         if matches!(self.documents.value(node), Value::Number(_)) {
             let error = self.unsupported(node, "a token by its number");
             return Err(error.with_hint("give its name, as in \"<|python_tag|>\""));

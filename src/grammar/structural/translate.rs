@@ -17,12 +17,12 @@ use crate::{
 };
 
 use super::{
-    ast::{Dispatch, Following, Format, Kind, Tag},
+    ast::{Dispatch, Following, FormatKind, Tag, TagFormat},
     free::Stops,
     reader::Structure,
 };
 
-pub(super) type Translated<T> = Result<T, GrammarError>;
+pub(super) type TagResult<T> = Result<T, GrammarError>;
 
 /// Writes a structure that was read from `text` as a grammar.
 pub(super) fn translate(
@@ -31,8 +31,8 @@ pub(super) fn translate(
     options: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
-) -> Translated<Grammar> {
-    let mut translator = Translator {
+) -> TagResult<Grammar> {
+    let mut translator = TagTranslator {
         text,
         documents: &read.documents,
         options,
@@ -47,7 +47,7 @@ pub(super) fn translate(
     let whole = Span::from_range(0..text.len());
     translator.builder.declare(ROOT);
     let body = translator.format(&read.format)?;
-    let Translator { mut builder, warnings, .. } = translator;
+    let TagTranslator { mut builder, warnings, .. } = translator;
     // The name is defined only once.
     let _ = builder.define(ROOT, body, whole);
     builder.warn(warnings);
@@ -57,7 +57,7 @@ pub(super) fn translate(
 /// The start rule. Rules of grammars inside have a number and a point before their names.
 const ROOT: &str = "root";
 
-pub(super) struct Translator<'t, 'l> {
+pub(super) struct TagTranslator<'t, 'l> {
     text: &'t str,
     pub(super) documents: &'t Documents,
     /// The options by which schemas are read.
@@ -74,29 +74,31 @@ pub(super) struct Translator<'t, 'l> {
     pub(super) free: HashMap<(Vec<String>, Option<u32>), ExprId>,
 }
 
-impl<'t> Translator<'t, '_> {
+impl<'t> TagTranslator<'t, '_> {
     /// Translates a format by itself. Formats are nested at most as deep as their JSON, which bounds the
     /// recursion.
-    pub(super) fn format(&mut self, format: &Format) -> Translated<ExprId> {
+    pub(super) fn format(&mut self, format: &TagFormat) -> TagResult<ExprId> {
         let span = format.span;
         match &format.kind {
-            Kind::Text(text) => self.text(text, span),
-            Kind::Special(name) => self.builder.special(name, span).map_err(|limit| self.limit(limit, span)),
-            Kind::Schema(schema) => {
+            FormatKind::Text(text) => self.text(text, span),
+            FormatKind::Special(name) => {
+                self.builder.special(name, span).map_err(|limit| self.limit(limit, span))
+            }
+            FormatKind::Schema(schema) => {
                 let text = self.text;
                 self.schema(&text[schema.range()], *schema)
             }
-            Kind::Parameters(schema) => self.parameters(*schema),
-            Kind::Free { excluded, most_chars } => {
+            FormatKind::Parameters(schema) => self.parameters(*schema),
+            FormatKind::Free { excluded, most_chars } => {
                 let excluded = strs(excluded);
                 self.without(Stops { wanted: &[], excluded: &excluded, most_chars: *most_chars }, span)
             }
-            Kind::Grammar(text) => {
+            FormatKind::Grammar(text) => {
                 let grammar = Grammar::parse(Syntax::Ebnf, text, self.limits);
                 let grammar = grammar.map_err(|error| self.within(error, span))?;
                 self.embedded(&grammar, span)
             }
-            Kind::Regex(text) => {
+            FormatKind::Regex(text) => {
                 let read = regex::leaf(text, "", self.limits);
                 let (pattern, warnings) = read.map_err(|error| self.within(error, span))?;
                 let room = MOST_SHOWN.saturating_sub(self.warnings.len());
@@ -104,18 +106,18 @@ impl<'t> Translator<'t, '_> {
                 self.warnings.extend(warnings.into_iter().take(room).map(|one| one.moved(source, |_| span)));
                 self.pattern(pattern, span)
             }
-            Kind::Sequence(parts) => {
-                let parts = parts.iter().map(|part| self.format(part)).collect::<Translated<_>>()?;
+            FormatKind::Sequence(parts) => {
+                let parts = parts.iter().map(|part| self.format(part)).collect::<TagResult<_>>()?;
                 self.sequence(parts, span)
             }
-            Kind::Choice(parts) => {
-                let parts = parts.iter().map(|part| self.format(part)).collect::<Translated<_>>()?;
+            FormatKind::Choice(parts) => {
+                let parts = parts.iter().map(|part| self.format(part)).collect::<TagResult<_>>()?;
                 self.choice(parts, span)
             }
-            Kind::Tag(tag) => self.tag(tag, span),
-            Kind::Dispatch(dispatch) => self.dispatch(dispatch, &[], span),
-            Kind::Separated { tags, separator, some, once } => {
-                let tags = tags.iter().map(|tag| self.tag(tag, span)).collect::<Translated<_>>()?;
+            FormatKind::Tag(tag) => self.tag(tag, span),
+            FormatKind::Dispatch(dispatch) => self.dispatch(dispatch, &[], span),
+            FormatKind::Separated { tags, separator, some, once } => {
+                let tags = tags.iter().map(|tag| self.tag(tag, span)).collect::<TagResult<_>>()?;
                 let tag = self.choice(tags, span)?;
                 let mut all = vec![tag];
                 if !once {
@@ -126,41 +128,41 @@ impl<'t> Translator<'t, '_> {
                 let all = self.sequence(all, span)?;
                 self.repeat(all, u32::from(*some), Some(1), span)
             }
-            Kind::Repeat { part, min, max } => {
+            FormatKind::Repeat { part, min, max } => {
                 let part = self.format(part)?;
                 self.repeat(part, *min, *max, span)
             }
         }
     }
 
-    fn tag(&mut self, tag: &Tag, span: Span) -> Translated<ExprId> {
+    fn tag(&mut self, tag: &Tag, span: Span) -> TagResult<ExprId> {
         let begin = self.text(&tag.begin, span)?;
         let content = self.closed(&tag.content, &strs(&tag.ends))?;
         self.sequence(vec![begin, content], span)
     }
 
     /// A content and one of its ends. Free text at the end of the content goes up to the first of them.
-    fn closed(&mut self, content: &Format, ends: &[&str]) -> Translated<ExprId> {
+    fn closed(&mut self, content: &TagFormat, ends: &[&str]) -> TagResult<ExprId> {
         let span = content.span;
         // With an empty end, a content may end anywhere.
         let open = ends.iter().any(|end| end.is_empty());
         match &content.kind {
-            Kind::Free { excluded, most_chars } if !open => {
+            FormatKind::Free { excluded, most_chars } if !open => {
                 let nothing = self.sequence(Vec::new(), span)?;
                 let excluded = strs(excluded);
                 let stops = Stops { wanted: ends, excluded: &excluded, most_chars: *most_chars };
                 self.until(stops, &vec![nothing; ends.len()], span)
             }
-            Kind::Dispatch(dispatch) if !open => self.dispatch(dispatch, ends, span),
-            Kind::Sequence(parts) if !parts.is_empty() => {
+            FormatKind::Dispatch(dispatch) if !open => self.dispatch(dispatch, ends, span),
+            FormatKind::Sequence(parts) if !parts.is_empty() => {
                 let last = parts.len() - 1;
                 let mut made =
-                    parts[..last].iter().map(|part| self.format(part)).collect::<Translated<Vec<_>>>()?;
+                    parts[..last].iter().map(|part| self.format(part)).collect::<TagResult<Vec<_>>>()?;
                 made.push(self.closed(&parts[last], ends)?);
                 self.sequence(made, span)
             }
-            Kind::Choice(parts) => {
-                let parts = parts.iter().map(|part| self.closed(part, ends)).collect::<Translated<_>>()?;
+            FormatKind::Choice(parts) => {
+                let parts = parts.iter().map(|part| self.closed(part, ends)).collect::<TagResult<_>>()?;
                 self.choice(parts, span)
             }
             _ => {
@@ -172,7 +174,7 @@ impl<'t> Translator<'t, '_> {
     }
 
     /// Free text with tags in it, up to the first of `ends` in free text, or to the end of the text.
-    fn dispatch(&mut self, dispatch: &Dispatch, ends: &[&str], span: Span) -> Translated<ExprId> {
+    fn dispatch(&mut self, dispatch: &Dispatch, ends: &[&str], span: Span) -> TagResult<ExprId> {
         let Dispatch { triggers, excluded, some, once } = dispatch;
         let texts: Vec<&str> = triggers.iter().map(|trigger| trigger.text.as_str()).collect();
         if let Some(text) = texts.iter().find(|text| excluded.iter().any(|excluded| excluded == *text)) {
@@ -184,7 +186,7 @@ impl<'t> Translator<'t, '_> {
                 Following::Tag(tag) => self.tag(tag, span),
                 Following::Format(format) => self.format(format),
             });
-            let ways = ways.collect::<Translated<_>>()?;
+            let ways = ways.collect::<TagResult<_>>()?;
             follows.push(self.choice(ways, span)?);
         }
         // Free text up to a trigger, and what follows the trigger.
@@ -206,7 +208,7 @@ impl<'t> Translator<'t, '_> {
                 let text = self.text(text, span)?;
                 self.sequence(vec![text, follows], span)
             });
-            let tags = tags.collect::<Translated<_>>()?;
+            let tags = tags.collect::<TagResult<_>>()?;
             first = Some(self.choice(tags, span)?);
         }
         if *once {
@@ -222,7 +224,7 @@ impl<'t> Translator<'t, '_> {
 
     /// JSON of a schema that stands at `span`. Objects that do not say otherwise have no further members, as
     /// in XGrammar.
-    pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
+    pub(super) fn schema(&mut self, text: &str, span: Span) -> TagResult<ExprId> {
         let read = match self.schemas.remove(text) {
             Some(read) => read,
             None => self.options.parse_with(text, self.limits, self.automata),
@@ -285,7 +287,7 @@ impl<'t> Translator<'t, '_> {
         }
     }
 
-    pub(super) fn embedded(&mut self, grammar: &Grammar, span: Span) -> Translated<ExprId> {
+    pub(super) fn embedded(&mut self, grammar: &Grammar, span: Span) -> TagResult<ExprId> {
         self.parts += 1;
         let prefix = format!("{}.", self.parts);
         let name = embed(&mut self.builder, grammar, &prefix, span.start);
@@ -293,24 +295,24 @@ impl<'t> Translator<'t, '_> {
         self.builder.rule_ref(&name, span).map_err(|limit| self.limit(limit, span))
     }
 
-    pub(super) fn text(&mut self, text: &str, span: Span) -> Translated<ExprId> {
+    pub(super) fn text(&mut self, text: &str, span: Span) -> TagResult<ExprId> {
         self.pattern(Pattern::literal(text.as_bytes()), span)
     }
 
-    pub(super) fn one_of_texts(&mut self, texts: &[&str], span: Span) -> Translated<ExprId> {
-        let texts = texts.iter().map(|text| self.text(text, span)).collect::<Translated<_>>()?;
+    pub(super) fn one_of_texts(&mut self, texts: &[&str], span: Span) -> TagResult<ExprId> {
+        let texts = texts.iter().map(|text| self.text(text, span)).collect::<TagResult<_>>()?;
         self.choice(texts, span)
     }
 
-    pub(super) fn pattern(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
+    pub(super) fn pattern(&mut self, pattern: Pattern, span: Span) -> TagResult<ExprId> {
         self.builder.pattern(pattern, span).map_err(|limit| self.limit(limit, span))
     }
 
-    pub(super) fn sequence(&mut self, parts: Vec<ExprId>, span: Span) -> Translated<ExprId> {
+    pub(super) fn sequence(&mut self, parts: Vec<ExprId>, span: Span) -> TagResult<ExprId> {
         self.builder.sequence(parts, span).map_err(|limit| self.limit(limit, span))
     }
 
-    pub(super) fn choice(&mut self, parts: Vec<ExprId>, span: Span) -> Translated<ExprId> {
+    pub(super) fn choice(&mut self, parts: Vec<ExprId>, span: Span) -> TagResult<ExprId> {
         self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span))
     }
 
@@ -320,7 +322,7 @@ impl<'t> Translator<'t, '_> {
         min: u32,
         max: Option<u32>,
         span: Span,
-    ) -> Translated<ExprId> {
+    ) -> TagResult<ExprId> {
         self.builder.repeat(part, min, max, span).map_err(|limit| self.limit(limit, span))
     }
 
@@ -357,7 +359,7 @@ pub(in crate::grammar) fn options(schemas: &SchemaOptions) -> SchemaOptions {
 /// Reads all schemas on all cores: many functions have many schemas, and reading them is most of the work.
 fn schemas<'t>(
     text: &'t str,
-    format: &Format,
+    format: &TagFormat,
     options: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
@@ -366,12 +368,12 @@ fn schemas<'t>(
     let mut open = vec![format];
     while let Some(format) = open.pop() {
         match &format.kind {
-            Kind::Schema(span) => spans.push(*span),
-            Kind::Sequence(parts) | Kind::Choice(parts) => open.extend(parts),
-            Kind::Repeat { part, .. } => open.push(part),
-            Kind::Tag(tag) => open.push(&tag.content),
-            Kind::Separated { tags, .. } => open.extend(tags.iter().map(|tag| &tag.content)),
-            Kind::Dispatch(Dispatch { triggers, .. }) => {
+            FormatKind::Schema(span) => spans.push(*span),
+            FormatKind::Sequence(parts) | FormatKind::Choice(parts) => open.extend(parts),
+            FormatKind::Repeat { part, .. } => open.push(part),
+            FormatKind::Tag(tag) => open.push(&tag.content),
+            FormatKind::Separated { tags, .. } => open.extend(tags.iter().map(|tag| &tag.content)),
+            FormatKind::Dispatch(Dispatch { triggers, .. }) => {
                 open.extend(triggers.iter().flat_map(|trigger| &trigger.follows).map(
                     |follows| match follows {
                         Following::Tag(tag) => &tag.content,
@@ -379,12 +381,12 @@ fn schemas<'t>(
                     },
                 ));
             }
-            Kind::Text(_)
-            | Kind::Special(_)
-            | Kind::Parameters(_)
-            | Kind::Free { .. }
-            | Kind::Grammar(_)
-            | Kind::Regex(_) => {}
+            FormatKind::Text(_)
+            | FormatKind::Special(_)
+            | FormatKind::Parameters(_)
+            | FormatKind::Free { .. }
+            | FormatKind::Grammar(_)
+            | FormatKind::Regex(_) => {}
         }
     }
     let texts: Vec<&str> = spans.iter().map(|span| &text[span.range()]).collect();

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::grammar::{
-    json_schema::arguments::{END, Numbers, Reading, Readings, is_space},
+    json_schema::arguments::{ArgumentTypes, END, NumberTypes, Readings, is_space},
     structural::readings,
 };
 
@@ -28,7 +28,7 @@ impl Function {
     }
 
     /// The reading of an argument; `None` if the function has no argument of that name.
-    pub(super) fn reading(&self, argument: &str) -> Option<Reading> {
+    pub(super) fn reading(&self, argument: &str) -> Option<ArgumentTypes> {
         self.readings.get_or_init(|| readings(&self.schema)).as_ref()?.of(argument)
     }
 }
@@ -36,7 +36,7 @@ impl Function {
 /// The value at the beginning of `text`, up to its closing tag, as JSON, and the rest behind the tag. `None`
 /// if the tag has not come yet, or if more may come (the text is not `whole`) and the tag may be inside of
 /// JSON.
-pub(super) fn value(text: &str, reading: Option<Reading>, whole: bool) -> Option<(String, &str)> {
+pub(super) fn value(text: &str, reading: Option<ArgumentTypes>, whole: bool) -> Option<(String, &str)> {
     // An argument that cannot be a string is JSON, of whatever type.
     let types = reading.filter(|reading| reading.strings);
     if types.is_none_or(|reading| reading.has_others()) {
@@ -50,7 +50,7 @@ pub(super) fn value(text: &str, reading: Option<Reading>, whole: bool) -> Option
 }
 
 /// The string up to the closing tag, and the rest behind it.
-fn string(text: &str, reading: Option<Reading>) -> Option<(String, &str)> {
+fn string(text: &str, reading: Option<ArgumentTypes>) -> Option<(String, &str)> {
     let end = text.find(END)?;
     let inside = &text[..end];
     let string = if reading.is_some_and(|reading| reading.is_listed()) {
@@ -81,18 +81,18 @@ fn end_of_json(text: &str) -> Option<usize> {
 }
 
 /// True for JSON of one of the types.
-fn is_json(text: &str, types: Option<Reading>) -> bool {
-    let is_of = |of: fn(&Reading) -> bool| types.as_ref().is_none_or(of);
+fn is_json(text: &str, types: Option<ArgumentTypes>) -> bool {
+    let is_of = |of: fn(&ArgumentTypes) -> bool| types.as_ref().is_none_or(of);
     let allowed = match text.bytes().next() {
         Some(b'"') => return serde_json::from_str::<String>(text).is_ok(),
         Some(b'n') => is_of(|types| types.null),
         Some(b't' | b'f') => is_of(|types| types.boolean),
         Some(b'[') => is_of(|types| types.arrays),
         Some(b'{') => is_of(|types| types.objects),
-        Some(b'-' | b'0'..=b'9') => match types.map_or(Numbers::All, |types| types.numbers) {
-            Numbers::None => false,
-            Numbers::Whole => !has_fraction(text),
-            Numbers::All => true,
+        Some(b'-' | b'0'..=b'9') => match types.map_or(NumberTypes::All, |types| types.numbers) {
+            NumberTypes::None => false,
+            NumberTypes::Whole => !has_fraction(text),
+            NumberTypes::All => true,
         },
         _ => false,
     };

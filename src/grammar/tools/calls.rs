@@ -88,11 +88,11 @@ impl Reader {
         }
         match self.spelling {
             Spelling::Hermes => {
-                let form = Form { begin: "<tool_call>\n{\"name\": \"", then: "\", \"arguments\": " };
+                let form = CallForm { begin: "<tool_call>\n{\"name\": \"", then: "\", \"arguments\": " };
                 tagged(&mut rest, &mut answer, form, "}\n</tool_call>");
             }
             Spelling::Llama => {
-                let form = Form { begin: "{\"name\": \"", then: "\", \"parameters\": " };
+                let form = CallForm { begin: "{\"name\": \"", then: "\", \"parameters\": " };
                 rest.eat("<|python_tag|>");
                 if rest.is_begin_of("<|python_tag|>") {
                     return answer;
@@ -104,7 +104,7 @@ impl Reader {
                 }
             }
             Spelling::Mistral => {
-                let form = Form { begin: "{\"name\": \"", then: "\", \"arguments\": " };
+                let form = CallForm { begin: "{\"name\": \"", then: "\", \"arguments\": " };
                 let (content, found) = rest.until(&["[TOOL_CALLS]"]);
                 content.clone_into(&mut answer.content);
                 if found.is_some() {
@@ -112,7 +112,7 @@ impl Reader {
                 }
             }
             Spelling::MistralArgs => {
-                tagged(&mut rest, &mut answer, Form { begin: "[TOOL_CALLS]", then: "[ARGS]" }, "");
+                tagged(&mut rest, &mut answer, CallForm { begin: "[TOOL_CALLS]", then: "[ARGS]" }, "");
             }
             Spelling::DeepSeek => {
                 let begin = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>";
@@ -121,14 +121,14 @@ impl Reader {
                 calls(
                     &mut rest,
                     &mut answer,
-                    Form { begin, then: "\n```json\n" },
+                    CallForm { begin, then: "\n```json\n" },
                     "\n```<｜tool▁call▁end｜>",
                 );
             }
             Spelling::DeepSeekV31 => {
                 let (content, _) = rest.until(&["<｜tool▁calls▁begin｜>"]);
                 content.clone_into(&mut answer.content);
-                let form = Form { begin: "<｜tool▁call▁begin｜>", then: "<｜tool▁sep｜>" };
+                let form = CallForm { begin: "<｜tool▁call▁begin｜>", then: "<｜tool▁sep｜>" };
                 calls(&mut rest, &mut answer, form, "<｜tool▁call▁end｜>");
             }
             Spelling::QwenCoder => self.parameters(&mut rest, &mut answer),
@@ -179,13 +179,13 @@ fn object(members: &[(&str, String)]) -> String {
 
 /// The texts before a function's name, and between its name and its arguments.
 #[derive(Clone, Copy)]
-struct Form {
+struct CallForm {
     begin: &'static str,
     then: &'static str,
 }
 
 /// Reads calls within free text.
-fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
+fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: CallForm, end: &str) {
     loop {
         let (content, found) = rest.until(&[form.begin]);
         push_content(answer, content, found.is_some());
@@ -196,7 +196,7 @@ fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
 }
 
 /// Reads calls with nothing but separators between them.
-fn calls(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
+fn calls(rest: &mut Rest<'_>, answer: &mut Answer, form: CallForm, end: &str) {
     while let (_, Some(_)) = rest.until(&[form.begin])
         && call(rest, answer, form.then)
         && rest.eat(end)

@@ -15,7 +15,7 @@ pub use spelling::Spelling;
 
 use std::borrow::Cow;
 
-use places::Places;
+use places::TagPlaces;
 
 use hashbrown::HashSet;
 use serde_json::Value as Json;
@@ -141,7 +141,7 @@ impl<'t> Tools<'t> {
     pub fn parse(text: &'t str) -> Result<Self, GrammarError> {
         let mut documents = Documents::default();
         let root = documents.read(text).map_err(|wrong| wrong.shown(text))?;
-        let reader = Reader { text, documents: &documents };
+        let reader = ToolListReader { text, documents: &documents };
         let list = documents.member(root, "tools").unwrap_or(root);
         let Value::Array(items) = documents.value(list) else {
             return Err(reader.wrong(list, "a list of functions must stand here"));
@@ -222,7 +222,7 @@ impl<'t> Tools<'t> {
     ) -> Result<Grammar, GrammarError> {
         let tag = self.structural_tag(calling)?;
         let called: Vec<&Tool<'_>> = tags::called(&self.tools, calling);
-        let places = || Places::new(self.text, &called, &tag);
+        let places = || TagPlaces::new(self.text, &called, &tag);
         match Grammar::parse_by(Syntax::StructuralTag, &tag, schemas, limits, automata) {
             Ok(grammar) if grammar.warnings().is_empty() => Ok(grammar),
             Ok(grammar) => {
@@ -235,12 +235,12 @@ impl<'t> Tools<'t> {
 }
 
 /// A reader of the list.
-struct Reader<'t, 'd> {
+struct ToolListReader<'t, 'd> {
     text: &'t str,
     documents: &'d Documents,
 }
 
-impl<'t> Reader<'t, '_> {
+impl<'t> ToolListReader<'t, '_> {
     /// Reads a function; returns it with the place of its name.
     fn tool(&self, node: NodeId) -> Result<(Tool<'t>, NodeId), GrammarError> {
         let kind = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind));

@@ -13,7 +13,7 @@ use crate::grammar::{
 };
 
 /// The places of a tag.
-pub(super) struct Places<'l> {
+pub(super) struct TagPlaces<'l> {
     list: &'l str,
     /// The functions in the order in which they stand in the tag, one or more times.
     tools: &'l [&'l Tool<'l>],
@@ -25,7 +25,7 @@ pub(super) struct Places<'l> {
     of_list: Vec<NodeId>,
 }
 
-impl<'l> Places<'l> {
+impl<'l> TagPlaces<'l> {
     /// Reads a list, with the functions that may be called and the tag made of these. Linear.
     pub(super) fn new(list: &'l str, tools: &'l [&'l Tool<'l>], tag: &str) -> Self {
         let mut documents = Documents::default();

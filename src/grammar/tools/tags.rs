@@ -30,18 +30,18 @@ pub(super) fn called<'a, 't>(tools: &'a [Tool<'t>], calling: &Calling) -> Vec<&'
 /// The JSON of the structural tag for calls of these functions.
 pub(super) fn structural_tag(tools: &[Tool<'_>], calling: &Calling) -> Value {
     let must = matches!(calling.choice, Choice::Required | Choice::Named(_));
-    let writer = Writer { calling, called: called(tools, calling), must };
+    let writer = TagWriter { calling, called: called(tools, calling), must };
     json!({ "type": "structural_tag", "format": writer.whole() })
 }
 
-struct Writer<'t> {
+struct TagWriter<'t> {
     calling: &'t Calling,
     called: Vec<&'t Tool<'t>>,
     /// True if a function must be called.
     must: bool,
 }
 
-impl Writer<'_> {
+impl TagWriter<'_> {
     fn whole(&self) -> Value {
         let answer = match self.calling.spelling {
             // Harmony thinks on a channel of its own.

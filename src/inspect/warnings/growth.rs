@@ -9,12 +9,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    runner::{Run, Runner, Verdict},
+    runner::{RepetitionVerdict, RunOutcome, TextRunner},
     yields::{Want, Yields},
 };
 use crate::{
-    inspect::marks::Marks,
-    lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot, components},
+    inspect::marks::SymbolFacts,
+    lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan, components},
 };
 
 /// Number of occurrences that are looked at.
@@ -37,7 +37,7 @@ pub(super) enum Cause {
 
 /// A text that costs more and more.
 #[derive(Debug, Clone)]
-pub(super) struct Growth {
+pub(super) struct CostGrowth {
     /// The nonterminal that leads to itself.
     pub(super) nonterminal: NonterminalId,
     /// The cause of the growth.
@@ -48,20 +48,20 @@ pub(super) struct Growth {
     pub(super) before: Vec<u8>,
     /// The text that is repeated.
     pub(super) repeated: Vec<u8>,
-    pub(super) run: Run,
+    pub(super) run: RunOutcome,
 }
 
 /// Finds the worst text for each group of nonterminals that lead to each other in the same way.
 pub(super) fn find(
     lowered: &Lowered,
     yields: &Yields<'_>,
-    marks: &Marks,
-    runner: &mut Runner<'_>,
-) -> Vec<Growth> {
+    marks: &SymbolFacts,
+    runner: &mut TextRunner<'_>,
+) -> Vec<CostGrowth> {
     let cfg = &lowered.cfg;
-    let graph = Graph::new(cfg);
+    let graph = NonterminalGraph::new(cfg);
     let mut search = MAX_SEARCH;
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut candidates: Vec<GrowthCandidate> = Vec::new();
     let mut seen: HashSet<(Vec<u8>, Vec<u8>)> = HashSet::new();
     // If there are too many occurrences, every `step`-th one.
     let step = graph.occurrences.len().div_ceil(MAX_CYCLES).max(1);
@@ -70,7 +70,7 @@ pub(super) fn find(
         let Some(cycle) = graph.way_round(cfg, occurrence, &mut search) else { continue };
         for (before, repeated) in texts(cfg, yields, nonterminal, &cycle) {
             if !repeated.is_empty() && seen.insert((before.clone(), repeated.clone())) {
-                candidates.push(Candidate {
+                candidates.push(GrowthCandidate {
                     nonterminal,
                     entered: cfg.slot(occurrence.dot),
                     before,
@@ -81,35 +81,35 @@ pub(super) fn find(
     }
     // Short texts say the same as long ones, for less.
     candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
-    let mut runs: HashMap<(Place, Place), usize> = HashMap::new();
-    let mut worst: HashMap<(Cause, usize), Growth> = HashMap::new();
-    for Candidate { nonterminal, entered, before, repeated } in candidates {
-        let place = (lowered.place(Slot::Nonterminal(nonterminal)), lowered.place(entered));
+    let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
+    let mut worst: HashMap<(Cause, usize), CostGrowth> = HashMap::new();
+    for GrowthCandidate { nonterminal, entered, before, repeated } in candidates {
+        let place = (lowered.place(AfterDot::Nonterminal(nonterminal)), lowered.place(entered));
         let runs = runs.entry(place).or_insert(0);
         *runs += 1;
         if *runs > MAX_RUNS_OF_A_PLACE {
             continue;
         }
         let Some(run) = runner.run(&before, &repeated) else { continue };
-        if run.verdict != Verdict::Grows {
+        if run.verdict != RepetitionVerdict::Grows {
             continue;
         }
         let (cause, group) = graph.cause(lowered, marks, nonterminal);
         if worst.get(&(cause, group)).is_none_or(|known| known.run.cost.1 < run.cost.1) {
             let members = graph.members(marks, nonterminal, cause);
-            worst.insert((cause, group), Growth { nonterminal, cause, members, before, repeated, run });
+            worst.insert((cause, group), CostGrowth { nonterminal, cause, members, before, repeated, run });
         }
     }
-    let mut found: Vec<Growth> = worst.into_values().collect();
+    let mut found: Vec<CostGrowth> = worst.into_values().collect();
     found.sort_by_key(|growth| growth.nonterminal);
     found
 }
 
 /// A text to be tried.
-struct Candidate {
+struct GrowthCandidate {
     nonterminal: NonterminalId,
     /// The symbol of its productions that leads back to it.
-    entered: Slot,
+    entered: AfterDot,
     before: Vec<u8>,
     repeated: Vec<u8>,
 }
@@ -117,26 +117,26 @@ struct Candidate {
 /// A nonterminal in a production of another of its component: the production, and the dot before it.
 #[derive(Debug, Clone, Copy)]
 struct Occurrence {
-    first: Dot,
-    dot: Dot,
+    first: DottedRule,
+    dot: DottedRule,
 }
 
 /// The graph of nonterminals, with its strongly connected components.
-struct Graph {
+struct NonterminalGraph {
     components: Vec<Vec<NonterminalId>>,
     component_of: Vec<usize>,
     /// All occurrences inside components.
     occurrences: Vec<Occurrence>,
 }
 
-impl Graph {
+impl NonterminalGraph {
     /// Finds the strongly connected components, and the occurrences that do not leave one.
     fn new(cfg: &Cfg) -> Self {
         let count = cfg.nonterminal_count();
         let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
         for (dot, slot) in cfg.dots() {
-            if let Slot::Nonterminal(used) = slot {
+            if let AfterDot::Nonterminal(used) = slot {
                 uses[cfg.lhs(dot).index()].push(used.index());
             }
         }
@@ -150,8 +150,8 @@ impl Graph {
         let mut first = Cfg::START;
         for (dot, slot) in cfg.dots() {
             match slot {
-                Slot::End(_) => first = dot.next(),
-                Slot::Nonterminal(used)
+                AfterDot::End(_) => first = dot.next(),
+                AfterDot::Nonterminal(used)
                     if component_of[used.index()] == component_of[cfg.lhs(dot).index()] =>
                 {
                     occurrences.push(Occurrence { first, dot });
@@ -164,7 +164,7 @@ impl Graph {
 
     /// Returns the cause why a nonterminal's texts may cost more and more, and a number for all that share
     /// it.
-    fn cause(&self, lowered: &Lowered, marks: &Marks, nonterminal: NonterminalId) -> (Cause, usize) {
+    fn cause(&self, lowered: &Lowered, marks: &SymbolFacts, nonterminal: NonterminalId) -> (Cause, usize) {
         let at = nonterminal.index();
         match (marks.left_recursive[at], marks.right_recursive[at]) {
             (true, true) => (Cause::BothEnds, marks.right_component[at]),
@@ -178,7 +178,7 @@ impl Graph {
     }
 
     /// Lists the nonterminals on the way from a nonterminal to itself, at an end or inside.
-    fn members(&self, marks: &Marks, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
+    fn members(&self, marks: &SymbolFacts, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
         let at = nonterminal.index();
         let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
         let all = self.components[self.component_of[at]].iter().copied();
@@ -193,7 +193,7 @@ impl Graph {
     /// Finds a shortest cycle from a nonterminal through one occurrence in a production of its own.
     fn way_round(&self, cfg: &Cfg, start: Occurrence, search: &mut usize) -> Option<Vec<Occurrence>> {
         let (goal, component) = (cfg.lhs(start.dot), self.component_of[cfg.lhs(start.dot).index()]);
-        let Slot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
+        let AfterDot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
         let mut came: HashMap<NonterminalId, Occurrence> = HashMap::from([(entered, start)]);
         let mut open = VecDeque::from([entered]);
         while !came.contains_key(&goal) {
@@ -202,7 +202,7 @@ impl Graph {
                 let mut dot = first;
                 for slot in cfg.symbols(first) {
                     *search = search.checked_sub(1)?;
-                    if let Slot::Nonterminal(to) = slot
+                    if let AfterDot::Nonterminal(to) = slot
                         && self.component_of[to.index()] == component
                         && !came.contains_key(&to)
                     {
@@ -249,7 +249,7 @@ fn texts(
         let mut text = Vec::new();
         for step in cycle.iter().rev() {
             let mut end = step.dot.next();
-            while !matches!(cfg.slot(end), Slot::End(_)) {
+            while !matches!(cfg.slot(end), AfterDot::End(_)) {
                 end = end.next();
             }
             yields.push_row(step.dot.next(), end, want, &mut text)?;
@@ -263,7 +263,7 @@ fn texts(
         Some(_) => {
             let mut inner = before.clone();
             let inner =
-                yields.push(Slot::Nonterminal(nonterminal), Want::NotEmpty, &mut inner).map(|()| inner);
+                yields.push(AfterDot::Nonterminal(nonterminal), Want::NotEmpty, &mut inner).map(|()| inner);
             texts.extend(left(Want::NotEmpty).map(|repeated| (before, repeated)));
             if let Some(inner) = inner {
                 texts.extend(right(Want::Shortest).map(|repeated| (inner.clone(), repeated)));

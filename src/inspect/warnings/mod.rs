@@ -17,12 +17,12 @@ mod yields;
 use std::fmt;
 
 use self::{
-    growth::{Cause, Growth},
+    growth::{Cause, CostGrowth},
     overlap::Overlap,
-    runner::{Run, Runner, Verdict},
+    runner::{RepetitionVerdict, RunOutcome, TextRunner},
     yields::Yields,
 };
-use super::marks::Marks;
+use super::marks::SymbolFacts;
 use crate::{compile::CompiledGrammar, grammar::Span, ids::RuleId, lower::Lowered};
 
 /// The kind of a costly place in a grammar.
@@ -104,8 +104,8 @@ impl CompiledGrammar {
     pub fn warnings(&self) -> Vec<Warning> {
         let program = self.program();
         let lowered = &program.lowered;
-        let (yields, marks) = (Yields::new(lowered), Marks::new(lowered));
-        let mut runner = Runner::new(program);
+        let (yields, marks) = (Yields::new(lowered), SymbolFacts::new(lowered));
+        let mut runner = TextRunner::new(program);
         let mut warnings: Vec<Warning> = growth::find(lowered, &yields, &marks, &mut runner)
             .iter()
             .map(|growth| grown(lowered, growth))
@@ -125,7 +125,7 @@ impl CompiledGrammar {
 }
 
 /// Describes recursion whose repetitions cost more and more.
-fn grown(lowered: &Lowered, growth: &Growth) -> Warning {
+fn grown(lowered: &Lowered, growth: &CostGrowth) -> Warning {
     let mut rules: Vec<RuleId> = growth.members.iter().map(|&member| lowered.rule_of(member)).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -184,7 +184,9 @@ fn overlapping(lowered: &Lowered, overlap: &Overlap) -> Warning {
     let symbol = lowered.symbol_name(overlap.symbol);
     let others: Vec<String> = overlap.others.iter().map(|&other| lowered.symbol_name(other)).collect();
     let (kind, cost) = match overlap.run.verdict {
-        Verdict::Grows => (WarningKind::Undecided, costs(&overlap.before, &overlap.repeated, &overlap.run)),
+        RepetitionVerdict::Grows => {
+            (WarningKind::Undecided, costs(&overlap.before, &overlap.repeated, &overlap.run))
+        }
         _ => {
             let threads = format!("{} threads after {}", overlap.run.threads, shown(&overlap.before));
             (WarningKind::Overlap, threads)
@@ -215,7 +217,7 @@ fn overlapping(lowered: &Lowered, overlap: &Overlap) -> Warning {
 }
 
 /// Describes the costs of repetitions that cost more and more.
-fn costs(before: &[u8], repeated: &[u8], run: &Run) -> String {
+fn costs(before: &[u8], repeated: &[u8], run: &RunOutcome) -> String {
     format!(
         "after {}, a repetition of {} costs {} items and threads, and later {}",
         shown(before),

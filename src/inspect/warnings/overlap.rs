@@ -10,12 +10,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    runner::{Run, Runner, Verdict},
+    runner::{RepetitionVerdict, RunOutcome, TextRunner},
     yields::{Want, Yields, path, representatives},
 };
 use crate::{
     ids::TerminalId,
-    lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot},
+    lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
     scanner::TerminalDfa,
 };
 
@@ -39,34 +39,34 @@ pub(super) struct Overlap {
     /// The nonterminal of the production.
     pub(super) nonterminal: NonterminalId,
     /// The symbol.
-    pub(super) symbol: Slot,
+    pub(super) symbol: AfterDot,
     /// The symbols that it overlaps with.
-    pub(super) others: Vec<Slot>,
+    pub(super) others: Vec<AfterDot>,
     /// A text up to the bytes that both read over and over.
     pub(super) before: Vec<u8>,
     /// Bytes that both can read over and over.
     pub(super) repeated: Vec<u8>,
-    pub(super) run: Run,
+    pub(super) run: RunOutcome,
 }
 
 impl Overlap {
     fn rank(&self) -> (bool, usize) {
-        (self.run.verdict == Verdict::Grows, self.run.threads)
+        (self.run.verdict == RepetitionVerdict::Grows, self.run.threads)
     }
 }
 
 /// Finds all overlaps, one for each place in the grammar text of a symbol that overlaps with what follows it.
-pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'_>) -> Vec<Overlap> {
+pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut TextRunner<'_>) -> Vec<Overlap> {
     let mut candidates = candidates(lowered, yields);
     // Short texts say the same as long ones, for less.
     candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
-    let mut runs: HashMap<(Place, Place), usize> = HashMap::new();
-    let mut found: HashMap<(Place, Place), Overlap> = HashMap::new();
-    for Candidate { nonterminal, symbol, other, before, repeated } in candidates {
+    let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
+    let mut found: HashMap<(SourceSpan, SourceSpan), Overlap> = HashMap::new();
+    for OverlapCandidate { nonterminal, symbol, other, before, repeated } in candidates {
         if found.len() >= MAX_FOUND {
             break;
         }
-        let place = (lowered.place(Slot::Nonterminal(nonterminal)), lowered.place(symbol));
+        let place = (lowered.place(AfterDot::Nonterminal(nonterminal)), lowered.place(symbol));
         let runs = runs.entry(place).or_insert(0);
         *runs += 1;
         if *runs > MAX_RUNS_OF_A_PLACE {
@@ -89,22 +89,22 @@ pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut Runner<'
 }
 
 /// An overlap to be tried.
-struct Candidate {
+struct OverlapCandidate {
     nonterminal: NonterminalId,
-    symbol: Slot,
-    other: Slot,
+    symbol: AfterDot,
+    other: AfterDot,
     before: Vec<u8>,
     repeated: Vec<u8>,
 }
 
 /// Lists all pairs of neighbours with terminals that overlap.
-fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
+fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<OverlapCandidate> {
     let cfg = &lowered.cfg;
     let mut search = Search::new(lowered, yields);
-    let mut row: Vec<Slot> = Vec::new();
+    let mut row: Vec<AfterDot> = Vec::new();
     let mut first = Cfg::START;
     for (dot, slot) in cfg.dots() {
-        if !matches!(slot, Slot::End(_)) {
+        if !matches!(slot, AfterDot::End(_)) {
             row.push(slot);
             continue;
         }
@@ -122,21 +122,21 @@ fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
     search.found
 }
 
-fn is_nullable(cfg: &Cfg, slot: Slot) -> bool {
-    matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(symbol))
+fn is_nullable(cfg: &Cfg, slot: AfterDot) -> bool {
+    matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol))
 }
 
 /// The state of the search.
 struct Search<'s> {
     lowered: &'s Lowered,
     yields: &'s Yields<'s>,
-    beginnings: Ends,
-    endings: Ends,
+    beginnings: UnboundedEnds,
+    endings: UnboundedEnds,
     /// Results of the pairs of terminals compared so far.
-    known: HashMap<(TerminalId, TerminalId), Option<Shared>>,
+    known: HashMap<(TerminalId, TerminalId), Option<TerminalOverlap>>,
     pairs: usize,
     states: usize,
-    found: Vec<Candidate>,
+    found: Vec<OverlapCandidate>,
 }
 
 impl<'s> Search<'s> {
@@ -146,8 +146,8 @@ impl<'s> Search<'s> {
         Self {
             lowered,
             yields,
-            beginnings: Ends::new(&lowered.cfg, &goes_on, false),
-            endings: Ends::new(&lowered.cfg, &goes_on, true),
+            beginnings: UnboundedEnds::new(&lowered.cfg, &goes_on, false),
+            endings: UnboundedEnds::new(&lowered.cfg, &goes_on, true),
             known: HashMap::new(),
             pairs: MAX_PAIRS,
             states: MAX_STATES[1],
@@ -156,7 +156,7 @@ impl<'s> Search<'s> {
     }
 
     /// Compares a symbol with one that may follow it.
-    fn hold(&mut self, here: Occurrence, other: Slot) {
+    fn hold(&mut self, here: Occurrence, other: AfterDot) {
         let endings = self.endings.of(here.symbol).to_vec();
         let beginnings = self.beginnings.of(other).to_vec();
         for pair in endings.iter().flat_map(|&one| beginnings.iter().map(move |&other| (one, other))) {
@@ -167,7 +167,7 @@ impl<'s> Search<'s> {
             self.pairs -= 1;
             let Some(shared) = self.shared(pair) else { continue };
             let Some(before) = self.text_before(here, pair.0, &shared) else { continue };
-            self.found.push(Candidate {
+            self.found.push(OverlapCandidate {
                 nonterminal: self.lowered.cfg.lhs(here.first),
                 symbol: here.symbol,
                 other,
@@ -177,7 +177,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn shared(&mut self, pair: (TerminalId, TerminalId)) -> Option<Shared> {
+    fn shared(&mut self, pair: (TerminalId, TerminalId)) -> Option<TerminalOverlap> {
         if let Some(known) = self.known.get(&pair) {
             return known.clone();
         }
@@ -188,7 +188,12 @@ impl<'s> Search<'s> {
     }
 
     /// Returns a text up to where both begin to read the same over and over. `None` if it is too long.
-    fn text_before(&self, here: Occurrence, terminal: TerminalId, shared: &Shared) -> Option<Vec<u8>> {
+    fn text_before(
+        &self,
+        here: Occurrence,
+        terminal: TerminalId,
+        shared: &TerminalOverlap,
+    ) -> Option<Vec<u8>> {
         let (lowered, yields) = (self.lowered, self.yields);
         let cfg = &lowered.cfg;
         let mut before = yields.before(cfg.lhs(here.first))?;
@@ -204,21 +209,21 @@ impl<'s> Search<'s> {
 /// A symbol of a production.
 #[derive(Debug, Clone, Copy)]
 struct Occurrence {
-    first: Dot,
+    first: DottedRule,
     /// Number of symbols before it.
     at: usize,
-    symbol: Slot,
+    symbol: AfterDot,
 }
 
 /// Terminals of unbounded length that each nonterminal can begin with, or end with; some of them, if there
 /// are many.
-struct Ends {
+struct UnboundedEnds {
     of_nonterminal: Vec<Vec<TerminalId>>,
     single: Vec<Vec<TerminalId>>,
     from_right: bool,
 }
 
-impl Ends {
+impl UnboundedEnds {
     /// Computes the sets by a worklist. A production counts up to its first symbol that cannot be empty.
     fn new(cfg: &Cfg, goes_on: &[bool], from_right: bool) -> Self {
         let single = (0..)
@@ -228,23 +233,23 @@ impl Ends {
         let mut ends = Self { of_nonterminal: vec![Vec::new(); cfg.nonterminal_count()], single, from_right };
         // The rows to look at again when the set of a nonterminal has grown.
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); cfg.nonterminal_count()];
-        let mut rows: Vec<(usize, Vec<Slot>)> = Vec::new();
+        let mut rows: Vec<(usize, Vec<AfterDot>)> = Vec::new();
         let mut start = Cfg::START;
         for (dot, slot) in cfg.dots() {
-            if !matches!(slot, Slot::End(_)) {
+            if !matches!(slot, AfterDot::End(_)) {
                 continue;
             }
-            let mut row: Vec<Slot> = cfg.symbols(start).collect();
+            let mut row: Vec<AfterDot> = cfg.symbols(start).collect();
             start = dot.next();
             if from_right {
                 row.reverse();
             }
             let nullable =
-                |slot: &&Slot| matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
+                |slot: &&AfterDot| matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
             let corner = row.iter().take_while(nullable).count() + 1;
             row.truncate(corner);
             for slot in &row {
-                if let Slot::Nonterminal(symbol) = slot {
+                if let AfterDot::Nonterminal(symbol) = slot {
                     users[symbol.index()].push(rows.len());
                 }
             }
@@ -267,10 +272,10 @@ impl Ends {
         ends
     }
 
-    fn of(&self, slot: Slot) -> &[TerminalId] {
+    fn of(&self, slot: AfterDot) -> &[TerminalId] {
         match slot {
-            Slot::Terminal(terminal) => &self.single[terminal.index()],
-            Slot::Nonterminal(nonterminal) | Slot::End(nonterminal) => {
+            AfterDot::Terminal(terminal) => &self.single[terminal.index()],
+            AfterDot::Nonterminal(nonterminal) | AfterDot::End(nonterminal) => {
                 &self.of_nonterminal[nonterminal.index()]
             }
         }
@@ -281,26 +286,26 @@ impl Ends {
         &self,
         cfg: &Cfg,
         yields: &Yields<'_>,
-        slot: Slot,
+        slot: AfterDot,
         terminal: TerminalId,
         text: &mut Vec<u8>,
     ) -> Option<()> {
         debug_assert!(self.from_right);
-        let mut came: HashMap<Slot, (Dot, Dot, Slot)> = HashMap::new();
+        let mut came: HashMap<AfterDot, (DottedRule, DottedRule, AfterDot)> = HashMap::new();
         let mut open = VecDeque::from([slot]);
-        let goal = Slot::Terminal(terminal);
+        let goal = AfterDot::Terminal(terminal);
         while slot != goal && !came.contains_key(&goal) {
             let from = open.pop_front()?;
-            let Slot::Nonterminal(nonterminal) = from else { continue };
+            let AfterDot::Nonterminal(nonterminal) = from else { continue };
             for &first in cfg.productions(nonterminal) {
-                let row: Vec<Slot> = cfg.symbols(first).collect();
+                let row: Vec<AfterDot> = cfg.symbols(first).collect();
                 for (at, &symbol) in row.iter().enumerate().rev() {
                     if self.of(symbol).contains(&terminal) && !came.contains_key(&symbol) && symbol != slot {
                         let dot = (0..at).fold(first, |dot, _| dot.next());
                         came.insert(symbol, (first, dot, from));
                         open.push_back(symbol);
                     }
-                    if !matches!(symbol, Slot::Nonterminal(symbol) if cfg.is_nullable(symbol)) {
+                    if !matches!(symbol, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol)) {
                         break;
                     }
                 }
@@ -323,14 +328,14 @@ impl Ends {
 /// The overlap of two terminals: the state in which the first may end, bytes that both read from there, and
 /// bytes that both read over and over after that.
 #[derive(Debug, Clone)]
-struct Shared {
+struct TerminalOverlap {
     from: u32,
     lead: Vec<u8>,
     repeated: Vec<u8>,
 }
 
 /// Can `one`, from a state in which it may end, and `other`, from its start, read the same bytes without end?
-fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<Shared> {
+fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<TerminalOverlap> {
     // Without a table all texts have an end.
     if !one.is_table() || !other.is_table() {
         return None;
@@ -382,7 +387,7 @@ fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<
         at = to;
     }
     let repeated = text.split_off(*came.get(&at)?);
-    Some(Shared { from: nodes[start].0, lead: text, repeated })
+    Some(TerminalOverlap { from: nodes[start].0, lead: text, repeated })
 }
 
 /// Marks the nodes from which a path can go on without end, by removing dead ends.

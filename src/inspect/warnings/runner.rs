@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::yields::MAX_TEXT;
 use crate::{
-    constraint::{Machine, Program},
-    ids::StateId,
+    constraint::{Program, StateAutomaton},
+    ids::{StateId, as_u64},
     limits::Work,
 };
 
@@ -23,7 +23,7 @@ const LEAST_GROWTH: u64 = 8;
 
 /// The outcome of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RepetitionVerdict {
     /// A state came back: further repetitions cost lookups only.
     Rest,
     /// Repetitions cost about the same each, or more and more slowly.
@@ -34,8 +34,8 @@ pub(super) enum Verdict {
 
 /// Repetitions that were run.
 #[derive(Debug, Clone)]
-pub(super) struct Run {
-    pub(super) verdict: Verdict,
+pub(super) struct RunOutcome {
+    pub(super) verdict: RepetitionVerdict,
     /// Items and threads of one repetition, in the second and the last quarter.
     pub(super) cost: (u64, u64),
     /// Greatest number of threads after a repetition.
@@ -44,24 +44,24 @@ pub(super) struct Run {
 
 /// Runs texts, each on a machine of its own that has nothing cached, within a budget for all.
 #[derive(Debug)]
-pub(super) struct Runner<'g> {
+pub(super) struct TextRunner<'g> {
     program: &'g Program,
     bytes: usize,
     work: u64,
 }
 
-impl<'g> Runner<'g> {
+impl<'g> TextRunner<'g> {
     pub(super) fn new(program: &'g Program) -> Self {
         Self { program, bytes: MAX_BYTES, work: MAX_WORK[0] }
     }
 
     /// Repeats a text after another. `None` if these texts are too long, or cannot follow, or the budget ends
     /// before anything is known.
-    pub(super) fn run(&mut self, before: &[u8], repeated: &[u8]) -> Option<Run> {
+    pub(super) fn run(&mut self, before: &[u8], repeated: &[u8]) -> Option<RunOutcome> {
         if before.len() + repeated.len() * ROUNDS[1] > MAX_TEXT * 4 || self.work == 0 {
             return None;
         }
-        let mut machine = Machine::new(self.program).ok()?;
+        let mut machine = StateAutomaton::new(self.program).ok()?;
         let work = &mut Work::new(MAX_UNITS);
         let mut state = machine.start();
         for &byte in before {
@@ -72,7 +72,7 @@ impl<'g> Runner<'g> {
         let most = done.saturating_add(MAX_WORK[1]);
         let mut seen: HashSet<StateId> = HashSet::new();
         let (mut costs, mut threads) = (Vec::new(), 0);
-        let mut verdict = Verdict::Steady;
+        let mut verdict = RepetitionVerdict::Steady;
         'rounds: for &rounds in &ROUNDS {
             while costs.len() < rounds && done < most {
                 let mut alive = 0;
@@ -86,9 +86,9 @@ impl<'g> Runner<'g> {
                 let work = machine.parser().effort() - done;
                 done += work;
                 self.spend(repeated.len(), work)?;
-                costs.push(work + u64::try_from(alive).unwrap_or(u64::MAX));
+                costs.push(work + as_u64(alive));
                 if !seen.insert(state) {
-                    verdict = Verdict::Rest;
+                    verdict = RepetitionVerdict::Rest;
                     break 'rounds;
                 }
             }
@@ -96,7 +96,7 @@ impl<'g> Runner<'g> {
                 break;
             }
             if costs.len() == ROUNDS[1] || done >= most {
-                verdict = Verdict::Grows;
+                verdict = RepetitionVerdict::Grows;
                 break;
             }
         }
@@ -104,7 +104,7 @@ impl<'g> Runner<'g> {
         let mean = |part: &[u64]| part.iter().sum::<u64>() / u64::try_from(part.len()).unwrap_or(1).max(1);
         let early = mean(costs.get(quarter..2 * quarter).unwrap_or(&costs));
         let late = mean(&costs[costs.len().saturating_sub(quarter)..]);
-        Some(Run { verdict, cost: (early, late), threads })
+        Some(RunOutcome { verdict, cost: (early, late), threads })
     }
 
     fn spend(&mut self, bytes: usize, work: u64) -> Option<()> {

@@ -7,7 +7,9 @@ use std::{
 
 use crate::{
     grammar::spelled::Unfolded,
-    lower::{Cfg, Dot, List, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
+    lower::{
+        AfterDot, AnyOrderList, Cfg, DottedRule, Lowered, NEVER, NonterminalId, NonterminalUses, shortest,
+    },
     scanner::TerminalDfa,
 };
 
@@ -29,13 +31,13 @@ pub(super) struct Yields<'g> {
     lowered: &'g Lowered,
     terminals: Vec<Vec<u8>>,
     /// Length of each nonterminal's shortest text, and its production.
-    shortest: Vec<(u64, Dot)>,
+    shortest: Vec<(u64, DottedRule)>,
     /// Length of each nonterminal's shortest non-empty text, its production, and the dot before the symbol
     /// that must not be empty, if all may be.
-    not_empty: Vec<(u64, Dot, Option<Dot>)>,
+    not_empty: Vec<(u64, DottedRule, Option<DottedRule>)>,
     /// Occurrence of each nonterminal with the least text before it: first dot of the production, and dot
     /// before it.
-    context: Vec<Option<(Dot, Dot)>>,
+    context: Vec<Option<(DottedRule, DottedRule)>>,
 }
 
 impl<'g> Yields<'g> {
@@ -45,7 +47,7 @@ impl<'g> Yields<'g> {
         let dfas = lowered.scanner.dfas();
         let terminals: Vec<Vec<u8>> =
             dfas.iter().map(|dfa| shortest_text(dfa, 0).unwrap_or_default()).collect();
-        let uses = Uses::new(&lowered.cfg);
+        let uses = NonterminalUses::new(&lowered.cfg);
         let lengths: Vec<u64> =
             terminals.iter().map(|text| u64::try_from(text.len()).unwrap_or(NEVER)).collect();
         let shortest = shortest(&lowered.cfg, &lengths, &uses);
@@ -55,21 +57,21 @@ impl<'g> Yields<'g> {
     }
 
     /// Appends the wanted text of a symbol. `None` if it is too long.
-    pub(super) fn push(&self, slot: Slot, want: Want, text: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn push(&self, slot: AfterDot, want: Want, text: &mut Vec<u8>) -> Option<()> {
         let cfg = &self.lowered.cfg;
         // A stack instead of recursion, since grammars can be deep.
         let mut open = vec![(slot, want)];
         while let Some((slot, want)) = open.pop() {
             let nonterminal = match slot {
-                Slot::Terminal(terminal) => {
+                AfterDot::Terminal(terminal) => {
                     text.extend_from_slice(&self.terminals[terminal.index()]);
                     if text.len() > MAX_TEXT {
                         return None;
                     }
                     continue;
                 }
-                Slot::Nonterminal(nonterminal) => nonterminal.index(),
-                Slot::End(_) => continue,
+                AfterDot::Nonterminal(nonterminal) => nonterminal.index(),
+                AfterDot::End(_) => continue,
             };
             let (length, first) = self.shortest[nonterminal];
             if let Some(list) = cfg.lists().of_symbol(cfg.lhs(first)).filter(|_| length <= MAX_TEXT as u64) {
@@ -103,21 +105,27 @@ impl<'g> Yields<'g> {
     }
 
     /// Returns the symbols of the shortest text of a list in any order.
-    fn shortest_list(&self, list: &List) -> impl Iterator<Item = Slot> {
+    fn shortest_list(&self, list: &AnyOrderList) -> impl Iterator<Item = AfterDot> {
         let separator = self.lowered.cfg.slot(list.between);
         let length = match separator {
-            Slot::Terminal(separator) => {
+            AfterDot::Terminal(separator) => {
                 u64::try_from(self.terminals[separator.index()].len()).unwrap_or(NEVER)
             }
-            Slot::Nonterminal(separator) | Slot::End(separator) => self.shortest[separator.index()].0,
+            AfterDot::Nonterminal(separator) | AfterDot::End(separator) => self.shortest[separator.index()].0,
         };
         let parts = list.shortest(|part| self.shortest[list.parts[part].index()].0, length);
-        let parts = parts.into_iter().map(|part| Slot::Nonterminal(list.parts[part]));
+        let parts = parts.into_iter().map(|part| AfterDot::Nonterminal(list.parts[part]));
         parts.flat_map(move |part| [separator, part]).skip(1)
     }
 
     /// Appends the texts of a production's symbols from `from` up to `to`.
-    pub(super) fn push_row(&self, from: Dot, to: Dot, want: Want, text: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn push_row(
+        &self,
+        from: DottedRule,
+        to: DottedRule,
+        want: Want,
+        text: &mut Vec<u8>,
+    ) -> Option<()> {
         let mut dot = from;
         while dot < to {
             self.push(self.lowered.cfg.slot(dot), want, text)?;
@@ -150,17 +158,18 @@ impl<'g> Yields<'g> {
 fn not_empty(
     cfg: &Cfg,
     terminals: &[u64],
-    shortest: &[(u64, Dot)],
-    uses: &Uses,
-) -> Vec<(u64, Dot, Option<Dot>)> {
-    let mut found: Vec<(u64, Dot, Option<Dot>)> = vec![(NEVER, Cfg::START, None); cfg.nonterminal_count()];
+    shortest: &[(u64, DottedRule)],
+    uses: &NonterminalUses,
+) -> Vec<(u64, DottedRule, Option<DottedRule>)> {
+    let mut found: Vec<(u64, DottedRule, Option<DottedRule>)> =
+        vec![(NEVER, Cfg::START, None); cfg.nonterminal_count()];
     let mut heap = BinaryHeap::new();
     let mut empty = Vec::with_capacity(uses.firsts.len());
     for &first in &uses.firsts {
         let length = cfg.symbols(first).fold(0_u64, |sum, slot| {
             sum.saturating_add(match slot {
-                Slot::Terminal(terminal) => terminals[terminal.index()],
-                Slot::Nonterminal(symbol) | Slot::End(symbol) => shortest[symbol.index()].0,
+                AfterDot::Terminal(terminal) => terminals[terminal.index()],
+                AfterDot::Nonterminal(symbol) | AfterDot::End(symbol) => shortest[symbol.index()].0,
             })
         });
         empty.push(length == 0);
@@ -176,7 +185,7 @@ fn not_empty(
         for &number in uses.productions[nonterminal].iter().filter(|number| empty[**number as usize]) {
             let first = uses.firsts[number as usize];
             let is_use =
-                |slot: Slot| matches!(slot, Slot::Nonterminal(symbol) if symbol.index() == nonterminal);
+                |slot: AfterDot| matches!(slot, AfterDot::Nonterminal(at) if at.index() == nonterminal);
             let place = cfg.symbols(first).position(is_use).unwrap_or(0);
             let special = (0..place).fold(first, |dot, _| dot.next());
             heap.push(Reverse((length, cfg.lhs(first).index(), first, Some(special))));
@@ -186,7 +195,11 @@ fn not_empty(
 }
 
 /// Finds the occurrence of each nonterminal with the least text before it, counted from the start (Dijkstra).
-fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option<(Dot, Dot)>> {
+fn contexts(
+    cfg: &Cfg,
+    terminals: &[u64],
+    shortest: &[(u64, DottedRule)],
+) -> Vec<Option<(DottedRule, DottedRule)>> {
     let mut via = vec![None; cfg.nonterminal_count()];
     let mut done = vec![false; cfg.nonterminal_count()];
     let mut best = vec![NEVER; cfg.nonterminal_count()];
@@ -200,8 +213,8 @@ fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option
             let (mut dot, mut length) = (first, before);
             for slot in cfg.symbols(first) {
                 length = length.saturating_add(match slot {
-                    Slot::Terminal(terminal) => terminals[terminal.index()],
-                    Slot::Nonterminal(symbol) | Slot::End(symbol) => {
+                    AfterDot::Terminal(terminal) => terminals[terminal.index()],
+                    AfterDot::Nonterminal(symbol) | AfterDot::End(symbol) => {
                         if length < best[symbol.index()] {
                             best[symbol.index()] = length;
                             via[symbol.index()] = Some((first, dot));
@@ -219,8 +232,8 @@ fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option
 
 /// Returns a shortest text from `state` to the end, in letters that are easy to read if there is a choice.
 fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
-    match (dfa.measured(), dfa.spelled()) {
-        (Some((measured, _)), _) if state == 0 => Some(measured.shortest()),
+    match (dfa.bounded(), dfa.spelled()) {
+        (Some((bounded, _)), _) if state == 0 => Some(bounded.shortest()),
         (_, Some((spelled, _))) => Some(spelled.shortest_from(spelled.at(state))),
         _ => path(dfa, state, |state| dfa.accepts(state)),
     }
@@ -284,7 +297,7 @@ mod tests {
         let number = (1..count).map(NonterminalId).find(|&number| lowered.name(number) == rule).unwrap();
         let text = |want| {
             let mut text = Vec::new();
-            yields.push(Slot::Nonterminal(number), want, &mut text).unwrap();
+            yields.push(AfterDot::Nonterminal(number), want, &mut text).unwrap();
             text
         };
         [text(Want::Shortest), text(Want::NotEmpty), yields.before(number).unwrap()]
@@ -317,6 +330,9 @@ mod tests {
         let lowered =
             lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), Terminals::Folded, &limits).unwrap();
         let yields = Yields::new(&lowered);
-        assert_eq!(yields.push(Slot::Nonterminal(NonterminalId(1)), Want::Shortest, &mut Vec::new()), None);
+        assert_eq!(
+            yields.push(AfterDot::Nonterminal(NonterminalId(1)), Want::Shortest, &mut Vec::new()),
+            None
+        );
     }
 }

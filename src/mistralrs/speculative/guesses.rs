@@ -104,11 +104,11 @@ impl Guesses {
 
 /// Times of an engine's passes, measured by its requests. Cloning shares them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedCost(Arc<Mutex<Measured>>);
+pub(super) struct SharedCost(Arc<Mutex<MeasuredPasses>>);
 
 /// Measurements of passes.
 #[derive(Debug, Default)]
-struct Measured {
+struct MeasuredPasses {
     cost: PassCost,
     /// Times that drafts must earn: those of `cost` plus a [margin](SharedCost::MARGIN).
     price: PassCost,
@@ -136,7 +136,7 @@ impl SharedCost {
         let pass = Pass { tokens: rows, whole: 0 };
         let mut measured = held(&self.0);
         if measured.passes == Self::MEMORY {
-            *measured = Measured::default();
+            *measured = MeasuredPasses::default();
         }
         measured.passes += 1;
         measured.cost.observe(pass, seconds);
@@ -157,7 +157,7 @@ pub(super) struct Guesser {
 
 /// Draws of a request's tokens, which guesses are coupled to.
 #[derive(Debug, Clone)]
-pub(super) struct Draws {
+pub(super) struct CoupledDraws {
     pub(super) sampler: Sampler,
     /// Position of the text's first token in the draws. Default: the number of tokens of the prompt.
     pub(super) first: Option<usize>,
@@ -165,7 +165,7 @@ pub(super) struct Draws {
     pub(super) prompt: usize,
 }
 
-impl Draws {
+impl CoupledDraws {
     /// Position in the draws of the token at this index of the sequence.
     pub(super) fn position(&self, index: usize) -> usize {
         self.first.unwrap_or(self.prompt) + index.saturating_sub(self.prompt)
@@ -182,7 +182,7 @@ impl Guesser {
         &mut self,
         constraint: &Constraint,
         sequence: &mut Vec<TokenId>,
-        draws: &Draws,
+        draws: &CoupledDraws,
         room: usize,
         keep: impl FnOnce(&[TokenId]) -> usize,
     ) -> &[TokenId] {
@@ -210,7 +210,7 @@ impl Guesser {
         &mut self,
         constraint: &Constraint,
         sequence: &mut Vec<TokenId>,
-        draws: &Draws,
+        draws: &CoupledDraws,
         token: TokenId,
     ) {
         if let Some(drafter) = &self.drafter {
@@ -275,7 +275,7 @@ mod tests {
         text: &[TokenId],
     ) -> Vec<(f64, usize)> {
         let mut guesser = guesses.guesser(15, DraftLength::Auto, cost);
-        let draws = Draws { sampler: Sampler::new(Sampling::greedy(), 1), first: None, prompt: 1 };
+        let draws = CoupledDraws { sampler: Sampler::new(Sampling::greedy(), 1), first: None, prompt: 1 };
         let mut constraint = grammar.constraint();
         let (mut sequence, mut passes, mut left) = (vec![TokenId::new(0)], Vec::new(), text);
         while !left.is_empty() {

@@ -11,11 +11,11 @@ use tokio::sync::Mutex;
 
 use super::{
     error::LoadError,
-    null_draft::{self, Shape},
-    processor::Model,
+    null_draft::{self, DraftShape},
+    processor::EngineFacts,
     second_permit::{Owned, Sole},
     self_test,
-    speculation::{Loaded, Speculation},
+    speculation::{LoadedEngine, Speculation},
     widths::Widths,
 };
 use crate::{mistralrs, proposer::DraftLength};
@@ -126,7 +126,7 @@ impl GrammarSpeculativeLoader {
         let (first, pipeline) = pipelines.remove(0);
         let pipeline = Arc::new(Mutex::new(pipeline));
         let widths = Widths::new(&pipeline, first, pipelines);
-        self.speculation.set(Some(Loaded { model, tokenizer: own_tokenizer, widths }));
+        self.speculation.set(Some(LoadedEngine { model, tokenizer: own_tokenizer, widths }));
         let tested: Arc<Mutex<dyn Pipeline>> = Arc::clone(&pipeline) as _;
         if let Err(error) = self_test::run(&tested, &self.speculation, self.limit) {
             self.speculation.set(None);
@@ -140,7 +140,7 @@ impl GrammarSpeculativeLoader {
     fn examine(
         &self,
         target: &dyn Pipeline,
-    ) -> Result<(Model, Shape, Arc<mistralrs_tokenizers::Tokenizer>), LoadError> {
+    ) -> Result<(EngineFacts, DraftShape, Arc<mistralrs_tokenizers::Tokenizer>), LoadError> {
         let metadata = target.get_metadata();
         let context = metadata.max_seq_len;
         if !matches!(target.category(), ModelCategory::Text) {
@@ -170,14 +170,14 @@ impl GrammarSpeculativeLoader {
         let vocabulary = mistralrs::vocabulary(target)?;
         let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         let tokens = vocabulary.size().max(usize::try_from(highest).unwrap_or(usize::MAX).saturating_add(1));
-        let shape = Shape {
+        let shape = DraftShape {
             tokens,
             kv_heads: config.num_kv_heads(),
             head_dim: config.k_head_dim(),
             context: context + self.gamma,
             dtype: metadata.activation_dtype,
         };
-        let model = Model { vocabulary, gamma: self.gamma, context };
+        let model = EngineFacts { vocabulary, gamma: self.gamma, context };
         Ok((model, shape, tokenizer))
     }
 }

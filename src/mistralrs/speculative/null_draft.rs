@@ -29,7 +29,7 @@ const HIDDEN: usize = 1;
 
 /// Sizes that it must have in common with the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct DraftShape {
     pub(super) tokens: usize,
     pub(super) kv_heads: usize,
     pub(super) head_dim: usize,
@@ -39,7 +39,7 @@ pub(super) struct Shape {
 
 /// Loads a null draft for a target of this shape and tokenizer.
 pub(super) fn load(
-    shape: &Shape,
+    shape: &DraftShape,
     tokenizer: &mistralrs_tokenizers::Tokenizer,
     device: &Device,
 ) -> Result<Arc<Mutex<dyn Pipeline + Send + Sync>>, LoadError> {
@@ -88,9 +88,13 @@ impl Drop for Folder {
     }
 }
 
-fn write(folder: &Path, shape: &Shape, tokenizer: &mistralrs_tokenizers::Tokenizer) -> Result<(), LoadError> {
+fn write(
+    folder: &Path,
+    shape: &DraftShape,
+    tokenizer: &mistralrs_tokenizers::Tokenizer,
+) -> Result<(), LoadError> {
     let failed = |error: &dyn std::fmt::Display| LoadError::NullDraft(error.to_string());
-    let Shape { tokens, kv_heads, head_dim, context, .. } = shape;
+    let DraftShape { tokens, kv_heads, head_dim, context, .. } = shape;
     let config = json!({
         "architectures": ["MistralForCausalLM"],
         "model_type": "mistral",
@@ -119,7 +123,7 @@ fn write(folder: &Path, shape: &Shape, tokenizer: &mistralrs_tokenizers::Tokeniz
         .map_err(|error| failed(&error))
 }
 
-fn zeros(shape: &Shape) -> mistralrs_candle::Result<HashMap<String, Tensor>> {
+fn zeros(shape: &DraftShape) -> mistralrs_candle::Result<HashMap<String, Tensor>> {
     let heads = shape.kv_heads * shape.head_dim;
     let layer = |name: &str| format!("model.layers.0.{name}.weight");
     let shapes = [

@@ -18,8 +18,8 @@ use mistralrs_candle::Tensor;
 use mistralrs_core::{CustomLogitsProcessor, SpeculativePipeline};
 
 use super::{
-    guesses::{Draws, Guesser},
-    turn::Turn,
+    guesses::{CoupledDraws, Guesser},
+    turn::EngineTurn,
     widths::Widths,
 };
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
 
 /// A request's settings.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct SpeculativeJob {
     /// The constraint; `None` for any text.
     pub(super) constraint: Option<Constraint>,
     pub(super) guesser: Guesser,
@@ -53,7 +53,7 @@ pub(super) struct Stop {
 
 /// Facts that all requests of an engine share.
 #[derive(Debug, Clone)]
-pub(super) struct Model {
+pub(super) struct EngineFacts {
     pub(super) vocabulary: Vocabulary,
     /// Most rows of a pass, one more than the most tokens of a draft.
     pub(super) gamma: usize,
@@ -63,18 +63,18 @@ pub(super) struct Model {
 
 /// One request of an engine with speculation.
 pub(super) struct SpeculativeProcessor {
-    model: Model,
-    state: Mutex<State>,
+    model: EngineFacts,
+    state: Mutex<RequestState>,
     watch: RequestWatch,
     widths: Widths<SpeculativePipeline>,
     /// The right to be in the engine; the next request gets it when the engine drops this.
-    turn: Turn,
+    turn: EngineTurn,
 }
 
-struct State {
+struct RequestState {
     constraint: Option<Constraint>,
     guesser: Guesser,
-    draws: Draws,
+    draws: CoupledDraws,
     most: usize,
     stop: Stop,
     /// The prompt and the tokens drawn; empty before the first context.
@@ -85,7 +85,7 @@ struct State {
     over: bool,
     /// True if the text has a stop string. Upstream notices at the next token, which is drawn as any other.
     stopped: bool,
-    step: Option<Step>,
+    step: Option<SpeculativeStep>,
     /// The draft of the next step.
     next: Vec<TokenId>,
     /// Time of the draw of the last step's last row.
@@ -95,7 +95,7 @@ struct State {
 }
 
 /// One speculative step of the engine.
-struct Step {
+struct SpeculativeStep {
     /// Length of its context in tokens.
     base: usize,
     draft: Vec<TokenId>,
@@ -110,7 +110,7 @@ struct Step {
     pass: Instant,
 }
 
-impl Step {
+impl SpeculativeStep {
     /// The token given to upstream as the draft of the row at `index`.
     fn guess(&self, index: usize) -> TokenId {
         self.draft.get(index).copied().unwrap_or(self.junk)
@@ -118,12 +118,17 @@ impl Step {
 }
 
 impl SpeculativeProcessor {
-    pub(super) fn new(model: Model, job: Job, turn: Turn, widths: Widths<SpeculativePipeline>) -> Self {
-        let Job { constraint, guesser, sampler, first, most, stop } = job;
-        let state = State {
+    pub(super) fn new(
+        model: EngineFacts,
+        job: SpeculativeJob,
+        turn: EngineTurn,
+        widths: Widths<SpeculativePipeline>,
+    ) -> Self {
+        let SpeculativeJob { constraint, guesser, sampler, first, most, stop } = job;
+        let state = RequestState {
             constraint,
             guesser,
-            draws: Draws { sampler, first, prompt: 0 },
+            draws: CoupledDraws { sampler, first, prompt: 0 },
             most,
             stop,
             sequence: Vec::new(),
@@ -162,7 +167,7 @@ impl SpeculativeProcessor {
     }
 
     /// Begins a step; returns the first token of its draft.
-    fn begin(&self, state: &mut State, context: &[u32]) -> mistralrs_candle::Result<TokenId> {
+    fn begin(&self, state: &mut RequestState, context: &[u32]) -> mistralrs_candle::Result<TokenId> {
         if state.sequence.is_empty() {
             state.sequence = context.iter().copied().map(TokenId::new).collect();
             state.draws.prompt = context.len();
@@ -188,7 +193,7 @@ impl SpeculativeProcessor {
             stats.passes += 1;
             stats.drafted += draft.len();
         });
-        state.step = Some(Step {
+        state.step = Some(SpeculativeStep {
             base: context.len(),
             draft,
             junk,
@@ -201,7 +206,7 @@ impl SpeculativeProcessor {
     }
 
     /// Accounts for the step whose last row was drawn from, and makes the draft of the next one.
-    fn prepare(&self, state: &mut State) {
+    fn prepare(&self, state: &mut RequestState) {
         let Some(step) = &state.step else { return };
         let begun = Instant::now();
         // Step cost = time between the last rows of two consecutive steps: it includes drafting, the
@@ -218,7 +223,7 @@ impl SpeculativeProcessor {
     }
 
     /// Draws from a row of the target.
-    fn judge(&self, state: &mut State, row: &[f32]) -> mistralrs_candle::Result<Tensor> {
+    fn judge(&self, state: &mut RequestState, row: &[f32]) -> mistralrs_candle::Result<Tensor> {
         if let Some(step) = state.step.as_mut() {
             step.judged += 1;
             if step.judged == 1 {
@@ -259,7 +264,7 @@ impl SpeculativeProcessor {
     }
 
     /// Draws the next token and advances by it.
-    fn draw(&self, state: &mut State, row: &[f32]) -> Result<TokenId, RequestError> {
+    fn draw(&self, state: &mut RequestState, row: &[f32]) -> Result<TokenId, RequestError> {
         let position = state.draws.position(state.sequence.len());
         if state.all.size() != row.len() {
             state.all = row::all(row.len());
@@ -306,7 +311,7 @@ impl SpeculativeProcessor {
     }
 }
 
-impl State {
+impl RequestState {
     /// Appends a token that spells `bytes`.
     fn push(&mut self, token: TokenId, bytes: &[u8]) {
         let before = self.text.len();

@@ -11,9 +11,9 @@ use mistralrs_core::{CustomLogitsProcessor, NormalRequest, SpeculativePipeline, 
 use super::{
     error::AttachError,
     guesses::{Guesser, Guesses, SharedCost},
-    processor::{Job, Model, SpeculativeProcessor, Stop},
+    processor::{EngineFacts, SpeculativeJob, SpeculativeProcessor, Stop},
     sampling,
-    turn::Turns,
+    turn::EngineTurns,
     widths::Widths,
 };
 use crate::{
@@ -30,14 +30,14 @@ use crate::{
 pub struct Speculation {
     gamma: usize,
     length: DraftLength,
-    turns: Turns,
+    turns: EngineTurns,
     cost: SharedCost,
-    loaded: Arc<Mutex<Option<Loaded>>>,
+    loaded: Arc<Mutex<Option<LoadedEngine>>>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Loaded {
-    pub(super) model: Model,
+pub(super) struct LoadedEngine {
+    pub(super) model: EngineFacts,
     pub(super) tokenizer: Tokenizer,
     pub(super) widths: Widths<SpeculativePipeline>,
 }
@@ -89,7 +89,7 @@ impl SpeculativeRequest {
 
 impl Speculation {
     pub(super) fn new(gamma: usize, length: DraftLength) -> Self {
-        let (turns, cost) = (Turns::new(), SharedCost::default());
+        let (turns, cost) = (EngineTurns::new(), SharedCost::default());
         Self { gamma, length, turns, cost, loaded: Arc::default() }
     }
 
@@ -135,7 +135,7 @@ impl Speculation {
         request: &mut NormalRequest,
         what: SpeculativeRequest,
     ) -> Result<RequestWatch, AttachError> {
-        let Loaded { model, widths, .. } = self.loaded()?;
+        let LoadedEngine { model, widths, .. } = self.loaded()?;
         check(request)?;
         let sampling = sampling::take(&mut request.sampling_params)?;
         let SpeculativeRequest { constraint, guesses, seed, sampler, first } = what;
@@ -145,7 +145,7 @@ impl Speculation {
         let guesser = guesses.filter(|_| drafts).map_or_else(Guesser::default, |guesses| {
             guesses.guesser(self.gamma - 1, self.length, &self.cost)
         });
-        let job = Job {
+        let job = SpeculativeJob {
             constraint,
             guesser,
             sampler: sampler.unwrap_or_else(|| Sampler::new(sampling, seed)),
@@ -182,11 +182,11 @@ impl Speculation {
         }
     }
 
-    pub(super) fn set(&self, loaded: Option<Loaded>) {
+    pub(super) fn set(&self, loaded: Option<LoadedEngine>) {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
     }
 
-    fn loaded(&self) -> Result<Loaded, AttachError> {
+    fn loaded(&self) -> Result<LoadedEngine, AttachError> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(AttachError::NotLoaded)
     }
 }

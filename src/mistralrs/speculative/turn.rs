@@ -15,28 +15,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The turns of one engine.
 #[derive(Debug, Clone)]
-pub(super) struct Turns {
+pub(super) struct EngineTurns {
     semaphore: Arc<Semaphore>,
     last: Arc<Mutex<Option<Instant>>>,
 }
 
 /// The right to be in the engine, until dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct EngineTurn {
     last: Arc<Mutex<Option<Instant>>>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Turns {
+impl EngineTurns {
     pub(super) fn new() -> Self {
         Self { semaphore: Arc::new(Semaphore::new(1)), last: Arc::default() }
     }
 
     /// Waits for the next turn, first come, first served.
-    pub(super) async fn next(&self) -> Option<Turn> {
+    pub(super) async fn next(&self) -> Option<EngineTurn> {
         // The semaphore is never closed, so a permit comes in the end.
         let permit = Arc::clone(&self.semaphore).acquire_owned().await.ok()?;
-        let turn = Turn { last: Arc::clone(&self.last), _permit: permit };
+        let turn = EngineTurn { last: Arc::clone(&self.last), _permit: permit };
         turn.sign();
         Some(turn)
     }
@@ -47,14 +47,14 @@ impl Turns {
     }
 }
 
-impl Turn {
+impl EngineTurn {
     /// Notes a sign of life.
     pub(super) fn sign(&self) {
         *lock(&self.last) = Some(Instant::now());
     }
 }
 
-impl Drop for Turn {
+impl Drop for EngineTurn {
     fn drop(&mut self) {
         *lock(&self.last) = None;
     }

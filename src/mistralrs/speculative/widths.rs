@@ -55,7 +55,7 @@ impl<P: Send + 'static> Widths<P> {
     pub(super) fn set(&self, rows: usize) {
         let Some(engine) = self.inner.engine.upgrade() else { return };
         let lock = Box::pin(tokio::task::unconstrained(engine.lock_owned()));
-        let change = Change { inner: Arc::clone(&self.inner), rows, lock: Mutex::new(Some(lock)) };
+        let change = WidthChange { inner: Arc::clone(&self.inner), rows, lock: Mutex::new(Some(lock)) };
         Arc::new(change).go_on();
     }
 }
@@ -76,13 +76,13 @@ type Lock<P> = Pin<Box<dyn Future<Output = OwnedMutexGuard<P>> + Send>>;
 
 /// A change that waits for the mutex. Its waker makes it at once on the thread that releases the mutex: if
 /// another thread had to, the engine would spin until that runs.
-struct Change<P> {
+struct WidthChange<P> {
     inner: Arc<Inner<P>>,
     rows: usize,
     lock: Mutex<Option<Lock<P>>>,
 }
 
-impl<P: Send + 'static> Change<P> {
+impl<P: Send + 'static> WidthChange<P> {
     fn go_on(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut waiting = held(&self.lock);
@@ -94,7 +94,7 @@ impl<P: Send + 'static> Change<P> {
     }
 }
 
-impl<P: Send + 'static> Wake for Change<P> {
+impl<P: Send + 'static> Wake for WidthChange<P> {
     fn wake(self: Arc<Self>) {
         self.go_on();
     }

@@ -12,12 +12,12 @@ const LINE: usize = 64;
 
 /// Prefetches memory where the processor has an instruction for it; else does nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     #[cfg(target_arch = "x86_64")]
     sse: Option<Sse>,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Detects what this processor has.
     pub(super) fn new() -> Self {
         Self {

@@ -5,7 +5,7 @@ use super::{
     error::{ModelError, ModelErrorKind},
     rope::{Rope, Scaling},
 };
-use crate::gguf::{Gguf, Value};
+use crate::gguf::{Gguf, MetadataValue};
 
 /// Supported architectures, as error messages name them.
 pub(super) const SUPPORTED: &str = "llama (Mistral too), qwen2 and qwen3";
@@ -15,23 +15,23 @@ fn invalid(reason: impl Into<String>) -> ModelError {
 }
 
 /// Metadata under the prefix of a file's architecture, such as `llama.block_count`.
-struct Keys<'a> {
+struct ArchitectureKeys<'a> {
     gguf: &'a Gguf,
     architecture: &'a str,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ArchitectureKeys<'a> {
     fn key(&self, key: &str) -> String {
         format!("{}.{key}", self.architecture)
     }
 
-    fn get(&self, key: &str) -> Option<&'a Value> {
+    fn get(&self, key: &str) -> Option<&'a MetadataValue> {
         self.gguf.get(&self.key(key))
     }
 
     /// Reads a size; `None` if the key is missing.
     fn optional_size(&self, key: &str) -> Result<Option<usize>, ModelError> {
-        let size = |value: &Value| {
+        let size = |value: &MetadataValue| {
             let one = value.as_u64().and_then(|size| usize::try_from(size).ok());
             // Some files have one number for each layer: accepted if all are the same.
             let all = || match value.as_integers()? {
@@ -49,7 +49,7 @@ impl<'a> Keys<'a> {
     }
 
     fn number(&self, key: &str) -> Result<Option<f64>, ModelError> {
-        let number = |value: &Value| {
+        let number = |value: &MetadataValue| {
             value.as_f64().ok_or_else(|| invalid(format!("{} is not a number: {value:?}", self.key(key))))
         };
         self.get(key).map(number).transpose()
@@ -67,12 +67,12 @@ impl<'a> Keys<'a> {
 /// If a key is missing or not what it should be, or asks for an unknown architecture or an unsupported
 /// variation.
 pub(super) fn parse(gguf: &Gguf) -> Result<(Config, bool), ModelError> {
-    let architecture = gguf.get("general.architecture").and_then(Value::as_str);
+    let architecture = gguf.get("general.architecture").and_then(MetadataValue::as_str);
     let architecture = architecture.ok_or_else(|| invalid("there is no general.architecture"))?;
     if !["llama", "qwen2", "qwen3"].contains(&architecture) {
         return Err(ModelErrorKind::UnknownArchitecture(architecture.to_owned()).into());
     }
-    let keys = Keys { gguf, architecture };
+    let keys = ArchitectureKeys { gguf, architecture };
     if let Some(experts) = keys.optional_size("expert_count")?.filter(|&experts| experts > 0) {
         return Err(keys.unsupported("expert_count", experts));
     }
@@ -117,7 +117,7 @@ pub(super) fn parse(gguf: &Gguf) -> Result<(Config, bool), ModelError> {
     Ok((config, architecture == "llama"))
 }
 
-fn rope(keys: &Keys<'_>) -> Result<Rope, ModelError> {
+fn rope(keys: &ArchitectureKeys<'_>) -> Result<Rope, ModelError> {
     for tensor in ["rope_factors_long.weight", "rope_factors_short.weight"] {
         if keys.gguf.tensor(tensor).is_some() {
             return Err(ModelErrorKind::Unsupported { field: "rope".into(), value: tensor.into() }.into());
@@ -153,7 +153,7 @@ fn rope(keys: &Keys<'_>) -> Result<Rope, ModelError> {
     Ok(Rope { theta, scaling })
 }
 
-fn window(keys: &Keys<'_>) -> Result<Option<Window>, ModelError> {
+fn window(keys: &ArchitectureKeys<'_>) -> Result<Option<Window>, ModelError> {
     let tokens = keys.optional_size("attention.sliding_window")?.filter(|&tokens| tokens > 0);
     match tokens {
         Some(tokens) if keys.architecture != "llama" => {

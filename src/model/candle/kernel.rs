@@ -7,7 +7,7 @@
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use super::{
-    ahead::Ahead,
+    ahead::Prefetch,
     format::Format,
     packing::{self, CHUNK, PANEL},
 };
@@ -194,7 +194,7 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
         _ => 1,
     };
     let mut buffers = [0.0; GROUP * FLOATS];
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     let blocks = rows.count.div_ceil(rows.block);
     let mut panel = 0;
     let mut rest = tiles;
@@ -259,7 +259,7 @@ struct Turn<'a> {
     starts: bool,
     /// The weights that come after these, by panel, to be prefetched.
     next: [&'a [u8]; GROUP],
-    ahead: Ahead,
+    ahead: Prefetch,
 }
 
 /// Multiplies `P` panels with a block of rows.

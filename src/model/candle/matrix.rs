@@ -28,7 +28,7 @@ const CACHED: usize = 1 << 19;
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one format each, one below the other.
 pub(super) struct Matrix {
-    parts: Vec<Part>,
+    parts: Vec<PanelRows>,
     inputs: usize,
     outputs: usize,
     /// Instructions that multiply quantised weights in whole numbers; `None` for products in floats.
@@ -42,20 +42,20 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Rows of inputs, as the products with the parts of a matrix take them.
-struct Rows {
+struct InputRows {
     floats: Option<FloatRows>,
     rounded: Option<RoundedRows>,
     count: usize,
 }
 
 /// Rows of one format, in panels; the last panel is filled up with zeros.
-struct Part {
+struct PanelRows {
     format: Format,
     packed: Pages,
     outputs: usize,
 }
 
-impl Part {
+impl PanelRows {
     /// The panels from `from` on.
     fn panels(&self, inputs: usize, from: usize) -> Panels<'_> {
         let start = from * packing::panel_bytes(self.format, inputs);
@@ -72,7 +72,7 @@ impl Part {
     }
 
     /// Multiplies `rows` with panels `from ..`, at most `count`; products come in their tiles.
-    fn multiply(&self, inputs: usize, from: usize, rows: &Rows, tiles: &mut [f32]) {
+    fn multiply(&self, inputs: usize, from: usize, rows: &InputRows, tiles: &mut [f32]) {
         let panels = self.panels(inputs, from);
         if let (true, Some(rows)) = (self.is_quantised(), &rows.rounded) {
             let stored = Stored { bytes: panels.bytes, is_cached: self.packed.bytes().len() < CACHED };
@@ -83,7 +83,7 @@ impl Part {
     }
 
     /// Multiplies `rows` with panels `from ..` and writes the products to the same outputs of each row.
-    fn product(&self, inputs: usize, from: usize, rows: &Rows, out: &mut [&mut [f32]]) {
+    fn product(&self, inputs: usize, from: usize, rows: &InputRows, out: &mut [&mut [f32]]) {
         let outputs = out.first().map_or(0, |row| row.len());
         // A few panels at a time, so that the tiles stay in the cache.
         let mut tiles = vec![0.0; SHARE.min(outputs.div_ceil(PANEL)) * rows.count * PANEL];
@@ -122,12 +122,12 @@ impl Matrix {
     }
 
     /// Rearranges rows as the products take them.
-    fn arrange(&self, x: &[f32], count: usize) -> Rows {
-        let is_quantised = self.parts.iter().any(Part::is_quantised);
+    fn arrange(&self, x: &[f32], count: usize) -> InputRows {
+        let is_quantised = self.parts.iter().any(PanelRows::is_quantised);
         let instructions = self.instructions.filter(|_| is_quantised);
         let rounded = instructions.map(|instructions| RoundedRows::new(x, self.inputs, instructions));
-        let floats = rounded.is_none() || !self.parts.iter().all(Part::is_quantised);
-        Rows { floats: floats.then(|| FloatRows::new(x, count, self.inputs)), rounded, count }
+        let floats = rounded.is_none() || !self.parts.iter().all(PanelRows::is_quantised);
+        InputRows { floats: floats.then(|| FloatRows::new(x, count, self.inputs)), rounded, count }
     }
 
     /// Approximate bytes of `rows` rows of `inputs`.
@@ -137,9 +137,9 @@ impl Matrix {
     }
 
     /// The part for more rows of `format`.
-    fn part(&mut self, format: Format) -> &mut Part {
+    fn part(&mut self, format: Format) -> &mut PanelRows {
         if self.parts.last().is_none_or(|part| part.format != format) {
-            self.parts.push(Part { format, packed: Pages::default(), outputs: 0 });
+            self.parts.push(PanelRows { format, packed: Pages::default(), outputs: 0 });
         }
         let last = self.parts.len() - 1;
         &mut self.parts[last]
@@ -219,7 +219,7 @@ impl Matrix {
     /// Multiplies some panels of a matrix of [one part](Self::is_of_one_part) by a row each: tiles of 16.
     pub(super) fn panels(&self, wanted: &[Wanted<'_>]) -> Vec<f32> {
         let Some(part) = self.parts.first() else { return Vec::new() };
-        let rows: Vec<Rows> = wanted.iter().map(|wanted| self.arrange(wanted.row, 1)).collect();
+        let rows: Vec<InputRows> = wanted.iter().map(|wanted| self.arrange(wanted.row, 1)).collect();
         let panels: usize = wanted.iter().flat_map(|wanted| wanted.panels).map(ExactSizeIterator::len).sum();
         let mut tiles = vec![0.0; panels * PANEL];
         let mut rest = &mut tiles[..];
@@ -232,7 +232,7 @@ impl Matrix {
                 rest = after;
             }
         }
-        let multiply = |(row, from, tiles): (&Rows, usize, &mut [f32])| {
+        let multiply = |(row, from, tiles): (&InputRows, usize, &mut [f32])| {
             part.multiply(self.inputs, from, row, tiles);
         };
         if rayon::current_num_threads() > 1 && panels * PANEL * self.inputs >= PARALLEL {
@@ -274,7 +274,7 @@ impl Matrix {
                 tasks.push((part, from / PANEL, own.collect::<Vec<_>>()));
             }
         }
-        let multiply = |(part, from, mut out): (&Part, usize, Vec<&mut [f32]>)| {
+        let multiply = |(part, from, mut out): (&PanelRows, usize, Vec<&mut [f32]>)| {
             part.product(self.inputs, from, rows, &mut out);
         };
         if parallel {

@@ -19,26 +19,26 @@ const MAPPED: usize = 1 << 14;
 /// Growing memory for panels of floats or bytes.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    memory: Memory,
+    memory: PageMemory,
     /// Length in bytes.
     len: usize,
 }
 
 #[derive(Debug)]
-enum Memory {
+enum PageMemory {
     /// Small memory, or any for which mapping failed. Floats, so that it can be read as such.
     Vector(Vec<f32>),
     /// Mapped memory from byte `start` on.
     Mapped { map: MmapMut, start: usize },
 }
 
-impl Default for Memory {
+impl Default for PageMemory {
     fn default() -> Self {
         Self::Vector(Vec::new())
     }
 }
 
-impl Memory {
+impl PageMemory {
     /// Allocates zeros, at least `size` bytes.
     fn zeros(size: usize) -> Self {
         let mapped = (size >= MAPPED).then(|| mapped(size)).flatten();
@@ -61,9 +61,9 @@ impl Memory {
 }
 
 /// Maps zeroed memory of the system. Small memory starts on a page, large memory on a large page.
-fn mapped(size: usize) -> Option<Memory> {
+fn mapped(size: usize) -> Option<PageMemory> {
     if size < LARGE_PAGE {
-        return Some(Memory::Mapped { map: MmapMut::map_anon(size).ok()?, start: 0 });
+        return Some(PageMemory::Mapped { map: MmapMut::map_anon(size).ok()?, start: 0 });
     }
     // The last large page is rounded up if more of it is used than wasted.
     let room = size.max((size + LARGE_PAGE / 2) / LARGE_PAGE * LARGE_PAGE);
@@ -73,14 +73,14 @@ fn mapped(size: usize) -> Option<Memory> {
     // A system without large pages is only slower, so a failure is ignored.
     #[cfg(target_os = "linux")]
     let _ = map.advise_range(memmap2::Advice::HugePage, start, room / LARGE_PAGE * LARGE_PAGE);
-    Some(Memory::Mapped { map, start })
+    Some(PageMemory::Mapped { map, start })
 }
 
 impl Pages {
     /// Makes room for `size` bytes in all; until then, growing moves nothing.
     pub(super) fn reserve(&mut self, size: usize) {
         if size > self.memory.bytes().len() {
-            let mut memory = Memory::zeros(size);
+            let mut memory = PageMemory::zeros(size);
             memory.bytes_mut()[..self.len].copy_from_slice(self.bytes());
             self.memory = memory;
         }

@@ -9,6 +9,7 @@ use super::{
     rope::{Rope, Scaling},
     weights::Weights,
 };
+use crate::split_mix::SplitMix64;
 
 /// Sizes of a Llama-like model whose weights are random, for measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,27 +128,19 @@ impl Weights for RandomWeights {
 /// Generator of random blocks.
 #[derive(Debug)]
 pub(super) struct RandomBlocks {
-    state: u64,
+    random: SplitMix64,
 }
 
 impl RandomBlocks {
     /// Starts the generator; the same seed makes the same blocks.
     pub(super) fn new(seed: u64) -> Self {
-        Self { state: seed }
-    }
-
-    /// Draws random bits (SplitMix64).
-    fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        Self { random: SplitMix64::new(seed) }
     }
 
     /// Draws a number uniformly from -0.05 .. 0.05.
     fn small(&mut self) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "24 bits fit")]
-        let unit = (self.bits() >> 40) as f32 / 16_777_216.0;
+        let unit = (self.random.bits() >> 40) as f32 / 16_777_216.0;
         0.1 * unit - 0.05
     }
 
@@ -163,7 +156,7 @@ impl RandomBlocks {
                     let start = out.len();
                     let end = start + format.block_bytes();
                     while out.len() < end {
-                        out.extend(self.bits().to_le_bytes());
+                        out.extend(self.random.bits().to_le_bytes());
                     }
                     out.truncate(end);
                     let block = &mut out[start..];

@@ -29,13 +29,13 @@ const INDEX: &str = "model.safetensors.index.json";
 /// The weights of a folder, opened but not read.
 #[derive(Debug)]
 pub(super) struct Safetensors {
-    shards: Vec<Shard>,
+    shards: Vec<ShardFile>,
     /// Number of the shard that holds a tensor.
     shard_of: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
-struct Shard {
+struct ShardFile {
     path: PathBuf,
     file: File,
     /// Place in the file, in bytes, where the tensors start.
@@ -58,7 +58,7 @@ impl Safetensors {
         let single = folder.join(SINGLE);
         let index = folder.join(INDEX);
         let paths = if single.exists() || !index.exists() { vec![single] } else { shards(folder, &index)? };
-        let shards = paths.into_iter().map(Shard::open).collect::<Result<Vec<_>, _>>()?;
+        let shards = paths.into_iter().map(ShardFile::open).collect::<Result<Vec<_>, _>>()?;
         let shard_of = shards
             .iter()
             .enumerate()
@@ -146,7 +146,7 @@ fn shards(folder: &Path, index: &Path) -> Result<Vec<PathBuf>, ModelError> {
         .collect()
 }
 
-impl Shard {
+impl ShardFile {
     fn open(path: PathBuf) -> Result<Self, ModelError> {
         let mut file = File::open(&path).map_err(|error| super::file_error(&path, error))?;
         let length = file.metadata().map_err(|error| super::file_error(&path, error))?.len();

@@ -68,10 +68,10 @@ pub(super) const OUTPUT: &str = "lm_head.weight";
 pub(super) const NORM: &str = "model.norm.weight";
 
 /// The tensors of a product: names with their outputs, number of inputs, and whether they are biased.
-pub(super) type Product = (Vec<(String, usize)>, usize, bool);
+pub(super) type ProductShape = (Vec<(String, usize)>, usize, bool);
 
 /// The products of a layer: queries, keys and values; attention's output; gate and up; down.
-pub(super) fn products(config: &Config, layer: usize) -> [Product; 4] {
+pub(super) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
     let (hidden, inner, biases) = (config.hidden, config.intermediate, config.biases);
@@ -127,7 +127,8 @@ pub(super) fn size(weights: &dyn Weights, config: &Config) -> Result<u64, ModelE
 
 impl Layer {
     fn load(weights: &mut dyn Weights, config: &Config, index: usize) -> Result<Self, ModelError> {
-        let mut linear = |(parts, inputs, biased): Product| Linear::load(weights, &parts, inputs, biased);
+        let mut linear =
+            |(parts, inputs, biased): ProductShape| Linear::load(weights, &parts, inputs, biased);
         let [qkv, attention_out, gate_up, down] = products(config, index);
         let (qkv, attention_out) = (linear(qkv)?, linear(attention_out)?);
         let (gate_up, down) = (linear(gate_up)?, linear(down)?);

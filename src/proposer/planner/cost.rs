@@ -19,20 +19,20 @@ const FIRST: usize = 5;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CostCurve {
     /// The last passes over each number of tokens from 1 on.
-    passes: Vec<Passes>,
+    passes: Vec<RecentPasses>,
     /// The curve at numbers of tokens that were measured, ascending in both.
     points: Vec<(usize, f64)>,
 }
 
 /// The last passes over the same number of tokens.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Passes {
+struct RecentPasses {
     seconds: Vec<f64>,
     /// Index of the oldest one, once the list is full.
     oldest: usize,
 }
 
-impl Passes {
+impl RecentPasses {
     /// Adds a pass, in place of the oldest one if all places are taken. The first one counts `FIRST` times.
     fn add(&mut self, seconds: f64) {
         if self.seconds.is_empty() {
@@ -65,7 +65,7 @@ impl Level {
 
 impl Default for CostCurve {
     fn default() -> Self {
-        Self { passes: vec![Passes::default(); MOST], points: Vec::new() }
+        Self { passes: vec![RecentPasses::default(); MOST], points: Vec::new() }
     }
 }
 

@@ -8,16 +8,17 @@
 //!
 //! Each part was measured beside the whole without it (`experiments/ablation`).
 
+mod backoff;
+mod budget;
 mod cost;
 mod pass;
-mod rest;
-mod worth;
 
+pub(crate) use budget::{Allocation, DraftBudget, Offered, Speedup};
 pub use pass::{Pass, PassCost};
-pub(crate) use worth::{Cut, Offered, Speedup, Worth, count};
 
 use super::{draft::Draft, median::Median};
-use rest::Rest;
+use crate::ids::as_f64;
+use backoff::DraftBackoff;
 
 /// The controller of one drafter, with its account of passes and drafts.
 #[derive(Debug, Default)]
@@ -27,13 +28,13 @@ pub(super) struct DraftPlanner {
     /// The pass recorded last, if it is not accounted for.
     passed: Option<Pass>,
     effort: Effort,
-    rest: Rest,
+    rest: DraftBackoff,
 }
 
 /// A draft that grows as long as it could become better.
 #[derive(Debug)]
-pub(super) struct Growth<'a> {
-    worth: &'a Worth<'a>,
+pub(super) struct GrowingDraft<'a> {
+    worth: &'a DraftBudget<'a>,
     /// The pass, with the draft included.
     pass: Pass,
     /// Probability that all of it is right.
@@ -125,16 +126,16 @@ impl DraftPlanner {
     }
 
     /// Creates the empty draft of a pass that is over `pass` without it.
-    pub(super) fn growth<'a>(&self, pass: Pass, worth: &'a Worth<'a>) -> Growth<'a> {
-        Growth { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
+    pub(super) fn growth<'a>(&self, pass: Pass, worth: &'a DraftBudget<'a>) -> GrowingDraft<'a> {
+        GrowingDraft { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
     }
 
     /// Is another guess worth its time? `room` is the number of further tokens that the draft may have. If
     /// the last measured guesses are [old](Effort::is_stale), one guess is made to measure again. A positive
     /// answer is counted.
-    pub(super) fn goes_on(&mut self, growth: &Growth<'_>, room: usize) -> bool {
-        let Growth { worth, pass, reached, now, most, .. } = *growth;
-        let guess = self.effort.guess() / count(worth.at_once);
+    pub(super) fn goes_on(&mut self, growth: &GrowingDraft<'_>, room: usize) -> bool {
+        let GrowingDraft { worth, pass, reached, now, most, .. } = *growth;
+        let guess = self.effort.guess() / as_f64(worth.at_once);
         let stale = self.effort.is_stale() && self.effort.guesses == 0 && room > 0;
         let goes_on = stale || worth.could_gain(pass, reached, most - now, guess, room);
         self.effort.guesses += usize::from(goes_on);
@@ -152,10 +153,10 @@ impl DraftPlanner {
     }
 
     /// Records the expected gain of the kept part of a draft, and `plain`, the time of the pass without
-    /// drafts; both in seconds. [`Rest`] compares the gain with the time spent on guesses.
-    pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &Worth<'_>) {
+    /// drafts; both in seconds. [`DraftBackoff`] compares the gain with the time spent on guesses.
+    pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &DraftBudget<'_>) {
         if let Some(spent) = self.effort.spent() {
-            self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
+            self.rest.note(gained, spent / as_f64(worth.at_once), plain / as_f64(worth.sequences));
         }
     }
 
@@ -177,13 +178,13 @@ impl DraftPlanner {
     }
 }
 
-impl Growth<'_> {
+impl GrowingDraft<'_> {
     /// Probability of being reached below which a token is not worth a guess.
     const LEAST: f64 = 0.03;
 
     /// Returns the seconds that a surely right guess would be worth.
     pub(super) fn seconds(&self) -> f64 {
-        self.reached / self.worth.pace * count(self.worth.at_once)
+        self.reached / self.worth.pace * as_f64(self.worth.at_once)
     }
 
     /// Is a token of this acceptance likely enough to be reached? If so it must be [pushed](Self::push).
@@ -223,7 +224,7 @@ impl Effort {
                 self.guess = None;
             }
             self.idle = 0;
-            Self::add(&mut self.guess, seconds / count(self.guesses));
+            Self::add(&mut self.guess, seconds / as_f64(self.guesses));
         }
     }
 
@@ -250,9 +251,9 @@ impl Effort {
 
     /// Returns the seconds that the last draft and the tokens before it took; `None` if nothing was measured.
     fn spent(&mut self) -> Option<f64> {
-        let learnt = count(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
+        let learnt = as_f64(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
         let known = self.guess.is_some() || self.learning.is_some();
-        known.then(|| count(self.guesses) * self.guess() + learnt)
+        known.then(|| as_f64(self.guesses) * self.guess() + learnt)
     }
 }
 
@@ -268,11 +269,11 @@ impl Account {
     const WEIGHT: f64 = 5.0;
 
     fn add(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
-        self.tokens = self.tokens * Self::KEEP + count(accepted + 1);
+        self.tokens = self.tokens * Self::KEEP + as_f64(accepted + 1);
         self.seconds = self.seconds * Self::KEEP + seconds;
         let keep = if draft.tokens.is_empty() { Self::KEEP_UNKNOWN } else { Self::KEEP_DRAFTED };
         self.expected = self.expected * keep + draft.acceptance.iter().take(accepted + 1).sum::<f64>();
-        self.right = self.right * keep + count(accepted);
+        self.right = self.right * keep + as_f64(accepted);
     }
 
     /// Returns the factor by which acceptance is estimated too low or too high.

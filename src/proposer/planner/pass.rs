@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_machine_is_not_a_dear_pass() {
+    fn a_slow_machine_is_not_an_expensive_pass() {
         let [short, long] = [1, 4].map(|tokens| Pass { tokens, whole: 0 });
         let mut cost = PassCost::default();
         cost.observe(short, 1.0);

@@ -21,12 +21,12 @@ impl TerminalTable {
     pub(crate) fn bytes(&self) -> usize {
         let kept = [
             self.dfa.bytes_alone(),
-            self.dfa.measured().map_or(0, |(measured, _)| measured.automaton().bytes()),
+            self.dfa.bounded().map_or(0, |(bounded, _)| bounded.automaton().bytes()),
             self.loops.get().map_or(0, |loops| loops.bytes()),
             size_of_val(&*self.common) + size_of_val(&*self.first),
             self.ends.get().map_or(0, |ends| size_of_val(&**ends)),
             self.rows.get().map_or(0, |rows| size_of_val(&**rows)),
-            self.scattered.bytes() + self.breaks.bytes(),
+            self.sparse.bytes() + self.breaks.bytes(),
             self.strings.get().map_or(0, |strings| strings.bytes()),
             self.unbounded.as_ref().map_or(0, |unbounded| unbounded.bytes()),
             self.spelling().map_or(0, |spelling| spelling.bytes()),

@@ -16,7 +16,7 @@ use domino::{
     decode::{DecodeOptions, Generation},
     experiment::{
         Definition, ExperimentError, Task,
-        methods::{Host, HostJob, HostWay, HostWriter, PeerError},
+        methods::{ExternalEngine, ExternalJob, ExternalWay, ExternalWriter, PeerError},
     },
     grammar::Syntax,
     mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses},
@@ -56,9 +56,9 @@ impl Engines {
     }
 }
 
-impl Host for Engines {
-    fn writer(&self, job: HostJob<'_>) -> Result<Box<dyn HostWriter>, ExperimentError> {
-        let engine = self.engine(job.model, job.way == HostWay::Drafts)?;
+impl ExternalEngine for Engines {
+    fn writer(&self, job: ExternalJob<'_>) -> Result<Box<dyn ExternalWriter>, ExperimentError> {
+        let engine = self.engine(job.model, job.way == ExternalWay::Drafts)?;
         if engine.vocabulary() != job.vocabulary {
             return Err(ExperimentError::Model {
                 name: self.models[job.model].0.clone(),
@@ -67,17 +67,17 @@ impl Host for Engines {
         }
         let (mut under, mut guesses) = (Under::Nothing, None);
         match (job.way, job.grammar) {
-            (HostWay::Own, _) => {
+            (ExternalWay::Own, _) => {
                 let own = own_constraint(job.task);
                 under = Under::Engine(
                     own.map_err(|source| ExperimentError::Peer { name: job.task.name.clone(), source })?,
                 );
             }
-            (way @ (HostWay::Masks | HostWay::Drafts), Some(grammar)) => {
+            (way @ (ExternalWay::Masks | ExternalWay::Drafts), Some(grammar)) => {
                 under = Under::Ours(Box::new(grammar.constraint()));
-                if way == HostWay::Drafts {
+                if way == ExternalWay::Drafts {
                     let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
-                    guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::Text));
+                    guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::PerText));
                 }
             }
             _ => {}
@@ -100,7 +100,7 @@ struct Writer {
     guesses: Option<Guesses>,
 }
 
-impl HostWriter for Writer {
+impl ExternalWriter for Writer {
     fn write(
         &mut self,
         prompt: &[TokenId],

@@ -17,7 +17,7 @@ use domino::{
     chat::ChatTemplate,
     experiment::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
-        ModelRecord, Others, Part, Plan, Records, Row, Watch,
+        ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
         methods::Programs,
         outputs::{Beside, Outputs, PAGE},
         summary::{self, Line},
@@ -110,9 +110,9 @@ impl Run {
         join_threads(self.threads);
         interrupt::watch();
         note!("{label}{} runs, records in {}", plan.runs(), folder.display());
-        let mut load = |part: Part| match (part, &draft) {
-            (Part::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
-            (Part::Model(index), _) => {
+        let mut load = |part: ModelPart| match (part, &draft) {
+            (ModelPart::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
+            (ModelPart::Model(index), _) => {
                 let name = &plan.definition().models[index];
                 let definition = plan.definition();
                 let loaded = load(name, &models[index], &LoadOptions::default(), cache)?;
@@ -122,12 +122,12 @@ impl Run {
                     Ok(loaded)
                 }
             }
-            (Part::Draft, None) => {
+            (ModelPart::Draft, None) => {
                 let message = "the definition names none".to_owned();
                 Err(ExperimentError::Model { name: "draft_model".to_owned(), message })
             }
         };
-        let mut shown = Shown { label: label.to_owned(), bar: None };
+        let mut shown = ProgressBar { label: label.to_owned(), bar: None };
         let beside = self.definition.parent().unwrap_or(Path::new("")).to_owned();
         let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
@@ -355,15 +355,15 @@ fn failed(error: ExperimentError) -> anyhow::Error {
 }
 
 /// A bar on standard error.
-struct Shown {
+struct ProgressBar {
     /// Text that stands before all that it says.
     label: String,
-    bar: Option<progress::Steps>,
+    bar: Option<progress::StepBar>,
 }
 
-impl Watch for Shown {
+impl Watch for ProgressBar {
     fn begun(&mut self, runs: usize, there: usize) {
-        let bar = progress::Steps::start(self.label.clone(), runs);
+        let bar = progress::StepBar::start(self.label.clone(), runs);
         bar.skip(there);
         self.bar = Some(bar);
     }

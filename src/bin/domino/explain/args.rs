@@ -15,7 +15,7 @@ use crate::{
         args::{Chat, LowChat},
     },
     failure::BadInput,
-    generate::{args::Prompt, options::LowOptions},
+    generate::{args::PromptSource, options::LowOptions},
     notation::GrammarSource,
     reach::{LowReach, Reach},
     runner::{Card, LowDevice},
@@ -80,7 +80,7 @@ pub(crate) struct LowExplain {
 pub(crate) struct Explain {
     /// The grammar; `None` if any text may be written.
     pub(crate) grammar: Option<GrammarSource>,
-    pub(crate) prompt: Prompt,
+    pub(crate) prompt: PromptSource,
     /// The flags of the chat template; `None` if the prompt stays as it is.
     pub(crate) chat: Option<Chat>,
     /// The model; `None` for the default model.
@@ -130,7 +130,7 @@ impl LowExplain {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         Ok(Explain {
-            prompt: Prompt::of(self.prompt, self.prompt_file),
+            prompt: PromptSource::of(self.prompt, self.prompt_file),
             chat,
             model: self.model,
             card: self.device.resolve(),

@@ -7,7 +7,7 @@ use domino::{
     decode::{Generation, Replayed, TokenLogprobs},
 };
 
-use super::watch::Pass;
+use super::watch::ObservedPass;
 use crate::numbers::count;
 
 /// A text with everything that is known of it.
@@ -24,7 +24,7 @@ pub(super) struct Facts {
     /// True if the text is in the language.
     pub(super) complete: bool,
     /// The tokens of the text, and the end of text if that was drawn.
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<TokenFacts>,
     /// Bytes that were appended to complete the text.
     pub(super) appended: Option<Vec<u8>>,
     /// The terminals of the text, if there is a grammar.
@@ -53,14 +53,14 @@ pub(super) struct Underneath {
 }
 
 /// A token and its facts.
-pub(super) struct Token {
+pub(super) struct TokenFacts {
     pub(super) id: TokenId,
     pub(super) replayed: Replayed,
     pub(super) draft: Draft,
     /// Number of the pass that it was drawn from, from 0.
     pub(super) pass: usize,
     /// The parts of the text that it brought, by terminals.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<TokenPart>,
 }
 
 /// The verdict of a draft on a token.
@@ -78,7 +78,7 @@ pub(super) enum Draft {
 
 /// A part of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct TokenPart {
     /// Range of its bytes in the text.
     pub(super) bytes: Range<usize>,
     /// Numbers of the terminals that it may belong to.
@@ -101,9 +101,9 @@ pub(super) fn tokens(
     vocabulary: &Vocabulary,
     generation: &Generation,
     replayed: Vec<Replayed>,
-    passes: &[Pass],
+    passes: &[ObservedPass],
     underneath: Option<&Underneath>,
-) -> Vec<Token> {
+) -> Vec<TokenFacts> {
     let runs = underneath.map(|underneath| &*underneath.runs).unwrap_or_default();
     let mut start = 0;
     let token = |(index, replayed): (usize, Replayed)| {
@@ -113,13 +113,13 @@ pub(super) fn tokens(
         let pieces = pieces(runs, start..end.min(generation.text.len()));
         start = end;
         let (pass, draft) = drafted(passes, index, id);
-        Token { id, replayed, draft, pass, pieces }
+        TokenFacts { id, replayed, draft, pass, pieces }
     };
     replayed.into_iter().enumerate().map(token).collect()
 }
 
 /// The pass that a token was drawn from, and the verdict of its draft.
-fn drafted(passes: &[Pass], index: usize, id: TokenId) -> (usize, Draft) {
+fn drafted(passes: &[ObservedPass], index: usize, id: TokenId) -> (usize, Draft) {
     let number = passes.partition_point(|pass| pass.first <= index).saturating_sub(1);
     let Some(pass) = passes.get(number) else { return (number, Draft::None) };
     let draft = match pass.drafted.get(index - pass.first) {
@@ -132,10 +132,10 @@ fn drafted(passes: &[Pass], index: usize, id: TokenId) -> (usize, Draft) {
 }
 
 /// Cuts a range of the text into parts by terminals.
-fn pieces(runs: &[TerminalRun], bytes: Range<usize>) -> Vec<Piece> {
+fn pieces(runs: &[TerminalRun], bytes: Range<usize>) -> Vec<TokenPart> {
     let first = runs.partition_point(|run| run.bytes.end <= bytes.start);
     let overlapping = runs[first..].iter().take_while(|run| run.bytes.start < bytes.end);
-    let piece = |run: &TerminalRun| Piece {
+    let piece = |run: &TerminalRun| TokenPart {
         bytes: run.bytes.start.max(bytes.start)..run.bytes.end.min(bytes.end),
         terminals: run.terminals.iter().map(|terminal| terminal.index()).collect(),
         begins: run.bytes.start >= bytes.start,
@@ -144,7 +144,7 @@ fn pieces(runs: &[TerminalRun], bytes: Range<usize>) -> Vec<Piece> {
     overlapping.map(piece).collect()
 }
 
-impl Token {
+impl TokenFacts {
     /// The surprise of the token to the model by itself: minus the logarithm of its probability.
     pub(super) fn surprise(&self) -> f64 {
         -self.replayed.logprobs.taken.model
@@ -174,7 +174,7 @@ impl Token {
 
 impl Facts {
     /// The names of a piece's terminals.
-    pub(super) fn terminals(&self, piece: &Piece) -> impl Iterator<Item = &Name> {
+    pub(super) fn terminals(&self, piece: &TokenPart) -> impl Iterator<Item = &Name> {
         let names = self.underneath.as_ref().map(|underneath| &*underneath.names).unwrap_or_default();
         piece.terminals.iter().filter_map(|&terminal| names.get(terminal))
     }
@@ -189,7 +189,7 @@ impl Facts {
     pub(super) fn perplexity(&self) -> Option<f64> {
         let text = || self.tokens.iter().filter(|token| !self.vocabulary.is_end_of_text(token.id));
         let count = f64::from(u32::try_from(text().count()).ok().filter(|count| *count > 0)?);
-        Some((text().map(Token::surprise).sum::<f64>() / count).exp())
+        Some((text().map(TokenFacts::surprise).sum::<f64>() / count).exp())
     }
 
     /// The logarithm of the probability that the masks kept over the whole text; `None` without a grammar.

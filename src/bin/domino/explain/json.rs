@@ -3,7 +3,7 @@
 use domino::{TokenId, decode::TokenLogprobs};
 use serde_json::{Value, json};
 
-use super::facts::{Alternative, Draft, Facts, Piece, Token};
+use super::facts::{Alternative, Draft, Facts, TokenFacts, TokenPart};
 
 /// Makes the object. Minus infinity has no number in JSON: it is null.
 pub(super) fn object(facts: &Facts) -> Value {
@@ -36,7 +36,7 @@ pub(super) fn object(facts: &Facts) -> Value {
 }
 
 impl Facts {
-    fn token(&self, token: &Token) -> Value {
+    fn token(&self, token: &TokenFacts) -> Value {
         let mut object = self.named(token.id);
         let replayed = &token.replayed;
         object["logprob"] = replayed.logprobs.taken.model.into();
@@ -61,9 +61,9 @@ impl Facts {
         object
     }
 
-    fn piece(&self, piece: &Piece) -> Value {
+    fn piece(&self, piece: &TokenPart) -> Value {
         let text = String::from_utf8_lossy(self.text.get(piece.bytes.clone()).unwrap_or_default());
-        let Piece { begins, ends, .. } = piece;
+        let TokenPart { begins, ends, .. } = piece;
         let terminals: Vec<Value> =
             self.terminals(piece).map(|name| json!({ "name": name.label, "written": name.whole })).collect();
         json!({ "text": text, "terminals": terminals, "begins": begins, "ends": ends })

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use domino::TokenId;
 
 use super::{
-    facts::{Alternative, Draft, Facts, Name, Piece, Token},
+    facts::{Alternative, Draft, Facts, Name, TokenFacts, TokenPart},
     html,
 };
 
@@ -129,7 +129,7 @@ impl Facts {
     }
 
     /// Writes one box, with a new line where its text has one.
-    fn box_of(&self, index: usize, token: &Token) -> String {
+    fn box_of(&self, index: usize, token: &TokenFacts) -> String {
         let class = if token.intervened() { "t not" } else { "t" };
         let mut out = format!("<span class=\"{class}\" role=\"option\" id=\"t{index}\">");
         let wanted = if token.intervened() { self.show(token.replayed.own) } else { String::new() };
@@ -154,7 +154,7 @@ impl Facts {
     }
 
     /// Writes a piece of the line of terminals.
-    fn lane(&self, piece: &Piece) -> String {
+    fn lane(&self, piece: &TokenPart) -> String {
         let (labels, names) = self.names(piece);
         let class = match (piece.begins, piece.ends) {
             (true, true) => "from to",
@@ -172,7 +172,7 @@ impl Facts {
     }
 
     /// The names of a piece's terminals, short and as written.
-    fn names(&self, piece: &Piece) -> (String, String) {
+    fn names(&self, piece: &TokenPart) -> (String, String) {
         let join =
             |name: fn(&Name) -> String| self.terminals(piece).map(name).collect::<Vec<_>>().join(" or ");
         let whole = |name: &Name| match name.label == name.whole {
@@ -183,7 +183,7 @@ impl Facts {
     }
 
     /// Writes the details of one token.
-    fn card(&self, index: usize, token: &Token) -> String {
+    fn card(&self, index: usize, token: &TokenFacts) -> String {
         let class = if index == 0 { "card on" } else { "card" };
         let mut out = format!(
             "<article class=\"{class}\" id=\"c{index}\">\
@@ -221,7 +221,7 @@ impl Facts {
     }
 
     /// Describes the pass of a token, and the verdict of its draft.
-    fn pass(&self, token: &Token) -> String {
+    fn pass(&self, token: &TokenFacts) -> String {
         let pass = format!("number {}", token.pass + 1);
         match token.draft {
             Draft::None => pass,

@@ -9,7 +9,7 @@ use crate::{generate::step_error, interrupt, runner::Runner};
 
 /// A pass of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pass {
+pub(super) struct ObservedPass {
     /// Index of the first token that was drawn from it.
     pub(super) first: usize,
     /// Tokens of the draft that it verified.
@@ -21,7 +21,7 @@ pub(super) struct Pass {
 /// A text and the passes that wrote it.
 pub(super) struct Watched {
     pub(super) generation: Generation,
-    pub(super) passes: Vec<Pass>,
+    pub(super) passes: Vec<ObservedPass>,
     /// True if Ctrl-C ended it.
     pub(super) interrupted: bool,
 }
@@ -30,14 +30,14 @@ pub(super) struct Watched {
 pub(super) fn write(decoder: &mut Decoder<Runner>, prompt: &[TokenId]) -> anyhow::Result<Watched> {
     let close = decoder.options_mut().close;
     let mut steps = decoder.steps(prompt);
-    let mut passes: Vec<Pass> = Vec::new();
+    let mut passes: Vec<ObservedPass> = Vec::new();
     let mut before = *steps.stats();
     while !interrupt::pressed() {
         let first = steps.tokens().len();
         let step = steps.next();
         let stats = *steps.stats();
         if stats.passes > before.passes {
-            passes.push(Pass { first, drafted: steps.drafted().to_vec(), accepted: 0 });
+            passes.push(ObservedPass { first, drafted: steps.drafted().to_vec(), accepted: 0 });
         }
         if let Some(pass) = passes.last_mut() {
             pass.accepted += stats.accepted - before.accepted;

@@ -186,7 +186,7 @@ pub(crate) struct Generate {
     pub(crate) chat: Option<Chat>,
     /// True if tokens may cross the end of the prompt.
     pub(crate) heal: bool,
-    pub(crate) work: Work,
+    pub(crate) work: TextsToWrite,
     /// The model; `None` for the default model.
     pub(crate) model: Option<PathBuf>,
     /// The file of the output; `None` for standard output.
@@ -207,18 +207,18 @@ pub(crate) struct Generate {
 
 /// The texts to write: one or many.
 #[derive(Debug)]
-pub(crate) enum Work {
-    One(Prompt, Box<DecodeOptions>),
+pub(crate) enum TextsToWrite {
+    One(PromptSource, Box<DecodeOptions>),
     /// One text that is shown when it is whole.
     Whole {
-        prompt: Prompt,
+        prompt: PromptSource,
         options: Box<DecodeOptions>,
         way: Way,
     },
     Batch(Box<BatchRows>),
 }
 
-impl Work {
+impl TextsToWrite {
     /// Makes the work on the rows of a file.
     fn batch(file: PathBuf, parallel: NonZeroUsize, keep: bool, usual: UsualGrammar) -> Self {
         Self::Batch(Box::new(BatchRows { requests: Input::new(file), parallel, keep, usual }))
@@ -239,12 +239,12 @@ pub(crate) struct BatchRows {
 
 /// The text to go on from.
 #[derive(Debug)]
-pub(crate) enum Prompt {
+pub(crate) enum PromptSource {
     Text(String),
     From(Input),
 }
 
-impl Prompt {
+impl PromptSource {
     /// Reads the two flags of the prompt; without either it is the empty text.
     pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
         match (text, file) {
@@ -273,7 +273,7 @@ impl LowGenerate {
     /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
         let (options, way) = (self.options.resolve()?, self.way()?);
-        let prompt = Prompt::of(self.prompt, self.prompt_file);
+        let prompt = PromptSource::of(self.prompt, self.prompt_file);
         let batch = self.batch.is_some();
         let (chat, usual) = asked(self.chat, self.grammar, self.model.as_deref(), batch)?;
         let grammar = usual.source.clone();
@@ -310,7 +310,7 @@ impl LowGenerate {
         }
         let work = match self.batch {
             Some(_) if card.is_some() => return Err(not_on_a_card()),
-            Some(file) => Work::batch(file, self.parallel, self.keep_fields, usual),
+            Some(file) => TextsToWrite::batch(file, self.parallel, self.keep_fields, usual),
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
             }
@@ -318,8 +318,8 @@ impl LowGenerate {
                 return Err(BadInput::new("--logprobs needs --json"));
             }
             None => match way {
-                Some(way) => Work::Whole { prompt, options: Box::new(options), way },
-                None => Work::One(prompt, Box::new(options)),
+                Some(way) => TextsToWrite::Whole { prompt, options: Box::new(options), way },
+                None => TextsToWrite::One(prompt, Box::new(options)),
             },
         };
         Ok(Generate {

@@ -19,21 +19,21 @@ const ROUNDS: usize = 3;
 pub(super) struct Comparison {
     /// True if the speculative runs made the tokens of the plain ones.
     same_tokens: bool,
-    unconstrained: Times,
-    plain: Times,
-    speculative: Times,
+    unconstrained: RoundTimes,
+    plain: RoundTimes,
+    speculative: RoundTimes,
     tokens_per_pass: f64,
     acceptance: f64,
 }
 
 /// Sums over rounds.
 #[derive(Default)]
-struct Times {
+struct RoundTimes {
     tokens: usize,
     time: Duration,
 }
 
-impl Times {
+impl RoundTimes {
     fn add(&mut self, generation: &Generation) {
         self.tokens += generation.stats.tokens;
         self.time += generation.stats.total_time;
@@ -54,13 +54,13 @@ pub(super) fn run(
 ) -> anyhow::Result<Option<Comparison>> {
     let mut found = Comparison {
         same_tokens: true,
-        unconstrained: Times::default(),
-        plain: Times::default(),
-        speculative: Times::default(),
+        unconstrained: RoundTimes::default(),
+        plain: RoundTimes::default(),
+        speculative: RoundTimes::default(),
         tokens_per_pass: 0.0,
         acceptance: 0.0,
     };
-    let bar = progress::Steps::start("comparing", 3 * (ROUNDS + 1));
+    let bar = progress::StepBar::start("comparing", 3 * (ROUNDS + 1));
     let mut drafter = Some(drafter);
     for round in 0..=ROUNDS {
         let mut texts: [Option<Generation>; 3] = [None, None, None];
@@ -132,7 +132,7 @@ impl Comparison {
     /// Prints the comparison on standard error.
     pub(super) fn summary(&self) {
         let [free, plain, speculative] =
-            [&self.unconstrained, &self.plain, &self.speculative].map(Times::rate);
+            [&self.unconstrained, &self.plain, &self.speculative].map(RoundTimes::rate);
         let same = if self.same_tokens { "the same tokens" } else { "OTHER TOKENS, which must not be" };
         note!(
             "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: \
@@ -158,9 +158,9 @@ mod tests {
     fn other_tokens_and_no_tokens_are_trouble() {
         let compared = |same_tokens, tokens| Comparison {
             same_tokens,
-            unconstrained: Times::default(),
-            plain: Times { tokens, time: Duration::from_secs(1) },
-            speculative: Times::default(),
+            unconstrained: RoundTimes::default(),
+            plain: RoundTimes { tokens, time: Duration::from_secs(1) },
+            speculative: RoundTimes::default(),
             tokens_per_pass: 1.0,
             acceptance: 0.0,
         };

@@ -9,11 +9,11 @@ use domino::{
 };
 
 use super::{
-    args::{Generate, Prompt},
+    args::{Generate, PromptSource},
     compiler,
     destination::Destination,
     forced_bytes, grammar, parsed, prompt_text,
-    report::{End, Ended},
+    report::{EndedRun, RunEnd},
     screen::Screen,
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 pub(super) fn run(
     command: &Generate,
     folder: &Path,
-    prompt: &Prompt,
+    prompt: &PromptSource,
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
@@ -74,8 +74,8 @@ pub(super) fn run(
     }
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
-    let ended = Ended {
-        end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
+    let ended = EndedRun {
+        end: if interrupt::pressed() { RunEnd::Interrupted } else { RunEnd::Finished(generation.finish) },
         generation,
         vocabulary: &vocabulary,
         options,

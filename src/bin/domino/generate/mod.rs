@@ -28,9 +28,9 @@ use domino::{
 use serde_json::json;
 
 use self::{
-    args::{Generate, Prompt, Work},
+    args::{Generate, PromptSource, TextsToWrite},
     destination::Destination,
-    report::{End, Ended},
+    report::{EndedRun, RunEnd},
     screen::Screen,
 };
 use crate::{
@@ -51,14 +51,16 @@ use crate::{
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
     #[cfg(feature = "mistralrs")]
-    if let (args::Engine::Mistralrs, Work::One(prompt, options)) = (command.engine, &command.work) {
+    if let (args::Engine::Mistralrs, TextsToWrite::One(prompt, options)) = (command.engine, &command.work) {
         return mistralrs::run(command, &folder, prompt, options, cache);
     }
     join_threads(command.threads);
     match &command.work {
-        Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
-        Work::Whole { prompt, options, way } => whole::run(command, &folder, (prompt, options, *way), cache),
-        Work::Batch(rows) => batch::run(command, &folder, rows, cache),
+        TextsToWrite::One(prompt, options) => one(command, &folder, prompt, options, cache),
+        TextsToWrite::Whole { prompt, options, way } => {
+            whole::run(command, &folder, (prompt, options, *way), cache)
+        }
+        TextsToWrite::Batch(rows) => batch::run(command, &folder, rows, cache),
     }
 }
 
@@ -66,7 +68,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
 fn one(
     command: &Generate,
     folder: &Path,
-    prompt: &Prompt,
+    prompt: &PromptSource,
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
@@ -114,7 +116,7 @@ fn one(
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
     let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
-    let ended = Ended {
+    let ended = EndedRun {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
         end: ended,
@@ -138,7 +140,7 @@ fn one(
 /// Tells how a run has ended, and writes its text or its object to the destination.
 fn tell(
     command: &Generate,
-    ended: &Ended<'_>,
+    ended: &EndedRun<'_>,
     destination: &Destination<'_>,
     keeper: Option<&Keeper>,
     warnings: &[GrammarWarning],
@@ -170,7 +172,7 @@ fn forced_bytes(grammar: Option<&CompiledGrammar>, generation: &Generation) -> O
 /// Runs the steps to their end, to Ctrl-C or to a failure, and shows the text as it comes unless it goes into
 /// an object. If `close`, an unfinished text is completed where a completion can be found. The first `hidden`
 /// bytes are the prompt's.
-fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize) -> anyhow::Result<End> {
+fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize) -> anyhow::Result<RunEnd> {
     let mut screen = Screen::new(hidden);
     let mut failure = None;
     while !interrupt::pressed() {
@@ -190,8 +192,8 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
         }
     }
     let mut end = match (&failure, steps.finish()) {
-        (None, Some(finish)) => End::Finished(finish),
-        (None, None) => End::Interrupted,
+        (None, Some(finish)) => RunEnd::Finished(finish),
+        (None, None) => RunEnd::Interrupted,
         (Some(error), _) => failed(error, steps),
     };
     if close && let Err(error) = steps.close() {
@@ -208,7 +210,7 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
 }
 
 /// Makes the end of a run that failed, with its place in text and grammar.
-fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
+fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> RunEnd {
     let mut told = failure::told(error.as_ref());
     // The error of a budget names its place itself.
     let place = error.chain().find_map(|cause| cause.downcast_ref::<StepError>()).and_then(StepError::place);
@@ -219,7 +221,7 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     if place.is_none_or(|place| place.rules.is_empty()) {
         told.sentence += &steps.constraint().map(failure::in_terminals).unwrap_or_default();
     }
-    End::Failed(told, Exit::of(error))
+    RunEnd::Failed(told, Exit::of(error))
 }
 
 /// Makes the error of a prompt that is too long bad input of the user's.
@@ -243,10 +245,10 @@ pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
     BadInput::new(error.to_string())
 }
 
-pub(crate) fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
+pub(crate) fn prompt_text(prompt: &PromptSource) -> Result<String, BadInput> {
     match prompt {
-        Prompt::Text(text) => Ok(text.clone()),
-        Prompt::From(input) => files::text(input.read()?, &input.name()),
+        PromptSource::Text(text) => Ok(text.clone()),
+        PromptSource::From(input) => files::text(input.read()?, &input.name()),
     }
 }
 
@@ -280,7 +282,7 @@ fn grammar(
     }
     compiled.explore_in_background();
     // Only JSON shows captures.
-    let capturing = match command.json || matches!(command.work, Work::Batch(_)) {
+    let capturing = match command.json || matches!(command.work, TextsToWrite::Batch(_)) {
         true => Capturing::of(&grammar.name(), parsed.grammar, &command.captured)?,
         false => None,
     };

@@ -16,7 +16,7 @@ use crate::{
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum RunEnd {
     /// The run ended by itself.
     Finished(Finish),
     /// Ctrl-C ended the run.
@@ -26,9 +26,9 @@ pub(super) enum End {
 }
 
 /// A run that has ended in any way.
-pub(super) struct Ended<'a> {
+pub(super) struct EndedRun<'a> {
     pub(super) generation: Generation,
-    pub(super) end: End,
+    pub(super) end: RunEnd,
     pub(super) vocabulary: &'a Vocabulary,
     /// The options that it was made with.
     pub(super) options: &'a DecodeOptions,
@@ -64,15 +64,15 @@ fn ratio(part: usize, whole: usize) -> f64 {
     ratio
 }
 
-impl Ended<'_> {
+impl EndedRun<'_> {
     /// Chooses the exit code.
     pub(super) fn exit(&self) -> Exit {
         match self.end {
-            End::Failed(_, exit) => exit,
-            End::Interrupted => Exit::Interrupted,
-            End::Finished(_) if self.trouble().is_some() => Exit::Failure,
-            End::Finished(_) if self.finished_by().is_some() => Exit::Success,
-            End::Finished(_) => Exit::Cut,
+            RunEnd::Failed(_, exit) => exit,
+            RunEnd::Interrupted => Exit::Interrupted,
+            RunEnd::Finished(_) if self.trouble().is_some() => Exit::Failure,
+            RunEnd::Finished(_) if self.finished_by().is_some() => Exit::Success,
+            RunEnd::Finished(_) => Exit::Cut,
         }
     }
 
@@ -85,7 +85,7 @@ impl Ended<'_> {
     fn finished_by(&self) -> Option<&'static str> {
         let Generation { complete, completion, .. } = &self.generation;
         let stopped =
-            matches!(self.end, End::Finished(Finish::Stop | Finish::OnlySpace | Finish::StopString));
+            matches!(self.end, RunEnd::Finished(Finish::Stop | Finish::OnlySpace | Finish::StopString));
         let ended = stopped || self.options.close;
         match completion {
             Some(_) => Some("completion"),
@@ -127,7 +127,7 @@ impl Ended<'_> {
             "passes": stats.passes,
             "model_seconds": stats.model_time.as_secs_f64(),
         });
-        if let End::Failed(Told { sentence, hint }, _) = &self.end {
+        if let RunEnd::Failed(Told { sentence, hint }, _) = &self.end {
             object["error"] = sentence.as_str().into();
             object["hint"] = hint.as_deref().into();
         }
@@ -187,7 +187,7 @@ impl Ended<'_> {
 
     /// Tells on standard error why the run failed, if it did, and what is wrong about the comparison.
     pub(super) fn tell_failure(&self) {
-        if let End::Failed(told, _) = &self.end {
+        if let RunEnd::Failed(told, _) = &self.end {
             told.print();
         }
         if let Some(trouble) = self.trouble() {
@@ -200,17 +200,17 @@ impl Ended<'_> {
         let stats = &self.generation.stats;
         let paint = Paint::for_stderr();
         let end = match self.end {
-            End::Finished(Finish::Stop) => "stop".to_owned(),
-            End::Finished(Finish::OnlySpace) => "stop: only white space could follow".to_owned(),
-            End::Finished(Finish::StopString) if self.finished_by() == Some("model") => {
+            RunEnd::Finished(Finish::Stop) => "stop".to_owned(),
+            RunEnd::Finished(Finish::OnlySpace) => "stop: only white space could follow".to_owned(),
+            RunEnd::Finished(Finish::StopString) if self.finished_by() == Some("model") => {
                 "stop string".to_owned()
             }
-            End::Finished(Finish::StopString) => {
+            RunEnd::Finished(Finish::StopString) => {
                 paint.red("cut: a stop string came before the text was in the language")
             }
-            End::Finished(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
-            End::Interrupted => paint.red("interrupted"),
-            End::Failed(..) => paint.red("failed"),
+            RunEnd::Finished(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
+            RunEnd::Interrupted => paint.red("interrupted"),
+            RunEnd::Failed(..) => paint.red("failed"),
         };
         let end = match &self.generation.completion {
             Some(completion) => format!("{end}, finished by {}", count(completion.bytes.len(), "more byte")),
@@ -237,7 +237,7 @@ impl Ended<'_> {
     }
 }
 
-impl End {
+impl RunEnd {
     /// The value of `finish` in JSON.
     fn name(&self) -> &'static str {
         match self {

@@ -14,11 +14,11 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::{
-    args::{Generate, Prompt},
+    args::{Generate, PromptSource},
     bad_model, compiler,
     destination::Destination,
     forced_bytes, grammar, load, parsed, prompt_text, read_tokenizer,
-    report::{End, Ended},
+    report::{EndedRun, RunEnd},
     screen::Screen,
     step_error,
 };
@@ -62,7 +62,7 @@ struct Written {
 pub(super) fn run(
     command: &Generate,
     folder: &Path,
-    (prompt, options, way): (&Prompt, &DecodeOptions, Way),
+    (prompt, options, way): (&PromptSource, &DecodeOptions, Way),
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let destination = Destination::of(command.out.as_deref())?;
@@ -76,12 +76,12 @@ pub(super) fn run(
         Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
         Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
     };
-    let ended = Ended {
+    let ended = EndedRun {
         forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
         captures: parsed::fields_of(command.grammar.as_ref(), capturing.as_ref(), &generation),
         end: match interrupt::pressed() {
-            true => End::Interrupted,
-            false => End::Finished(generation.finish),
+            true => RunEnd::Interrupted,
+            false => RunEnd::Finished(generation.finish),
         },
         vocabulary: &vocabulary,
         options,

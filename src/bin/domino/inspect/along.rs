@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::{Constraint, StepError, inspect::StateSizes};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, print_json};
+use super::{OutputForm, Subject, head, print_json};
 use crate::{describe, failure};
 
 /// Number of parts of the text that are compared, to show growth.
@@ -21,7 +21,7 @@ struct Row {
 }
 
 /// The largest sizes of a part of the text.
-struct Digest {
+struct LargestSizes {
     threads: usize,
     items: usize,
     work: u64,
@@ -35,7 +35,7 @@ pub(super) fn show(
     out: &mut impl Write,
 ) -> anyhow::Result<usize> {
     let (rows, error) = walk(constraint, text);
-    if subject.command.form == Form::Json {
+    if subject.command.form == OutputForm::Json {
         let list: Vec<Value> = sample(&rows, subject.limit()).map(row_json).collect();
         let mut object = head(subject, "sets");
         object.insert("bytes".to_owned(), json!(rows.len()));
@@ -87,8 +87,8 @@ fn parts(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
     rows.chunks(rows.len().div_ceil(PARTS).max(1))
 }
 
-fn digest(part: &[Row]) -> Digest {
-    Digest {
+fn digest(part: &[Row]) -> LargestSizes {
+    LargestSizes {
         threads: part.iter().map(|row| row.sizes.threads).max().unwrap_or(0),
         items: part.iter().map(|row| row.sizes.items).max().unwrap_or(0),
         work: part.iter().map(|row| row.work).sum(),

@@ -67,7 +67,7 @@ Examples:
 pub(crate) struct LowInspect {
     /// The part to show; without it, a summary of all.
     #[arg(value_name = "STAGE", default_value = "all", hide_default_value = true)]
-    stage: Stage,
+    stage: View,
     #[command(flatten)]
     grammar: LowGrammar,
     #[command(flatten)]
@@ -99,7 +99,7 @@ pub(crate) struct LowInspect {
 
 /// The value of STAGE: the part to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Stage {
+pub(crate) enum View {
     /// Sizes, memory, times and warnings.
     All,
     /// Rules and productions.
@@ -121,23 +121,23 @@ pub(crate) enum Stage {
 /// The resolved command `domino inspect`.
 #[derive(Debug)]
 pub(crate) struct Inspect {
-    pub(crate) stage: Stage,
+    pub(crate) stage: View,
     pub(crate) grammar: GrammarSource,
     /// The vocabulary; `None` for the 256 bytes.
     pub(crate) tokens: Option<TokensOf>,
     pub(crate) terminals: Terminals,
-    pub(crate) text: Text,
+    pub(crate) text: SetsText,
     pub(crate) rule: Option<String>,
     pub(crate) terminal: Option<u32>,
     pub(crate) state: Option<u32>,
     /// Limit on the rows shown of anything.
     pub(crate) limit: usize,
-    pub(crate) form: Form,
+    pub(crate) form: OutputForm,
 }
 
 /// The text after which parser sets are shown.
 #[derive(Debug)]
-pub(crate) enum Text {
+pub(crate) enum SetsText {
     /// Show the sets after the whole text.
     After(String),
     /// Show the sets after each byte of the input.
@@ -146,7 +146,7 @@ pub(crate) enum Text {
 
 /// A form of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum OutputForm {
     Text,
     Json,
     Dot,
@@ -156,29 +156,28 @@ impl LowInspect {
     /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Inspect, BadInput> {
         let form = match (json, self.dot) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Dot,
-            (false, false) => Form::Text,
+            (true, _) => OutputForm::Json,
+            (false, true) => OutputForm::Dot,
+            (false, false) => OutputForm::Text,
         };
-        if form == Form::Dot
-            && matches!(self.stage, Stage::All | Stage::Terminals | Stage::Masks | Stage::Schema)
+        if form == OutputForm::Dot
+            && matches!(self.stage, View::All | View::Terminals | View::Masks | View::Schema)
         {
             return Err(
                 BadInput::new("this stage has no graph").hint("--dot goes with rules, dfas, trees and sets")
             );
         }
-        if !matches!(self.stage, Stage::Sets | Stage::Masks) && (self.text.is_some() || self.along.is_some())
-        {
+        if !matches!(self.stage, View::Sets | View::Masks) && (self.text.is_some() || self.along.is_some()) {
             return Err(BadInput::new("only parser sets and masks depend on a text")
                 .hint("--text and --along go with `domino inspect sets` and `domino inspect masks`"));
         }
-        if self.stage != Stage::Trees && self.state.is_some() {
+        if self.stage != View::Trees && self.state.is_some() {
             return Err(BadInput::new("only trees are told apart by state")
                 .hint("--state goes with `domino inspect trees`"));
         }
         let text = match (self.text, self.along) {
-            (_, Some(file)) => Text::Along(Input::new(file)),
-            (text, None) => Text::After(text.unwrap_or_default()),
+            (_, Some(file)) => SetsText::Along(Input::new(file)),
+            (text, None) => SetsText::After(text.unwrap_or_default()),
         };
         Ok(Inspect {
             text,

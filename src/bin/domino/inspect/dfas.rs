@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::inspect::{AutomatonView, TerminalView};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
+use super::{OutputForm, Subject, dot::Graph, head, print_json, print_rest};
 use crate::describe;
 
 /// Shows the automata.
@@ -22,13 +22,13 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         subject.inspection.automaton(terminal.terminal).map(|automaton| (terminal, automaton))
     });
     match subject.command.form {
-        Form::Text => {
+        OutputForm::Text => {
             for (terminal, automaton) in shown {
                 text(subject, terminal, &automaton, out)?;
             }
             print_rest(out, 0, subject.limit(), wanted.len())
         }
-        Form::Json => {
+        OutputForm::Json => {
             let list: Vec<Value> =
                 shown.map(|(terminal, automaton)| automaton_json(subject, terminal, &automaton)).collect();
             let mut object = head(subject, "dfas");
@@ -36,7 +36,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
             object.insert("dfas".to_owned(), json!(list));
             print_json(out, &Value::Object(object))
         }
-        Form::Dot => {
+        OutputForm::Dot => {
             let mut graph = Graph::new("dfas");
             for (terminal, automaton) in shown {
                 draw(subject, terminal, &automaton, &mut graph);

@@ -10,7 +10,8 @@ use domino::{Constraint, TokenId, Vocabulary, ids::TerminalId};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Form, Subject, args::Text, head, left_language, milliseconds, origins::Origin, print_json, print_rest,
+    OutputForm, Subject, args::SetsText, head, left_language, milliseconds, origins::Origin, print_json,
+    print_rest,
 };
 use crate::{describe, reading::Reading};
 
@@ -29,15 +30,15 @@ struct Row {
 /// Walks along the text and shows its masks, the slowest first.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {
     let text = match &subject.command.text {
-        Text::Along(input) => input.read()?,
-        Text::After(text) => text.as_bytes().to_vec(),
+        SetsText::Along(input) => input.read()?,
+        SetsText::After(text) => text.as_bytes().to_vec(),
     };
     let mut rows = walk(subject, &text)?;
     let masks = rows.len();
     let all: Duration = rows.iter().map(|row| row.time).sum();
     rows.sort_by_key(|row| std::cmp::Reverse(row.time));
     rows.truncate(subject.limit());
-    if subject.command.form == Form::Json {
+    if subject.command.form == OutputForm::Json {
         let mut object = head(subject, "masks");
         object.insert("masks".to_owned(), masks.into());
         object.insert("ms".to_owned(), milliseconds(all).into());
@@ -109,12 +110,12 @@ fn longest_tokens(vocabulary: &Vocabulary, constraint: &Constraint, text: &[u8])
 }
 
 /// The origin of a terminal of a mask.
-enum Place {
+enum TerminalSource {
     Schema(Origin),
     Rule { name: String, place: String },
 }
 
-impl Place {
+impl TerminalSource {
     fn words(&self) -> String {
         match self {
             Self::Schema(origin) => origin.words(),
@@ -135,17 +136,17 @@ impl Place {
     }
 }
 
-fn places(subject: &Subject<'_>, row: &Row) -> Vec<Place> {
+fn places(subject: &Subject<'_>, row: &Row) -> Vec<TerminalSource> {
     let views = subject.inspection.terminals().filter(|view| row.terminals.contains(&view.terminal));
     let place = |view| match subject.origin(&view) {
-        Some(origin) => Place::Schema(origin),
-        None => Place::Rule { place: subject.places.show(view.span), name: view.name },
+        Some(origin) => TerminalSource::Schema(origin),
+        None => TerminalSource::Rule { place: subject.places.show(view.span), name: view.name },
     };
     views.take(MOST_TERMINALS).map(place).collect()
 }
 
 fn row_json(subject: &Subject<'_>, row: &Row) -> Value {
-    let parts: Vec<Value> = places(subject, row).into_iter().map(Place::json).collect();
+    let parts: Vec<Value> = places(subject, row).into_iter().map(TerminalSource::json).collect();
     json!({
         "after": row.after, "ms": milliseconds(row.time), "tokens": row.tokens,
         "terminals": row.terminals.len(), "made_of": parts,

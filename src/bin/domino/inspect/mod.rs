@@ -28,9 +28,9 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::place::Places;
+pub(crate) use self::place::LineIndex;
 use self::{
-    args::{Form, Inspect, Stage, Text},
+    args::{Inspect, OutputForm, SetsText, View},
     origins::Origins,
 };
 use crate::{
@@ -48,7 +48,7 @@ struct Subject<'a> {
     compiled: CompiledGrammar,
     inspection: Inspection,
     vocabulary: Vocabulary,
-    places: Places,
+    places: LineIndex,
     /// Origins in the schema; `None` if the grammar is no schema.
     origins: Option<Origins>,
     /// The rule that was asked for.
@@ -82,7 +82,7 @@ impl Subject<'_> {
 
 /// Compiles the grammar and shows the stage that was asked for.
 pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    if command.stage == Stage::Schema {
+    if command.stage == View::Schema {
         return keywords(command);
     }
     let vocabulary = match &command.tokens {
@@ -116,10 +116,10 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
             .into());
     }
     let origins = match command.stage {
-        Stage::All | Stage::Terminals | Stage::Masks => Origins::of(&text, command.limit),
+        View::All | View::Terminals | View::Masks => Origins::of(&text, command.limit),
         _ => None,
     };
-    let places = Places::new(text.text().into_owned());
+    let places = LineIndex::new(text.text().into_owned());
     let subject = Subject {
         command,
         compiled,
@@ -134,15 +134,15 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
     };
     let mut out = stdout::lock();
     match command.stage {
-        Stage::All => summary::show(&subject, &mut out)?,
-        Stage::Rules => rules::show(&subject, &mut out)?,
-        Stage::Terminals => terminals::show(&subject, &mut out)?,
-        Stage::Dfas => dfas::show(&subject, &mut out)?,
-        Stage::Trees => trees::show(&subject, &mut out)?,
-        Stage::Masks => masks::show(&subject, &mut out)?,
+        View::All => summary::show(&subject, &mut out)?,
+        View::Rules => rules::show(&subject, &mut out)?,
+        View::Terminals => terminals::show(&subject, &mut out)?,
+        View::Dfas => dfas::show(&subject, &mut out)?,
+        View::Trees => trees::show(&subject, &mut out)?,
+        View::Masks => masks::show(&subject, &mut out)?,
         // This stage was shown without compiling.
-        Stage::Schema => {}
-        Stage::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
+        View::Schema => {}
+        View::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
     }
     Ok(Exit::Success)
 }
@@ -151,7 +151,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
 /// error's.
 fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
     let text = command.grammar.load()?;
-    check::report(&command.grammar.name(), &text.reports()?, command.form == Form::Json)?;
+    check::report(&command.grammar.name(), &text.reports()?, command.form == OutputForm::Json)?;
     warned::tell(&command.grammar.name(), text.parse()?.warnings());
     Ok(Exit::Success)
 }
@@ -159,12 +159,12 @@ fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
 /// Follows the text, and shows the state behind it.
 fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Write) -> anyhow::Result<Exit> {
     let text = match &subject.command.text {
-        Text::Along(input) => {
+        SetsText::Along(input) => {
             let text = input.read()?;
             along::show(subject, &mut constraint, &text, out)?;
             text
         }
-        Text::After(text) => text.as_bytes().to_vec(),
+        SetsText::After(text) => text.as_bytes().to_vec(),
     };
     let mut reading = Reading::new(subject.compiled.constraint());
     let left = match reading
@@ -180,7 +180,7 @@ fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Writ
     if let Some(leaving) = left {
         return Err(left_language(&leaving));
     }
-    if let Text::After(_) = subject.command.text {
+    if let SetsText::After(_) = subject.command.text {
         sets::show(subject, &reading.into_state(), out)?;
     }
     Ok(Exit::Success)

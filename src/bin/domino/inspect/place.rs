@@ -4,12 +4,12 @@ use domino::grammar::Span;
 
 /// A finder of line and column of offsets, in logarithmic time.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct LineIndex {
     text: String,
     line_starts: Vec<usize>,
 }
 
-impl Places {
+impl LineIndex {
     /// Indexes the lines of a text.
     pub(crate) fn new(text: String) -> Self {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn lines_and_columns() {
-        let places = Places::new("a\n\u{e9}b\n".to_owned());
+        let places = LineIndex::new("a\n\u{e9}b\n".to_owned());
         let show = |at: u32| places.show(Span::new(at, at + 1));
         assert_eq!(
             [show(0), show(1), show(2), show(4), show(5), show(6)],

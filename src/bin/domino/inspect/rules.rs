@@ -11,7 +11,7 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
+use super::{OutputForm, Subject, dot::Graph, head, print_json, print_rest};
 use crate::describe::one_line;
 
 /// Limit on the symbols shown of one production.
@@ -32,8 +32,8 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         parts.entry(nonterminal.rule).or_default().push(nonterminal);
     }
     match subject.command.form {
-        Form::Text => text(subject, &rules, &parts, out),
-        Form::Json => {
+        OutputForm::Text => text(subject, &rules, &parts, out),
+        OutputForm::Json => {
             let list: Vec<Value> = rules
                 .iter()
                 .take(subject.limit())
@@ -44,7 +44,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
             object.insert("rules".to_owned(), json!(list));
             print_json(out, &Value::Object(object))
         }
-        Form::Dot => out.write_all(graph(subject, &rules, &parts).as_bytes()),
+        OutputForm::Dot => out.write_all(graph(subject, &rules, &parts).as_bytes()),
     }
 }
 

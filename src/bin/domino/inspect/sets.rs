@@ -8,7 +8,7 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use super::{Form, Subject, along, dot::Graph, head, print_json, print_rest};
+use super::{OutputForm, Subject, along, dot::Graph, head, print_json, print_rest};
 use crate::describe::one_line;
 
 /// Limit on the items of a set that are searched for those of a rule.
@@ -20,8 +20,8 @@ pub(super) fn show(subject: &Subject<'_>, constraint: &Constraint, out: &mut imp
         if subject.rule.is_some() { subject.limit().max(MOST_SEARCHED) } else { subject.limit() };
     let view = constraint.parser_sets(subject.limit(), most_items);
     match subject.command.form {
-        Form::Text => text(subject, constraint, &view, out),
-        Form::Json => {
+        OutputForm::Text => text(subject, constraint, &view, out),
+        OutputForm::Json => {
             let list: Vec<Value> = view.sets.iter().map(|set| set_json(subject, set)).collect();
             let mut object = head(subject, "sets");
             object.insert("sizes".to_owned(), along::sizes_json(&constraint.state_sizes()));
@@ -29,7 +29,7 @@ pub(super) fn show(subject: &Subject<'_>, constraint: &Constraint, out: &mut imp
             object.insert("sets".to_owned(), json!(list));
             print_json(out, &Value::Object(object))
         }
-        Form::Dot => out.write_all(graph(subject, &view).as_bytes()),
+        OutputForm::Dot => out.write_all(graph(subject, &view).as_bytes()),
     }
 }
 

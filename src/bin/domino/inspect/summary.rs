@@ -8,7 +8,7 @@ use std::{
 use domino::inspect::{Warning, WarningKind};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, milliseconds, origins, print_json, print_rest};
+use super::{OutputForm, Subject, head, milliseconds, origins, print_json, print_rest};
 use crate::{describe, failure::Paint, progress, reach};
 
 /// Shows the sizes and times.
@@ -25,7 +25,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     let start = Instant::now();
     let warnings = progress::during("looking for what costs", || subject.compiled.warnings());
     let searching = start.elapsed();
-    if subject.command.form == Form::Json {
+    if subject.command.form == OutputForm::Json {
         let mut object = head(subject, "all");
         object.insert(
             "sizes".to_owned(),

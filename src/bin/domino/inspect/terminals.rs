@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::inspect::TerminalView;
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, print_json, print_rest};
+use super::{OutputForm, Subject, head, print_json, print_rest};
 use crate::{describe, progress};
 
 /// Limit on the tokens shown as examples.
@@ -33,7 +33,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     let rows: Vec<Row> = progress::during("counting tokens inside terminals", || {
         wanted.into_iter().take(subject.limit()).map(|terminal| row(subject, terminal)).collect()
     });
-    if subject.command.form == Form::Json {
+    if subject.command.form == OutputForm::Json {
         let list: Vec<Value> = rows.iter().map(|row| row_json(subject, row)).collect();
         let mut object = head(subject, "terminals");
         object.insert("total".to_owned(), json!(total));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::inspect::{SymbolView, TreeNodeView, TreeView};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
+use super::{OutputForm, Subject, dot::Graph, head, print_json, print_rest};
 use crate::{describe, failure::BadInput, progress};
 
 /// Shows all trees, or one.
@@ -25,8 +25,8 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
     }
     trees.sort_by_key(|tree| std::cmp::Reverse((tree.bytes, tree.nodes)));
     // A graph has one tree: the largest of several.
-    let one =
-        subject.command.form == Form::Dot || (subject.terminal.is_some() && subject.command.state.is_some());
+    let one = subject.command.form == OutputForm::Dot
+        || (subject.terminal.is_some() && subject.command.state.is_some());
     let Some(largest) = trees.first() else {
         return Err(BadInput::new("no such tree").hint("`domino inspect trees` lists them").into());
     };
@@ -36,8 +36,8 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
         Vec::new()
     };
     match subject.command.form {
-        Form::Dot => out.write_all(graph(subject, largest, &nodes).as_bytes())?,
-        Form::Json => {
+        OutputForm::Dot => out.write_all(graph(subject, largest, &nodes).as_bytes())?,
+        OutputForm::Json => {
             let shown = trees.iter().take(subject.limit());
             let list: Vec<Value> = shown.map(|tree| tree_json(subject, tree)).collect();
             let mut object = head(subject, "trees");
@@ -47,7 +47,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
             object.insert("nodes".to_owned(), json!(nodes));
             print_json(out, &Value::Object(object))?;
         }
-        Form::Text => {
+        OutputForm::Text => {
             table(subject, &trees, out)?;
             node_lines(subject, &nodes, out)?;
             if one {

@@ -36,7 +36,7 @@ const FRESH: Duration = Duration::from_secs(1);
 const TEXT: &[u8] = br#"{"prompt": "a", "max_tokens": 1, "temperature": 0}"#;
 
 /// The outcome of an attempt to make a text; `None` until it is known.
-type Verdict = watch::Receiver<Option<Result<(), Problem>>>;
+type TrialResult = watch::Receiver<Option<Result<(), Problem>>>;
 
 /// The last text that was tried.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub(crate) struct Health {
 #[derive(Debug, Clone)]
 struct Tried {
     since: Instant,
-    verdict: Verdict,
+    verdict: TrialResult,
     /// The problem of the text before, if that could not be made.
     before: Option<Problem>,
 }

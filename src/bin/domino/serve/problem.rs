@@ -134,7 +134,7 @@ impl Problem {
 
     /// A grammar that cannot be read; `name` is what the request calls it.
     pub(crate) fn grammar(name: &str, error: &GrammarError) -> Self {
-        let place = error.places().first().map(domino::grammar::Place::position);
+        let place = error.places().first().map(domino::grammar::Location::position);
         let at =
             place.map_or_else(String::new, |place| format!(", line {}, column {}", place.line, place.column));
         let message = format!("{name}{at}: {}", error.message());
@@ -151,7 +151,7 @@ impl Problem {
 
     /// Says where in a text a mistake is, shows it, and says what may help.
     fn shown(mut self, error: &GrammarError) -> Self {
-        if let Some(place) = error.places().first().map(domino::grammar::Place::position) {
+        if let Some(place) = error.places().first().map(domino::grammar::Location::position) {
             self = self.with("line", place.line).with("column", place.column);
         }
         if let Some(hint) = error.hint() {

@@ -5,13 +5,13 @@ use std::{collections::HashMap, hash::Hash};
 /// An LRU cache: values by key.
 #[derive(Debug)]
 pub(crate) struct Shelf<K, V> {
-    values: HashMap<K, Kept<V>>,
+    values: HashMap<K, ShelfEntry<V>>,
     /// Number of uses so far; a use is dated by it.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Kept<V> {
+struct ShelfEntry<V> {
     value: V,
     used: u64,
 }
@@ -32,7 +32,7 @@ impl<K: Eq + Hash + Clone, V> Shelf<K, V> {
     /// Inserts a value, and counts that as a use.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.clock += 1;
-        self.values.insert(key, Kept { value, used: self.clock });
+        self.values.insert(key, ShelfEntry { value, used: self.clock });
     }
 
     pub(crate) fn remove(&mut self, key: &K) {

@@ -73,7 +73,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
 
     interrupt::watch();
     let walks = traces.list.len() * command.passes.walks();
-    let bar = progress::Steps::start(format!("measuring {}", traces.grammar), walks);
+    let bar = progress::StepBar::start(format!("measuring {}", traces.grammar), walks);
     let mut setup =
         Setup::new(vocabulary.clone(), command.reach.lookahead, command.trees).over(command.reach.terminals);
     if command.tables == Tables::Kept {

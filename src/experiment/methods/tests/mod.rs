@@ -5,9 +5,8 @@ use std::path::Path;
 use super::*;
 use crate::{
     Compiler, Grammar, Lookahead, Syntax, Vocabulary,
-    experiment::{
-        Definition, Ended, Header, Loaded, Others, Plan, Records, Row, Watch, read, row, run, run_with,
-    },
+    experiment::{Definition, Ended, Header, Loaded, Others, Plan, Records, Row, Watch, read, run, run_with},
+    ids::as_f64,
     model::ScriptedModel,
 };
 
@@ -208,9 +207,7 @@ fn sizes_of_the_prior_are_swept() {
             assert_eq!((&masks.tokens, other.positions), (&other.tokens, Some(other.tokens.len())));
         }
         let overlap = |texts| of(method, Some(texts)).filter_map(|row| row.overlap).sum::<f64>();
-        assert!(
-            0.0 < overlap(6) && of(method, Some(6)).all(|row| row.overlap < row.positions.map(row::count))
-        );
+        assert!(0.0 < overlap(6) && of(method, Some(6)).all(|row| row.overlap < row.positions.map(as_f64)));
         assert!(overlap(1) < overlap(6), "{method}: {} {}", overlap(1), overlap(6));
     }
     assert!(of("masks", None).all(|row| row.overlap.is_none() && row.guessed.is_none()));

@@ -33,7 +33,7 @@ pub(in crate::experiment::outputs) const PACE: [&str; 4] =
     ["over unconstrained", "over masks", "ended", "over unconstrained, ended"];
 
 /// Lines of one model and temperature, which are comparable.
-pub(in crate::experiment::outputs) struct Group<'a> {
+pub(in crate::experiment::outputs) struct LineGroup<'a> {
     /// Ending of file names: different for different groups, empty if there is but one.
     pub(in crate::experiment::outputs) suffix: String,
     /// Ending of titles.
@@ -42,11 +42,11 @@ pub(in crate::experiment::outputs) struct Group<'a> {
 }
 
 /// Groups lines, in order of first occurrence.
-pub(in crate::experiment::outputs) fn groups(lines: &[Line]) -> Vec<Group<'_>> {
+pub(in crate::experiment::outputs) fn groups(lines: &[Line]) -> Vec<LineGroup<'_>> {
     let names = PlainNames::of(lines.iter().map(|line| line.model.as_str()));
-    let mut found: Vec<Group<'_>> = Vec::new();
+    let mut found: Vec<LineGroup<'_>> = Vec::new();
     for line in lines {
-        let same = |group: &&mut Group<'_>| {
+        let same = |group: &&mut LineGroup<'_>| {
             group.lines.first().is_some_and(|first| {
                 first.model == line.model && first.temperature.to_bits() == line.temperature.to_bits()
             })
@@ -56,7 +56,7 @@ pub(in crate::experiment::outputs) fn groups(lines: &[Line]) -> Vec<Group<'_>> {
             None => {
                 let model = names.get(&line.model);
                 let title = format!(" ({model}, temperature {})", line.temperature);
-                found.push(Group { suffix: format!("-{}", found.len() + 1), title, lines: vec![line] });
+                found.push(LineGroup { suffix: format!("-{}", found.len() + 1), title, lines: vec![line] });
             }
         }
     }
@@ -125,7 +125,7 @@ pub(in crate::experiment::outputs) fn sweeps<'a>(lines: &[&'a Line]) -> Vec<Vec<
 
 /// Makes a table without the columns that are empty in all its lines.
 pub(in crate::experiment::outputs) fn table(
-    group: &Group<'_>,
+    group: &LineGroup<'_>,
     id: &str,
     title: &str,
     about: &str,

@@ -1,6 +1,8 @@
 //! Throughput: by grammar and method, by length of drafts, by lookahead and length, and by threshold.
 
-use super::group::{CHOICE, Group, PACE, best, heads, lengths, pace, paced, setting, sweeps, table, text};
+use super::group::{
+    CHOICE, LineGroup, PACE, best, heads, lengths, pace, paced, setting, sweeps, table, text,
+};
 use crate::experiment::{
     outputs::table::{Cell, Table},
     row::{K, UNCONSTRAINED},
@@ -12,7 +14,7 @@ pub(in crate::experiment::outputs) const COMPARED: [&str; 4] =
     [UNCONSTRAINED, "always", "opportunistic", "masks"];
 
 /// Makes the table of throughput by grammar and method, with the compile time.
-pub(super) fn by_method(group: &Group<'_>) -> Table {
+pub(super) fn by_method(group: &LineGroup<'_>) -> Table {
     let row = |line: &&Line| {
         let mut cells = setting(line);
         let compile = line.compile_seconds.filter(|_| line.method != UNCONSTRAINED);
@@ -40,7 +42,7 @@ pub(super) fn by_method(group: &Group<'_>) -> Table {
 }
 
 /// Makes the table of throughput by draft length, if there are several, below methods without drafts.
-pub(super) fn by_length(group: &Group<'_>) -> Option<Table> {
+pub(super) fn by_length(group: &LineGroup<'_>) -> Option<Table> {
     let row = |line: &Line| {
         let mut cells = setting(line);
         cells.extend([paced(line, line.tokens_per_second, 0), Cell::of(line.ended_per_second, 0)]);
@@ -65,7 +67,7 @@ pub(super) fn by_length(group: &Group<'_>) -> Option<Table> {
 }
 
 /// Returns the lines of a grammar's methods without drafts, at the largest k.
-pub(in crate::experiment::outputs) fn compared<'a>(group: &Group<'a>, grammar: &str) -> Vec<&'a Line> {
+pub(in crate::experiment::outputs) fn compared<'a>(group: &LineGroup<'a>, grammar: &str) -> Vec<&'a Line> {
     let mut lines: Vec<&Line> =
         best(&group.lines).into_iter().filter(|line| line.grammar == grammar).collect();
     lines.retain(|line| COMPARED.contains(&line.method.as_str()));
@@ -74,7 +76,7 @@ pub(in crate::experiment::outputs) fn compared<'a>(group: &Group<'a>, grammar: &
 
 /// Makes the table of throughput by threshold, for each grammar and method that has several; of several s the
 /// fastest.
-pub(super) fn by_threshold(group: &Group<'_>) -> Option<Table> {
+pub(super) fn by_threshold(group: &LineGroup<'_>) -> Option<Table> {
     let mut thresholds: Vec<f64> = group.lines.iter().filter_map(|line| line.threshold).collect();
     thresholds.sort_by(f64::total_cmp);
     thresholds.dedup();
@@ -110,7 +112,7 @@ pub(super) fn by_threshold(group: &Group<'_>) -> Option<Table> {
 }
 
 /// Makes tables of throughput by k and s, one for each method that has several of both.
-pub(super) fn by_lookahead_and_length(group: &Group<'_>) -> Vec<Table> {
+pub(super) fn by_lookahead_and_length(group: &LineGroup<'_>) -> Vec<Table> {
     let mut methods: Vec<&str> = Vec::new();
     for sweep in sweeps(&group.lines) {
         if let Some(line) = sweep.first().filter(|line| !methods.contains(&line.method.as_str())) {
@@ -167,7 +169,7 @@ pub(super) fn by_lookahead_and_length(group: &Group<'_>) -> Vec<Table> {
 }
 
 /// Makes the table of acceptance of drafted tokens, by grammar, if anything was drafted.
-pub(super) fn acceptance(group: &Group<'_>) -> Option<Table> {
+pub(super) fn acceptance(group: &LineGroup<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let row = |line: &&Line| {
         let mut cells = setting(line);

@@ -1,7 +1,7 @@
 //! Tables of the effect of constraining on texts, by method and by lookahead: the forms of the paper's tables
 //! 2 and 4.
 
-use super::group::{CHOICE, Group, PACE, best, heads, pace, same_method, setting, table, throughput};
+use super::group::{CHOICE, LineGroup, PACE, best, heads, pace, same_method, setting, table, throughput};
 use crate::experiment::{
     outputs::table::{Cell, Table},
     row::{K, UNCONSTRAINED},
@@ -9,7 +9,7 @@ use crate::experiment::{
 };
 
 /// Makes the table of accuracy, well-formedness, perplexity and throughput by method.
-pub(super) fn by_method(group: &Group<'_>) -> Table {
+pub(super) fn by_method(group: &LineGroup<'_>) -> Table {
     let row = |line: &&Line| {
         let mut cells = setting(line);
         cells.extend([
@@ -36,7 +36,7 @@ pub(super) fn by_method(group: &Group<'_>) -> Table {
 }
 
 /// Makes the table of accuracy by lookahead, if there are several, below that of unconstrained texts.
-pub(super) fn by_lookahead(group: &Group<'_>) -> Option<Table> {
+pub(super) fn by_lookahead(group: &LineGroup<'_>) -> Option<Table> {
     let chosen = by_k(group);
     let row = |line: &&Line| {
         let mut cells = setting(line);
@@ -61,7 +61,7 @@ pub(super) fn by_lookahead(group: &Group<'_>) -> Option<Table> {
 
 /// Returns the lines by lookahead: for each grammar the unconstrained one first, and of several lengths and
 /// thresholds the fastest.
-pub(in crate::experiment::outputs) fn by_k<'a>(group: &Group<'a>) -> Vec<&'a Line> {
+pub(in crate::experiment::outputs) fn by_k<'a>(group: &LineGroup<'a>) -> Vec<&'a Line> {
     let ks = |line: &Line| {
         let mut ks: Vec<K> =
             group.lines.iter().filter(|other| same_method(other, line)).filter_map(|line| line.k).collect();

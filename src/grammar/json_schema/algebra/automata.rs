@@ -4,7 +4,7 @@ use super::Algebra;
 use crate::{
     grammar::json_schema::{
         AutomataCache, LeafError, StringSet,
-        error::{Checked, Problem},
+        error::{Checked, PendingError},
     },
     limits::{LimitExceeded, Limits},
 };
@@ -39,6 +39,6 @@ impl<'o> Automata<'o> {
 impl Algebra<'_> {
     /// Turns an exceeded budget of a leaf language into a problem of the schema at work.
     pub(in super::super) fn fitting<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
-        result.map_err(|error| Problem::of_leaf(self.here(), None, error))
+        result.map_err(|error| PendingError::of_leaf(self.here(), None, error))
     }
 }

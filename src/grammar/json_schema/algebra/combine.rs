@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::{
     super::{NumberSet, StringSet, error::Checked},
-    Algebra, ArrayShape, Count, Depth, FormulaId, Formulas, Keys, MOST_SHAPES, ObjectShape, Shape,
+    Algebra, ArrayShape, Depth, FormulaId, Formulas, ItemCount, Keys, MOST_SHAPES, ObjectShape, Shape,
 };
 
 impl Algebra<'_> {
@@ -239,7 +239,7 @@ impl Algebra<'_> {
             if shape.rest == Formulas::NEVER {
                 broken.push(ArrayShape { min: from as u64 + 1, ..any() });
             } else {
-                let count = Count { from, of: self.formulas.not(shape.rest), min: 1, max: None };
+                let count = ItemCount { from, of: self.formulas.not(shape.rest), min: 1, max: None };
                 broken.push(ArrayShape { min: from as u64 + 1, counts: vec![count], ..any() });
             }
         }
@@ -251,11 +251,11 @@ impl Algebra<'_> {
         }
         for count in &shape.counts {
             if count.min > 0 {
-                let few = Count { min: 0, max: Some(count.min - 1), ..count.clone() };
+                let few = ItemCount { min: 0, max: Some(count.min - 1), ..count.clone() };
                 broken.push(ArrayShape { counts: vec![few], ..any() });
             }
             if let Some(max) = count.max {
-                let many = Count { min: max.saturating_add(1), max: None, ..count.clone() };
+                let many = ItemCount { min: max.saturating_add(1), max: None, ..count.clone() };
                 broken.push(ArrayShape { counts: vec![many], ..any() });
             }
         }

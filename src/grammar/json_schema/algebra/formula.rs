@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::super::{document::NodeId, resolve::Scope};
+use super::super::{document::NodeId, resolve::AnchorScope};
+use crate::ids::as_index;
 
 /// The id of a formula in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,7 +23,7 @@ pub(in super::super) enum Formula {
     /// No value.
     Never,
     /// All values that a schema allows, or all that it forbids.
-    Schema { node: NodeId, scope: Scope, negated: bool },
+    Schema { node: NodeId, scope: AnchorScope, negated: bool },
     /// The one value that stands at a node, or all others.
     Value { node: NodeId, negated: bool },
     /// A shape, by its number, or its complement.
@@ -60,7 +61,7 @@ impl Formulas {
     }
 
     pub(in super::super) fn get(&self, id: FormulaId) -> &Formula {
-        &self.formulas[id.0 as usize]
+        &self.formulas[as_index(id.0)]
     }
 
     pub(in super::super) fn intern(&mut self, formula: Formula) -> FormulaId {

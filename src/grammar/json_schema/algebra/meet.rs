@@ -22,13 +22,13 @@ const MOST_STRINGS: usize = 1_024;
 
 /// A set of values that holds some strings and nothing else, or all values but those strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Tag {
+pub(super) struct StringTag {
     strings: Rc<[String]>,
     /// True if the set is these strings; false if it is all other values.
     inside: bool,
 }
 
-impl Tag {
+impl StringTag {
     fn contains(&self, string: &str) -> bool {
         self.strings.iter().any(|known| known == string) == self.inside
     }
@@ -38,7 +38,7 @@ impl Tag {
 type Union = Vec<Rc<ObjectShape>>;
 
 /// A node of the search: the objects of a shape that are in each of these unions.
-type Branch = (Rc<ObjectShape>, Vec<Union>);
+type UnionBranch = (Rc<ObjectShape>, Vec<Union>);
 
 /// A decision about the value of a member.
 enum Decision<'a> {
@@ -59,7 +59,7 @@ impl Algebra<'_> {
     /// Intersects the objects of all shapes, with members in the order in which the shapes first mention
     /// them.
     pub(super) fn objects_in_all(&mut self, shapes: &[Rc<Shape>]) -> Checked<Vec<Rc<ObjectShape>>> {
-        let mut branch: Branch = (Rc::new(ObjectShape::default()), Vec::new());
+        let mut branch: UnionBranch = (Rc::new(ObjectShape::default()), Vec::new());
         for shape in shapes {
             match &shape.objects[..] {
                 [] => return Ok(Vec::new()),
@@ -90,7 +90,7 @@ impl Algebra<'_> {
 
     /// Unit propagation: moves unions with one alternative into the shape, and drops those that hold. `None`
     /// if no object is left.
-    fn propagated(&mut self, (mut known, mut unions): Branch) -> Checked<Option<Branch>> {
+    fn propagated(&mut self, (mut known, mut unions): UnionBranch) -> Checked<Option<UnionBranch>> {
         loop {
             let (mut left, mut changed) = (Vec::with_capacity(unions.len()), false);
             for union in unions {
@@ -203,8 +203,13 @@ impl Algebra<'_> {
     }
 
     /// Branches on a member: one branch for each class of values that its tags tell apart.
-    fn decided(&mut self, known: &Rc<ObjectShape>, unions: &[Union], name: &Rc<str>) -> Checked<Vec<Branch>> {
-        let mut tags: Vec<Tag> = Vec::new();
+    fn decided(
+        &mut self,
+        known: &Rc<ObjectShape>,
+        unions: &[Union],
+        name: &Rc<str>,
+    ) -> Checked<Vec<UnionBranch>> {
+        let mut tags: Vec<StringTag> = Vec::new();
         for (asked, value) in unions.iter().flatten().flat_map(|way| &way.properties) {
             if asked == name
                 && let Some(tag) = self.tag(*value)?
@@ -248,7 +253,7 @@ impl Algebra<'_> {
         unions: &[Union],
         name: &Rc<str>,
         (value, decision): (FormulaId, &Decision<'_>),
-    ) -> Checked<Option<Branch>> {
+    ) -> Checked<Option<UnionBranch>> {
         let present = !matches!(decision, Decision::Absent);
         let required = if present { vec![name.clone()] } else { Vec::new() };
         let member =
@@ -302,7 +307,7 @@ impl Algebra<'_> {
     }
 
     /// Branches on the union with the fewest alternatives: one branch for each.
-    fn chosen(&mut self, known: &Rc<ObjectShape>, mut unions: Vec<Union>) -> Checked<Vec<Branch>> {
+    fn chosen(&mut self, known: &Rc<ObjectShape>, mut unions: Vec<Union>) -> Checked<Vec<UnionBranch>> {
         let least = (0..unions.len()).min_by_key(|&union| unions[union].len());
         let Some(union) = least.map(|union| unions.remove(union)) else { return Ok(Vec::new()) };
         let mut branches = Vec::with_capacity(union.len());
@@ -316,7 +321,7 @@ impl Algebra<'_> {
     }
 
     /// The set as a tag, if it is few strings, or all values but few strings.
-    fn tag(&mut self, value: FormulaId) -> Checked<Option<Tag>> {
+    fn tag(&mut self, value: FormulaId) -> Checked<Option<StringTag>> {
         if let Some(known) = self.tags.get(&value) {
             return Ok(known.clone());
         }
@@ -340,7 +345,7 @@ impl Algebra<'_> {
         } else {
             None
         };
-        let tag = strings.map(|(strings, inside)| Tag { strings: strings.into(), inside });
+        let tag = strings.map(|(strings, inside)| StringTag { strings: strings.into(), inside });
         self.tags.insert(value, tag.clone());
         Ok(tag)
     }

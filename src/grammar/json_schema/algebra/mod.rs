@@ -21,15 +21,15 @@ pub(super) use automata::Automata;
 pub(super) use empty::Depth;
 pub(super) use formula::{Formula, FormulaId, Formulas};
 pub(super) use keys::{KeySets, Keys, KeysId};
-use meet::Tag;
-pub(super) use shape::{ArrayShape, Count, Ends, ObjectShape, Shape};
+use meet::StringTag;
+pub(super) use shape::{ArrayShape, ConstantShapes, ItemCount, ObjectShape, Shape};
 
 use super::{
     NumberSet, StringSet,
     document::{NodeId, Value},
-    error::{Checked, Problem, SchemaErrorKind},
+    error::{Checked, PendingError, SchemaErrorKind},
     options::SchemaOptions,
-    resolve::{Resolver, Scope},
+    resolve::{AnchorScope, Resolver},
 };
 
 /// Limit on the array shapes, and on the object shapes, of one set of values.
@@ -47,7 +47,7 @@ pub(super) enum Leaf {
     /// A set of values.
     Shape(Rc<Shape>),
     /// A keyword that cannot be had exactly: an error, or all values where that is allowed.
-    Unknown(Box<Problem>),
+    Unknown(Box<PendingError>),
 }
 
 /// The state of the algebra of one schema: its formulas, and all that is known of them.
@@ -58,16 +58,16 @@ pub(super) struct Algebra<'o> {
     pub(super) resolver: Resolver,
     pub(super) formulas: Formulas,
     pub(super) keys: KeySets,
-    pub(super) ends: Ends,
+    pub(super) ends: ConstantShapes,
     /// Problems that were answered by allowing more than the schema does (in lenient mode).
-    pub(super) relaxed: Vec<Problem>,
+    pub(super) relaxed: Vec<PendingError>,
     /// Keywords that have no meaning in this dialect.
     pub(super) ignored: BTreeSet<String>,
     leaves: Vec<Leaf>,
     /// The leaves of keywords by the keyword and the text of its value: schemas repeat themselves.
     said: HashMap<(&'static str, Box<str>), FormulaId>,
     /// The formula of each schema that was read.
-    pub(super) read: HashMap<(NodeId, Scope), FormulaId>,
+    pub(super) read: HashMap<(NodeId, AnchorScope), FormulaId>,
     shapes: HashMap<FormulaId, Rc<Shape>>,
     /// Formulas being expanded.
     open: HashSet<FormulaId>,
@@ -78,7 +78,7 @@ pub(super) struct Algebra<'o> {
     /// Formulas that seem to have a value when looked at to this depth.
     filled: HashMap<FormulaId, Depth>,
     /// Formulas as tags; `None` for those that are no tag.
-    tags: HashMap<FormulaId, Option<Tag>>,
+    tags: HashMap<FormulaId, Option<StringTag>>,
     /// The sets of all keys but those of a sorted list.
     pub(super) other_keys: HashMap<Vec<Rc<str>>, Rc<StringSet>>,
     work: usize,
@@ -92,7 +92,7 @@ impl<'o> Algebra<'o> {
             resolver,
             formulas: Formulas::new(),
             keys: KeySets::default(),
-            ends: Ends::new(),
+            ends: ConstantShapes::new(),
             relaxed: Vec::new(),
             ignored: BTreeSet::new(),
             leaves: Vec::new(),
@@ -110,7 +110,7 @@ impl<'o> Algebra<'o> {
     }
 
     /// The schema at a node, entered from a scope.
-    pub(super) fn schema(&mut self, node: NodeId, scope: Scope) -> FormulaId {
+    pub(super) fn schema(&mut self, node: NodeId, scope: AnchorScope) -> FormulaId {
         match self.resolver.documents.value(node) {
             Value::Bool(true) => return Formulas::ANY,
             Value::Bool(false) => return Formulas::NEVER,
@@ -148,7 +148,7 @@ impl<'o> Algebra<'o> {
     }
 
     /// Adds a leaf for a keyword that cannot be had exactly.
-    pub(super) fn unknown(&mut self, problem: Box<Problem>) -> FormulaId {
+    pub(super) fn unknown(&mut self, problem: Box<PendingError>) -> FormulaId {
         self.any_leaf(Leaf::Unknown(problem))
     }
 
@@ -175,8 +175,8 @@ impl<'o> Algebra<'o> {
     }
 
     /// The problem of a budget that is used up at the schema at work.
-    pub(super) fn too_large(&self, what: &str) -> Box<Problem> {
-        Problem::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
+    pub(super) fn too_large(&self, what: &str) -> Box<PendingError> {
+        PendingError::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
             .with_hint("combine fewer alternatives, or patterns with smaller counts")
     }
 
@@ -205,7 +205,7 @@ impl<'o> Algebra<'o> {
                 _ => self.here(),
             };
             let reason = "the schema refers to itself before it says anything of a value";
-            return Err(Problem::new(SchemaErrorKind::Loop, node, Some("$ref"), reason)
+            return Err(PendingError::new(SchemaErrorKind::Loop, node, Some("$ref"), reason)
                 .with_hint("a reference back must stand below `properties`, `items` or the like"));
         }
         let shape = self.expand_new(id);
@@ -318,7 +318,7 @@ impl<'o> Algebra<'o> {
         )
     }
 
-    fn expand_schema(&mut self, node: NodeId, scope: Scope, negated: bool) -> Checked<Rc<Shape>> {
+    fn expand_schema(&mut self, node: NodeId, scope: AnchorScope, negated: bool) -> Checked<Rc<Shape>> {
         let formula = self.formula_of(node, scope)?;
         let formula = if negated { self.formulas.not(formula) } else { formula };
         self.expand(formula)
@@ -351,7 +351,7 @@ impl<'o> Algebra<'o> {
     }
 
     /// True if a budget was used up that lenient mode may answer by allowing more.
-    fn may_relax(&self, problem: &Problem) -> bool {
+    fn may_relax(&self, problem: &PendingError) -> bool {
         self.options.lenient && problem.kind == SchemaErrorKind::Limit && self.work <= MOST_WORK
     }
 
@@ -374,7 +374,7 @@ impl<'o> Algebra<'o> {
     }
 
     /// Notes in lenient mode that more is allowed than the schema says; otherwise returns the problem.
-    pub(super) fn relax(&mut self, problem: Box<Problem>) -> Checked<()> {
+    pub(super) fn relax(&mut self, problem: Box<PendingError>) -> Checked<()> {
         if !self.options.lenient {
             return Err(problem);
         }

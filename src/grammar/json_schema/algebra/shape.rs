@@ -34,7 +34,7 @@ pub(in super::super) struct ArrayShape {
     pub(in super::super) rest: FormulaId,
     pub(in super::super) min: u64,
     pub(in super::super) max: Option<u64>,
-    pub(in super::super) counts: Vec<Count>,
+    pub(in super::super) counts: Vec<ItemCount>,
     /// The node of the schema that says that no two items are equal.
     pub(in super::super) unique: Option<NodeId>,
     /// The node of the schema that says that two items are equal.
@@ -43,7 +43,7 @@ pub(in super::super) struct ArrayShape {
 
 /// Bounds on how many of the items from a position on are in a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Count {
+pub(in super::super) struct ItemCount {
     pub(in super::super) from: usize,
     pub(in super::super) of: FormulaId,
     pub(in super::super) min: u64,
@@ -98,14 +98,14 @@ impl ArrayShape {
 
 /// The two constant shapes.
 #[derive(Debug)]
-pub(in super::super) struct Ends {
+pub(in super::super) struct ConstantShapes {
     /// All values.
     pub(in super::super) any: Rc<Shape>,
     /// No value.
     pub(in super::super) never: Rc<Shape>,
 }
 
-impl Ends {
+impl ConstantShapes {
     pub(in super::super) fn new() -> Self {
         let any = Shape {
             null: true,

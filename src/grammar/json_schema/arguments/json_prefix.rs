@@ -5,11 +5,11 @@
 //! with more than [`MOST_DEPTH`] levels, whatever follows. Strings among these are written in quotes.
 
 use crate::grammar::json_schema::{
-    dfa::{Alphabet, CharClass, CharDfa, Row, char_at, explore},
+    dfa::{Alphabet, CharClass, CharDfa, DfaRow, char_at, explore},
     leaf::LeafError,
 };
 
-use super::reading::{Numbers, Reading};
+use super::reading::{ArgumentTypes, NumberTypes};
 
 /// Nesting of arrays and objects up to which texts that are no JSON are told apart.
 const MOST_DEPTH: usize = 2;
@@ -22,11 +22,11 @@ const SIGNS: &str = "\t\n\r \"\\/{}[]:,-+.0nultrefasbE";
 struct At {
     /// The arrays (`false`) and objects (`true`) that are open, outermost first.
     open: Vec<bool>,
-    place: Place,
+    place: PrefixState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum PrefixState {
     /// A value comes; if it would be the first, the array may also end.
     Value {
         first: bool,
@@ -72,117 +72,125 @@ impl At {
         self.open.is_empty()
     }
 
-    fn with(&self, place: Place) -> Option<Self> {
+    fn with(&self, place: PrefixState) -> Option<Self> {
         Some(Self { open: self.open.clone(), place })
     }
 
     fn opened(&self, object: bool) -> Option<Self> {
         if self.open.len() == MOST_DEPTH {
-            return self.with(Place::Deep);
+            return self.with(PrefixState::Deep);
         }
-        let place = if object { Place::Key { first: true } } else { Place::Value { first: true } };
+        let place =
+            if object { PrefixState::Key { first: true } } else { PrefixState::Value { first: true } };
         let open = self.open.iter().copied().chain([object]).collect();
         Some(Self { open, place })
     }
 
     fn closed(&self, object: bool) -> Option<Self> {
         let (last, rest) = self.open.split_last()?;
-        (*last == object).then(|| Self { open: rest.to_vec(), place: Place::After })
+        (*last == object).then(|| Self { open: rest.to_vec(), place: PrefixState::After })
     }
 
     /// The state after a character; `None` if no JSON of an allowed type goes on with it.
-    fn step(&self, c: char, reading: &Reading) -> Option<Self> {
+    fn step(&self, c: char, reading: &ArgumentTypes) -> Option<Self> {
         let is_space = matches!(c, '\t' | '\n' | '\r' | ' ');
         match self.place {
-            Place::Deep => Some(self.clone()),
-            Place::Value { .. } | Place::Key { .. } | Place::Colon | Place::After if is_space => {
+            PrefixState::Deep => Some(self.clone()),
+            PrefixState::Value { .. } | PrefixState::Key { .. } | PrefixState::Colon | PrefixState::After
+                if is_space =>
+            {
                 Some(self.clone())
             }
-            Place::Value { first: true } if c == ']' => self.closed(false),
-            Place::Value { .. } => self.value(c, reading),
-            Place::Key { first: true } if c == '}' => self.closed(true),
-            Place::Key { .. } if c == '"' => self.with(Place::Text { key: true }),
-            Place::Key { .. } => None,
-            Place::Colon if c == ':' => self.with(Place::Value { first: false }),
-            Place::Colon => None,
-            Place::After => match c {
+            PrefixState::Value { first: true } if c == ']' => self.closed(false),
+            PrefixState::Value { .. } => self.value(c, reading),
+            PrefixState::Key { first: true } if c == '}' => self.closed(true),
+            PrefixState::Key { .. } if c == '"' => self.with(PrefixState::Text { key: true }),
+            PrefixState::Key { .. } => None,
+            PrefixState::Colon if c == ':' => self.with(PrefixState::Value { first: false }),
+            PrefixState::Colon => None,
+            PrefixState::After => match c {
                 ']' | '}' => self.closed(c == '}'),
-                ',' if *self.open.last()? => self.with(Place::Key { first: false }),
-                ',' => self.with(Place::Value { first: false }),
+                ',' if *self.open.last()? => self.with(PrefixState::Key { first: false }),
+                ',' => self.with(PrefixState::Value { first: false }),
                 _ => None,
             },
-            Place::Word(rest) => match rest.strip_prefix(c)? {
-                "" => self.with(Place::After),
-                rest => self.with(Place::Word(rest)),
+            PrefixState::Word(rest) => match rest.strip_prefix(c)? {
+                "" => self.with(PrefixState::After),
+                rest => self.with(PrefixState::Word(rest)),
             },
-            Place::Text { key } => match c {
-                '"' if key => self.with(Place::Colon),
-                '"' => self.with(Place::After),
-                '\\' => self.with(Place::Escape { key }),
+            PrefixState::Text { key } => match c {
+                '"' if key => self.with(PrefixState::Colon),
+                '"' => self.with(PrefixState::After),
+                '\\' => self.with(PrefixState::Escape { key }),
                 '\0'..='\x1f' => None,
                 _ => Some(self.clone()),
             },
-            Place::Escape { key } => match c {
-                'u' => self.with(Place::Unit { key, left: 4 }),
-                '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => self.with(Place::Text { key }),
+            PrefixState::Escape { key } => match c {
+                'u' => self.with(PrefixState::Unit { key, left: 4 }),
+                '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => self.with(PrefixState::Text { key }),
                 _ => None,
             },
-            Place::Unit { .. } if !c.is_ascii_hexdigit() => None,
-            Place::Unit { key, left: 1 } => self.with(Place::Text { key }),
-            Place::Unit { key, left } => self.with(Place::Unit { key, left: left - 1 }),
+            PrefixState::Unit { .. } if !c.is_ascii_hexdigit() => None,
+            PrefixState::Unit { key, left: 1 } => self.with(PrefixState::Text { key }),
+            PrefixState::Unit { key, left } => self.with(PrefixState::Unit { key, left: left - 1 }),
             _ => self.number(c, reading),
         }
     }
 
     /// The state after the first character of a value. Inside of other values all types are allowed.
-    fn value(&self, c: char, reading: &Reading) -> Option<Self> {
+    fn value(&self, c: char, reading: &ArgumentTypes) -> Option<Self> {
         let nested = !self.is_whole();
         match c {
-            'n' if nested || reading.null => self.with(Place::Word("ull")),
-            't' if nested || reading.boolean => self.with(Place::Word("rue")),
-            'f' if nested || reading.boolean => self.with(Place::Word("alse")),
-            '"' => self.with(Place::Text { key: false }),
+            'n' if nested || reading.null => self.with(PrefixState::Word("ull")),
+            't' if nested || reading.boolean => self.with(PrefixState::Word("rue")),
+            'f' if nested || reading.boolean => self.with(PrefixState::Word("alse")),
+            '"' => self.with(PrefixState::Text { key: false }),
             '[' if nested || reading.arrays => self.opened(false),
             '{' if nested || reading.objects => self.opened(true),
-            '-' | '0'..='9' if !nested && reading.numbers == Numbers::None => None,
-            '-' => self.with(Place::Minus),
-            '0' => self.with(Place::Zero),
-            '1'..='9' => self.with(Place::Digits),
+            '-' | '0'..='9' if !nested && reading.numbers == NumberTypes::None => None,
+            '-' => self.with(PrefixState::Minus),
+            '0' => self.with(PrefixState::Zero),
+            '1'..='9' => self.with(PrefixState::Digits),
             _ => None,
         }
     }
 
     /// The state after a further character of a number.
-    fn number(&self, c: char, reading: &Reading) -> Option<Self> {
+    fn number(&self, c: char, reading: &ArgumentTypes) -> Option<Self> {
         let place = match (self.place, c) {
-            (Place::Minus, '0') => Place::Zero,
-            (Place::Minus, '1'..='9') | (Place::Digits, '0'..='9') => Place::Digits,
-            (Place::Zero | Place::Digits, '.') => Place::Point,
-            (Place::Point, '0'..='9') => Place::Fraction { some: c != '0' },
-            (Place::Fraction { some }, '0'..='9') => Place::Fraction { some: some || c != '0' },
-            (Place::Zero | Place::Digits | Place::Fraction { .. }, 'e' | 'E') => Place::Exponent,
-            (Place::Exponent, '+' | '-') => Place::Sign,
-            (Place::Exponent | Place::Sign | Place::Power, '0'..='9') => Place::Power,
-            _ if self.ends_number(reading) => return self.with(Place::After)?.step(c, reading),
+            (PrefixState::Minus, '0') => PrefixState::Zero,
+            (PrefixState::Minus, '1'..='9') | (PrefixState::Digits, '0'..='9') => PrefixState::Digits,
+            (PrefixState::Zero | PrefixState::Digits, '.') => PrefixState::Point,
+            (PrefixState::Point, '0'..='9') => PrefixState::Fraction { some: c != '0' },
+            (PrefixState::Fraction { some }, '0'..='9') => PrefixState::Fraction { some: some || c != '0' },
+            (PrefixState::Zero | PrefixState::Digits | PrefixState::Fraction { .. }, 'e' | 'E') => {
+                PrefixState::Exponent
+            }
+            (PrefixState::Exponent, '+' | '-') => PrefixState::Sign,
+            (PrefixState::Exponent | PrefixState::Sign | PrefixState::Power, '0'..='9') => PrefixState::Power,
+            _ if self.ends_number(reading) => return self.with(PrefixState::After)?.step(c, reading),
             _ => return None,
         };
         self.with(place)
     }
 
     /// True if a number may end here and is of an allowed type.
-    fn ends_number(&self, reading: &Reading) -> bool {
+    fn ends_number(&self, reading: &ArgumentTypes) -> bool {
         match self.place {
-            Place::Zero | Place::Digits | Place::Power | Place::Fraction { some: false } => true,
-            Place::Fraction { some: true } => !self.is_whole() || reading.numbers == Numbers::All,
+            PrefixState::Zero
+            | PrefixState::Digits
+            | PrefixState::Power
+            | PrefixState::Fraction { some: false } => true,
+            PrefixState::Fraction { some: true } => !self.is_whole() || reading.numbers == NumberTypes::All,
             _ => false,
         }
     }
 
     /// True if the text reads as JSON of an allowed type, or is nested too deep to tell.
-    fn is_json(&self, reading: &Reading) -> bool {
+    fn is_json(&self, reading: &ArgumentTypes) -> bool {
         match self.place {
-            Place::Deep => true,
-            Place::After => self.is_whole(),
+            PrefixState::Deep => true,
+            PrefixState::After => self.is_whole(),
             _ => self.is_whole() && self.ends_number(reading),
         }
     }
@@ -191,7 +199,7 @@ impl At {
 /// Two languages: texts that read as JSON of the types of a reading; and those together with texts that end
 /// inside of a string of such JSON, which the closing tag could continue. Both are empty if only strings are
 /// allowed.
-pub(super) fn json(reading: &Reading) -> Result<[CharDfa; 2], LeafError> {
+pub(super) fn json(reading: &ArgumentTypes) -> Result<[CharDfa; 2], LeafError> {
     if !reading.has_others() {
         return Ok([CharDfa::none(), CharDfa::none()]);
     }
@@ -203,11 +211,11 @@ pub(super) fn json(reading: &Reading) -> Result<[CharDfa; 2], LeafError> {
     for (first, _, class) in alphabet.intervals() {
         members[class] = char_at(first);
     }
-    let start = At { open: Vec::new(), place: Place::Value { first: false } };
+    let start = At { open: Vec::new(), place: PrefixState::Value { first: false } };
     let of = |cut: bool| {
         explore(alphabet.clone(), start.clone(), |at| {
-            let accepts = at.is_json(reading) || cut && matches!(at.place, Place::Text { .. });
-            Ok(Row { accepts, to: members.iter().map(|&c| at.step(c, reading)).collect() })
+            let accepts = at.is_json(reading) || cut && matches!(at.place, PrefixState::Text { .. });
+            Ok(DfaRow { accepts, to: members.iter().map(|&c| at.step(c, reading)).collect() })
         })
     };
     Ok([of(false)?, of(true)?])
@@ -226,8 +234,9 @@ mod tests {
         /// JSON.
         #[test]
         fn json_is_in_it(text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool) {
+            let numbers = NumberTypes::All;
             let reading =
-                Reading { null, boolean, arrays, objects, numbers: Numbers::All, ..Reading::default() };
+                ArgumentTypes { null, boolean, arrays, objects, numbers, ..ArgumentTypes::default() };
             let [json, cut] = json(&reading).unwrap();
             let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
             let is_read = value.is_some_and(|value| match value {
@@ -247,7 +256,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_surely_no_integers_are_strings() {
-        let reading = Reading { numbers: Numbers::Whole, ..Reading::default() };
+        let reading = ArgumentTypes { numbers: NumberTypes::Whole, ..ArgumentTypes::default() };
         let [json, cut] = json(&reading).unwrap();
         for (text, is_read) in [
             ("1", true),

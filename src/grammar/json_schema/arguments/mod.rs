@@ -13,15 +13,15 @@ mod utf8;
 use std::rc::Rc;
 
 pub(in crate::grammar) use raw::END;
-pub(in crate::grammar) use reading::{Numbers, Reading, Readings, is_space};
+pub(in crate::grammar) use reading::{ArgumentTypes, NumberTypes, Readings, is_space};
 
-use self::raw::Writer;
+use self::raw::RawWriter;
 use super::{
     AutomataCache, SchemaError, SchemaOptions, StringSet, WrittenKeys,
     algebra::{Algebra, Depth, Formula, FormulaId},
     dfa::CharDfa,
-    emit::{Way, emit},
-    error::{Checked, Problem, SchemaErrorKind},
+    emit::{MemberAlternative, emit},
+    error::{Checked, PendingError, SchemaErrorKind},
     leaf::LeafError,
     with_algebra,
 };
@@ -44,7 +44,7 @@ pub(in crate::grammar) struct Arguments {
 /// An argument.
 #[derive(Debug)]
 pub(in crate::grammar) struct Argument {
-    pub(in crate::grammar) name: Name,
+    pub(in crate::grammar) name: ArgumentName,
     pub(in crate::grammar) required: bool,
     /// Texts of strings, from the `>` of the opening tag to the end of the closing one.
     pub(in crate::grammar) texts: Vec<Pattern>,
@@ -56,20 +56,20 @@ pub(in crate::grammar) struct Argument {
 
 /// The name of an argument, or a set of names.
 #[derive(Debug)]
-pub(in crate::grammar) enum Name {
+pub(in crate::grammar) enum ArgumentName {
     Is(Rc<str>),
     /// Any number of arguments with names of this language.
     In(Automaton),
 }
 
 /// A member of an object, before it is written.
-struct Member {
-    name: Key,
+struct ObjectMember {
+    name: MemberKey,
     required: bool,
     value: FormulaId,
 }
 
-enum Key {
+enum MemberKey {
     Is(Rc<str>),
     In(Rc<StringSet>),
 }
@@ -91,10 +91,10 @@ pub(in crate::grammar) fn arguments(
         let mut maker = Maker {
             limits,
             readings,
-            writer: Writer::new(automata),
+            writer: RawWriter::new(automata),
             keys: WrittenKeys::new(),
             left_out: false,
-            may_repeat: ways.iter().flatten().any(|member| matches!(member.name, Key::In(_))),
+            may_repeat: ways.iter().flatten().any(|member| matches!(member.name, MemberKey::In(_))),
             missing: None,
         };
         let mut made = Vec::new();
@@ -126,7 +126,7 @@ pub(in crate::grammar) fn readings_of(
 }
 
 /// The members of each alternative object that a schema allows.
-fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>> {
+fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<ObjectMember>>> {
     let shape = algebra.expand(start)?;
     let here = algebra.here();
     if shape.objects.is_empty() {
@@ -134,7 +134,7 @@ fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>
             return Err(algebra.nothing_allowed(start));
         }
         let reason = "the arguments of a function are an object, which this schema does not allow";
-        return Err(Problem::new(SchemaErrorKind::Unsupported, here, None, reason));
+        return Err(PendingError::new(SchemaErrorKind::Unsupported, here, None, reason));
     }
     let mut ways = Vec::new();
     for object in &shape.objects {
@@ -149,22 +149,27 @@ fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>
         };
         if let Some(keyword) = keyword {
             let reason = "the number of arguments between tags cannot be bounded";
-            return Err(Problem::unsupported(here, keyword, reason));
+            return Err(PendingError::unsupported(here, keyword, reason));
         }
         if plan.wanted != 0 {
             let reason = "arguments between tags cannot be asked for under one of several names";
-            return Err(Problem::new(SchemaErrorKind::Unsupported, here, None, reason));
+            return Err(PendingError::new(SchemaErrorKind::Unsupported, here, None, reason));
         }
-        let either =
-            |algebra: &mut Algebra<'_>, ways: &[Way]| algebra.formulas.or(ways.iter().map(|way| way.value));
+        let either = |algebra: &mut Algebra<'_>, ways: &[MemberAlternative]| {
+            algebra.formulas.or(ways.iter().map(|way| way.value))
+        };
         let mut members = Vec::new();
         for member in plan.members.iter().chain(&plan.listed) {
             let value = either(algebra, &member.ways);
-            members.push(Member { name: Key::Is(member.key.clone()), required: member.required, value });
+            members.push(ObjectMember {
+                name: MemberKey::Is(member.key.clone()),
+                required: member.required,
+                value,
+            });
         }
         for region in &plan.regions {
             let value = either(algebra, &region.ways);
-            members.push(Member { name: Key::In(region.keys.clone()), required: false, value });
+            members.push(ObjectMember { name: MemberKey::In(region.keys.clone()), required: false, value });
         }
         ways.push(members);
     }
@@ -172,18 +177,18 @@ fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>
 }
 
 /// The reading of each argument, over all alternatives.
-fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<Member>]) -> Checked<Readings> {
+fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<ObjectMember>]) -> Checked<Readings> {
     let mut readings = Readings::default();
-    let mut all = Reading::default();
+    let mut all = ArgumentTypes::default();
     for member in ways.iter().flatten() {
-        let reading = Reading::of(&*algebra.expand(member.value)?);
+        let reading = ArgumentTypes::of(&*algebra.expand(member.value)?);
         all = all.or(reading);
         match &member.name {
-            Key::Is(name) => {
+            MemberKey::Is(name) => {
                 let known = readings.named.entry(name.as_ref().into()).or_default();
                 *known = known.or(reading);
             }
-            Key::In(_) => readings.others = Some(readings.others.unwrap_or_default().or(reading)),
+            MemberKey::In(_) => readings.others = Some(readings.others.unwrap_or_default().or(reading)),
         }
     }
     // A name that one alternative lists may be any other argument in another alternative.
@@ -198,17 +203,17 @@ fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<Member>]) -> Checked<Readings
 struct Maker<'l> {
     limits: &'l Limits,
     readings: Readings,
-    writer: Writer<'l>,
+    writer: RawWriter<'l>,
     keys: WrittenKeys,
     left_out: bool,
     may_repeat: bool,
     /// The reason why the first alternative that could not be written could not.
-    missing: Option<Box<Problem>>,
+    missing: Option<Box<PendingError>>,
 }
 
 impl Maker<'_> {
     /// The arguments of an alternative; `None` if a required one has no text.
-    fn way(&mut self, algebra: &mut Algebra<'_>, way: Vec<Member>) -> Checked<Option<Vec<Argument>>> {
+    fn way(&mut self, algebra: &mut Algebra<'_>, way: Vec<ObjectMember>) -> Checked<Option<Vec<Argument>>> {
         let mut made = Vec::with_capacity(way.len());
         for member in way {
             let required = member.required;
@@ -229,24 +234,24 @@ impl Maker<'_> {
     fn argument(
         &mut self,
         algebra: &mut Algebra<'_>,
-        member: Member,
-    ) -> Checked<Result<Argument, Box<Problem>>> {
+        member: ObjectMember,
+    ) -> Checked<Result<Argument, Box<PendingError>>> {
         let span = algebra.stand_before(member.value);
         let none = |algebra: &Algebra<'_>, reason: &str| {
-            Ok(Err(Problem::new(SchemaErrorKind::NoInstance, algebra.here(), None, reason)))
+            Ok(Err(PendingError::new(SchemaErrorKind::NoInstance, algebra.here(), None, reason)))
         };
         // The name must not end its own tag.
         let (name, reading) = match &member.name {
-            Key::Is(name) if name.contains('>') => {
+            MemberKey::Is(name) if name.contains('>') => {
                 return none(algebra, "a name with `>` cannot stand between tags");
             }
-            Key::Is(name) => (Name::Is(name.clone()), self.readings.of(name)),
-            Key::In(keys) => {
+            MemberKey::Is(name) => (ArgumentName::Is(name.clone()), self.readings.of(name)),
+            MemberKey::In(keys) => {
                 let names = names(keys);
                 let Some(names) = algebra.fitting(names)? else {
                     return none(algebra, "names with `>` cannot stand between tags");
                 };
-                (Name::In(names), self.readings.others)
+                (ArgumentName::In(names), self.readings.others)
             }
         };
         let reading = reading.unwrap_or_default();
@@ -273,7 +278,7 @@ impl Maker<'_> {
         }
         self.left_out |= texts.left_out;
         self.may_repeat |= json.as_ref().is_some_and(|grammar| grammar.distinct_keys().is_some());
-        let Member { required, .. } = member;
+        let ObjectMember { required, .. } = member;
         Ok(Ok(Argument { name, required, texts: texts.patterns, json, span }))
     }
 }

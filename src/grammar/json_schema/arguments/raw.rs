@@ -7,7 +7,7 @@
 
 use hashbrown::HashMap;
 
-use super::{json_prefix::json, reading::Reading, utf8::plain};
+use super::{json_prefix::json, reading::ArgumentTypes, utf8::plain};
 use crate::grammar::{
     Pattern,
     json_schema::{
@@ -36,19 +36,19 @@ const LEAST_COUNTED: u64 = 255;
 /// Names of the automata that all functions with arguments of such types share: there are at most 48
 /// readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Common {
+enum SharedRaw {
     /// Any string.
-    All(Reading),
+    All(ArgumentTypes),
     Closing,
     Broken(bool),
     /// Texts that read as JSON; with `true`, also those cut off inside of a string.
-    Json(Reading, bool),
+    Json(ArgumentTypes, bool),
 }
-recipe!(Common, |_| 0, |_| true);
+recipe!(SharedRaw, |_| 0, |_| true);
 
 /// Texts for strings, each from the `>` of the opening tag to the end of the closing one.
 #[derive(Debug, Clone, Default)]
-pub(in crate::grammar) struct Texts {
+pub(in crate::grammar) struct RawTexts {
     pub(in crate::grammar) patterns: Vec<Pattern>,
     /// True if strings are left out because they are too long to be counted.
     pub(in crate::grammar) left_out: bool,
@@ -56,9 +56,9 @@ pub(in crate::grammar) struct Texts {
 
 /// A writer of texts that makes the texts of equal sets once.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(super) struct RawWriter<'a> {
     automata: &'a AutomataCache,
-    known: HashMap<(StringSet, Reading), Texts>,
+    known: HashMap<(StringSet, ArgumentTypes), RawTexts>,
 }
 
 /// The languages by which strings are told apart.
@@ -73,13 +73,13 @@ struct Languages {
 }
 
 /// One way to write strings: the strings that it applies to, and the texts around them.
-struct Way {
+struct StringWay {
     strings: CharDfa,
     before: &'static str,
     after: &'static str,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> RawWriter<'a> {
     /// A writer without texts.
     pub(super) fn new(automata: &'a AutomataCache) -> Self {
         Self { automata, known: HashMap::new() }
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// If an automaton would be too large.
-    pub(super) fn texts(&mut self, set: &StringSet, reading: &Reading) -> Result<Texts, LeafError> {
+    pub(super) fn texts(&mut self, set: &StringSet, reading: &ArgumentTypes) -> Result<RawTexts, LeafError> {
         let key = (set.clone(), *reading);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
@@ -98,13 +98,13 @@ impl<'a> Writer<'a> {
         if set.is_all() {
             // Most arguments are any string: one terminal, which all functions share.
             let make = || plain(&Languages::of(reading, self.automata)?.small(&CharDfa::all(), reading)?);
-            let automaton = self.automata.automaton(Common::All(*reading), make)?;
-            let texts = Texts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
+            let automaton = self.automata.automaton(SharedRaw::All(*reading), make)?;
+            let texts = RawTexts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
             self.known.insert(key, texts.clone());
             return Ok(texts);
         }
         let languages = Languages::of(reading, self.automata)?;
-        let mut texts = Texts::default();
+        let mut texts = RawTexts::default();
         let mut small = CharDfa::none();
         for (min, max, dfa) in set.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
             let few = max.is_some_and(|max| max <= COUNTED_BY_STATES) || dfa.longest().is_some();
@@ -126,8 +126,8 @@ impl<'a> Writer<'a> {
 
 impl Languages {
     /// The languages of a reading, made once for all readings with the same types beside strings.
-    fn of(reading: &Reading, automata: &AutomataCache) -> Result<Self, LeafError> {
-        let one = |name: Common, pattern: &str| {
+    fn of(reading: &ArgumentTypes, automata: &AutomataCache) -> Result<Self, LeafError> {
+        let one = |name: SharedRaw, pattern: &str| {
             automata.language(name, || {
                 let set = StringSet::from_pattern(pattern)?;
                 // A pattern is one automaton of strings of any length.
@@ -136,34 +136,34 @@ impl Languages {
         };
         let others = reading.of_others();
         let part = |cut: bool| {
-            automata.language(Common::Json(others, cut), || {
+            automata.language(SharedRaw::Json(others, cut), || {
                 let [whole, open] = json(&others)?;
                 Ok(if cut { open } else { whole })
             })
         };
         Ok(Self {
-            closing: one(Common::Closing, "</parameter>")?,
-            broken: [one(Common::Broken(false), "^\\n")?, one(Common::Broken(true), "\\n$")?],
+            closing: one(SharedRaw::Closing, "</parameter>")?,
+            broken: [one(SharedRaw::Broken(false), "^\\n")?, one(SharedRaw::Broken(true), "\\n$")?],
             json: [part(false)?, part(true)?],
         })
     }
 
     /// The texts of strings whose length is not counted, as one language.
-    fn small(&self, strings: &CharDfa, reading: &Reading) -> Result<CharDfa, LeafError> {
+    fn small(&self, strings: &CharDfa, reading: &ArgumentTypes) -> Result<CharDfa, LeafError> {
         let ways = self.ways(strings, reading)?;
         ways.iter()
             .try_fold(CharDfa::none(), |all, way| all.or(&way.strings.between(way.before, way.after)?))
     }
 
     /// The ways to write strings.
-    fn ways(&self, strings: &CharDfa, reading: &Reading) -> Result<Vec<Way>, LeafError> {
+    fn ways(&self, strings: &CharDfa, reading: &ArgumentTypes) -> Result<Vec<StringWay>, LeafError> {
         let [json, cut] = &self.json;
         let [first, last] = &self.broken;
         let clean = strings.minus(&self.closing)?;
         let (broken, whole) = (clean.minus(json)?, clean.minus(cut)?);
         if reading.is_listed() {
             // White space around the text is matched beside it.
-            return Ok(vec![Way { strings: whole.among(SPACES)?, before: BEGIN, after: END }]);
+            return Ok(vec![StringWay { strings: whole.among(SPACES)?, before: BEGIN, after: END }]);
         }
         let some = CharDfa::none().not().minus(&CharDfa::of([""])?)?;
         let ways = [
@@ -173,14 +173,14 @@ impl Languages {
             (whole.minus(first)?.minus(last)?, BEGIN, END),
         ];
         let ways = ways.into_iter().filter(|(strings, ..)| !strings.is_empty());
-        Ok(ways.map(|(strings, before, after)| Way { strings, before, after }).collect())
+        Ok(ways.map(|(strings, before, after)| StringWay { strings, before, after }).collect())
     }
 }
 
-impl Texts {
+impl RawTexts {
     /// Adds the strings of a way within bounds on their length that states cannot count: as terminals that
     /// count characters, those of the tags included.
-    fn count(&mut self, way: &Way, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+    fn count(&mut self, way: &StringWay, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         if !way.strings.has_length(min, max)? {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Texts {
         let automaton = plain(&way.strings.between(way.before, way.after)?)?;
         let counted = |max: u64| {
             let bound = |length: u64| u32::try_from(length + more).ok();
-            Pattern::measured(&automaton, bound(min)?, bound(max)?)
+            Pattern::length_bounded(&automaton, bound(min)?, bound(max)?)
         };
         let all = max.filter(|max| *max <= MAX_COUNTED - more);
         if let Some(pattern) = all.and_then(counted) {

@@ -9,7 +9,7 @@ const MOST_LISTED: usize = 1_000;
 
 /// The numbers that a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
-pub(in crate::grammar) enum Numbers {
+pub(in crate::grammar) enum NumberTypes {
     #[default]
     None,
     /// Integers only. A number with a digit other than 0 behind its point is not one.
@@ -19,10 +19,10 @@ pub(in crate::grammar) enum Numbers {
 
 /// The types of an argument's values, which say what a text between its tags is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(in crate::grammar) struct Reading {
+pub(in crate::grammar) struct ArgumentTypes {
     pub(in crate::grammar) null: bool,
     pub(in crate::grammar) boolean: bool,
-    pub(in crate::grammar) numbers: Numbers,
+    pub(in crate::grammar) numbers: NumberTypes,
     pub(in crate::grammar) arrays: bool,
     pub(in crate::grammar) objects: bool,
     pub(in crate::grammar) strings: bool,
@@ -30,7 +30,7 @@ pub(in crate::grammar) struct Reading {
     pub(super) free: bool,
 }
 
-impl Reading {
+impl ArgumentTypes {
     /// The reading of the values of a shape.
     pub(super) fn of(shape: &Shape) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Reading {
 
     /// True if the value may be something else than a string. Then a string in quotes is read too.
     pub(in crate::grammar) fn has_others(&self) -> bool {
-        self.null || self.boolean || self.numbers != Numbers::None || self.arrays || self.objects
+        self.null || self.boolean || self.numbers != NumberTypes::None || self.arrays || self.objects
     }
 
     /// True if all strings are words of a list. White space around such a word is not part of it.
@@ -76,26 +76,26 @@ impl Reading {
 /// The readings of a function's arguments, by their names.
 #[derive(Debug, Clone, Default)]
 pub(in crate::grammar) struct Readings {
-    pub(super) named: HashMap<Box<str>, Reading>,
+    pub(super) named: HashMap<Box<str>, ArgumentTypes>,
     /// The reading of arguments of any other name, if such are allowed.
-    pub(super) others: Option<Reading>,
+    pub(super) others: Option<ArgumentTypes>,
 }
 
 impl Readings {
     /// The reading of an argument; `None` if there is no argument of that name.
-    pub(in crate::grammar) fn of(&self, name: &str) -> Option<Reading> {
+    pub(in crate::grammar) fn of(&self, name: &str) -> Option<ArgumentTypes> {
         self.named.get(name).copied().or(self.others)
     }
 }
 
-fn numbers(set: &NumberSet) -> Numbers {
+fn numbers(set: &NumberSet) -> NumberTypes {
     let integers = NumberSet::integers(Integers::ByValue);
     if set.is_empty() {
-        Numbers::None
+        NumberTypes::None
     } else if set.subtract(&integers).is_ok_and(|others| others.is_empty()) {
-        Numbers::Whole
+        NumberTypes::Whole
     } else {
-        Numbers::All
+        NumberTypes::All
     }
 }
 

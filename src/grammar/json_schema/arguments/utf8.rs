@@ -4,19 +4,22 @@ use std::collections::HashMap;
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
 
-use crate::grammar::{
-    automaton::{Automaton, Edge, State},
-    json_schema::{
-        dfa::{CharDfa, char_at},
-        leaf::LeafError,
+use crate::{
+    grammar::{
+        automaton::{Automaton, Edge, State},
+        json_schema::{
+            dfa::{CharDfa, char_at},
+            leaf::LeafError,
+        },
     },
+    ids::as_index,
 };
 
 /// Limit on the byte states of one automaton. The engine's own limit for a terminal is 20,000.
 const MAX_STATES: usize = 16_000;
 
 /// The byte ranges that spell some characters, and the state that they lead to.
-type Way = (Vec<Utf8Range>, u32);
+type Utf8Target = (Vec<Utf8Range>, u32);
 
 /// The automaton over bytes of a non-empty language. Linear in the edges of `dfa`.
 ///
@@ -24,12 +27,12 @@ type Way = (Vec<Utf8Range>, u32);
 /// If it would have more than [`MAX_STATES`] states.
 pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let count = number(dfa.len());
-    let mut states = States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
+    let mut states = Utf8States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
     for at in 0..count {
-        let ways: Vec<Way> = dfa.edges(at).into_iter().flat_map(ways).collect();
+        let ways: Vec<Utf8Target> = dfa.edges(at).into_iter().flat_map(ways).collect();
         let ways: Vec<(&[Utf8Range], u32)> = ways.iter().map(|(bytes, to)| (&bytes[..], *to)).collect();
         let edges = states.edges(&ways);
-        states.made[at as usize] = State { accepts: dfa.accepts(at), edges };
+        states.made[as_index(at)] = State { accepts: dfa.accepts(at), edges };
         if states.made.len() > MAX_STATES {
             return Err(too_many());
         }
@@ -48,18 +51,18 @@ fn number(states: usize) -> u32 {
 }
 
 /// The bytes of the characters of an edge, in order.
-fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Way> {
+fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Utf8Target> {
     let sequences = Utf8Sequences::new(char_at(first), char_at(last));
     sequences.map(move |sequence| (sequence.as_slice().to_vec(), to))
 }
 
-struct States {
+struct Utf8States {
     made: Vec<State>,
     /// The states inside of characters, by their edges.
     known: HashMap<Vec<Edge>, u32>,
 }
 
-impl States {
+impl Utf8States {
     /// The edges of some ways, which differ in their first byte ranges or share them.
     fn edges(&mut self, ways: &[(&[Utf8Range], u32)]) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();

@@ -2,6 +2,8 @@
 
 use hashbrown::HashMap;
 
+use crate::ids::as_index;
+
 /// Number of characters: all code points but the surrogates.
 pub(in crate::grammar::json_schema) const CHARS: u32 = 0x11_0000 - 0x800;
 
@@ -111,7 +113,7 @@ impl Alphabet {
         let (mut at, mut next) = (0, 0);
         while at < CHARS {
             while let Some(&(_, set)) = events.get(next).filter(|(place, _)| *place == at) {
-                inside[set as usize / 64] ^= 1 << (set % 64);
+                inside[as_index(set) / 64] ^= 1 << (set % 64);
                 next += 1;
             }
             let class = *known.entry(inside.clone()).or_insert_with(|| {
@@ -193,7 +195,7 @@ impl Alphabet {
     pub(super) fn renamed(&self, names: &[usize]) -> Self {
         let mut renamed = Self { starts: Vec::new(), class: Vec::new() };
         for (&start, &class) in self.starts.iter().zip(&self.class) {
-            renamed.push(start, u32::try_from(names[class as usize]).unwrap_or(u32::MAX));
+            renamed.push(start, u32::try_from(names[as_index(class)]).unwrap_or(u32::MAX));
         }
         renamed
     }

@@ -1,6 +1,6 @@
 //! Concatenation of strings with fixed texts, and with runs of white space.
 
-use super::{Alphabet, CharDfa, NONE, Row, explore, index};
+use super::{Alphabet, CharDfa, DfaRow, NONE, explore, index};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A state of the concatenation.
@@ -57,7 +57,7 @@ impl CharDfa {
                 }
             });
             let accepts = matches!(*at, At::Inside(_, ends) if ends >> after.len() & 1 == 1);
-            Ok(Row { accepts, to: to.collect() })
+            Ok(DfaRow { accepts, to: to.collect() })
         })
     }
 
@@ -88,7 +88,7 @@ impl CharDfa {
                 (state != NONE || ended).then_some((Some(state), ended))
             });
             let accepts = ended || at.is_some_and(|state| state != NONE && self.accepts(state));
-            Ok(Row { accepts, to: to.collect() })
+            Ok(DfaRow { accepts, to: to.collect() })
         })
     }
 }

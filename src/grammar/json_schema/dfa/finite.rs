@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index, ops::complement};
-use crate::grammar::json_schema::leaf::LeafError;
+use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, NONE, char_at, index, ops::complement};
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
 
 /// A node under construction: true if it accepts, and its edges by character.
-type Node = (bool, Vec<(u32, u32)>);
+type TrieNode = (bool, Vec<(u32, u32)>);
 
 impl CharDfa {
     /// The language of exactly these strings, by Daciuk's incremental construction of a minimal automaton
@@ -66,7 +66,7 @@ impl CharDfa {
 /// The minimal automaton of these strings; `None` if there are none.
 fn automaton<S: AsRef<str>>(
     strings: impl IntoIterator<Item = S>,
-) -> Result<Option<(Alphabet, Table)>, LeafError> {
+) -> Result<Option<(Alphabet, DfaTable)>, LeafError> {
     let mut words: Vec<Vec<u32>> =
         strings.into_iter().map(|string| string.as_ref().chars().map(index).collect()).collect();
     words.sort_unstable();
@@ -76,11 +76,11 @@ fn automaton<S: AsRef<str>>(
     }
     let mut frozen = Frozen::default();
     // The nodes along the last word, and the characters between them.
-    let (mut path, mut last): (Vec<Node>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
+    let (mut path, mut last): (Vec<TrieNode>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
     for word in words {
         let common = word.iter().zip(&last).take_while(|(left, right)| left == right).count();
         frozen.close(&mut path, &last, common);
-        path.resize_with(word.len() + 1, Node::default);
+        path.resize_with(word.len() + 1, TrieNode::default);
         if let Some(end) = path.last_mut() {
             end.0 = true;
         }
@@ -94,27 +94,27 @@ fn automaton<S: AsRef<str>>(
 /// Nodes that will not change any more; equal ones are stored once (the register of Daciuk's algorithm).
 #[derive(Debug, Default)]
 struct Frozen {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     /// The ids of the nodes, by their contents.
     known: HashTable<u32>,
     hashes: DefaultHashBuilder,
 }
 
 impl Frozen {
-    fn id(&mut self, node: Node) -> u32 {
+    fn id(&mut self, node: TrieNode) -> u32 {
         let Self { nodes, known, hashes } = self;
         let hash = hashes.hash_one(&node);
-        if let Some(&id) = known.find(hash, |&id| nodes[id as usize] == node) {
+        if let Some(&id) = known.find(hash, |&id| nodes[as_index(id)] == node) {
             return id;
         }
         let id = u32::try_from(nodes.len()).unwrap_or(NONE);
         nodes.push(node);
-        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[id as usize]));
+        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[as_index(id)]));
         id
     }
 
     /// Freezes the nodes of `path` after the first `keep + 1`; `word` leads along it.
-    fn close(&mut self, path: &mut Vec<Node>, word: &[u32], keep: usize) {
+    fn close(&mut self, path: &mut Vec<TrieNode>, word: &[u32], keep: usize) {
         while path.len() > keep + 1 {
             let Some(node) = path.pop() else { return };
             let id = self.id(node);
@@ -125,7 +125,7 @@ impl Frozen {
         }
     }
 
-    fn table(self, root: u32) -> Result<(Alphabet, Table), LeafError> {
+    fn table(self, root: u32) -> Result<(Alphabet, DfaTable), LeafError> {
         let mut used: Vec<u32> =
             self.nodes.iter().flat_map(|(_, edges)| edges.iter().map(|(character, _)| *character)).collect();
         used.sort_unstable();
@@ -141,11 +141,11 @@ impl Frozen {
         let mut transitions = vec![NONE; cells];
         let mut accepting = vec![false; self.nodes.len()];
         for (node, (accepts, edges)) in (0..).zip(&self.nodes) {
-            accepting[state(node) as usize] = *accepts;
+            accepting[as_index(state(node))] = *accepts;
             for &(character, to) in edges {
-                transitions[state(node) as usize * width + alphabet.class_of(character)] = state(to);
+                transitions[as_index(state(node)) * width + alphabet.class_of(character)] = state(to);
             }
         }
-        Ok((alphabet, Table { width, transitions, accepting }))
+        Ok((alphabet, DfaTable { width, transitions, accepting }))
     }
 }

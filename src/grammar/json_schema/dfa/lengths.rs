@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 
 use super::{
-    CHARS, CharClass, CharDfa, MAX_CELLS, MAX_STATES, NONE, Row, explore, incoming, too_many_states,
+    CHARS, CharClass, CharDfa, DfaRow, MAX_CELLS, MAX_STATES, NONE, explore, incoming, too_many_states,
 };
-use crate::grammar::json_schema::leaf::LeafError;
+use crate::{
+    grammar::json_schema::leaf::LeafError,
+    ids::{as_u64, numbers},
+};
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
@@ -38,7 +41,7 @@ impl CharDfa {
             return vec![None; self.len()];
         }
         let incoming = incoming(&self.0.table);
-        let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let states = numbers(self.len());
         let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
         let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
         // Kahn's topological sort from the ends: states that lead to a cycle are never taken.
@@ -62,7 +65,7 @@ impl CharDfa {
     /// True if every state leads to a state with a loop. Then strings of any length are read from each state,
     /// as all states are live. So it is with all strings but a few.
     fn is_endless(&self) -> bool {
-        let states = || 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let states = || numbers(self.len());
         let loops: Vec<bool> = states().map(|state| self.row(state).contains(&state)).collect();
         let to_a_loop = |to: &u32| *to != NONE && loops[*to as usize];
         states().all(|state| self.row(state).iter().any(to_a_loop))
@@ -94,7 +97,7 @@ impl CharDfa {
         {
             return Ok(false);
         }
-        let states = u64::try_from(self.len()).unwrap_or(u64::MAX);
+        let states = as_u64(self.len());
         let infinite = self.longest().is_none();
         // A cycle has at most as many characters as there are states, so neighbouring lengths of an infinite
         // language are no further apart than that.
@@ -137,13 +140,13 @@ impl CharDfa {
         if self.is_empty() || (min == 0 && max.is_none()) {
             return Ok(self.clone());
         }
-        let count = Counted::new(self, min, max);
+        let count = LengthProduct::new(self, min, max);
         if count.has_more_than(MAX_STATES.min(MAX_CELLS / self.alphabet().classes().max(1))) {
             return Err(too_many_states(MAX_STATES));
         }
         explore(self.alphabet().clone(), count.start(), |&at| {
             let to = self.row(at.0).iter().map(|&to| count.step(at, to)).collect();
-            Ok(Row { accepts: count.accepts(at), to })
+            Ok(DfaRow { accepts: count.accepts(at), to })
         })
     }
 
@@ -227,25 +230,25 @@ impl CharDfa {
 }
 
 /// A state, and the number of characters read; `None` once that number no longer matters.
-pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
+pub(in crate::grammar::json_schema) type CountAt = (u32, Option<u64>);
 
 /// The product of an automaton and a counter of characters. The count is forgotten as soon as both bounds are
 /// sure to be met.
-pub(in crate::grammar::json_schema) struct Counted<'a> {
+pub(in crate::grammar::json_schema) struct LengthProduct<'a> {
     dfa: &'a CharDfa,
     remaining: Vec<Option<u64>>,
     min: u64,
     max: Option<u64>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> LengthProduct<'a> {
     /// The strings of `min` to `max` characters of an automaton that is not empty.
     pub(in crate::grammar::json_schema) fn new(dfa: &'a CharDfa, min: u64, max: Option<u64>) -> Self {
         Self { dfa, remaining: dfa.remaining(), min, max }
     }
 
     /// The place before the first character.
-    pub(in crate::grammar::json_schema) fn start(&self) -> Place {
+    pub(in crate::grammar::json_schema) fn start(&self) -> CountAt {
         self.blurred(0, 0)
     }
 
@@ -283,7 +286,7 @@ impl<'a> Counted<'a> {
         false
     }
 
-    fn blurred(&self, state: u32, length: u64) -> Place {
+    fn blurred(&self, state: u32, length: u64) -> CountAt {
         let free = match (self.max, self.remaining[state as usize]) {
             (None, _) => true,
             (Some(max), Some(more)) => length + more <= max,
@@ -293,13 +296,13 @@ impl<'a> Counted<'a> {
     }
 
     /// True if the string may end here.
-    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): Place) -> bool {
+    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): CountAt) -> bool {
         let fits = |length| length >= self.min && self.max.is_none_or(|max| length <= max);
         self.dfa.accepts(state) && length.is_none_or(fits)
     }
 
     /// The place after one more character, which leads to the state `to`; `None` if there is none.
-    pub(in crate::grammar::json_schema) fn step(&self, (_, length): Place, to: u32) -> Option<Place> {
+    pub(in crate::grammar::json_schema) fn step(&self, (_, length): CountAt, to: u32) -> Option<CountAt> {
         if to == NONE {
             return None;
         }

@@ -29,15 +29,16 @@ use std::{
 };
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
-pub(super) use lengths::{Counted, Place};
-pub(super) use nfa::{Assertion, Nfa, Prev, State};
-pub(super) use ops::{Row, explore};
+pub(super) use lengths::{CountAt, LengthProduct};
+pub(super) use nfa::{Assertion, Nfa, NfaState, Prev};
+pub(super) use ops::{DfaRow, explore};
 
 use super::leaf::LeafError;
 use crate::{
     grammar::Automaton,
     grouped::Grouped,
-    hopcroft::{NONE, Table, minimize, mix},
+    hopcroft::{DfaTable, NONE, minimize, mix},
+    ids::numbers,
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.
@@ -57,7 +58,7 @@ pub(super) struct CharDfa(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     alphabet: Alphabet,
-    table: Table,
+    table: DfaTable,
     /// The automaton over bytes, made when it is first asked for.
     spelled: OnceLock<Result<Automaton, LeafError>>,
 }
@@ -79,18 +80,18 @@ impl Hash for Inner {
 impl CharDfa {
     /// The empty language.
     pub(super) fn none() -> Self {
-        let table = Table { width: 1, transitions: Vec::new(), accepting: Vec::new() };
+        let table = DfaTable { width: 1, transitions: Vec::new(), accepting: Vec::new() };
         Self::made(Alphabet::one_class(), table)
     }
 
     /// The language of all strings.
     pub(super) fn all() -> Self {
-        let table = Table { width: 1, transitions: vec![0], accepting: vec![true] };
+        let table = DfaTable { width: 1, transitions: vec![0], accepting: vec![true] };
         Self::made(Alphabet::one_class(), table)
     }
 
     /// Joins parts that are canonical already.
-    fn made(alphabet: Alphabet, table: Table) -> Self {
+    fn made(alphabet: Alphabet, table: DfaTable) -> Self {
         Self(Arc::new(Inner { alphabet, table, spelled: OnceLock::new() }))
     }
 
@@ -123,7 +124,7 @@ impl CharDfa {
         for (cell, member) in transitions.iter_mut().zip(&members[0]) {
             *cell = if *member { 1 } else { NONE };
         }
-        Self::from_table(alphabet, Table { width, transitions, accepting: vec![false, true] })
+        Self::from_table(alphabet, DfaTable { width, transitions, accepting: vec![false, true] })
     }
 
     /// The strings of `min` to `max` characters of a class that is not empty. Linear.
@@ -131,7 +132,7 @@ impl CharDfa {
         let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
         let width = alphabet.classes();
         let last = max.unwrap_or(min);
-        let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+        let mut table = DfaTable { width, transitions: Vec::new(), accepting: Vec::new() };
         for length in 0..=last {
             let next = if length < last { Some(length + 1) } else { max.is_none().then_some(length) };
             let next = next.and_then(|next| u32::try_from(next).ok()).unwrap_or(NONE);
@@ -143,7 +144,7 @@ impl CharDfa {
 
     /// The language of any partial automaton, by Hopcroft's minimisation. `O(n c log n)` for `n` states and
     /// `c` classes.
-    fn from_table(alphabet: Alphabet, table: Table) -> Self {
+    fn from_table(alphabet: Alphabet, table: DfaTable) -> Self {
         let Some(trimmed) = trim(table) else { return Self::none() };
         let minimal = minimize(&trimmed);
         let (alphabet, table) = canonical(&alphabet, &minimal);
@@ -151,7 +152,7 @@ impl CharDfa {
     }
 
     /// The language of a table that is minimal and trimmed already. `O(n c)`.
-    fn from_minimal(alphabet: &Alphabet, table: &Table) -> Self {
+    fn from_minimal(alphabet: &Alphabet, table: &DfaTable) -> Self {
         let (alphabet, made) = canonical(alphabet, table);
         let made = Self::made(alphabet, made);
         debug_assert_eq!(made.len(), Self::from_table(made.0.alphabet.clone(), made.0.table.clone()).len());
@@ -190,7 +191,7 @@ impl CharDfa {
         transitions.extend(old.transitions.iter().map(|&to| moved(to)));
         let mut accepting = vec![self.accepts(state); copies as usize];
         accepting.extend(&old.accepting);
-        Self::from_table(self.0.alphabet.clone(), Table { width, transitions, accepting })
+        Self::from_table(self.0.alphabet.clone(), DfaTable { width, transitions, accepting })
     }
 
     /// True if the language has no string.
@@ -214,7 +215,7 @@ impl CharDfa {
     }
 
     /// The table of transitions.
-    pub(super) fn table(&self) -> &Table {
+    pub(super) fn table(&self) -> &DfaTable {
         &self.0.table
     }
 
@@ -279,12 +280,11 @@ impl CharDfa {
 }
 
 /// Drops transitions into states from which nothing is accepted; `None` if the start is such a state. Linear.
-fn trim(mut table: Table) -> Option<Table> {
-    let count = u32::try_from(table.accepting.len()).unwrap_or(NONE);
+fn trim(mut table: DfaTable) -> Option<DfaTable> {
     let mut live = table.accepting.clone();
     if live.iter().any(|live| !live) {
         let incoming = incoming(&table);
-        let mut open: Vec<u32> = (0..count).filter(|&state| live[state as usize]).collect();
+        let mut open: Vec<u32> = numbers(live.len()).filter(|&state| live[state as usize]).collect();
         while let Some(state) = open.pop() {
             for &from in incoming.of(state) {
                 if !std::mem::replace(&mut live[from as usize], true) {
@@ -305,19 +305,16 @@ fn trim(mut table: Table) -> Option<Table> {
 }
 
 /// The predecessors of each state, once for each class that leads from there. Linear.
-fn incoming(table: &Table) -> Grouped {
-    let width = u32::try_from(table.width.max(1)).unwrap_or(u32::MAX);
-    let states = u32::try_from(table.accepting.len()).unwrap_or(NONE);
-    Grouped::new(table.accepting.len(), || {
-        (0..states).flat_map(move |state| {
-            let row = &table.transitions[(state * width) as usize..][..width as usize];
-            row.iter().filter(|to| **to != NONE).map(move |&to| (to, state))
-        })
+fn incoming(table: &DfaTable) -> Grouped {
+    let states = table.accepting.len();
+    Grouped::new(states, || {
+        let rows = numbers(states).zip(table.transitions.chunks(table.width.max(1)));
+        rows.flat_map(|(state, row)| row.iter().filter(|to| **to != NONE).map(move |&to| (to, state)))
     })
 }
 
 /// Drops unreachable states, merges classes that are treated alike, and renumbers all. Linear.
-fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
+fn canonical(alphabet: &Alphabet, table: &DfaTable) -> (Alphabet, DfaTable) {
     let width = table.width;
     let by_least = alphabet.by_least();
     let mut number = vec![NONE; table.accepting.len()];
@@ -363,5 +360,5 @@ fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
     }
     let transitions = rows.chunks_exact(width).flat_map(|row| kept.iter().map(|&class| row[class])).collect();
     let accepting = order.iter().map(|&state| table.accepting[state as usize]).collect();
-    (alphabet.renamed(&renamed), Table { width: kept.len(), transitions, accepting })
+    (alphabet.renamed(&renamed), DfaTable { width: kept.len(), transitions, accepting })
 }

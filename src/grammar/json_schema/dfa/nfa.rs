@@ -6,8 +6,11 @@
 
 use std::cell::Cell;
 
-use super::{Alphabet, CharClass, CharDfa, NONE, Row, ops::explore_up_to};
-use crate::grammar::json_schema::leaf::LeafError;
+use super::{Alphabet, CharClass, CharDfa, DfaRow, ops::explore_up_to};
+use crate::{
+    grammar::json_schema::leaf::LeafError,
+    ids::{as_index, numbers},
+};
 
 /// Limit on the states of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
@@ -55,7 +58,7 @@ pub(in crate::grammar::json_schema) enum Assertion {
 
 /// A state of an NFA. The states that it leads to are given by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::grammar::json_schema) enum State {
+pub(in crate::grammar::json_schema) enum NfaState {
     /// Reads one character of a set, which is given by its number.
     Set(u32, u32),
     /// Silent moves (epsilon edges).
@@ -71,24 +74,23 @@ pub(in crate::grammar::json_schema) enum State {
 pub(in crate::grammar::json_schema) struct Nfa {
     sets: Vec<CharClass>,
     known: hashbrown::HashMap<CharClass, u32>,
-    states: Vec<State>,
+    states: Vec<NfaState>,
     /// States visited in all subset constructions so far.
     visits: Cell<usize>,
 }
 
 impl Nfa {
     /// A new state.
-    pub(in crate::grammar::json_schema) fn push(&mut self, state: State) -> Result<u32, LeafError> {
-        if self.states.len() >= MAX_NFA {
-            return Err(LeafError::Budget { what: "states of a pattern", limit: MAX_NFA });
-        }
+    pub(in crate::grammar::json_schema) fn push(&mut self, state: NfaState) -> Result<u32, LeafError> {
+        let id = u32::try_from(self.states.len()).ok().filter(|_| self.states.len() < MAX_NFA);
+        let id = id.ok_or(LeafError::Budget { what: "states of a pattern", limit: MAX_NFA })?;
         self.states.push(state);
-        Ok(u32::try_from(self.states.len() - 1).unwrap_or(NONE))
+        Ok(id)
     }
 
     /// Replaces a state that was pushed before; needed for loops.
-    pub(in crate::grammar::json_schema) fn set(&mut self, id: u32, state: State) {
-        self.states[id as usize] = state;
+    pub(in crate::grammar::json_schema) fn set(&mut self, id: u32, state: NfaState) {
+        self.states[as_index(id)] = state;
     }
 
     /// A state that reads one character of `class`.
@@ -100,32 +102,27 @@ impl Nfa {
         let set = match self.known.get(class) {
             Some(&set) => set,
             None => {
-                if self.sets.len() >= MAX_SETS {
-                    return Err(LeafError::Budget {
-                        what: "different classes of a pattern",
-                        limit: MAX_SETS,
-                    });
-                }
-                let set = u32::try_from(self.sets.len()).unwrap_or(NONE);
+                let too_many = LeafError::Budget { what: "different classes of a pattern", limit: MAX_SETS };
+                let set = u32::try_from(self.sets.len()).ok().filter(|_| self.sets.len() < MAX_SETS);
+                let set = set.ok_or(too_many)?;
                 self.sets.push(class.clone());
                 self.known.insert(class.clone(), set);
                 set
             }
         };
-        self.push(State::Set(set, next))
+        self.push(NfaState::Set(set, next))
     }
 
     /// Adds a copy of `dfa` and returns its start. Its strings must reach to the end of the text.
     pub(in crate::grammar::json_schema) fn embed(&mut self, dfa: &CharDfa) -> Result<u32, LeafError> {
-        let found = self.push(State::Found)?;
-        let end = self.push(State::Assert(Assertion::End, found))?;
-        let states = u32::try_from(dfa.len()).unwrap_or(NONE);
-        let first = u32::try_from(self.states.len()).unwrap_or(NONE);
+        let found = self.push(NfaState::Found)?;
+        let end = self.push(NfaState::Assert(Assertion::End, found))?;
         // An empty language still has a start.
-        for _ in 0..states.max(1) {
-            self.push(State::Split(Vec::new()))?;
+        let first = self.push(NfaState::Split(Vec::new()))?;
+        for _ in 1..dfa.len() {
+            self.push(NfaState::Split(Vec::new()))?;
         }
-        for state in 0..states {
+        for state in numbers(dfa.len()) {
             let by_target = dfa.ways(state);
             let mut out = Vec::with_capacity(by_target.len() + 1);
             for (target, class) in by_target {
@@ -134,7 +131,7 @@ impl Nfa {
             if dfa.accepts(state) {
                 out.push(end);
             }
-            self.set(first + state, State::Split(out));
+            self.set(first + state, NfaState::Split(out));
         }
         Ok(first)
     }
@@ -145,7 +142,7 @@ impl Nfa {
         looks.words || looks.start
     }
 
-    /// The subset construction: the texts on which a run from `start` reaches [`State::Found`], also by
+    /// The subset construction: the texts on which a run from `start` reaches [`NfaState::Found`], also by
     /// silent moves at the end of the text. `prev` stands before the text; with `search` a run may begin
     /// anywhere in the text.
     pub(in crate::grammar::json_schema) fn determinise(
@@ -166,7 +163,7 @@ impl Nfa {
         let first = Some((vec![start], looks.blur(prev)));
         explore_up_to(MAX_PATTERN_STATES, alphabet, first, |state: &Option<(Vec<u32>, Prev)>| {
             let Some((core, prev)) = state else {
-                return Ok(Row { accepts: true, to: vec![Some(None); width] });
+                return Ok(DfaRow { accepts: true, to: vec![Some(None); width] });
             };
             let accepts = subset.closure(core, *prev, Next::End)?.is_none();
             // The closure before a character that is no word character, and before one that is.
@@ -180,8 +177,8 @@ impl Nfa {
                 };
                 let Some(closure) = closure else { return Ok(Some(None)) };
                 subset.visit(closure.len())?;
-                let reads = |&state: &u32| match self.states[state as usize] {
-                    State::Set(set, next) if members[set as usize][class] => Some(next),
+                let reads = |&state: &u32| match self.states[as_index(state)] {
+                    NfaState::Set(set, next) if members[as_index(set)][class] => Some(next),
                     _ => None,
                 };
                 let mut after: Vec<u32> = closure.iter().filter_map(reads).collect();
@@ -190,7 +187,7 @@ impl Nfa {
                 after.dedup();
                 Ok((!after.is_empty()).then(|| Some((after, looks.blur(read)))))
             };
-            Ok(Row { accepts, to: (0..width).map(&mut step).collect::<Result<_, LeafError>>()? })
+            Ok(DfaRow { accepts, to: (0..width).map(&mut step).collect::<Result<_, LeafError>>()? })
         })
     }
 }
@@ -204,13 +201,13 @@ struct Looks {
 }
 
 impl Looks {
-    fn of(states: &[State]) -> Self {
+    fn of(states: &[NfaState]) -> Self {
         let mut looks = Self { words: false, start: false };
         for state in states {
             match state {
-                State::Assert(Assertion::Boundary(_), _) => looks.words = true,
-                State::Assert(Assertion::Start, _) => looks.start = true,
-                State::Assert(Assertion::After(_), _) => (looks.words, looks.start) = (true, true),
+                NfaState::Assert(Assertion::Boundary(_), _) => looks.words = true,
+                NfaState::Assert(Assertion::Start, _) => looks.start = true,
+                NfaState::Assert(Assertion::After(_), _) => (looks.words, looks.start) = (true, true),
                 _ => {}
             }
         }
@@ -251,19 +248,19 @@ impl Subset<'_> {
         self.round += 1;
         let (mut open, mut reading) = (core.to_vec(), Vec::new());
         while let Some(state) = open.pop() {
-            if std::mem::replace(&mut self.mark[state as usize], self.round) == self.round {
+            if std::mem::replace(&mut self.mark[as_index(state)], self.round) == self.round {
                 continue;
             }
             self.visit(1)?;
-            match &self.nfa.states[state as usize] {
-                State::Set(..) => reading.push(state),
-                State::Split(to) => open.extend(to),
-                State::Assert(assertion, to) => {
+            match &self.nfa.states[as_index(state)] {
+                NfaState::Set(..) => reading.push(state),
+                NfaState::Split(to) => open.extend(to),
+                NfaState::Assert(assertion, to) => {
                     if holds(*assertion, prev, next) {
                         open.push(*to);
                     }
                 }
-                State::Found => return Ok(None),
+                NfaState::Found => return Ok(None),
             }
         }
         Ok(Some(reading))

@@ -4,11 +4,11 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states};
-use crate::grammar::json_schema::leaf::LeafError;
+use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, MAX_STATES, NONE, too_many_states};
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
 
 /// A state's row: true if it accepts, and its successor by each class.
-pub(in crate::grammar::json_schema) struct Row<S> {
+pub(in crate::grammar::json_schema) struct DfaRow<S> {
     pub(in crate::grammar::json_schema) accepts: bool,
     pub(in crate::grammar::json_schema) to: Vec<Option<S>>,
 }
@@ -20,7 +20,7 @@ pub(in crate::grammar::json_schema) struct Row<S> {
 pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
     alphabet: Alphabet,
     start: S,
-    row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
+    row: impl FnMut(&S) -> Result<DfaRow<S>, LeafError>,
 ) -> Result<CharDfa, LeafError> {
     explore_up_to(MAX_STATES, alphabet, start, row)
 }
@@ -30,14 +30,14 @@ pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
     most: usize,
     alphabet: Alphabet,
     start: S,
-    mut row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
+    mut row: impl FnMut(&S) -> Result<DfaRow<S>, LeafError>,
 ) -> Result<CharDfa, LeafError> {
     let width = alphabet.classes();
     let mut number: HashMap<S, u32> = HashMap::from([(start.clone(), 0)]);
     let mut order = vec![start];
-    let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+    let mut table = DfaTable { width, transitions: Vec::new(), accepting: Vec::new() };
     while table.accepting.len() < order.len() {
-        let Row { accepts, to } = row(&order[table.accepting.len()])?;
+        let DfaRow { accepts, to } = row(&order[table.accepting.len()])?;
         table.accepting.push(accepts);
         for class in 0..width {
             let Some(to) = to.get(class).and_then(Option::as_ref) else {
@@ -47,7 +47,7 @@ pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
             let id = match number.get(to) {
                 Some(&id) => id,
                 None => {
-                    let fresh = u32::try_from(order.len()).unwrap_or(NONE);
+                    let fresh = u32::try_from(order.len()).map_err(|_| too_many_states(most))?;
                     number.insert(to.clone(), fresh);
                     order.push(to.clone());
                     fresh
@@ -132,20 +132,20 @@ impl CharDfa {
                 };
                 (!dead).then_some(to)
             });
-            Ok(Row { accepts, to: to.collect() })
+            Ok(DfaRow { accepts, to: to.collect() })
         })
     }
 }
 
 /// The complement of a minimal, trimmed automaton. Linear.
-pub(super) fn complement(alphabet: &Alphabet, table: &Table) -> CharDfa {
+pub(super) fn complement(alphabet: &Alphabet, table: &DfaTable) -> CharDfa {
     let (width, count) = (table.width, table.accepting.len());
     let sink = u32::try_from(count).unwrap_or(NONE);
     // From at most one state every string is accepted, and no edge leaves it: no string that gets there is in
     // the complement. From every other state some string is not accepted.
     let all = (0..sink).find(|&state| {
-        let row = &table.transitions[state as usize * width..][..width];
-        table.accepting[state as usize] && row.iter().all(|to| *to == state)
+        let row = &table.transitions[as_index(state) * width..][..width];
+        table.accepting[as_index(state)] && row.iter().all(|to| *to == state)
     });
     if all == Some(0) {
         return CharDfa::none();
@@ -160,5 +160,5 @@ pub(super) fn complement(alphabet: &Alphabet, table: &Table) -> CharDfa {
     transitions.extend(std::iter::repeat_n(sink, width));
     let accepting = table.accepting.iter().map(|accepts| !accepts).chain([true]).collect();
     // Two states that differ still do when both accept what they did not.
-    CharDfa::from_minimal(alphabet, &Table { width, transitions, accepting })
+    CharDfa::from_minimal(alphabet, &DfaTable { width, transitions, accepting })
 }

@@ -30,7 +30,7 @@ fn automata() -> impl Strategy<Value = CharDfa> {
         let table = (prop::collection::vec(state, count * 3), prop::collection::vec(any::<bool>(), count));
         table.prop_map(|(transitions, accepting)| {
             let (alphabet, _) = Alphabet::of(&[CharClass::one('a'), CharClass::one('b')]);
-            CharDfa::from_table(alphabet, Table { width: 3, transitions, accepting })
+            CharDfa::from_table(alphabet, DfaTable { width: 3, transitions, accepting })
         })
     })
 }

@@ -3,13 +3,13 @@
 use hashbrown::HashMap;
 
 use super::{
-    Emitter,
-    states::{Automaton, Frame, State, Steps},
+    SchemaEmitter,
+    states::{ListAutomaton, ListFrame, ListState, ListSteps},
 };
 use crate::{
     grammar::json_schema::{
-        algebra::{ArrayShape, Count, Depth, FormulaId, Formulas},
-        error::{Checked, Problem},
+        algebra::{ArrayShape, Depth, FormulaId, Formulas, ItemCount},
+        error::{Checked, PendingError},
     },
     ids::ExprId,
 };
@@ -26,12 +26,12 @@ struct Items {
     values: Vec<FormulaId>,
     /// The expressions of sets of items, by formula.
     known: HashMap<FormulaId, ExprId>,
-    /// The bits of each count in [`State::found`]: the lowest one, and the number of them.
+    /// The bits of each count in [`ListState::found`]: the lowest one, and the number of them.
     bits: Vec<(u32, u32)>,
     level: u32,
 }
 
-impl Emitter<'_, '_> {
+impl SchemaEmitter<'_, '_> {
     /// The arrays of a shape.
     pub(super) fn array(&mut self, shape: &ArrayShape, level: u32, name: &str) -> Checked<ExprId> {
         if shape.max.is_some_and(|max| max < shape.min) {
@@ -39,8 +39,11 @@ impl Emitter<'_, '_> {
         }
         let mut shape = shape.clone();
         if let Some(node) = shape.repeated {
-            let problem =
-                Problem::unsupported(node, "uniqueItems", "arrays that do repeat an item are not supported");
+            let problem = PendingError::unsupported(
+                node,
+                "uniqueItems",
+                "arrays that do repeat an item are not supported",
+            );
             self.algebra.relax(problem)?;
             shape.repeated = None;
         }
@@ -58,7 +61,7 @@ impl Emitter<'_, '_> {
                     match self.why_not_distinct(&shape)? {
                         None => distinct = true,
                         Some(reason) => {
-                            let problem = Problem::unsupported(node, "uniqueItems", reason).with_hint(
+                            let problem = PendingError::unsupported(node, "uniqueItems", reason).with_hint(
                                 "give the items an `enum`, or allow repeated ones with `--lenient`",
                             );
                             self.algebra.relax(problem)?;
@@ -75,7 +78,7 @@ impl Emitter<'_, '_> {
             self.note_items(&shape)?;
         }
         let mut items = Items { shape, values, known: HashMap::new(), bits, level };
-        self.list(&mut items, Frame::array(level, distinct), name)
+        self.list(&mut items, ListFrame::array(level, distinct), name)
     }
 }
 
@@ -95,7 +98,7 @@ fn bits_of_counts(shape: &ArrayShape) -> Option<Vec<(u32, u32)>> {
 }
 
 /// The count above which further items of the set make no difference.
-fn enough(count: &Count) -> u64 {
+fn enough(count: &ItemCount) -> u64 {
     count.max.map_or(count.min, |max| max.saturating_add(1))
 }
 
@@ -105,7 +108,7 @@ impl Items {
         self.shape.counts.is_empty() && self.shape.unique.is_none()
     }
 
-    fn expr(&mut self, emitter: &mut Emitter<'_, '_>, item: FormulaId) -> Checked<ExprId> {
+    fn expr(&mut self, emitter: &mut SchemaEmitter<'_, '_>, item: FormulaId) -> Checked<ExprId> {
         if let Some(&known) = self.known.get(&item) {
             return Ok(known);
         }
@@ -115,14 +118,14 @@ impl Items {
     }
 
     /// The number of items of a set so far, up to the point where it stops to matter.
-    fn found(&self, state: State, index: usize) -> u64 {
+    fn found(&self, state: ListState, index: usize) -> u64 {
         let (low, width) = self.bits[index];
         // A count of no bits has nothing to count, and may lie behind the last bit.
         state.found.checked_shr(low).unwrap_or(0) & u64::MAX.checked_shr(u64::BITS - width).unwrap_or(0)
     }
 
     /// The sets that the next item may be in, each with the state after it.
-    fn ways(&self, emitter: &mut Emitter<'_, '_>, state: State) -> Vec<(FormulaId, State)> {
+    fn ways(&self, emitter: &mut SchemaEmitter<'_, '_>, state: ListState) -> Vec<(FormulaId, ListState)> {
         let place = usize::try_from(state.count).unwrap_or(usize::MAX);
         let mut after = state;
         after.count = (state.count + 1).min(self.enough());
@@ -166,7 +169,7 @@ impl Items {
                 for (index, &value) in self.values.iter().enumerate() {
                     if state.used >> index & 1 == 0 {
                         let one = emitter.algebra.formulas.and([item, value]);
-                        split.push((one, State { used: after.used | 1 << index, ..after }));
+                        split.push((one, ListState { used: after.used | 1 << index, ..after }));
                     }
                 }
             }
@@ -187,15 +190,15 @@ impl Items {
     }
 }
 
-impl Automaton for Items {
-    fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps> {
+impl ListAutomaton for Items {
+    fn steps(&mut self, emitter: &mut SchemaEmitter<'_, '_>, state: ListState) -> Checked<ListSteps> {
         let enough = |index: usize| {
             let count = &self.shape.counts[index];
             let had = self.found(state, index);
             had >= count.min && count.max.is_none_or(|max| had <= max)
         };
         let counted = (0..self.shape.counts.len()).all(enough);
-        let mut steps = Steps { end: counted && state.count >= self.shape.min, ..Steps::default() };
+        let mut steps = ListSteps { end: counted && state.count >= self.shape.min, ..ListSteps::default() };
         if self.shape.max.is_some_and(|max| state.count >= max) {
             return Ok(steps);
         }

@@ -4,7 +4,7 @@
 //! that has begun with different items can be finished. It suffices that each required position has more
 //! values than there are positions before it. Sessions find out about positions that are not required.
 
-use super::Emitter;
+use super::SchemaEmitter;
 use crate::grammar::json_schema::{
     NumberSet,
     algebra::{ArrayShape, FormulaId, Formulas, ObjectShape},
@@ -18,7 +18,7 @@ const ENOUGH: u64 = 1_000;
 /// Limit on the levels of arrays and objects that are looked at.
 const MOST_LEVELS: u32 = 4;
 
-impl Emitter<'_, '_> {
+impl SchemaEmitter<'_, '_> {
     /// The reason why masks would not be exact if sessions compared the items; `None` if they can.
     pub(super) fn why_not_distinct(&mut self, shape: &ArrayShape) -> Checked<Option<String>> {
         if self.algebra.options.part {

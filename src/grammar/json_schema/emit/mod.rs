@@ -15,12 +15,12 @@ use std::rc::Rc;
 
 use hashbrown::{HashMap, HashSet};
 
-use self::space::Mark;
+use self::space::Punctuation;
 use super::{
-    NumberSet, Spelling, StringSet, WrittenKeys,
+    NumberSet, StringSet, ValueSpelling, WrittenKeys,
     algebra::{Algebra, Formula, FormulaId},
     document::NodeId,
-    error::{Checked, Problem, SchemaErrorKind, shortened},
+    error::{Checked, PendingError, SchemaErrorKind, shortened},
     options::WhiteSpace,
     strings::word,
 };
@@ -32,7 +32,7 @@ use crate::{
 
 pub use outline::Outline;
 pub(super) use outline::outline;
-pub(super) use plan::Way;
+pub(super) use plan::MemberAlternative;
 
 /// Levels of nesting if each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;
@@ -40,13 +40,13 @@ const PRETTY_LEVELS: u32 = 24;
 const MOST_ALIASES: usize = 64;
 
 /// The state of writing a grammar.
-pub(super) struct Emitter<'a, 'o> {
+pub(super) struct SchemaEmitter<'a, 'o> {
     algebra: &'a mut Algebra<'o>,
     builder: GrammarBuilder,
     /// The punctuation written so far, by mark, by level where that matters, and by whether it stands only
     /// after new items.
-    marks: HashMap<(Mark, u32, bool), ExprId>,
-    spelling: Spelling,
+    marks: HashMap<(Punctuation, u32, bool), ExprId>,
+    spelling: ValueSpelling,
     /// The number of levels that values may have, if each level has rules of its own.
     levels: Option<u32>,
     rules: HashMap<(FormulaId, u32), String>,
@@ -100,8 +100,8 @@ pub(super) fn emit(
         (None, WhiteSpace::Pretty(_)) => Some(PRETTY_LEVELS),
         (None, _) => None,
     };
-    let mut emitter = Emitter {
-        spelling: Spelling { escapes: options.escapes, numbers: options.numbers },
+    let mut emitter = SchemaEmitter {
+        spelling: ValueSpelling { escapes: options.escapes, numbers: options.numbers },
         algebra,
         builder,
         marks: HashMap::new(),
@@ -138,7 +138,7 @@ pub(super) fn emit(
     if let Some(items) = emitter.distinct_items {
         emitter.builder.distinct_items(items);
     }
-    let problem = |reason| Problem::new(SchemaErrorKind::Invalid, start, None, reason);
+    let problem = |reason| PendingError::new(SchemaErrorKind::Invalid, start, None, reason);
     let grammar = emitter.builder.finish("root").map_err(|_| problem("the grammar is not whole"))?;
     if !productive::has_text(&grammar) {
         return Err(algebra.nothing_allowed(root));
@@ -147,20 +147,20 @@ pub(super) fn emit(
 }
 
 /// The problem of an exceeded budget of the grammar.
-fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<Problem> {
+fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<PendingError> {
     let mut problem =
-        Problem::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
+        PendingError::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
     problem.limit = Some(limit);
     problem
 }
 
-impl Emitter<'_, '_> {
+impl SchemaEmitter<'_, '_> {
     /// Writes the start rule: the value, with the white space that may surround it.
     fn root(&mut self, id: FormulaId) -> Checked<()> {
         let value = self.value(id, 0)?;
         let body = match self.algebra.options.white_space {
             WhiteSpace::Any => {
-                let around = self.mark(Mark::Around, 0)?;
+                let around = self.mark(Punctuation::Around, 0)?;
                 self.sequence(vec![around, value, around])?
             }
             _ => value,

@@ -8,7 +8,7 @@ use super::{
     super::{
         algebra::{Algebra, Depth, Formula, FormulaId, Formulas, ObjectShape},
         document::{NodeId, Value},
-        error::{Problem, SchemaErrorKind},
+        error::{PendingError, SchemaErrorKind},
     },
     MOST_ALIASES,
 };
@@ -21,7 +21,7 @@ impl Algebra<'_> {
     /// The problem that no value is valid, naming the schemas that contradict each other.
     ///
     /// Descends from the start along required members and items that have no value.
-    pub(in super::super) fn nothing_allowed(&mut self, root: FormulaId) -> Box<Problem> {
+    pub(in super::super) fn nothing_allowed(&mut self, root: FormulaId) -> Box<PendingError> {
         if let Some(problem) = self.impossible_member(root) {
             return problem;
         }
@@ -46,7 +46,7 @@ impl Algebra<'_> {
         self.schemas_of(here, &mut nodes);
         let node = nodes.first().copied().unwrap_or_default();
         let reason = "no value is valid: what is asked for contradicts itself, or would have to be endless";
-        let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, None, reason);
+        let mut problem = PendingError::new(SchemaErrorKind::NoInstance, node, None, reason);
         problem.more =
             nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
         for (node, label) in &mut problem.more {
@@ -58,7 +58,7 @@ impl Algebra<'_> {
     /// The problem of a required member without a value, if one is found.
     ///
     /// Searches required members and items, where the schema leaves no choice.
-    fn impossible_member(&mut self, root: FormulaId) -> Option<Box<Problem>> {
+    fn impossible_member(&mut self, root: FormulaId) -> Option<Box<PendingError>> {
         let (mut open, mut seen) = (vec![root], HashSet::new());
         while let Some(id) = open.pop() {
             let id = self.without_aliases(id).unwrap_or(id);
@@ -100,7 +100,7 @@ impl Algebra<'_> {
 
     /// The problem that a member of a set's objects is required and cannot exist, with the keywords that say
     /// so. Without `name`, it is the first member of which the keywords alone say that.
-    fn missing_member(&self, objects: FormulaId, name: Option<&str>) -> Option<Box<Problem>> {
+    fn missing_member(&self, objects: FormulaId, name: Option<&str>) -> Option<Box<PendingError>> {
         let nodes = self.schemas_in_all(objects);
         let documents = &self.resolver.documents;
         let required =
@@ -135,7 +135,8 @@ impl Algebra<'_> {
             None => (format!("{shown} must be there, and no value is allowed for it"), None),
         };
         let node = at.or(nodes.first().copied()).unwrap_or_default();
-        let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, at.map(|_| "required"), reason);
+        let mut problem =
+            PendingError::new(SchemaErrorKind::NoInstance, node, at.map(|_| "required"), reason);
         problem.more = place.map(|place| (place, documents.pointer(place))).into_iter().collect();
         Some(problem.with_hint(format!("list {shown} under `properties`, or do not require it")))
     }

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::{
-    Emitter,
-    plan::{Plan, Region, Way},
-    space::Mark,
-    states::{Automaton, Frame, State, Steps},
+    SchemaEmitter,
+    plan::{MemberAlternative, ObjectPlan, Region},
+    space::Punctuation,
+    states::{ListAutomaton, ListFrame, ListState, ListSteps},
 };
 use crate::{
     grammar::{
@@ -23,7 +23,7 @@ use crate::{
 
 /// An object that is being written.
 struct Members {
-    plan: Plan,
+    plan: ObjectPlan,
     /// The expressions of each named member's alternatives, made on first use.
     named: Vec<Option<Vec<(ExprId, u64)>>>,
     /// The expressions of all other members.
@@ -36,7 +36,7 @@ fn part(expr: ExprId, name: Option<u32>, found: u64) -> AnyOrderPart {
     AnyOrderPart { expr, name, marks: u8::try_from(found).unwrap_or(u8::MAX) }
 }
 
-impl Emitter<'_, '_> {
+impl SchemaEmitter<'_, '_> {
     /// The objects of a shape.
     pub(super) fn object(&mut self, shape: &ObjectShape, level: u32, name: &str) -> Checked<ExprId> {
         if shape.max.is_some_and(|max| max < shape.min) {
@@ -53,12 +53,12 @@ impl Emitter<'_, '_> {
         let any_order = self.algebra.options.order == Order::Any && free;
         let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();
         let mut members = Members { plan, named, others: None, level };
-        let frame = Frame::object(level);
+        let frame = ListFrame::object(level);
         if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
     }
 
     /// Writes objects with their members in any order.
-    fn any_order(&mut self, members: &mut Members, frame: Frame) -> Checked<ExprId> {
+    fn any_order(&mut self, members: &mut Members, frame: ListFrame) -> Checked<ExprId> {
         let mut parts = Vec::new();
         for index in 0..members.named.len() {
             let name = u32::try_from(index).ok();
@@ -68,13 +68,13 @@ impl Emitter<'_, '_> {
         parts.extend(members.others(self)?.into_iter().map(|(expr, found)| part(expr, None, found)));
         let plan = &members.plan;
         let mut ways = Vec::new();
-        if members.may_end(State::default()) {
+        if members.may_end(ListState::default()) {
             ways.push(self.mark(frame.empty, frame.level)?);
         }
         if !parts.is_empty() {
             let required = plan.members.iter().chain(&plan.listed).map(|member| member.required).collect();
             let (wanted, min, max) = (plan.wanted, plan.min, plan.max);
-            let separator = self.mark(Mark::Comma, frame.level)?;
+            let separator = self.mark(Punctuation::Comma, frame.level)?;
             let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
             (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
             // The wanted members fit the marks: there are at most as many as bits.
@@ -88,7 +88,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Notes that no key may come twice, if the grammar does not say so itself.
-    fn note_keys(&mut self, plan: &Plan) {
+    fn note_keys(&mut self, plan: &ObjectPlan) {
         if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
             let rule =
                 self.distinct_keys.get_or_insert(DistinctKeys { may_run_out: false, are_terminals: true });
@@ -97,8 +97,8 @@ impl Emitter<'_, '_> {
     }
 
     /// Writes a member: key, colon and value.
-    fn member(&mut self, key: ExprId, way: Way, level: u32) -> Checked<(ExprId, u64)> {
-        let colon = self.mark(Mark::Colon, level)?;
+    fn member(&mut self, key: ExprId, way: MemberAlternative, level: u32) -> Checked<(ExprId, u64)> {
+        let colon = self.mark(Punctuation::Colon, level)?;
         let value = self.value(way.value, level + 1)?;
         Ok((self.sequence(vec![key, colon, value])?, way.found))
     }
@@ -111,11 +111,11 @@ impl Emitter<'_, '_> {
 }
 
 impl Members {
-    fn is_used(&self, state: State, index: usize) -> bool {
+    fn is_used(&self, state: ListState, index: usize) -> bool {
         index < usize::try_from(state.used).unwrap_or(0)
     }
 
-    fn may_end(&self, state: State) -> bool {
+    fn may_end(&self, state: ListState) -> bool {
         let complete = self
             .plan
             .members
@@ -126,14 +126,14 @@ impl Members {
     }
 
     /// The state after one more member.
-    fn counted(&self, mut state: State, found: u64) -> State {
+    fn counted(&self, mut state: ListState, found: u64) -> ListState {
         let enough = self.plan.max.unwrap_or(self.plan.min);
         state.count = (state.count + 1).min(enough);
         state.found |= found;
         state
     }
 
-    fn named(&mut self, emitter: &mut Emitter<'_, '_>, index: usize) -> Checked<Vec<(ExprId, u64)>> {
+    fn named(&mut self, emitter: &mut SchemaEmitter<'_, '_>, index: usize) -> Checked<Vec<(ExprId, u64)>> {
         if let Some(known) = &self.named[index] {
             return Ok(known.clone());
         }
@@ -149,7 +149,7 @@ impl Members {
         Ok(ways)
     }
 
-    fn others(&mut self, emitter: &mut Emitter<'_, '_>) -> Checked<Vec<(ExprId, u64)>> {
+    fn others(&mut self, emitter: &mut SchemaEmitter<'_, '_>) -> Checked<Vec<(ExprId, u64)>> {
         if let Some(known) = &self.others {
             return Ok(known.clone());
         }
@@ -162,9 +162,9 @@ impl Members {
     }
 }
 
-impl Automaton for Members {
-    fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps> {
-        let mut steps = Steps { end: self.may_end(state), ..Steps::default() };
+impl ListAutomaton for Members {
+    fn steps(&mut self, emitter: &mut SchemaEmitter<'_, '_>, state: ListState) -> Checked<ListSteps> {
+        let mut steps = ListSteps { end: self.may_end(state), ..ListSteps::default() };
         if self.plan.max.is_some_and(|max| state.count >= max) {
             return Ok(steps);
         }
@@ -173,7 +173,7 @@ impl Automaton for Members {
         let at = usize::try_from(state.used).unwrap_or(count);
         if at < count {
             let required = self.plan.members[at].required;
-            let passed = State { used: state.used + 1, ..state };
+            let passed = ListState { used: state.used + 1, ..state };
             for (part, found) in self.named(emitter, at)? {
                 steps.parts.push((part, self.counted(passed, found)));
             }

@@ -21,34 +21,34 @@ pub(super) const MOST_SOME: usize = 8;
 
 /// A member under one key.
 #[derive(Debug)]
-pub(in super::super) struct Member {
+pub(in super::super) struct PlannedMember {
     pub(in super::super) key: Rc<str>,
     pub(in super::super) required: bool,
-    pub(in super::super) ways: Vec<Way>,
+    pub(in super::super) ways: Vec<MemberAlternative>,
 }
 
 /// Members under the keys of a language.
 #[derive(Debug)]
 pub(in super::super) struct Region {
     pub(in super::super) keys: Rc<StringSet>,
-    pub(in super::super) ways: Vec<Way>,
+    pub(in super::super) ways: Vec<MemberAlternative>,
 }
 
 /// An alternative for the value of a member, and the bits of the wanted members that it then is.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Way {
+pub(in super::super) struct MemberAlternative {
     pub(in super::super) value: FormulaId,
     pub(in super::super) found: u64,
 }
 
 /// An object that is ready to be written.
 #[derive(Debug)]
-pub(in super::super) struct Plan {
-    pub(in super::super) members: Vec<Member>,
+pub(in super::super) struct ObjectPlan {
+    pub(in super::super) members: Vec<PlannedMember>,
     pub(in super::super) regions: Vec<Region>,
     /// Members whose keys the schema gives as a language with few strings. They are written where those of
     /// regions are, and each comes at most once.
-    pub(in super::super) listed: Vec<Member>,
+    pub(in super::super) listed: Vec<PlannedMember>,
     /// The bits of all wanted members.
     pub(in super::super) wanted: u64,
     pub(in super::super) min: u64,
@@ -57,13 +57,13 @@ pub(in super::super) struct Plan {
 
 impl Algebra<'_> {
     /// Turns an object shape into a plan.
-    pub(in super::super) fn plan(&mut self, shape: &ObjectShape) -> Checked<Plan> {
+    pub(in super::super) fn plan(&mut self, shape: &ObjectShape) -> Checked<ObjectPlan> {
         if shape.some.len() > MOST_SOME {
             return Err(
                 self.too_large(&format!("more than {MOST_SOME} members wanted under keys of some kind"))
             );
         }
-        let mut members: Vec<Member> = Vec::new();
+        let mut members: Vec<PlannedMember> = Vec::new();
         let required: hashbrown::HashSet<Rc<str>> = shape.required.iter().cloned().collect();
         let mut known: hashbrown::HashSet<Rc<str>> = hashbrown::HashSet::new();
         // Keys with a name: declared, required, or left out of the sets of other keys.
@@ -80,7 +80,7 @@ impl Algebra<'_> {
             if known.insert(key.clone()) {
                 let value = self.narrowed_by_keys(shape, &key, value);
                 let ways = self.ways(shape, value, |algebra, keys| algebra.keys.contains(keys, &key));
-                members.push(Member { required: required.contains(&key), key, ways });
+                members.push(PlannedMember { required: required.contains(&key), key, ways });
             }
         }
         // A member without a value is left out; a required one stays, and makes the object empty.
@@ -98,7 +98,7 @@ impl Algebra<'_> {
             // When all keys have come there is no comma that leads on.
             shape.max.into_iter().chain(most).min()
         };
-        Ok(Plan {
+        Ok(ObjectPlan {
             listed,
             min: if shape.min <= least { 0 } else { shape.min },
             max,
@@ -111,7 +111,7 @@ impl Algebra<'_> {
     /// Splits off regions with few keys as members of their own. Returns the other regions, these members,
     /// and the number of keys of the other regions; `None` if keys may repeat, or if there are more than
     /// [`MOST_KEYS`].
-    fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>, Option<usize>) {
+    fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<PlannedMember>, Option<usize>) {
         let (mut many, mut listed, mut others) = (Vec::new(), Vec::new(), Some(0));
         for region in regions {
             let count = match self.options.duplicate_keys {
@@ -124,7 +124,8 @@ impl Algebra<'_> {
                 many.push(region);
                 continue;
             };
-            let member = |key: String| Member { key: key.into(), required: false, ways: region.ways.clone() };
+            let member =
+                |key: String| PlannedMember { key: key.into(), required: false, ways: region.ways.clone() };
             listed.extend(keys.into_iter().map(member));
         }
         (many, listed, others)
@@ -137,8 +138,8 @@ impl Algebra<'_> {
         shape: &ObjectShape,
         value: FormulaId,
         has_key: impl Fn(&Self, KeysId) -> bool,
-    ) -> Vec<Way> {
-        let mut ways = vec![Way { value, found: 0 }];
+    ) -> Vec<MemberAlternative> {
+        let mut ways = vec![MemberAlternative { value, found: 0 }];
         for (index, &(keys, wanted)) in shape.some.iter().enumerate() {
             if !has_key(self, keys) {
                 continue;
@@ -146,7 +147,7 @@ impl Algebra<'_> {
             for way in ways.clone() {
                 let value = self.formulas.and([way.value, wanted]);
                 if value != Formulas::NEVER {
-                    ways.push(Way { value, found: way.found | 1 << index });
+                    ways.push(MemberAlternative { value, found: way.found | 1 << index });
                 }
             }
         }

@@ -1,13 +1,13 @@
 //! Productive grammars: the least fixpoint of "an alternative has a text if all of its parts have one".
 
 use crate::{
-    grammar::{AnyOrder, Expr, Grammar, any_order::Choice},
+    grammar::{AnyOrder, Expr, Grammar, any_order::OrderRules},
     ids::ExprId,
 };
 
 /// True if a list in any order has a text, given which expressions have one.
 fn may_come(of: &AnyOrder, has: impl Fn(&ExprId) -> bool) -> bool {
-    Choice::new(of, |part| has(&of.parts[part].expr), has(&of.separator)).has_list()
+    OrderRules::new(of, |part| has(&of.parts[part].expr), has(&of.separator)).has_list()
 }
 
 /// True if the start rule has a text. A worklist of expressions whose parts have changed; linear in the

@@ -3,7 +3,7 @@
 //! A mark and the white space around it are one terminal, the same in every schema. So its subterminals are
 //! computed once for a vocabulary, and a token such as `", "` takes two terminals only.
 
-use super::{Emitter, states::Frame};
+use super::{SchemaEmitter, states::ListFrame};
 use crate::{
     grammar::{
         Automaton, Pattern,
@@ -26,7 +26,7 @@ const MOST_BLANKS: usize = 80;
 
 /// A punctuation mark, with its white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Mark {
+pub(super) enum Punctuation {
     /// The white space before and after the whole value.
     Around,
     OpenObject,
@@ -41,20 +41,20 @@ pub(super) enum Mark {
 
 /// The name of a mark's automaton with free runs of white space, bounded or not.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Free(Mark, WhiteSpace);
+struct Free(Punctuation, WhiteSpace);
 recipe!(Free, |_| 0, |_| true);
 
 /// A piece of a mark.
 #[derive(Debug, Clone, Copy)]
-enum Piece {
+enum MarkPiece {
     /// A run of white space.
     Run,
     Byte(u8),
 }
 
-impl Mark {
-    fn pieces(self) -> &'static [Piece] {
-        use Piece::{Byte, Run};
+impl Punctuation {
+    fn pieces(self) -> &'static [MarkPiece] {
+        use MarkPiece::{Byte, Run};
         match self {
             Self::Around => &[Run],
             Self::OpenObject => &[Byte(b'{'), Run],
@@ -86,8 +86,8 @@ impl Mark {
     /// The text of the mark, where white space depends on the level alone.
     fn text(self, kind: WhiteSpace, level: u32) -> String {
         let signs = self.pieces().iter().filter_map(|piece| match piece {
-            Piece::Byte(byte) => Some(char::from(*byte)),
-            Piece::Run => None,
+            MarkPiece::Byte(byte) => Some(char::from(*byte)),
+            MarkPiece::Run => None,
         });
         let signs: String = signs.collect();
         let WhiteSpace::Pretty(width) = kind else { return signs };
@@ -107,9 +107,9 @@ impl Mark {
             let mut ends = vec![push(&mut states)];
             for piece in self.pieces() {
                 ends = match (piece, kind) {
-                    (Piece::Byte(byte), _) => sign(&mut states, &ends, *byte),
-                    (Piece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
-                    (Piece::Run, _) => bounded_run(&mut states, &ends),
+                    (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte),
+                    (MarkPiece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
+                    (MarkPiece::Run, _) => bounded_run(&mut states, &ends),
                 };
             }
             ends.into_iter().for_each(|end| states[end].accepts = true);
@@ -120,18 +120,18 @@ impl Mark {
     }
 }
 
-impl Emitter<'_, '_> {
+impl SchemaEmitter<'_, '_> {
     /// The expression of a mark at a level.
-    pub(super) fn mark(&mut self, mark: Mark, level: u32) -> Checked<ExprId> {
+    pub(super) fn mark(&mut self, mark: Punctuation, level: u32) -> Checked<ExprId> {
         self.made_mark(mark, level, false)
     }
 
     /// The expression of a mark behind a part of a list.
-    pub(super) fn mark_of(&mut self, mark: Mark, frame: Frame) -> Checked<ExprId> {
+    pub(super) fn mark_of(&mut self, mark: Punctuation, frame: ListFrame) -> Checked<ExprId> {
         self.made_mark(mark, frame.level, frame.distinct)
     }
 
-    fn made_mark(&mut self, mark: Mark, level: u32, after_new_item: bool) -> Checked<ExprId> {
+    fn made_mark(&mut self, mark: Punctuation, level: u32, after_new_item: bool) -> Checked<ExprId> {
         let kind = self.algebra.options.white_space;
         let level = if matches!(kind, WhiteSpace::Pretty(_)) { level } else { 0 };
         if let Some(&known) = self.marks.get(&(mark, level, after_new_item)) {

@@ -12,7 +12,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Emitter, space::Mark};
+use super::{SchemaEmitter, space::Punctuation};
 use crate::{
     grammar::{
         any_order::{AnyOrder, AnyOrderPart},
@@ -26,7 +26,7 @@ const MOST_STATES: usize = 20_000;
 
 /// A state of a list, as numbers that the caller gives a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) struct State {
+pub(super) struct ListState {
     /// The members passed: their number, or a bit for each.
     pub(super) used: u64,
     /// The number of parts so far, as far as it matters.
@@ -37,13 +37,13 @@ pub(super) struct State {
 
 /// The possible continuations in a state.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub(super) struct ListSteps {
     /// True if the list may end.
     pub(super) end: bool,
     /// The possible parts, each with the state after it.
-    pub(super) parts: Vec<(ExprId, State)>,
+    pub(super) parts: Vec<(ExprId, ListState)>,
     /// A state whose parts are possible too, as if it had been reached already.
-    pub(super) skip: Option<State>,
+    pub(super) skip: Option<ListState>,
     /// The rest of the list, instead of all of the above: copies of one part, with their least and greatest
     /// number.
     pub(super) tail: Option<(ExprId, u64, Option<u64>)>,
@@ -54,34 +54,35 @@ pub(super) struct Steps {
 
 /// The brackets of a list at a level.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame {
-    pub(super) open: Mark,
-    pub(super) close: Mark,
-    pub(super) empty: Mark,
+pub(super) struct ListFrame {
+    pub(super) open: Punctuation,
+    pub(super) close: Punctuation,
+    pub(super) empty: Punctuation,
     pub(super) level: u32,
     /// True if the marks behind items stand only after new ones.
     pub(super) distinct: bool,
 }
 
-impl Frame {
+impl ListFrame {
     pub(super) fn object(level: u32) -> Self {
-        let (open, close, empty) = (Mark::OpenObject, Mark::CloseObject, Mark::EmptyObject);
+        let (open, close, empty) =
+            (Punctuation::OpenObject, Punctuation::CloseObject, Punctuation::EmptyObject);
         Self { open, close, empty, level, distinct: false }
     }
 
     pub(super) fn array(level: u32, distinct: bool) -> Self {
-        let (open, close, empty) = (Mark::OpenArray, Mark::CloseArray, Mark::EmptyArray);
+        let (open, close, empty) = (Punctuation::OpenArray, Punctuation::CloseArray, Punctuation::EmptyArray);
         Self { open, close, empty, level, distinct }
     }
 }
 
 /// A list as an automaton: gives the continuations of a state.
-pub(super) trait Automaton {
-    fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps>;
+pub(super) trait ListAutomaton {
+    fn steps(&mut self, emitter: &mut SchemaEmitter<'_, '_>, state: ListState) -> Checked<ListSteps>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum ListKind {
     /// The continuations after a part that led to the state.
     Next,
     /// The parts that are possible in the state.
@@ -91,20 +92,20 @@ enum Kind {
 /// The rules mentioned so far, and those that still need a body.
 struct Rules {
     base: String,
-    names: HashMap<(Kind, State), String>,
-    open: Vec<(Kind, State)>,
+    names: HashMap<(ListKind, ListState), String>,
+    open: Vec<(ListKind, ListState)>,
 }
 
-impl Emitter<'_, '_> {
+impl SchemaEmitter<'_, '_> {
     /// Writes the list that an automaton describes from its start state on, with its brackets.
     pub(super) fn list(
         &mut self,
-        automaton: &mut dyn Automaton,
-        frame: Frame,
+        automaton: &mut dyn ListAutomaton,
+        frame: ListFrame,
         base: &str,
     ) -> Checked<ExprId> {
         let mut rules = Rules { base: base.to_owned(), names: HashMap::new(), open: Vec::new() };
-        let start = State::default();
+        let start = ListState::default();
         // The empty list has a terminal of its own for both brackets.
         let steps = automaton.steps(self, start)?;
         let mut ways = Vec::new();
@@ -126,8 +127,8 @@ impl Emitter<'_, '_> {
             }
             let steps = automaton.steps(self, state)?;
             let body = match kind {
-                Kind::Next => self.next_body(&mut rules, state, &steps, frame)?,
-                Kind::Step => {
+                ListKind::Next => self.next_body(&mut rules, state, &steps, frame)?,
+                ListKind::Step => {
                     let parts = self.parts(&mut rules, state, &steps, frame)?;
                     self.alternatives(parts)?
                 }
@@ -142,9 +143,9 @@ impl Emitter<'_, '_> {
     fn parts(
         &mut self,
         rules: &mut Rules,
-        state: State,
-        steps: &Steps,
-        frame: Frame,
+        state: ListState,
+        steps: &ListSteps,
+        frame: ListFrame,
     ) -> Checked<Vec<ExprId>> {
         if let Some((part, min, max)) = steps.tail {
             if max == Some(0) {
@@ -158,17 +159,23 @@ impl Emitter<'_, '_> {
         }
         let mut ways = Vec::new();
         for &(part, to) in &steps.parts {
-            let next = self.state_rule(rules, Kind::Next, to)?;
+            let next = self.state_rule(rules, ListKind::Next, to)?;
             ways.push(self.sequence(vec![part, next])?);
         }
         if let Some(to) = steps.skip.filter(|&to| to != state) {
-            ways.push(self.state_rule(rules, Kind::Step, to)?);
+            ways.push(self.state_rule(rules, ListKind::Step, to)?);
         }
         Ok(ways)
     }
 
     /// The body of a `next` rule: what follows a part that led to `state`.
-    fn next_body(&mut self, rules: &mut Rules, state: State, steps: &Steps, frame: Frame) -> Checked<ExprId> {
+    fn next_body(
+        &mut self,
+        rules: &mut Rules,
+        state: ListState,
+        steps: &ListSteps,
+        frame: ListFrame,
+    ) -> Checked<ExprId> {
         if let Some((part, min, max)) = steps.tail {
             return self.tail(part, min, max, frame);
         }
@@ -177,11 +184,12 @@ impl Emitter<'_, '_> {
         if steps.end {
             ways.push(self.mark_of(frame.close, frame)?);
         }
-        let more = Steps { parts: others, skip: steps.skip, list: steps.list.clone(), ..Steps::default() };
+        let more =
+            ListSteps { parts: others, skip: steps.skip, list: steps.list.clone(), ..ListSteps::default() };
         let more = self.parts(rules, state, &more, frame)?;
         if !more.is_empty() {
             let more = self.alternatives(more)?;
-            let comma = self.mark_of(Mark::Comma, frame)?;
+            let comma = self.mark_of(Punctuation::Comma, frame)?;
             ways.push(self.sequence(vec![comma, more])?);
         }
         let rest = self.alternatives(ways)?;
@@ -189,7 +197,7 @@ impl Emitter<'_, '_> {
             return Ok(rest);
         }
         let again = self.alternatives(loops.into_iter().map(|(part, _)| part).collect())?;
-        let comma = self.mark_of(Mark::Comma, frame)?;
+        let comma = self.mark_of(Punctuation::Comma, frame)?;
         let again = self.sequence(vec![comma, again])?;
         let again = self.repeat(again, 0, None)?;
         self.sequence(vec![again, rest])
@@ -199,13 +207,13 @@ impl Emitter<'_, '_> {
     fn rest_in_any_order(
         &mut self,
         (parts, min, max): &(Vec<AnyOrderPart>, u64, Option<u64>),
-        frame: Frame,
+        frame: ListFrame,
     ) -> Checked<Vec<ExprId>> {
         if *max == Some(0) || parts.is_empty() {
             return Ok(Vec::new());
         }
         let names = parts.iter().filter_map(|part| part.name).max().map_or(0, |name| name as usize + 1);
-        let separator = self.mark_of(Mark::Comma, frame)?;
+        let separator = self.mark_of(Punctuation::Comma, frame)?;
         let mut list = AnyOrder::new(Vec::new(), Vec::new(), separator);
         (list.parts, list.required, list.min, list.max) = (parts.clone(), vec![false; names], *min, *max);
         let parts = vec![self.list_of(list)?, self.mark_of(frame.close, frame)?];
@@ -213,19 +221,19 @@ impl Emitter<'_, '_> {
     }
 
     /// The tail of a list: `min` to `max` copies of a part, each behind a comma, and the closing bracket.
-    fn tail(&mut self, part: ExprId, min: u64, max: Option<u64>, frame: Frame) -> Checked<ExprId> {
-        let comma = self.mark_of(Mark::Comma, frame)?;
+    fn tail(&mut self, part: ExprId, min: u64, max: Option<u64>, frame: ListFrame) -> Checked<ExprId> {
+        let comma = self.mark_of(Punctuation::Comma, frame)?;
         let one = self.sequence(vec![comma, part])?;
         let more = self.repeat(one, min, max)?;
         let close = self.mark_of(frame.close, frame)?;
         self.sequence(vec![more, close])
     }
 
-    fn state_rule(&mut self, rules: &mut Rules, kind: Kind, state: State) -> Checked<ExprId> {
+    fn state_rule(&mut self, rules: &mut Rules, kind: ListKind, state: ListState) -> Checked<ExprId> {
         let name = match rules.names.get(&(kind, state)) {
             Some(name) => name.clone(),
             None => {
-                let suffix = if kind == Kind::Next { "after" } else { "at" };
+                let suffix = if kind == ListKind::Next { "after" } else { "at" };
                 let name = self.name(&format!("{}.{suffix}", rules.base));
                 rules.names.insert((kind, state), name.clone());
                 rules.open.push((kind, state));

@@ -9,19 +9,19 @@ use std::cmp::Ordering;
 
 use super::decimal::Decimal;
 use crate::grammar::json_schema::{
-    dfa::{Alphabet, CharClass, CharDfa, Row, explore},
+    dfa::{Alphabet, CharClass, CharDfa, DfaRow, explore},
     leaf::LeafError,
 };
 
 /// The results of a comparison that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct WantedComparison {
     pub(super) less: bool,
     pub(super) equal: bool,
     pub(super) greater: bool,
 }
 
-impl Wanted {
+impl WantedComparison {
     fn has(self, order: Ordering) -> bool {
         match order {
             Ordering::Less => self.less,
@@ -61,20 +61,20 @@ pub(super) fn marks() -> (Alphabet, Vec<Option<Mark>>) {
 ///
 /// # Errors
 /// If the bound has thousands of digits, or an exponent in the thousands.
-pub(super) fn compared(bound: &Decimal, wanted: Wanted) -> Result<CharDfa, LeafError> {
+pub(super) fn compared(bound: &Decimal, wanted: WantedComparison) -> Result<CharDfa, LeafError> {
     let (alphabet, classes) = marks();
     let digits = bound.digits();
     let point = i64::try_from(digits.len()).unwrap_or(i64::MAX).saturating_add(bound.exponent());
-    let comparison = Comparison { digits, point };
+    let comparison = DecimalBound { digits, point };
     explore(alphabet, At::Start, |at| {
         let accepts = comparison.result(*at).is_some_and(|order| wanted.has(order));
         let step = |mark: &Option<Mark>| mark.and_then(|mark| comparison.step(*at, mark));
-        Ok(Row { accepts, to: classes.iter().map(step).collect() })
+        Ok(DfaRow { accepts, to: classes.iter().map(step).collect() })
     })
 }
 
 /// A bound: `0.digits` times ten to the power of `point`.
-struct Comparison {
+struct DecimalBound {
     digits: Vec<u8>,
     point: i64,
 }
@@ -120,7 +120,7 @@ enum Mantissa {
     Compares(Ordering),
 }
 
-impl Comparison {
+impl DecimalBound {
     /// The bound's digit at a place of its mantissa; 0 outside of it.
     fn digit(&self, place: i64) -> u8 {
         usize::try_from(place).ok().and_then(|place| self.digits.get(place)).copied().unwrap_or(0)

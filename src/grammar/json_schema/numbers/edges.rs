@@ -8,7 +8,7 @@
 use num_bigint::BigInt;
 
 use super::{
-    bounds::{Wanted, compared},
+    bounds::{WantedComparison, compared},
     decimal::Decimal,
     reals::Reals,
     texts::{self, signed},
@@ -17,7 +17,7 @@ use crate::grammar::json_schema::{automata::AutomataCache, dfa::CharDfa, leaf::L
 
 /// The least and greatest numbers to be written, and the smallest in size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Edges {
+pub(super) struct ExtremeNumbers {
     least: Option<Decimal>,
     most: Option<Decimal>,
     /// The least absolute value of a number that is written with an exponent.
@@ -43,7 +43,7 @@ fn size(number: &Decimal) -> Decimal {
     if number.is_negative() { minus(number) } else { number.clone() }
 }
 
-impl Edges {
+impl ExtremeNumbers {
     const NONE: Self = Self { least: None, most: None, smallest: None };
 
     /// The edges of whole numbers of 64 bits.
@@ -127,10 +127,10 @@ impl Edges {
         let side = |edge: Option<&Decimal>| -> Result<CharDfa, LeafError> {
             let mut texts = CharDfa::all();
             if let Some(edge) = edge {
-                texts = compared(&size(edge), Wanted { less: true, equal: true, greater: false })?;
+                texts = compared(&size(edge), WantedComparison { less: true, equal: true, greater: false })?;
             }
             if let Some(smallest) = &self.smallest {
-                let above = compared(smallest, Wanted { less: false, equal: true, greater: true })?;
+                let above = compared(smallest, WantedComparison { less: false, equal: true, greater: true })?;
                 texts = texts.and(&above.or(&fixed)?)?;
             }
             if exponents_alone { texts.or(&fixed) } else { Ok(texts) }

@@ -26,14 +26,14 @@ use reals::Reals;
 use super::{
     automata::{AutomataCache, recipe},
     dfa::CharDfa,
-    leaf::{LeafError, Numbers, Spelling},
+    leaf::{LeafError, Numbers, ValueSpelling},
 };
 use crate::{
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         automaton::{Edge, State},
     },
-    ids::ExprId,
+    ids::{self, ExprId},
 };
 
 /// Limit on the cuts of a set that is cached for all schemas: two bounds, and what a multiple leaves out.
@@ -259,7 +259,7 @@ impl NumberSet {
     pub fn emit(
         &self,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
@@ -270,7 +270,7 @@ impl NumberSet {
         &self,
         automata: &AutomataCache,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         if self.is_empty() {
@@ -301,7 +301,7 @@ impl NumberSet {
 fn ascii(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let byte = |character: u32| u8::try_from(character).unwrap_or(u8::MAX);
     let edge = |(first, last, to)| Edge { first: byte(first), last: byte(last), to };
-    let states = (0..u32::try_from(dfa.len()).unwrap_or(u32::MAX)).map(|state| State {
+    let states = ids::numbers(dfa.len()).map(|state| State {
         accepts: dfa.accepts(state),
         edges: dfa.edges(state).into_iter().map(edge).collect(),
     });

@@ -15,7 +15,7 @@ use super::{
     decimal::Decimal,
 };
 use crate::grammar::json_schema::{
-    dfa::{CharDfa, Row, explore},
+    dfa::{CharDfa, DfaRow, explore},
     leaf::LeafError,
 };
 
@@ -55,7 +55,7 @@ pub(super) fn multiples(divisor: &Decimal, fraction: u64) -> Result<CharDfa, Lea
     let (alphabet, classes) = marks();
     explore(alphabet, At::Start, |at| {
         let step = |mark: &Option<Mark>| mark.and_then(|mark| remainders.step(*at, mark));
-        Ok(Row { accepts: remainders.accepts(*at), to: classes.iter().map(step).collect() })
+        Ok(DfaRow { accepts: remainders.accepts(*at), to: classes.iter().map(step).collect() })
     })
 }
 

@@ -5,16 +5,16 @@
 //! `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` writes `19.9`
 //! first; if the 0 were refused then, it would have to go on to another number. A number that stands alone,
 //! as those of `enum` and `const` do, has the one text that ECMAScript writes. Numbers that neither 64 bits
-//! nor an `f64` hold have no text, unless the set asks for them ([`Edges`]).
+//! nor an `f64` hold have no text, unless the set asks for them ([`ExtremeNumbers`]).
 //!
 //! In draft 4 a number written without fraction and exponent is another value than the same number written
 //! with one. If only the latter is in a set, it is written with `.0`.
 
 use super::{
     decimal::Decimal,
-    edges::Edges,
+    edges::ExtremeNumbers,
     reals::Reals,
-    texts::{self, Language, parts},
+    texts::{self, NumberLanguage, parts},
 };
 use crate::grammar::json_schema::{
     automata::{AutomataCache, recipe},
@@ -55,10 +55,10 @@ pub(super) fn texts(
     }
     let others = values.whole()?.combine(integers, |values, integers| values && !integers)?;
     sum.or(&match texts::language(&others, automata)? {
-        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(|number| fixed(number) + ".0"))?,
-        Language::Texts(texts) => {
+        NumberLanguage::Listed(numbers) => CharDfa::of(numbers.iter().map(|number| fixed(number) + ".0"))?,
+        NumberLanguage::Texts(texts) => {
             let form = texts::point_zero(automata)?;
-            bounded(texts.and(&form)?, &Edges::of(&others, true).cut(&form, false, automata)?)?
+            bounded(texts.and(&form)?, &ExtremeNumbers::of(&others, true).cut(&form, false, automata)?)?
         }
     })
 }
@@ -73,7 +73,7 @@ pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
     if !whole && others.has_divisors() {
         return Ok(reals.clone());
     }
-    let within = Edges::of(&others, whole).within(&others)?;
+    let within = ExtremeNumbers::of(&others, whole).within(&others)?;
     within.combine(&Reals::of(alone), |one, other| one || other)
 }
 
@@ -81,14 +81,14 @@ pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
 fn whole(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
     let others = match texts::language(&others, automata)? {
-        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(fixed))?,
-        Language::Texts(texts) => {
+        NumberLanguage::Listed(numbers) => CharDfa::of(numbers.iter().map(fixed))?,
+        NumberLanguage::Texts(texts) => {
             let texts = texts.and(&texts::digits(automata)?)?;
-            let edges = Edges::of(&others, true);
+            let edges = ExtremeNumbers::of(&others, true);
             let cut = || edges.cut(&texts::digits(automata)?, false, automata);
             bounded(
                 texts,
-                &match edges == Edges::of_64_bits() {
+                &match edges == ExtremeNumbers::of_64_bits() {
                     true => automata.language(Within::Bits, cut)?,
                     false => cut()?,
                 },
@@ -111,13 +111,13 @@ fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
 fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
     let others = match texts::language(&others, automata)? {
-        Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(usual))?,
-        Language::Texts(texts) => {
+        NumberLanguage::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(usual))?,
+        NumberLanguage::Texts(texts) => {
             // The product of remainders and a count of digits would be a large automaton.
             let exponents_alone = others.has_divisors();
-            let edges = Edges::of(&others, false);
+            let edges = ExtremeNumbers::of(&others, false);
             let cut = || edges.cut(&texts::usual(automata)?, exponents_alone, automata);
-            texts.and(&match edges == Edges::of_floats() {
+            texts.and(&match edges == ExtremeNumbers::of_floats() {
                 true => automata.language(Within::Floats { exponents_alone }, cut)?,
                 false => cut()?,
             })?

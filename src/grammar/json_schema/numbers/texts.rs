@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use super::{
-    bounds::{Mark, Wanted, compared, marks},
+    bounds::{Mark, WantedComparison, compared, marks},
     decimal::Decimal,
     multiples::{fraction_digits, multiples},
     reals::{Gap, Reals},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::grammar::json_schema::{
     automata::{AutomataCache, recipe},
-    dfa::{CharDfa, Row, explore},
+    dfa::{CharDfa, DfaRow, explore},
     leaf::LeafError,
     strings::pattern,
 };
@@ -34,17 +34,17 @@ const MAX_RUNS: usize = 64;
 
 /// Names of languages that many sets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Common {
+enum SharedLanguage {
     /// The language of a regular expression.
     Expression(&'static str),
     /// The unsigned texts of whole numbers.
     Integers,
 }
-recipe!(Common, |_| 0, |_| true);
+recipe!(SharedLanguage, |_| 0, |_| true);
 
 /// The language of a regular expression, from the cache.
 fn of(expression: &'static str, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
-    automata.language(Common::Expression(expression), || pattern::language(expression))
+    automata.language(SharedLanguage::Expression(expression), || pattern::language(expression))
 }
 
 /// All texts of numbers.
@@ -104,7 +104,7 @@ fn with_remainders(fraction: u64, automata: &AutomataCache) -> Result<CharDfa, L
 }
 
 /// A set as a list of numbers, if they are few or too much for automata of intervals; otherwise as its texts.
-pub(super) enum Language {
+pub(super) enum NumberLanguage {
     Listed(Vec<Decimal>),
     Texts(CharDfa),
 }
@@ -113,24 +113,24 @@ pub(super) enum Language {
 /// at most 20 digits of a fraction before an exponent where multiples matter.
 pub(super) fn texts(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     match language(reals, automata)? {
-        Language::Listed(numbers) => numbers_texts(&numbers, false),
-        Language::Texts(texts) => Ok(texts),
+        NumberLanguage::Listed(numbers) => numbers_texts(&numbers, false),
+        NumberLanguage::Texts(texts) => Ok(texts),
     }
 }
 
 /// Makes the texts as [`texts`] does, but leaves a set that is listed as numbers.
-pub(super) fn language(reals: &Reals, automata: &AutomataCache) -> Result<Language, LeafError> {
+pub(super) fn language(reals: &Reals, automata: &AutomataCache) -> Result<NumberLanguage, LeafError> {
     if reals.is(true) {
-        return all(automata).map(Language::Texts);
+        return all(automata).map(NumberLanguage::Texts);
     }
     if let Some(numbers) = reals.finite(FEW_NUMBERS) {
-        return Ok(Language::Listed(numbers));
+        return Ok(NumberLanguage::Listed(numbers));
     }
     let by_intervals = intervals(reals, automata);
     // For example, the multiples of a large number in a small interval are a list.
     match by_intervals.is_err().then(|| reals.finite(MAX_LISTED)).flatten() {
-        Some(numbers) => Ok(Language::Listed(numbers)),
-        None => by_intervals.map(Language::Texts),
+        Some(numbers) => Ok(NumberLanguage::Listed(numbers)),
+        None => by_intervals.map(NumberLanguage::Texts),
     }
 }
 
@@ -181,7 +181,7 @@ fn interval(
         let mut texts = inside.clone();
         match low.map(|low| (low, low.cmp(&zero))) {
             Some((low, Ordering::Greater)) => {
-                let above = Wanted { less: false, equal: false, greater: true };
+                let above = WantedComparison { less: false, equal: false, greater: true };
                 texts = texts.and(&compared(low, above)?)?;
             }
             Some((_, Ordering::Equal)) => texts = texts.minus(&zeros(automata)?)?,
@@ -190,7 +190,7 @@ fn interval(
         match high {
             Some(high) if high <= zero => Ok(CharDfa::none()),
             Some(high) => {
-                let below = Wanted { less: true, equal: false, greater: false };
+                let below = WantedComparison { less: true, equal: false, greater: false };
                 texts.and(&compared(&high, below)?)
             }
             None => Ok(texts),
@@ -208,7 +208,7 @@ fn residues_texts(residues: &Residues, automata: &AutomataCache) -> Result<CharD
         return if residues.is(true) { normal(automata) } else { Ok(CharDfa::none()) };
     }
     if *residues == Residues::multiples(Decimal::from(1)) {
-        return automata.language(Common::Integers, || with_divisors(residues, automata));
+        return automata.language(SharedLanguage::Integers, || with_divisors(residues, automata));
     }
     with_divisors(residues, automata)
 }
@@ -263,7 +263,7 @@ pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, 
             At::Positive(state) => step(positive, state, class).map(At::Positive),
             At::Negative(state) => step(negative, state, class).map(At::Negative),
         });
-        Ok(Row { accepts, to: to.collect() })
+        Ok(DfaRow { accepts, to: to.collect() })
     })
 }
 

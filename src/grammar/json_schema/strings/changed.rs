@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::spelling::Way;
+use super::spelling::RangeTo;
 use crate::grammar::automaton::Edge;
 
 /// The target of all characters but a few; `None` if they have none.
@@ -17,13 +17,13 @@ const MOST_OTHERS: usize = 24;
 
 /// The common target, and the ASCII characters that lead elsewhere, ascending. `None` if the state is not of
 /// this kind.
-pub(super) fn few_others(ways: &[Way]) -> Option<(Usual, Vec<(u32, Usual)>)> {
+pub(super) fn few_others(ways: &[RangeTo]) -> Option<(Usual, Vec<(u32, Usual)>)> {
     // All characters beyond ASCII must have one target.
     let usual = match ways.iter().find(|way| way.1 >= 0x80) {
         None => None,
         Some(&(first, last, to)) => {
             let after = ways.iter().filter(|way| way.0 > last);
-            let rest: Vec<&Way> = after.collect();
+            let rest: Vec<&RangeTo> = after.collect();
             let whole = match rest[..] {
                 [] => last == 0x10_ffff,
                 [&(0xe000, 0x10_ffff, other)] => last == 0xd7ff && other == to,

@@ -9,13 +9,13 @@ use crate::grammar::{
     json_schema::{
         automata::{AutomataCache, recipe},
         dfa::{CharClass, CharDfa},
-        leaf::{LeafError, Spelling},
+        leaf::{LeafError, ValueSpelling},
     },
 };
 
 /// Names of the automata of any characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Common {
+pub(super) enum AnyCharacters {
     /// All strings, with both quotes.
     Whole,
     /// All strings, with the closing quote.
@@ -27,28 +27,28 @@ pub(super) enum Common {
     /// Blocks of exactly [`BLOCK`] characters.
     Block,
 }
-recipe!(Common, |_| 0, |common| !matches!(common, Common::Counted(..)));
+recipe!(AnyCharacters, |_| 0, |common| !matches!(common, AnyCharacters::Counted(..)));
 
 impl StringSet {
     /// The automata that terminals made of sets of strings mostly agree with: all strings, all strings with
     /// the closing quote alone, and all strings without quotes.
     pub(in super::super) fn common(
-        spelling: Spelling,
+        spelling: ValueSpelling,
         automata: &AutomataCache,
     ) -> Result<[Automaton; 3], LeafError> {
         let style = Style::of(spelling.escapes);
         let any = |which, quotes| common(which, style, automata, || spell(&CharDfa::all(), style, quotes));
         Ok([
             any_string(style, automata)?,
-            any(Common::Rest, (false, true))?,
-            any(Common::Inside, (false, false))?,
+            any(AnyCharacters::Rest, (false, true))?,
+            any(AnyCharacters::Inside, (false, false))?,
         ])
     }
 }
 
 /// An automaton of any characters, cached if the style is the usual one.
 pub(super) fn common(
-    which: Common,
+    which: AnyCharacters,
     style: Style,
     automata: &AutomataCache,
     make: impl FnOnce() -> Result<Automaton, LeafError>,
@@ -58,7 +58,7 @@ pub(super) fn common(
 
 /// The automaton of any string with its quotes.
 pub(super) fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
-    common(Common::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
+    common(AnyCharacters::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
 }
 
 /// Number of characters in a block of a counted string, which is more than nearly all tokens have.
@@ -71,5 +71,5 @@ pub(super) fn block(
     automata: &AutomataCache,
 ) -> Result<Automaton, LeafError> {
     let make = || spell(&CharDfa::repeated(class, BLOCK, Some(BLOCK)), style, (false, false));
-    if *class == CharClass::all() { common(Common::Block, style, automata, make) } else { make() }
+    if *class == CharClass::all() { common(AnyCharacters::Block, style, automata, make) } else { make() }
 }

@@ -19,27 +19,28 @@ const MAX_DEPTH: usize = 200;
 
 /// A regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum RegexNode {
     /// One character of the class.
     Class(CharClass),
     /// The parts, one after the other.
-    Sequence(Vec<Node>),
+    Sequence(Vec<RegexNode>),
     /// One of the parts.
-    Alternatives(Vec<Node>),
+    Alternatives(Vec<RegexNode>),
     /// The node, `min` to `max` times.
-    Repeat { node: Box<Node>, min: u32, max: Option<u32> },
+    Repeat { node: Box<RegexNode>, min: u32, max: Option<u32> },
     /// A condition on the place.
     Assert(Assertion),
     /// Look-ahead, or with `false` its negation; `at` is its place, for errors.
-    Ahead { wanted: bool, node: Box<Node>, at: usize },
+    Ahead { wanted: bool, node: Box<RegexNode>, at: usize },
 }
 
 /// Reads a regular expression.
-pub(super) fn parse(pattern: &str) -> Result<Node, LeafError> {
+pub(super) fn parse(pattern: &str) -> Result<RegexNode, LeafError> {
     if pattern.len() > MAX_LENGTH {
         return Err(LeafError::Budget { what: "bytes of a pattern", limit: MAX_LENGTH });
     }
-    let mut parser = Parser { text: pattern.chars().collect(), at: 0, depth: 0, properties: HashMap::new() };
+    let mut parser =
+        EcmaParser { text: pattern.chars().collect(), at: 0, depth: 0, properties: HashMap::new() };
     let node = parser.alternatives()?;
     match parser.peek() {
         None => Ok(node),
@@ -47,7 +48,7 @@ pub(super) fn parse(pattern: &str) -> Result<Node, LeafError> {
     }
 }
 
-struct Parser {
+struct EcmaParser {
     text: Vec<char>,
     at: usize,
     depth: usize,
@@ -55,7 +56,7 @@ struct Parser {
     properties: HashMap<String, CharClass>,
 }
 
-impl Parser {
+impl EcmaParser {
     fn peek(&self) -> Option<char> {
         self.text.get(self.at).copied()
     }
@@ -78,7 +79,7 @@ impl Parser {
         LeafError::Unsupported { what, at: self.at }
     }
 
-    fn alternatives(&mut self) -> Result<Node, LeafError> {
+    fn alternatives(&mut self) -> Result<RegexNode, LeafError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(LeafError::Budget { what: "groups inside each other", limit: MAX_DEPTH });
@@ -90,11 +91,11 @@ impl Parser {
         self.depth -= 1;
         Ok(match parts.len() {
             1 => parts.remove(0),
-            _ => Node::Alternatives(parts),
+            _ => RegexNode::Alternatives(parts),
         })
     }
 
-    fn sequence(&mut self) -> Result<Node, LeafError> {
+    fn sequence(&mut self) -> Result<RegexNode, LeafError> {
         let mut parts = Vec::new();
         while let Some(character) = self.peek() {
             if matches!(character, '|' | ')') {
@@ -102,26 +103,26 @@ impl Parser {
             }
             parts.push(self.term()?);
         }
-        Ok(Node::Sequence(parts))
+        Ok(RegexNode::Sequence(parts))
     }
 
-    fn term(&mut self) -> Result<Node, LeafError> {
+    fn term(&mut self) -> Result<RegexNode, LeafError> {
         let at = self.at;
         let atom = self.atom()?;
         let quantified = self.at;
         let Some((min, max)) = self.quantifier()? else { return Ok(atom) };
         match atom {
-            Node::Assert(_) => {
+            RegexNode::Assert(_) => {
                 Err(LeafError::Syntax { message: "nothing to repeat".to_owned(), at: quantified })
             }
-            Node::Ahead { .. } => Err(LeafError::Unsupported { what: "a repeated look-ahead", at }),
-            node => Ok(Node::Repeat { node: Box::new(node), min, max }),
+            RegexNode::Ahead { .. } => Err(LeafError::Unsupported { what: "a repeated look-ahead", at }),
+            node => Ok(RegexNode::Repeat { node: Box::new(node), min, max }),
         }
     }
 
-    fn atom(&mut self) -> Result<Node, LeafError> {
+    fn atom(&mut self) -> Result<RegexNode, LeafError> {
         let at = self.at;
-        let Some(character) = self.peek() else { return Ok(Node::Sequence(Vec::new())) };
+        let Some(character) = self.peek() else { return Ok(RegexNode::Sequence(Vec::new())) };
         if matches!(character, '*' | '+' | '?') {
             return Err(self.wrong("nothing to repeat"));
         }
@@ -130,23 +131,23 @@ impl Parser {
         }
         self.at += 1;
         match character {
-            '^' => Ok(Node::Assert(Assertion::Start)),
-            '$' => Ok(Node::Assert(Assertion::End)),
-            '.' => Ok(Node::Class(classes::line_terminators().complement())),
-            '[' => Ok(Node::Class(self.class()?)),
+            '^' => Ok(RegexNode::Assert(Assertion::Start)),
+            '$' => Ok(RegexNode::Assert(Assertion::End)),
+            '.' => Ok(RegexNode::Class(classes::line_terminators().complement())),
+            '[' => Ok(RegexNode::Class(self.class()?)),
             '(' => self.group(at),
             '\\' => match self.peek() {
                 Some(letter @ ('b' | 'B')) => {
                     self.at += 1;
-                    Ok(Node::Assert(Assertion::Boundary(letter == 'b')))
+                    Ok(RegexNode::Assert(Assertion::Boundary(letter == 'b')))
                 }
-                _ => Ok(Node::Class(self.escape(false)?.class())),
+                _ => Ok(RegexNode::Class(self.escape(false)?.class())),
             },
-            character => Ok(Node::Class(CharClass::one(character))),
+            character => Ok(RegexNode::Class(CharClass::one(character))),
         }
     }
 
-    fn group(&mut self, at: usize) -> Result<Node, LeafError> {
+    fn group(&mut self, at: usize) -> Result<RegexNode, LeafError> {
         let refuse = |what| Err(LeafError::Unsupported { what, at });
         let wanted = if self.eat("?=") {
             Some(true)
@@ -172,7 +173,7 @@ impl Parser {
             return Err(LeafError::Syntax { message: "a `(` that nothing closes".to_owned(), at });
         }
         Ok(match wanted {
-            Some(wanted) => Node::Ahead { wanted, node: Box::new(node), at },
+            Some(wanted) => RegexNode::Ahead { wanted, node: Box::new(node), at },
             None => node,
         })
     }
@@ -256,10 +257,10 @@ impl Parser {
             self.at += 1;
             let last = self.member()?;
             match (&first, &last) {
-                (Member::Code(first), Member::Code(last)) if first > last => {
+                (ClassMember::Code(first), ClassMember::Code(last)) if first > last => {
                     return Err(self.wrong("a range in the wrong order"));
                 }
-                (Member::Code(first), Member::Code(last)) => {
+                (ClassMember::Code(first), ClassMember::Code(last)) => {
                     class = class.union(&classes::of_codes(*first, *last));
                 }
                 _ => {
@@ -272,25 +273,25 @@ impl Parser {
         }
     }
 
-    fn member(&mut self) -> Result<Member, LeafError> {
+    fn member(&mut self) -> Result<ClassMember, LeafError> {
         let Some(character) = self.peek() else { return Err(self.wrong("a class that is not closed")) };
         self.at += 1;
         match character {
             '\\' => self.escape(true),
-            character => Ok(Member::Code(u32::from(character))),
+            character => Ok(ClassMember::Code(u32::from(character))),
         }
     }
 
     /// Reads an escape behind its backslash.
-    fn escape(&mut self, in_class: bool) -> Result<Member, LeafError> {
+    fn escape(&mut self, in_class: bool) -> Result<ClassMember, LeafError> {
         let Some(character) = self.peek() else { return Err(self.wrong("a `\\` at the end")) };
-        let code = |character: char| Ok(Member::Code(u32::from(character)));
+        let code = |character: char| Ok(ClassMember::Code(u32::from(character)));
         if let Some(class) = classes::named(character) {
             self.at += 1;
-            return Ok(Member::Class(class));
+            return Ok(ClassMember::Class(class));
         }
         match character {
-            'p' | 'P' => return self.property(character == 'P').map(Member::Class),
+            'p' | 'P' => return self.property(character == 'P').map(ClassMember::Class),
             'k' => return Err(self.unsupported("a back-reference")),
             '1'..='9' if !in_class => return Err(self.unsupported("a back-reference")),
             _ => {}
@@ -307,12 +308,12 @@ impl Parser {
             'c' => match self.peek() {
                 Some(letter) if letter.is_ascii_alphabetic() => {
                     self.at += 1;
-                    Ok(Member::Code(u32::from(letter) % 32))
+                    Ok(ClassMember::Code(u32::from(letter) % 32))
                 }
                 _ => Err(self.wrong("`\\c` without a letter")),
             },
-            'x' => self.hex(2).map(Member::Code),
-            'u' => self.unicode().map(Member::Code),
+            'x' => self.hex(2).map(ClassMember::Code),
+            'u' => self.unicode().map(ClassMember::Code),
             character if character.is_alphanumeric() => {
                 self.at -= 1;
                 Err(self.wrong(format!("there is no escape `\\{character}`")))
@@ -382,13 +383,13 @@ impl Parser {
 }
 
 /// A member of a class: a code point or a class.
-enum Member {
+enum ClassMember {
     /// A code point, which may be a surrogate.
     Code(u32),
     Class(CharClass),
 }
 
-impl Member {
+impl ClassMember {
     fn class(&self) -> CharClass {
         match self {
             Self::Code(code) => classes::of_codes(*code, *code),

@@ -1,8 +1,8 @@
 //! Sets of strings -> expressions of a grammar, in the first of these forms that stays small:
 //!
 //! * one automaton;
-//! * with a bound on the length, a [measured](crate::grammar::Measured) terminal, which counts characters
-//!   beside the automaton of the strings of any length;
+//! * with a bound on the length, a [length-bounded](crate::grammar::LengthBounded) terminal, which counts
+//! characters   beside the automaton of the strings of any length;
 //! * blocks of characters counted by the grammar, if only lengths are bounded or the pattern has one loop
 //!   (`^[a-z]\w*=?$`); else a grammar over characters. Lists too long for one automaton become several.
 
@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::{
     StringSet,
-    common::{BLOCK, Common, any_string, block, common},
+    common::{AnyCharacters, BLOCK, any_string, block, common},
     counts::size::is_too_large,
     spelling::{Style, quoted, spell},
 };
@@ -20,11 +20,11 @@ use crate::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
             automata::AutomataCache,
-            dfa::{CharClass, CharDfa, Counted, MAX_STATES, Place, char_at, too_many_states},
-            leaf::{LeafError, Spelling},
+            dfa::{CharClass, CharDfa, CountAt, LengthProduct, MAX_STATES, char_at, too_many_states},
+            leaf::{LeafError, ValueSpelling},
         },
     },
-    ids::ExprId,
+    ids::{ExprId, numbers},
 };
 
 /// Least length, in characters, up to which otherwise unbounded strings are one automaton.
@@ -58,7 +58,7 @@ impl StringSet {
     pub fn emit(
         &self,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
@@ -69,14 +69,14 @@ impl StringSet {
         &self,
         automata: &AutomataCache,
         builder: &mut GrammarBuilder,
-        spelling: Spelling,
+        spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         let style = Style::of(spelling.escapes);
         if self.is_all() {
             return Ok(builder.pattern(Pattern::automaton(any_string(style, automata)?), span)?);
         }
-        let mut emitter = Emitter { automata, builder, style, span, parts: Vec::new() };
+        let mut emitter = StringEmitter { automata, builder, style, span, parts: Vec::new() };
         let mut small: Option<(CharDfa, Automaton)> = None;
         // From this piece on all strings are in the set.
         let all = self.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
@@ -90,7 +90,7 @@ impl StringSet {
             // The product with a counter would have more states than the pattern alone.
             let is_long = max.is_some_and(|max| max > COUNTED_STATES as u64) && dfa.longest().is_none();
             if emitter.is_spelled(dfa, (min, max))?
-                || is_long && emitter.measured(|| quoted(dfa, style), (min, max))?
+                || is_long && emitter.bounded(|| quoted(dfa, style), (min, max))?
             {
                 continue;
             }
@@ -101,7 +101,7 @@ impl StringSet {
                 }
                 _ => dfa.within(min, max),
             };
-            if !is_long && is_large(&counted, dfa) && emitter.measured(|| quoted(dfa, style), (min, max))? {
+            if !is_long && is_large(&counted, dfa) && emitter.bounded(|| quoted(dfa, style), (min, max))? {
                 continue;
             }
             match counted {
@@ -129,7 +129,7 @@ impl StringSet {
         if let Some((_, automaton)) = small {
             emitter.automaton(automaton)?;
         }
-        let Emitter { builder, parts, .. } = emitter;
+        let StringEmitter { builder, parts, .. } = emitter;
         Ok(builder.alternatives(parts, span)?)
     }
 }
@@ -142,7 +142,7 @@ fn is_large(counted: &Result<CharDfa, LeafError>, dfa: &CharDfa) -> bool {
 
 impl StringSet {
     /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
-    pub(in super::super) fn spell_ahead(&self, spelling: Spelling) {
+    pub(in super::super) fn spell_ahead(&self, spelling: ValueSpelling) {
         // Other styles are not kept, and bounds make other sets.
         let ([(_, dfa)], Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
         if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() {
@@ -155,7 +155,7 @@ impl StringSet {
     }
 }
 
-pub(super) struct Emitter<'a> {
+pub(super) struct StringEmitter<'a> {
     automata: &'a AutomataCache,
     pub(super) builder: &'a mut GrammarBuilder,
     pub(super) style: Style,
@@ -164,7 +164,7 @@ pub(super) struct Emitter<'a> {
     pub(super) parts: Vec<ExprId>,
 }
 
-impl Emitter<'_> {
+impl StringEmitter<'_> {
     pub(super) fn pattern(&mut self, automaton: Automaton) -> Result<ExprId, LeafError> {
         Ok(self.builder.pattern(Pattern::automaton(automaton), self.span)?)
     }
@@ -177,7 +177,7 @@ impl Emitter<'_> {
 
     /// Adds the strings of an automaton within the bounds as a terminal that counts characters. False if
     /// there is no such terminal.
-    fn measured(
+    fn bounded(
         &mut self,
         automaton: impl FnOnce() -> Result<Automaton, LeafError>,
         (min, max): (u64, Option<u64>),
@@ -186,7 +186,7 @@ impl Emitter<'_> {
         let (Ok(min), Ok(max)) = (u32::try_from(min), u32::try_from(max)) else { return Ok(false) };
         // If this automaton alone is too large, other forms may do.
         let Ok(automaton) = automaton() else { return Ok(false) };
-        let Some(pattern) = Pattern::measured(&automaton, min, max) else { return Ok(false) };
+        let Some(pattern) = Pattern::length_bounded(&automaton, min, max) else { return Ok(false) };
         let part = self.builder.pattern(pattern, self.span)?;
         self.parts.push(part);
         Ok(true)
@@ -210,7 +210,7 @@ impl Emitter<'_> {
             true => any_string(style, automata),
             false => quoted(&CharDfa::repeated(class, 0, None), style),
         };
-        if !is_rest && self.measured(whole, (min, max))? {
+        if !is_rest && self.bounded(whole, (min, max))? {
             return Ok(());
         }
         let open = self.quote()?;
@@ -306,7 +306,7 @@ impl Emitter<'_> {
     fn rest(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
         let make = || spell(&CharDfa::repeated(class, min, max), self.style, (false, true));
         let automaton = if *class == CharClass::all() {
-            common(Common::Counted(min, max), self.style, self.automata, make)?
+            common(AnyCharacters::Counted(min, max), self.style, self.automata, make)?
         } else {
             make()?
         };
@@ -359,12 +359,11 @@ impl Emitter<'_> {
         error: LeafError,
     ) -> Result<(), LeafError> {
         let Err(error) = self.last_loops(dfa, bounds, error) else { return Ok(()) };
-        let count = Counted::new(dfa, bounds.0, bounds.1);
+        let count = LengthProduct::new(dfa, bounds.0, bounds.1);
         if count.has_more_than(MAX_COUNTED) {
             return Err(error);
         }
-        let ways: Vec<Vec<(u32, CharClass)>> =
-            (0..u32::try_from(dfa.len()).unwrap_or(u32::MAX)).map(|state| dfa.ways(state)).collect();
+        let ways: Vec<Vec<(u32, CharClass)>> = numbers(dfa.len()).map(|state| dfa.ways(state)).collect();
         let mut places = HashMap::from([(count.start(), None::<ExprId>)]);
         let mut order = vec![count.start()];
         let mut next = 0;
@@ -381,7 +380,7 @@ impl Emitter<'_> {
                 return Err(error);
             }
         }
-        let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
+        let (counted, free): (Vec<CountAt>, Vec<CountAt>) = order.iter().partition(|place| place.1.is_some());
         if free.len() * dfa.len() > MAX_RESTS {
             return Err(error);
         }
@@ -404,10 +403,10 @@ impl Emitter<'_> {
     fn place(
         &mut self,
         dfa: &CharDfa,
-        count: &Counted<'_>,
-        place: Place,
+        count: &LengthProduct<'_>,
+        place: CountAt,
         ways: &[(u32, CharClass)],
-        places: &HashMap<Place, Option<ExprId>>,
+        places: &HashMap<CountAt, Option<ExprId>>,
         classes: &mut HashMap<CharClass, ExprId>,
     ) -> Result<ExprId, LeafError> {
         if place.1.is_none() {
@@ -445,7 +444,6 @@ impl Emitter<'_> {
         (min, max): (u64, Option<u64>),
         error: LeafError,
     ) -> Result<(), LeafError> {
-        let count = u32::try_from(dfa.len()).unwrap_or(u32::MAX);
         let remaining = dfa.remaining();
         let is_last = |state: u32| {
             let edges = dfa.edges(state);
@@ -453,7 +451,7 @@ impl Emitter<'_> {
             edges.iter().any(|(_, _, to)| *to == state)
                 && edges.iter().all(|&(_, _, to)| to == state || ends(to))
         };
-        let last: Vec<u32> = (0..count).filter(|&state| is_last(state)).collect();
+        let last: Vec<u32> = numbers(dfa.len()).filter(|&state| is_last(state)).collect();
         let mut row = Vec::new();
         for &state in &last {
             let before = dfa.rerouted(|at| at == state, |at| last.contains(&at));

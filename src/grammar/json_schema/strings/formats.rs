@@ -20,7 +20,7 @@
 
 use super::{
     StringSet, pattern, regexes,
-    rfc::{self, Characters},
+    rfc::{self, IdentifierCharacters},
 };
 use crate::grammar::json_schema::{
     automata::{AutomataCache, recipe},
@@ -35,7 +35,7 @@ recipe!(Named, |_| 0, |_| true);
 /// The relation of a format's set to the set that its RFC defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Precision {
+pub enum FormatPrecision {
     /// The set has just the strings of the format.
     Exact,
     /// The set has all strings of the format, and more.
@@ -48,50 +48,52 @@ pub enum Precision {
 
 /// A format, and the precision with which it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub struct StringFormat {
     /// The name of the format in schemas.
     pub name: &'static str,
     /// The precision of the check, and the reason why it is not exact.
-    pub precision: Precision,
+    pub precision: FormatPrecision,
 }
 
 const LEAP: &str = "a leap second is only taken in an offset of whole or half hours";
 const LENGTHS: &str = "limits of length (64 characters before the `@`) are not looked at";
 
 /// All formats that restrict strings.
-pub const FORMATS: &[Format] = &[
-    Format { name: "date", precision: Precision::Exact },
-    Format { name: "time", precision: Precision::Narrower(LEAP) },
-    Format { name: "date-time", precision: Precision::Narrower(LEAP) },
-    Format { name: "duration", precision: Precision::Exact },
-    Format { name: "email", precision: Precision::Wider(LENGTHS) },
-    Format { name: "idn-email", precision: Precision::Wider(LENGTHS) },
-    Format {
+pub const FORMATS: &[StringFormat] = &[
+    StringFormat { name: "date", precision: FormatPrecision::Exact },
+    StringFormat { name: "time", precision: FormatPrecision::Narrower(LEAP) },
+    StringFormat { name: "date-time", precision: FormatPrecision::Narrower(LEAP) },
+    StringFormat { name: "duration", precision: FormatPrecision::Exact },
+    StringFormat { name: "email", precision: FormatPrecision::Wider(LENGTHS) },
+    StringFormat { name: "idn-email", precision: FormatPrecision::Wider(LENGTHS) },
+    StringFormat {
         name: "hostname",
-        precision: Precision::Narrower("up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`)"),
+        precision: FormatPrecision::Narrower(
+            "up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`)",
+        ),
     },
-    Format {
+    StringFormat {
         name: "idn-hostname",
-        precision: Precision::Near(
+        precision: FormatPrecision::Near(
             "the rules of RFC 5892 about characters and their neighbours, and lengths, are not looked at",
         ),
     },
-    Format { name: "ipv4", precision: Precision::Exact },
-    Format { name: "ipv6", precision: Precision::Exact },
-    Format { name: "uuid", precision: Precision::Exact },
-    Format { name: "uri", precision: Precision::Exact },
-    Format { name: "uri-reference", precision: Precision::Exact },
-    Format { name: "iri", precision: Precision::Exact },
-    Format { name: "iri-reference", precision: Precision::Exact },
-    Format { name: "uri-template", precision: Precision::Exact },
-    Format { name: "json-pointer", precision: Precision::Exact },
-    Format {
+    StringFormat { name: "ipv4", precision: FormatPrecision::Exact },
+    StringFormat { name: "ipv6", precision: FormatPrecision::Exact },
+    StringFormat { name: "uuid", precision: FormatPrecision::Exact },
+    StringFormat { name: "uri", precision: FormatPrecision::Exact },
+    StringFormat { name: "uri-reference", precision: FormatPrecision::Exact },
+    StringFormat { name: "iri", precision: FormatPrecision::Exact },
+    StringFormat { name: "iri-reference", precision: FormatPrecision::Exact },
+    StringFormat { name: "uri-template", precision: FormatPrecision::Exact },
+    StringFormat { name: "json-pointer", precision: FormatPrecision::Exact },
+    StringFormat {
         name: "relative-json-pointer",
-        precision: Precision::Narrower("no index manipulation (`0+1`), which only some drafts have"),
+        precision: FormatPrecision::Narrower("no index manipulation (`0+1`), which only some drafts have"),
     },
-    Format {
+    StringFormat {
         name: "regex",
-        precision: Precision::Wider(
+        precision: FormatPrecision::Wider(
             "brackets nest: groups past 8 levels, counts in braces, names and references are not looked at",
         ),
     },
@@ -115,14 +117,14 @@ pub(super) fn restricts(name: &str) -> bool {
 
 /// The regular expression of a format; `None` for unknown formats, and for `regex`, which has none.
 fn expression(name: &str) -> Option<String> {
-    let ascii = Characters::Ascii;
+    let ascii = IdentifierCharacters::Ascii;
     Some(match name {
         "date" => rfc::date(),
         "time" => rfc::time(),
         "date-time" => format!("(?:{})[Tt](?:{})", rfc::date(), rfc::time()),
         "duration" => rfc::duration(),
         "email" => rfc::mailbox(ascii),
-        "idn-email" => rfc::mailbox(Characters::International),
+        "idn-email" => rfc::mailbox(IdentifierCharacters::International),
         "hostname" => rfc::host_name(),
         "idn-hostname" => rfc::international_host_name(),
         "ipv4" => rfc::ipv4(),
@@ -130,8 +132,8 @@ fn expression(name: &str) -> Option<String> {
         "uuid" => "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}".to_owned(),
         "uri" => rfc::identifier(ascii),
         "uri-reference" => rfc::reference(ascii),
-        "iri" => rfc::identifier(Characters::International),
-        "iri-reference" => rfc::reference(Characters::International),
+        "iri" => rfc::identifier(IdentifierCharacters::International),
+        "iri-reference" => rfc::reference(IdentifierCharacters::International),
         "uri-template" => rfc::template(),
         "json-pointer" => rfc::pointer(),
         "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{})", rfc::pointer()),

@@ -6,7 +6,7 @@ use super::*;
 use crate::grammar::{
     Span,
     json_schema::{
-        leaf::Spelling,
+        leaf::ValueSpelling,
         probe::{accepts, grammar},
     },
 };
@@ -140,7 +140,8 @@ fn formats_have_the_strings_they_should() {
         let set = StringSet::from_format(name).unwrap().unwrap();
         inside.iter().for_each(|text| assert!(set.contains(text), "{name}: {text:?}"));
         outside.iter().for_each(|text| assert!(!set.contains(text), "{name}: {text:?}"));
-        let grammar = grammar(|builder| set.emit(builder, Spelling::default(), Span::default()).unwrap());
+        let grammar =
+            grammar(|builder| set.emit(builder, ValueSpelling::default(), Span::default()).unwrap());
         for (texts, expected) in [(inside, true), (outside, false)] {
             for text in *texts {
                 let quoted = serde_json::to_string(text).unwrap();
@@ -182,10 +183,10 @@ fn the_official_suite_agrees() {
         for test in row["tests"].as_array().unwrap() {
             let (Some(string), valid) = (test["data"].as_str(), test["valid"] == true) else { continue };
             let excused = match format.precision {
-                Precision::Exact => false,
-                Precision::Wider(_) => !valid,
-                Precision::Narrower(_) => valid,
-                Precision::Near(_) => true,
+                FormatPrecision::Exact => false,
+                FormatPrecision::Wider(_) => !valid,
+                FormatPrecision::Narrower(_) => valid,
+                FormatPrecision::Near(_) => true,
             };
             decided += usize::from(!excused);
             assert!(excused || set.contains(string) == valid, "{}: {test}", format.name);

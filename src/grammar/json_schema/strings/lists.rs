@@ -1,7 +1,7 @@
 //! Finite sets of strings -> several automata.
 
 use super::{
-    emit::Emitter,
+    emit::StringEmitter,
     spelling::{quoted, spell},
 };
 use crate::grammar::json_schema::{dfa::CharDfa, leaf::LeafError};
@@ -9,7 +9,7 @@ use crate::grammar::json_schema::{dfa::CharDfa, leaf::LeafError};
 /// Characters of a piece of a string that is too long for one automaton.
 const PIECE_CHARS: usize = 256;
 
-impl Emitter<'_> {
+impl StringEmitter<'_> {
     /// Adds these strings in several automata. Sorted strings share their beginnings, so neighbours go
     /// together.
     pub(super) fn strings(&mut self, strings: &[String]) -> Result<(), LeafError> {

@@ -4,7 +4,7 @@
 
 use super::{
     StringSet,
-    ecma::{self, Node},
+    ecma::{self, RegexNode},
     pattern,
     simplify::simplified,
 };
@@ -27,16 +27,18 @@ struct Whole {
 
 impl Whole {
     /// Reads such a part from the end of a sequence, if its count is at least `least`.
-    fn of(parts: &[Node], least: u32) -> Option<Self> {
-        let [Node::Repeat { node, min, max }, Node::Assert(Assertion::End)] = parts else { return None };
-        let Node::Class(class) = &**node else { return None };
+    fn of(parts: &[RegexNode], least: u32) -> Option<Self> {
+        let [RegexNode::Repeat { node, min, max }, RegexNode::Assert(Assertion::End)] = parts else {
+            return None;
+        };
+        let RegexNode::Class(class) = &**node else { return None };
         (max.unwrap_or(*min) >= least).then(|| Self { class: class.clone(), min: *min, max: *max })
     }
 
     /// The parts of a pattern that say the same without the count.
-    fn of_any_length(&self) -> Vec<Node> {
-        let class = Box::new(Node::Class(self.class.clone()));
-        vec![Node::Repeat { node: class, min: 0, max: None }, Node::Assert(Assertion::End)]
+    fn of_any_length(&self) -> Vec<RegexNode> {
+        let class = Box::new(RegexNode::Class(self.class.clone()));
+        vec![RegexNode::Repeat { node: class, min: 0, max: None }, RegexNode::Assert(Assertion::End)]
     }
 
     /// The strings that it matches.
@@ -60,16 +62,16 @@ pub(super) fn set(pattern: &str) -> Result<StringSet, LeafError> {
 
 /// Takes the bounds on the whole string out of a pattern that begins at its start. With each comes `true` if
 /// it is to hold, and `false` if it must not.
-fn taken(node: &mut Node) -> Vec<(bool, Whole)> {
+fn taken(node: &mut RegexNode) -> Vec<(bool, Whole)> {
     let mut found = Vec::new();
-    let Node::Sequence(parts) = node else { return found };
-    let Some(Node::Assert(Assertion::Start)) = parts.first() else { return found };
-    let is_look = |part: &Node| matches!(part, Node::Ahead { .. });
+    let RegexNode::Sequence(parts) = node else { return found };
+    let Some(RegexNode::Assert(Assertion::Start)) = parts.first() else { return found };
+    let is_look = |part: &RegexNode| matches!(part, RegexNode::Ahead { .. });
     let looks = parts[1..].iter().take_while(|part| is_look(part)).count();
     let rest = parts.split_off(1 + looks);
     parts.retain(|part| {
-        let Node::Ahead { wanted, node, .. } = part else { return true };
-        let Node::Sequence(inside) = &**node else { return true };
+        let RegexNode::Ahead { wanted, node, .. } = part else { return true };
+        let RegexNode::Sequence(inside) = &**node else { return true };
         let whole = Whole::of(inside, LONG_LOOK);
         let is_kept = whole.is_none();
         found.extend(whole.map(|whole| (*wanted, whole)));

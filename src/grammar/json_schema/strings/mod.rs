@@ -6,6 +6,8 @@
 //! `ecma` and `pattern` read regular expressions, `formats` has the named formats, `spelling` turns automata
 //! over characters into automata over the bytes of JSON text, and `emit` writes sets as grammars.
 
+use crate::ids::as_u64;
+
 mod changed;
 mod classes;
 mod common;
@@ -14,10 +16,10 @@ mod digits;
 mod ecma;
 mod emit;
 mod formats;
+#[cfg(test)]
+mod length_bounded_tests;
 mod lists;
 mod looks;
-#[cfg(test)]
-mod measured_tests;
 pub(super) mod pattern;
 mod regexes;
 mod rfc;
@@ -29,7 +31,7 @@ mod word;
 
 #[cfg(test)]
 pub(crate) use counts::tests::pattern_as_spelled;
-pub use formats::{FORMATS, Format, Precision};
+pub use formats::{FORMATS, FormatPrecision, StringFormat};
 
 pub(super) use word::word;
 
@@ -203,7 +205,7 @@ impl StringSet {
     /// True if `string` is in the set. Linear in the string.
     #[must_use]
     pub fn contains(&self, string: &str) -> bool {
-        let length = u64::try_from(string.chars().count()).unwrap_or(u64::MAX);
+        let length = as_u64(string.chars().count());
         let piece = self.pieces.iter().rev().find(|(from, _)| *from <= length);
         piece.is_some_and(|(_, dfa)| dfa.contains(string))
     }

@@ -6,12 +6,12 @@
 //! does not lead back to the look-ahead, so only look-ahead inside an unbounded repetition is refused.
 
 use super::super::{
-    dfa::{Assertion, CharDfa, Nfa, Prev, State},
+    dfa::{Assertion, CharDfa, Nfa, NfaState, Prev},
     leaf::LeafError,
 };
 use super::{
     classes,
-    ecma::{self, Node},
+    ecma::{self, RegexNode},
     simplify::simplified,
 };
 
@@ -24,16 +24,16 @@ pub(in crate::grammar::json_schema) fn language(pattern: &str) -> Result<CharDfa
 }
 
 /// The strings in which an expression finds a match.
-pub(super) fn of(node: &Node) -> Result<CharDfa, LeafError> {
+pub(super) fn of(node: &RegexNode) -> Result<CharDfa, LeafError> {
     let mut nfa = Nfa::default();
-    let found = nfa.push(State::Found)?;
-    let start = build(&mut nfa, node, Place { next: found, at_start: false, in_loop: false })?;
+    let found = nfa.push(NfaState::Found)?;
+    let start = build(&mut nfa, node, PatternContext { next: found, at_start: false, in_loop: false })?;
     nfa.determinise(start, Prev::Start, true, &classes::word())
 }
 
 /// The surroundings of a part of an expression.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct PatternContext {
     /// The state that follows the part.
     next: u32,
     /// True if the text is known to start here.
@@ -43,18 +43,18 @@ struct Place {
 }
 
 /// Builds the state that reads `node` and then the rest. Recurses as deep as groups are nested.
-fn build(nfa: &mut Nfa, node: &Node, place: Place) -> Result<u32, LeafError> {
+fn build(nfa: &mut Nfa, node: &RegexNode, place: PatternContext) -> Result<u32, LeafError> {
     match node {
-        Node::Class(class) => nfa.class(class, place.next),
-        Node::Sequence(parts) => {
+        RegexNode::Class(class) => nfa.class(class, place.next),
+        RegexNode::Sequence(parts) => {
             let mut at_start = place.at_start;
             let known: Vec<bool> = parts
                 .iter()
                 .map(|part| {
                     let here = at_start;
                     at_start = match part {
-                        Node::Assert(Assertion::Start) => true,
-                        Node::Assert(_) | Node::Ahead { .. } => here,
+                        RegexNode::Assert(Assertion::Start) => true,
+                        RegexNode::Assert(_) | RegexNode::Ahead { .. } => here,
                         _ => false,
                     };
                     here
@@ -62,17 +62,17 @@ fn build(nfa: &mut Nfa, node: &Node, place: Place) -> Result<u32, LeafError> {
                 .collect();
             let mut next = place.next;
             for (part, at_start) in parts.iter().zip(known).rev() {
-                next = build(nfa, part, Place { next, at_start, ..place })?;
+                next = build(nfa, part, PatternContext { next, at_start, ..place })?;
             }
             Ok(next)
         }
-        Node::Alternatives(parts) => {
+        RegexNode::Alternatives(parts) => {
             let starts = parts.iter().map(|part| build(nfa, part, place)).collect::<Result<_, _>>()?;
-            nfa.push(State::Split(starts))
+            nfa.push(NfaState::Split(starts))
         }
-        Node::Repeat { node, min, max } => repeat(nfa, node, *min, *max, place),
-        Node::Assert(assertion) => nfa.push(State::Assert(*assertion, place.next)),
-        Node::Ahead { wanted, node, at } => {
+        RegexNode::Repeat { node, min, max } => repeat(nfa, node, *min, *max, place),
+        RegexNode::Assert(assertion) => nfa.push(NfaState::Assert(*assertion, place.next)),
+        RegexNode::Ahead { wanted, node, at } => {
             if place.in_loop {
                 return Err(LeafError::Unsupported { what: "look-ahead inside a repetition", at: *at });
             }
@@ -81,37 +81,43 @@ fn build(nfa: &mut Nfa, node: &Node, place: Place) -> Result<u32, LeafError> {
     }
 }
 
-fn repeat(nfa: &mut Nfa, node: &Node, min: u32, max: Option<u32>, place: Place) -> Result<u32, LeafError> {
+fn repeat(
+    nfa: &mut Nfa,
+    node: &RegexNode,
+    min: u32,
+    max: Option<u32>,
+    place: PatternContext,
+) -> Result<u32, LeafError> {
     let in_loop = place.in_loop || max.is_none_or(|max| max > MAX_LOOKS);
-    let inner = |next: u32| Place { next, at_start: false, in_loop };
+    let inner = |next: u32| PatternContext { next, at_start: false, in_loop };
     let mut start = match max {
         Some(max) => {
             let mut start = place.next;
             for _ in min..max {
                 let body = build(nfa, node, inner(start))?;
-                start = nfa.push(State::Split(vec![body, place.next]))?;
+                start = nfa.push(NfaState::Split(vec![body, place.next]))?;
             }
             start
         }
         None => {
-            let again = nfa.push(State::Split(Vec::new()))?;
+            let again = nfa.push(NfaState::Split(Vec::new()))?;
             let body = build(nfa, node, inner(again))?;
-            nfa.set(again, State::Split(vec![body, place.next]));
+            nfa.set(again, NfaState::Split(vec![body, place.next]));
             again
         }
     };
     for _ in 0..min {
         let body = build(nfa, node, inner(start))?;
         // Each copy gets a state, so that the budget also counts copies of the empty expression.
-        start = nfa.push(State::Split(vec![body]))?;
+        start = nfa.push(NfaState::Split(vec![body]))?;
     }
     Ok(start)
 }
 
 /// Builds the state that reads the rest, wherever `node` does (or does not) match from here on.
-fn ahead(nfa: &mut Nfa, node: &Node, wanted: bool, place: Place) -> Result<u32, LeafError> {
-    let found = nfa.push(State::Found)?;
-    let inside = build(nfa, node, Place { next: found, ..place })?;
+fn ahead(nfa: &mut Nfa, node: &RegexNode, wanted: bool, place: PatternContext) -> Result<u32, LeafError> {
+    let found = nfa.push(NfaState::Found)?;
+    let inside = build(nfa, node, PatternContext { next: found, ..place })?;
     let word = classes::word();
     let both = |nfa: &Nfa, prev: Prev| -> Result<CharDfa, LeafError> {
         let looked = nfa.determinise(inside, prev, false, &word)?;
@@ -126,7 +132,7 @@ fn ahead(nfa: &mut Nfa, node: &Node, wanted: bool, place: Place) -> Result<u32, 
     for prev in [Prev::Start, Prev::Word, Prev::Other] {
         let dfa = both(nfa, prev)?;
         let start = nfa.embed(&dfa)?;
-        cases.push(nfa.push(State::Assert(Assertion::After(prev), start))?);
+        cases.push(nfa.push(NfaState::Assert(Assertion::After(prev), start))?);
     }
-    nfa.push(State::Split(cases))
+    nfa.push(NfaState::Split(cases))
 }

@@ -5,7 +5,7 @@
 //! unbalanced brackets, a backslash at the end, and ranges of letters or digits in the wrong order.
 
 use super::super::{
-    dfa::{Alphabet, CharClass, CharDfa, Row, char_at, explore},
+    dfa::{Alphabet, CharClass, CharDfa, DfaRow, char_at, explore},
     leaf::LeafError,
 };
 
@@ -42,7 +42,7 @@ enum Mode {
 }
 
 /// The number of open groups, and the mode; `None` where anything may come.
-type State = Option<(u8, Mode)>;
+type GroupState = Option<(u8, Mode)>;
 
 /// The strings that may be regular expressions.
 pub(super) fn language() -> Result<CharDfa, LeafError> {
@@ -53,18 +53,18 @@ pub(super) fn language() -> Result<CharDfa, LeafError> {
     let mut members = vec!['\0'; alphabet.classes()];
     // All characters of a class are treated alike.
     alphabet.intervals().for_each(|(first, _, class)| members[class] = char_at(first));
-    explore(alphabet, Some((0, Mode::Nothing)), |&state: &State| {
+    explore(alphabet, Some((0, Mode::Nothing)), |&state: &GroupState| {
         let to = members.iter().map(|&character| next(state, character)).collect();
-        Ok(Row { accepts: may_end(state), to })
+        Ok(DfaRow { accepts: may_end(state), to })
     })
 }
 
-fn may_end(state: State) -> bool {
+fn may_end(state: GroupState) -> bool {
     matches!(state, None | Some((0, Mode::Nothing | Mode::Atom | Mode::Repeated)))
 }
 
 /// The state after a character; `None` if no regular expression goes on like that.
-fn next(state: State, character: char) -> Option<State> {
+fn next(state: GroupState, character: char) -> Option<GroupState> {
     let Some((open, mode)) = state else { return Some(None) };
     let here = |mode: Mode| Some(Some((open, mode)));
     match (mode, character) {
@@ -102,7 +102,7 @@ fn next(state: State, character: char) -> Option<State> {
 }
 
 /// The state after a character outside of classes and of the beginnings of groups.
-fn outside(open: u8, mode: Mode, character: char) -> Option<State> {
+fn outside(open: u8, mode: Mode, character: char) -> Option<GroupState> {
     let mode = match (character, mode) {
         ('(', _) => {
             let open = open + 1;

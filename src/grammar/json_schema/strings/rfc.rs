@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// The characters that identifiers may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Characters {
+pub(super) enum IdentifierCharacters {
     /// The characters of URIs and of plain mail addresses.
     Ascii,
     /// The characters of IRIs and of international mail addresses.
@@ -107,10 +107,10 @@ pub(super) fn international_host_name() -> String {
 }
 
 /// The expression of `Mailbox` in RFC 5321 and 6531.
-pub(super) fn mailbox(characters: Characters) -> String {
+pub(super) fn mailbox(characters: IdentifierCharacters) -> String {
     let more = match characters {
-        Characters::Ascii => "",
-        Characters::International => r"\u0080-\u{10ffff}",
+        IdentifierCharacters::Ascii => "",
+        IdentifierCharacters::International => r"\u0080-\u{10ffff}",
     };
     let atom = format!("[0-9A-Za-z!#$%&'*+/=?^_`{{|}}~{more}-]+");
     let quoted = format!(r#""(?:[ !#-\[\]-~{more}]|\\[ -~])*""#);
@@ -120,9 +120,9 @@ pub(super) fn mailbox(characters: Characters) -> String {
 }
 
 /// The characters that stand for themselves everywhere in an identifier.
-fn unreserved(characters: Characters) -> String {
+fn unreserved(characters: IdentifierCharacters) -> String {
     let mut set = "0-9A-Za-z._~".to_owned();
-    if characters == Characters::International {
+    if characters == IdentifierCharacters::International {
         set.push_str(r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef");
         // `ucschar` of planes 1 to 14: all but their last two characters, and in plane 14 from `E1000` on.
         for plane in 1..=14 {
@@ -138,11 +138,11 @@ const SUB_DELIMS: &str = "!$&'()*+,;=";
 
 /// The authority with path, query and fragment of RFC 3986 and 3987. In the first segment of a path without a
 /// slash in front, characters of the class `first` are allowed too.
-fn after_scheme(characters: Characters, first: &str) -> String {
+fn after_scheme(characters: IdentifierCharacters, first: &str) -> String {
     let plain = unreserved(characters);
     let private = match characters {
-        Characters::Ascii => "",
-        Characters::International => r"\ue000-\uf8ff\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}",
+        IdentifierCharacters::Ascii => "",
+        IdentifierCharacters::International => r"\ue000-\uf8ff\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}",
     };
     let some = |extra: &str| format!("(?:[{plain}{SUB_DELIMS}{extra}-]|{ENCODED})");
     let pchar = some(":@");
@@ -160,18 +160,18 @@ fn after_scheme(characters: Characters, first: &str) -> String {
 }
 
 /// The expression of `URI` or `IRI`.
-pub(super) fn identifier(characters: Characters) -> String {
+pub(super) fn identifier(characters: IdentifierCharacters) -> String {
     format!("[A-Za-z][0-9A-Za-z+.-]*:{}", after_scheme(characters, ":@"))
 }
 
 /// The expression of `URI-reference` or `IRI-reference`.
-pub(super) fn reference(characters: Characters) -> String {
+pub(super) fn reference(characters: IdentifierCharacters) -> String {
     format!("(?:{})|(?:{})", identifier(characters), after_scheme(characters, "@"))
 }
 
 /// The expression of RFC 6570.
 pub(super) fn template() -> String {
-    let ucs = unreserved(Characters::International);
+    let ucs = unreserved(IdentifierCharacters::International);
     let ucs = ucs.trim_start_matches("0-9A-Za-z._~");
     let private = r"\ue000-\uf8ff\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}";
     let literal = format!(r"[!#$&-;=?-\[\]_a-z~{ucs}{private}]|{ENCODED}");

@@ -2,44 +2,48 @@
 //! `a{1,10000}`. Each copy of a counted part is a state, and overlapping counts have as many states as there
 //! are ways to split a text.
 
-use super::{super::dfa::CharClass, ecma::Node};
+use super::{super::dfa::CharClass, ecma::RegexNode};
 
 /// A count: the least number, and the greatest if there is one.
-type Count = (u32, Option<u32>);
+type RepeatCount = (u32, Option<u32>);
 
 /// An expression of the same language with counts joined. Recurses as deep as groups are nested.
-pub(super) fn simplified(node: Node) -> Node {
+pub(super) fn simplified(node: RegexNode) -> RegexNode {
     match node {
-        Node::Sequence(parts) => {
-            let mut joined: Vec<Node> = Vec::with_capacity(parts.len());
+        RegexNode::Sequence(parts) => {
+            let mut joined: Vec<RegexNode> = Vec::with_capacity(parts.len());
             for part in parts {
                 match simplified(part) {
-                    Node::Sequence(inner) => inner.into_iter().for_each(|part| push(&mut joined, part)),
+                    RegexNode::Sequence(inner) => inner.into_iter().for_each(|part| push(&mut joined, part)),
                     part => push(&mut joined, part),
                 }
             }
             match joined.len() {
                 1 => joined.remove(0),
-                _ => Node::Sequence(joined),
+                _ => RegexNode::Sequence(joined),
             }
         }
-        Node::Alternatives(parts) => Node::Alternatives(parts.into_iter().map(simplified).collect()),
-        Node::Repeat { node, min, max } => {
+        RegexNode::Alternatives(parts) => {
+            RegexNode::Alternatives(parts.into_iter().map(simplified).collect())
+        }
+        RegexNode::Repeat { node, min, max } => {
             let node = simplified(*node);
             match counted(&node).and_then(|(class, inner)| Some((class.clone(), times(inner, (min, max))?))) {
                 Some((class, count)) => repeat(class, count),
-                None => Node::Repeat { node: Box::new(node), min, max },
+                None => RegexNode::Repeat { node: Box::new(node), min, max },
             }
         }
-        Node::Ahead { wanted, node, at } => Node::Ahead { wanted, node: Box::new(simplified(*node)), at },
-        node @ (Node::Class(_) | Node::Assert(_)) => node,
+        RegexNode::Ahead { wanted, node, at } => {
+            RegexNode::Ahead { wanted, node: Box::new(simplified(*node)), at }
+        }
+        node @ (RegexNode::Class(_) | RegexNode::Assert(_)) => node,
     }
 }
 
-fn push(joined: &mut Vec<Node>, part: Node) {
+fn push(joined: &mut Vec<RegexNode>, part: RegexNode) {
     let both = joined.last().and_then(|last| {
         let ((one, before), (other, after)) = (counted(last)?, counted(&part)?);
-        let is_counted = matches!(last, Node::Repeat { .. }) || matches!(part, Node::Repeat { .. });
+        let is_counted = matches!(last, RegexNode::Repeat { .. }) || matches!(part, RegexNode::Repeat { .. });
         (one == other && is_counted).then_some((one.clone(), sum(before, after)?))
     });
     match both {
@@ -51,16 +55,16 @@ fn push(joined: &mut Vec<Node>, part: Node) {
     }
 }
 
-fn repeat(class: CharClass, (min, max): Count) -> Node {
-    Node::Repeat { node: Box::new(Node::Class(class)), min, max }
+fn repeat(class: CharClass, (min, max): RepeatCount) -> RegexNode {
+    RegexNode::Repeat { node: Box::new(RegexNode::Class(class)), min, max }
 }
 
 /// The class and the count of an expression that counts one class.
-fn counted(node: &Node) -> Option<(&CharClass, Count)> {
+fn counted(node: &RegexNode) -> Option<(&CharClass, RepeatCount)> {
     match node {
-        Node::Class(class) => Some((class, (1, Some(1)))),
-        Node::Repeat { node, min, max } => match &**node {
-            Node::Class(class) => Some((class, (*min, *max))),
+        RegexNode::Class(class) => Some((class, (1, Some(1)))),
+        RegexNode::Repeat { node, min, max } => match &**node {
+            RegexNode::Class(class) => Some((class, (*min, *max))),
             _ => None,
         },
         _ => None,
@@ -68,7 +72,7 @@ fn counted(node: &Node) -> Option<(&CharClass, Count)> {
 }
 
 /// The sum of two counts, one after the other; `None` if it is too large.
-fn sum(one: Count, other: Count) -> Option<Count> {
+fn sum(one: RepeatCount, other: RepeatCount) -> Option<RepeatCount> {
     let max = match (one.1, other.1) {
         (Some(one), Some(other)) => Some(one.checked_add(other)?),
         _ => None,
@@ -77,7 +81,7 @@ fn sum(one: Count, other: Count) -> Option<Count> {
 }
 
 /// The count of a repeated count; `None` if lengths in between would be left out.
-fn times((min, max): Count, (from, to): Count) -> Option<Count> {
+fn times((min, max): RepeatCount, (from, to): RepeatCount) -> Option<RepeatCount> {
     // Between the lengths of n and of n + 1 repetitions there must be no gap. The widest is behind the fewest
     // repetitions.
     let is_once = to == Some(from);
@@ -142,7 +146,7 @@ mod tests {
         assert!(times((3, Some(4)), (1, Some(2))).is_none() && times((2, Some(2)), (0, Some(3))).is_none());
         for (pattern, parts) in [("aa", 2), ("a{1,2}b{1,2}", 2), ("(ab{1,2}){1,3}c", 2), ("a{2}(?=b)a{3}", 3)]
         {
-            let Node::Sequence(found) = simple(pattern) else { panic!("{pattern}") };
+            let RegexNode::Sequence(found) = simple(pattern) else { panic!("{pattern}") };
             assert_eq!(found.len(), parts, "{pattern}");
         }
     }

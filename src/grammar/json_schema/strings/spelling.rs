@@ -46,7 +46,7 @@ impl Style {
     }
 
     /// The ranges of code points that may be written as `\uXXXX`.
-    fn escaped(self) -> Ranges {
+    fn escaped(self) -> CodePointRanges {
         match self {
             Self::All => &[(0, 0x10_ffff)],
             // Go and .NET also escape the characters that HTML gives a meaning.
@@ -90,10 +90,10 @@ impl Style {
 }
 
 /// Ranges of code points: first and last of each.
-type Ranges = &'static [(u32, u32)];
+type CodePointRanges = &'static [(u32, u32)];
 
 /// A range of code points, first and last, and the state that it leads to.
-pub(super) type Way = (u32, u32, u32);
+pub(super) type RangeTo = (u32, u32, u32);
 
 /// The JSON strings of the strings of `dfa`, with quotes.
 pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError> {
@@ -141,7 +141,7 @@ fn too_many() -> LeafError {
 }
 
 /// Turns numbers of characters into code points, among which surrogates are left out.
-pub(super) fn code_points(edges: &[(u32, u32, u32)]) -> Vec<Way> {
+pub(super) fn code_points(edges: &[(u32, u32, u32)]) -> Vec<RangeTo> {
     let mut ways = Vec::with_capacity(edges.len() + 1);
     for &(first, last, to) in edges {
         if first < 0xd800 {
@@ -155,7 +155,7 @@ pub(super) fn code_points(edges: &[(u32, u32, u32)]) -> Vec<Way> {
 }
 
 /// The parts of `ways` in any of these ranges.
-fn clipped(ways: &[Way], ranges: &[(u32, u32)]) -> Vec<Way> {
+fn clipped(ways: &[RangeTo], ranges: &[(u32, u32)]) -> Vec<RangeTo> {
     let clip = |&(low, high): &(u32, u32)| {
         let parts = ways.iter().map(move |&(first, last, to)| (first.max(low), last.min(high), to));
         parts.filter(|(first, last, _)| first <= last)
@@ -173,14 +173,14 @@ struct Speller {
     /// The edges by which every character leads to one state.
     usual: HashMap<u32, Rc<[Edge]>>,
     /// Plans, by the characters and the numbers of their targets.
-    plans: HashMap<Box<[Way]>, Rc<Plan>>,
+    plans: HashMap<Box<[RangeTo]>, Rc<CharacterPlan>>,
 }
 
 /// The byte states of one character, for all states that treat characters alike: a counted pattern has one
 /// such state for each count. Targets are numbered from 0, in order of the characters;
 /// [`Speller::character_by_ranges`] puts real states in their place.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CharacterPlan {
     /// The states inside of a character, numbered behind the targets; edges lead to targets or earlier ones.
     pub(super) between: Box<[State]>,
     /// The edges of the first byte.
@@ -207,7 +207,7 @@ impl Speller {
     ///
     /// Most states, such as those of names and of all strings but some, send a few ASCII characters elsewhere
     /// and all others to one state: they get the edges of the latter, with a few changed.
-    fn character(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
+    fn character(&mut self, ways: &[RangeTo]) -> Result<Vec<Edge>, LeafError> {
         match few_others(ways) {
             Some((usual, others)) => self.all_but(usual, &others),
             None => self.character_by_ranges(ways),
@@ -292,7 +292,7 @@ impl Speller {
         Ok(made)
     }
 
-    fn character_by_ranges(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
+    fn character_by_ranges(&mut self, ways: &[RangeTo]) -> Result<Vec<Edge>, LeafError> {
         let mut states: Vec<u32> = Vec::new();
         let numbered = ways.iter().map(|&(first, last, to)| {
             let known = states.iter().rposition(|&state| state == to);
@@ -302,11 +302,11 @@ impl Speller {
             });
             (first, last, u32::try_from(number).unwrap_or(u32::MAX))
         });
-        let numbered: Vec<Way> = numbered.collect();
+        let numbered: Vec<RangeTo> = numbered.collect();
         let plan = match self.plans.get(&numbered[..]) {
             Some(plan) => Rc::clone(plan),
             None => {
-                let plan = Rc::new(Plan::new(self.style, &numbered, states.len())?);
+                let plan = Rc::new(CharacterPlan::new(self.style, &numbered, states.len())?);
                 self.plans.insert(numbered.into(), Rc::clone(&plan));
                 plan
             }
@@ -319,9 +319,9 @@ impl Speller {
         Ok(plan.first.iter().map(|&edge| Edge { to: states[edge.to as usize], ..edge }).collect())
     }
 
-    fn make_character(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
+    fn make_character(&mut self, ways: &[RangeTo]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
-        let raw: [(&'static [Digit], Ranges); 4] = [
+        let raw: [(&'static [Digit], CodePointRanges); 4] = [
             (ASCII, &[(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)]),
             (TWO_BYTES, &[(0x80, 0x7ff)]),
             (THREE_BYTES, &[(0x800, 0xffff)]),
@@ -346,7 +346,7 @@ impl Speller {
     }
 
     /// The state behind `\u`.
-    fn unit(&mut self, ways: &[Way]) -> Result<Option<u32>, LeafError> {
+    fn unit(&mut self, ways: &[RangeTo]) -> Result<Option<u32>, LeafError> {
         let mut edges = self.tree(UNIT, 0, &clipped(ways, &[(0, 0xcfff), (0xe000, 0xffff)]))?;
         let mut after_d = self.tree(&UNIT[1..], 0xd000, &clipped(ways, &[(0xd000, 0xd7ff)]))?;
         after_d.extend(self.tree(PAIR, 0x1_0000, &clipped(ways, &[(0x1_0000, 0x10_ffff)]))?);
@@ -357,19 +357,19 @@ impl Speller {
     }
 
     /// The edges that read `digits` of a code point from `base` on. Recurses as deep as there are digits.
-    fn tree(&mut self, digits: &'static [Digit], base: u32, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
+    fn tree(&mut self, digits: &'static [Digit], base: u32, to: &[RangeTo]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
         let Some((digit, rest)) = digits.split_first() else { return Ok(edges) };
         let size: u32 = rest.iter().map(|digit| digit.radix()).product();
         let mut next = 0;
         for value in 0..digit.radix() {
             let (first, last) = (base + value * size, base + (value + 1) * size - 1);
-            while ways.get(next).is_some_and(|way| way.1 < first) {
+            while to.get(next).is_some_and(|way| way.1 < first) {
                 next += 1;
             }
-            let here = ways[next..].iter().take_while(|way| way.0 <= last).count();
-            let here = &ways[next..next + here];
-            let to = match here {
+            let here = to[next..].iter().take_while(|way| way.0 <= last).count();
+            let here = &to[next..next + here];
+            let state = match here {
                 [] => None,
                 _ if rest.is_empty() => Some(here[0].2),
                 &[(from, until, to)] if from <= first && until >= last => Some(self.uniform(rest, to)?),
@@ -378,8 +378,8 @@ impl Speller {
                     self.node(edges)?
                 }
             };
-            if let Some(to) = to {
-                digit.edges(value, to, &mut edges);
+            if let Some(state) = state {
+                digit.edges(value, state, &mut edges);
             }
         }
         Ok(edges)
@@ -423,10 +423,8 @@ impl Speller {
         if let Some(&known) = self.known.find(hash, |&id| self.nodes[id as usize].edges == edges) {
             return Ok(known);
         }
-        if self.nodes.len() >= MAX_SPELLED {
-            return Err(too_many());
-        }
-        let id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        let id = u32::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MAX_SPELLED);
+        let id = id.ok_or_else(too_many)?;
         self.nodes.push(State { accepts: false, edges });
         let Self { known, nodes, .. } = self;
         known.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize].edges));
@@ -440,9 +438,9 @@ fn hash_of(edges: &[Edge]) -> u64 {
     edges.iter().map(word).fold(0, mix)
 }
 
-impl Plan {
+impl CharacterPlan {
     /// The plan for characters that lead to the states `0..states`.
-    pub(super) fn new(style: Style, ways: &[Way], states: usize) -> Result<Self, LeafError> {
+    pub(super) fn new(style: Style, ways: &[RangeTo], states: usize) -> Result<Self, LeafError> {
         let mut speller = Speller::new(style, states);
         let first = speller.make_character(ways)?;
         Ok(Self { between: speller.nodes.drain(states..).collect(), first })

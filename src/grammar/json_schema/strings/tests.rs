@@ -7,15 +7,15 @@ use super::*;
 use crate::grammar::{
     Grammar, Span,
     json_schema::{
-        leaf::{Escapes, Numbers, Spelling},
+        leaf::{Escapes, Numbers, ValueSpelling},
         probe::{accepts, grammar},
     },
 };
 
-const ALL: Spelling = Spelling { escapes: Escapes::All, numbers: Numbers::Any };
-const MINIMAL: Spelling = Spelling { escapes: Escapes::Minimal, numbers: Numbers::Any };
+const ALL: ValueSpelling = ValueSpelling { escapes: Escapes::All, numbers: Numbers::Any };
+const MINIMAL: ValueSpelling = ValueSpelling { escapes: Escapes::Minimal, numbers: Numbers::Any };
 
-fn emitted(set: &StringSet, spelling: Spelling) -> Grammar {
+fn emitted(set: &StringSet, spelling: ValueSpelling) -> Grammar {
     grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap())
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::grammar::{
     automaton::{Automaton, Edge, State},
-    json_schema::leaf::Spelling,
+    json_schema::leaf::ValueSpelling,
 };
 
 /// The number of states of an escape, and the one between characters.
@@ -21,7 +21,7 @@ const WAYS: usize = 2;
 
 /// The JSON strings that mean `string`, with quotes, as [`StringSet::one`](super::StringSet::one) emits them.
 /// `None` if it has other characters than printable ASCII, or is too long for one automaton.
-pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automaton> {
+pub(in super::super) fn word(string: &str, spelling: ValueSpelling) -> Option<Automaton> {
     let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !plain || (string.len() + 1) * STATES_OF_A_CHARACTER > MAX_SPELLED {
         return None;
@@ -101,7 +101,7 @@ mod tests {
             string in prop_oneof!["[ -~]{0,12}", r#"[a/"\\]{0,6}"#, "[a-cé\t]{0,3}"], all in any::<bool>(),
         ) {
             let escapes = if all { Escapes::All } else { Escapes::Minimal };
-            let spelling = Spelling { escapes, ..Spelling::default() };
+            let spelling = ValueSpelling { escapes, ..ValueSpelling::default() };
             let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
             let found = word(&string, spelling);
             prop_assert_eq!(found.is_some(), plain);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn long_words_are_none() {
-        assert!(word(&"a".repeat(3_000), Spelling::default()).is_none());
-        assert!(word(&"a".repeat(2_000), Spelling::default()).is_some());
+        assert!(word(&"a".repeat(3_000), ValueSpelling::default()).is_none());
+        assert!(word(&"a".repeat(2_000), ValueSpelling::default()).is_some());
     }
 }

@@ -4,16 +4,16 @@ use super::{
     super::{
         algebra::{Algebra, FormulaId, Formulas},
         document::{NodeId, Value},
-        error::{Checked, Problem},
+        error::{Checked, PendingError},
     },
-    Site,
+    SchemaSite,
 };
 
 impl Algebra<'_> {
     /// The schemas of the array under a keyword.
     pub(super) fn schemas(
         &mut self,
-        site: Site,
+        site: SchemaSite,
         keyword: &'static str,
         value: NodeId,
     ) -> Checked<Vec<FormulaId>> {
@@ -21,14 +21,16 @@ impl Algebra<'_> {
             Value::Array(schemas) if !schemas.is_empty() => {
                 Ok(schemas.into_iter().map(|schema| self.schema(schema, site.scope)).collect())
             }
-            _ => {
-                Err(Problem::invalid(site.node, keyword, "the schemas must be in an array that is not empty"))
-            }
+            _ => Err(PendingError::invalid(
+                site.node,
+                keyword,
+                "the schemas must be in an array that is not empty",
+            )),
         }
     }
 
     /// The formula of `if`, `then` and `else`: (condition and `then`) or (not condition and `else`).
-    pub(super) fn conditional(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn conditional(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let condition = self.schema(value, site.scope);
         let mut branch =
             |keyword| self.sibling(site, keyword).map_or(Formulas::ANY, |node| self.schema(node, site.scope));

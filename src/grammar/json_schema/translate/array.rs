@@ -4,16 +4,16 @@ use std::rc::Rc;
 
 use super::{
     super::{
-        algebra::{Algebra, ArrayShape, Count, FormulaId, Formulas},
+        algebra::{Algebra, ArrayShape, FormulaId, Formulas, ItemCount},
         document::{NodeId, Value},
-        error::{Checked, Problem},
+        error::{Checked, PendingError},
     },
-    Site,
+    SchemaSite,
 };
 
 impl Algebra<'_> {
     /// Reads `items`, `prefixItems`, `additionalItems` and the bounds of length.
-    pub(super) fn items(&mut self, site: Site) -> Checked<FormulaId> {
+    pub(super) fn items(&mut self, site: SchemaSite) -> Checked<FormulaId> {
         let mut shape = ArrayShape {
             min: self.count(site, "minItems")?.unwrap_or(0),
             max: self.count(site, "maxItems")?,
@@ -24,7 +24,7 @@ impl Algebra<'_> {
     }
 
     /// The schemas of the first items, and the schema of all others.
-    pub(super) fn places(&mut self, site: Site) -> Checked<(Vec<FormulaId>, FormulaId)> {
+    pub(super) fn places(&mut self, site: SchemaSite) -> Checked<(Vec<FormulaId>, FormulaId)> {
         let items = self.sibling(site, "items");
         let list = |algebra: &Self, node: Option<NodeId>| match node
             .map(|node| algebra.resolver.documents.value(node))
@@ -35,7 +35,7 @@ impl Algebra<'_> {
         let prefix = list(self, self.sibling(site, "prefixItems"));
         let old = list(self, items);
         if old.is_some() && !site.dialect.has_item_lists() {
-            let problem = Problem::invalid(site.node, "items", "the value must be a schema");
+            let problem = PendingError::invalid(site.node, "items", "the value must be a schema");
             return Err(problem.with_hint("in this draft, lists of schemas are under `prefixItems`"));
         }
         let (prefix, rest) = match (prefix, old) {
@@ -47,7 +47,7 @@ impl Algebra<'_> {
     }
 
     /// Reads `contains`, with `minContains` and `maxContains`.
-    pub(super) fn contains(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn contains(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let min = self.count(site, "minContains")?.unwrap_or(1);
         let max = self.count(site, "maxContains")?;
         let of = self.schema(value, site.scope);
@@ -57,18 +57,18 @@ impl Algebra<'_> {
             whole.arrays = Vec::new();
             return Ok(self.leaf(whole));
         }
-        let counts = vec![Count { from: 0, of, min, max }];
+        let counts = vec![ItemCount { from: 0, of, min, max }];
         Ok(self.only_arrays(ArrayShape { min, counts, ..ArrayShape::any() }))
     }
 
     /// Reads `uniqueItems`.
-    pub(super) fn unique(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn unique(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         match self.resolver.documents.value(value) {
             Value::Bool(true) => {
                 Ok(self.only_arrays(ArrayShape { unique: Some(site.node), ..ArrayShape::any() }))
             }
             Value::Bool(false) => Ok(Formulas::ANY),
-            _ => Err(Problem::invalid(site.node, "uniqueItems", "the value must be true or false")),
+            _ => Err(PendingError::invalid(site.node, "uniqueItems", "the value must be true or false")),
         }
     }
 

@@ -15,16 +15,16 @@ use super::{
     algebra::{Algebra, FormulaId, Formulas},
     dialect::Dialect,
     document::{NodeId, Value},
-    error::{Checked, Problem},
+    error::{Checked, PendingError},
     keywords::{Role, role},
-    resolve::Scope,
+    resolve::AnchorScope,
 };
 
 /// A schema object that is being read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Site {
+pub(super) struct SchemaSite {
     pub(super) node: NodeId,
-    pub(super) scope: Scope,
+    pub(super) scope: AnchorScope,
     pub(super) dialect: Dialect,
 }
 
@@ -59,7 +59,7 @@ const READ_BESIDE: &[&str] = &[
 
 impl Algebra<'_> {
     /// The formula of a schema, read once.
-    pub(super) fn formula_of(&mut self, node: NodeId, scope: Scope) -> Checked<FormulaId> {
+    pub(super) fn formula_of(&mut self, node: NodeId, scope: AnchorScope) -> Checked<FormulaId> {
         if let Some(&known) = self.read.get(&(node, scope)) {
             return Ok(known);
         }
@@ -67,11 +67,11 @@ impl Algebra<'_> {
             Value::Bool(true) => Formulas::ANY,
             Value::Bool(false) => Formulas::NEVER,
             Value::Object(_) => {
-                let site = Site { node, scope, dialect: self.resolver.dialect(node) };
+                let site = SchemaSite { node, scope, dialect: self.resolver.dialect(node) };
                 self.object_formula(site)?
             }
             _ => {
-                return Err(Problem::new(
+                return Err(PendingError::new(
                     super::SchemaErrorKind::Invalid,
                     node,
                     None,
@@ -83,9 +83,9 @@ impl Algebra<'_> {
         Ok(formula)
     }
 
-    fn object_formula(&mut self, site: Site) -> Checked<FormulaId> {
+    fn object_formula(&mut self, site: SchemaSite) -> Checked<FormulaId> {
         if site.dialect == Dialect::TooOld {
-            return Err(Problem::too_old(site.node));
+            return Err(PendingError::too_old(site.node));
         }
         let documents = &self.resolver.documents;
         if documents.member(site.node, "$ref").is_some() && site.dialect.ref_stands_alone() {
@@ -102,7 +102,7 @@ impl Algebra<'_> {
     }
 
     /// Reads the keywords of a schema object that `wanted` selects.
-    pub(super) fn keywords(&mut self, site: Site, wanted: &dyn Fn(&str) -> bool) -> Checked<FormulaId> {
+    pub(super) fn keywords(&mut self, site: SchemaSite, wanted: &dyn Fn(&str) -> bool) -> Checked<FormulaId> {
         let Value::Object(members) = self.resolver.documents.value(site.node).clone() else {
             return Ok(Formulas::ANY);
         };
@@ -123,7 +123,7 @@ impl Algebra<'_> {
     /// Reads one keyword. Keywords that have a meaning only together are read when the first of them is met.
     fn keyword(
         &mut self,
-        site: Site,
+        site: SchemaSite,
         keyword: &str,
         value: NodeId,
         groups: &mut Groups,
@@ -194,7 +194,7 @@ impl Algebra<'_> {
             _ => match role(keyword) {
                 Role::Asserts if READ_BESIDE.contains(&keyword) => {}
                 // A keyword that restricts values is never dropped.
-                Role::Asserts => return Err(Problem::not_read(site.node, keyword)),
+                Role::Asserts => return Err(PendingError::not_read(site.node, keyword)),
                 Role::Names => {}
                 Role::Remarks | Role::Unknown => {
                     self.ignored.insert(keyword.to_owned());
@@ -205,33 +205,33 @@ impl Algebra<'_> {
     }
 
     /// The value under `keyword`, if the dialect has that keyword.
-    pub(super) fn sibling(&self, site: Site, keyword: &str) -> Option<NodeId> {
+    pub(super) fn sibling(&self, site: SchemaSite, keyword: &str) -> Option<NodeId> {
         self.resolver.documents.member(site.node, keyword).filter(|_| site.dialect.knows(keyword))
     }
 
     /// The exact value of a number as written.
     pub(super) fn decimal(&self, node: NodeId, text: &str) -> Checked<Decimal> {
-        Decimal::parse(text).map_err(|error| Problem::of_leaf(node, None, error))
+        Decimal::parse(text).map_err(|error| PendingError::of_leaf(node, None, error))
     }
 
     /// The number under a keyword.
-    pub(super) fn number(&self, site: Site, keyword: &'static str) -> Checked<Option<Decimal>> {
+    pub(super) fn number(&self, site: SchemaSite, keyword: &'static str) -> Checked<Option<Decimal>> {
         let Some(node) = self.sibling(site, keyword) else { return Ok(None) };
         match self.resolver.documents.value(node) {
             Value::Number(text) => self.decimal(node, text).map(Some),
-            _ => Err(Problem::invalid(site.node, keyword, "the value must be a number")),
+            _ => Err(PendingError::invalid(site.node, keyword, "the value must be a number")),
         }
     }
 
     /// The count under a keyword.
-    pub(super) fn count(&self, site: Site, keyword: &'static str) -> Checked<Option<u64>> {
+    pub(super) fn count(&self, site: SchemaSite, keyword: &'static str) -> Checked<Option<u64>> {
         let Some(number) = self.number(site, keyword)? else { return Ok(None) };
         if number.is_negative() && !number.is_zero() {
-            return Err(Problem::invalid(site.node, keyword, "the count must not be negative"));
+            return Err(PendingError::invalid(site.node, keyword, "the count must not be negative"));
         }
         let whole = number.to_u64();
         whole.map(Some).ok_or_else(|| {
-            Problem::invalid(
+            PendingError::invalid(
                 site.node,
                 keyword,
                 "the count must be a whole number below 2 to the power of 64",
@@ -242,11 +242,11 @@ impl Algebra<'_> {
 
 /// A group of keywords that are read together.
 #[derive(Debug, Default)]
-struct Group {
+struct KeywordGroup {
     read: bool,
 }
 
-impl Group {
+impl KeywordGroup {
     /// True for the first call only.
     fn first(&mut self) -> bool {
         !std::mem::replace(&mut self.read, true)
@@ -255,8 +255,8 @@ impl Group {
 
 #[derive(Debug, Default)]
 struct Groups {
-    bounds: Group,
-    length: Group,
-    members: Group,
-    items: Group,
+    bounds: KeywordGroup,
+    length: KeywordGroup,
+    members: KeywordGroup,
+    items: KeywordGroup,
 }

@@ -7,9 +7,9 @@ use super::{
         StringSet,
         algebra::{Algebra, FormulaId, Formulas, KeysId, ObjectShape},
         document::{NodeId, Value},
-        error::{Checked, Problem},
+        error::{Checked, PendingError},
     },
-    Site,
+    SchemaSite,
 };
 
 /// The keys that one schema object mentions itself.
@@ -21,7 +21,7 @@ pub(super) struct Declared {
 
 impl Algebra<'_> {
     /// Reads `properties`, `patternProperties`, `additionalProperties`, `required` and the counts of members.
-    pub(super) fn members(&mut self, site: Site) -> Checked<FormulaId> {
+    pub(super) fn members(&mut self, site: SchemaSite) -> Checked<FormulaId> {
         let mut shape = ObjectShape {
             min: self.count(site, "minProperties")?.unwrap_or(0),
             max: self.count(site, "maxProperties")?,
@@ -62,7 +62,7 @@ impl Algebra<'_> {
         Ok(self.formulas.and(unknown))
     }
 
-    fn required(&mut self, site: Site, shape: &mut ObjectShape) -> Checked<()> {
+    fn required(&mut self, site: SchemaSite, shape: &mut ObjectShape) -> Checked<()> {
         let Some(node) = self.sibling(site, "required") else { return Ok(()) };
         let documents = &self.resolver.documents;
         match documents.value(node) {
@@ -70,7 +70,11 @@ impl Algebra<'_> {
                 let mut seen = hashbrown::HashSet::new();
                 for &name in names {
                     let Some(name) = documents.string(name) else {
-                        return Err(Problem::invalid(site.node, "required", "the names must be strings"));
+                        return Err(PendingError::invalid(
+                            site.node,
+                            "required",
+                            "the names must be strings",
+                        ));
                     };
                     if seen.insert(name) {
                         shape.required.push(name.into());
@@ -84,34 +88,34 @@ impl Algebra<'_> {
                 self.ignored.insert("required: true".to_owned());
                 Ok(())
             }
-            _ => Err(Problem::invalid(site.node, "required", "the names must be in an array")),
+            _ => Err(PendingError::invalid(site.node, "required", "the names must be in an array")),
         }
     }
 
     /// The members of the object under a keyword; none if there is no such keyword.
-    pub(super) fn named(&self, site: Site, keyword: &'static str) -> Checked<Vec<(Rc<str>, NodeId)>> {
+    pub(super) fn named(&self, site: SchemaSite, keyword: &'static str) -> Checked<Vec<(Rc<str>, NodeId)>> {
         let Some(node) = self.sibling(site, keyword) else { return Ok(Vec::new()) };
         match self.resolver.documents.value(node) {
             Value::Object(members) => {
                 Ok(members.iter().map(|(name, node)| (Rc::from(&**name), *node)).collect())
             }
-            _ => Err(Problem::invalid(site.node, keyword, "the value must be an object")),
+            _ => Err(PendingError::invalid(site.node, keyword, "the value must be an object")),
         }
     }
 
     /// The keys that a pattern of `patternProperties` matches.
-    pub(super) fn keys_of_pattern(&mut self, site: Site, pattern: &str) -> Checked<KeysId> {
+    pub(super) fn keys_of_pattern(&mut self, site: SchemaSite, pattern: &str) -> Checked<KeysId> {
         if let Some(known) = self.keys.known(pattern) {
             return Ok(known);
         }
         match StringSet::from_pattern(pattern) {
             Ok(set) => Ok(self.keys.pattern(pattern, set)),
-            Err(error) => Err(Problem::of_leaf(site.node, Some("patternProperties"), error)),
+            Err(error) => Err(PendingError::of_leaf(site.node, Some("patternProperties"), error)),
         }
     }
 
     /// Reads `propertyNames`: all keys outside of the schema's strings are forbidden.
-    pub(super) fn property_names(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn property_names(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let schema = self.schema(value, site.scope);
         if schema == Formulas::ANY {
             return Ok(schema);
@@ -129,9 +133,9 @@ impl Algebra<'_> {
     }
 
     /// Reads `dependentRequired`, `dependentSchemas`, and `dependencies`, which is both.
-    pub(super) fn dependent(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn dependent(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let Value::Object(members) = self.resolver.documents.value(value).clone() else {
-            return Err(Problem::invalid(site.node, "dependencies", "the value must be an object"));
+            return Err(PendingError::invalid(site.node, "dependencies", "the value must be an object"));
         };
         let mut parts = Vec::new();
         for (name, node) in members {
@@ -150,7 +154,7 @@ impl Algebra<'_> {
     }
 
     /// The formula that must hold of an object that has a certain member.
-    fn depends(&mut self, site: Site, node: NodeId) -> Checked<FormulaId> {
+    fn depends(&mut self, site: SchemaSite, node: NodeId) -> Checked<FormulaId> {
         let documents = &self.resolver.documents;
         let names: Vec<NodeId> = match documents.value(node) {
             Value::Array(names) => names.clone(),
@@ -161,7 +165,7 @@ impl Algebra<'_> {
         let mut required: Vec<Rc<str>> = Vec::new();
         for name in names {
             let Some(name) = documents.string(name) else {
-                return Err(Problem::invalid(site.node, "dependencies", "the names must be strings"));
+                return Err(PendingError::invalid(site.node, "dependencies", "the names must be strings"));
             };
             if required.iter().all(|known| **known != *name) {
                 required.push(name.into());

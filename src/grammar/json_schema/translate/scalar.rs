@@ -8,15 +8,15 @@ use super::{
         algebra::{Algebra, FormulaId, Formulas},
         dialect::Dialect,
         document::{NodeId, Value},
-        error::{Checked, Problem, SchemaErrorKind},
+        error::{Checked, PendingError, SchemaErrorKind},
         options::{Draft, Format},
     },
-    Site,
+    SchemaSite,
 };
 
 impl Algebra<'_> {
     /// Reads `type`, with OpenAPI's `nullable` beside it.
-    pub(super) fn types(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn types(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let documents = &self.resolver.documents;
         let named: Vec<NodeId> = match documents.value(value) {
             Value::Array(types) => types.clone(),
@@ -40,7 +40,7 @@ impl Algebra<'_> {
                 Some("array") => shape.arrays.clone_from(&any.arrays),
                 Some("object") => shape.objects.clone_from(&any.objects),
                 _ => {
-                    return Err(Problem::invalid(site.node, "type", "there is no such type").with_hint(
+                    return Err(PendingError::invalid(site.node, "type", "there is no such type").with_hint(
                         "the types are null, boolean, integer, number, string, array and object",
                     ));
                 }
@@ -66,13 +66,13 @@ impl Algebra<'_> {
     }
 
     /// Reads `enum`. Its numbers become one set, and so do its strings.
-    pub(super) fn enumeration(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn enumeration(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let Value::Array(values) = self.resolver.documents.value(value).clone() else {
-            return Err(Problem::invalid(site.node, "enum", "the values must be in an array"));
+            return Err(PendingError::invalid(site.node, "enum", "the values must be in an array"));
         };
         if values.is_empty() {
             let reason = "an empty enum allows no value";
-            return Err(Problem::new(SchemaErrorKind::NoInstance, site.node, Some("enum"), reason));
+            return Err(PendingError::new(SchemaErrorKind::NoInstance, site.node, Some("enum"), reason));
         }
         let count = values.len();
         let mut shape = (*self.ends.never).clone();
@@ -112,7 +112,7 @@ impl Algebra<'_> {
     }
 
     /// Reads `minimum`, `maximum`, and the exclusive bounds in both of their forms.
-    pub(super) fn bounds(&mut self, site: Site) -> Checked<FormulaId> {
+    pub(super) fn bounds(&mut self, site: SchemaSite) -> Checked<FormulaId> {
         let mut set = NumberSet::all();
         let mut narrow = |algebra: &Self, part: NumberSet| -> Checked<()> {
             set = algebra.fitting(set.intersect(&part))?;
@@ -138,7 +138,7 @@ impl Algebra<'_> {
     /// An inclusive bound, and an exclusive one.
     fn bound(
         &self,
-        site: Site,
+        site: SchemaSite,
         inclusive: &'static str,
         exclusive: &'static str,
     ) -> Checked<(Option<Decimal>, Option<Decimal>)> {
@@ -148,20 +148,22 @@ impl Algebra<'_> {
             Value::Bool(false) if site.dialect.has_boolean_bounds() => Ok((plain, None)),
             Value::Bool(true) if site.dialect.has_boolean_bounds() => Ok((None, plain)),
             Value::Number(_) if site.dialect.knows("const") => Ok((plain, self.number(site, exclusive)?)),
-            _ => Err(Problem::invalid(site.node, exclusive, "the value is not what this draft has here")
-                .with_hint("draft 4 has true or false here, all others a number")),
+            _ => {
+                Err(PendingError::invalid(site.node, exclusive, "the value is not what this draft has here")
+                    .with_hint("draft 4 has true or false here, all others a number"))
+            }
         }
     }
 
     /// Reads `multipleOf`.
-    pub(super) fn multiples(&mut self, site: Site, _value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn multiples(&mut self, site: SchemaSite, _value: NodeId) -> Checked<FormulaId> {
         let step = self.number(site, "multipleOf")?;
         let Some(step) = step.filter(|step| !step.is_zero() && !step.is_negative()) else {
-            return Err(Problem::invalid(site.node, "multipleOf", "the number must be above 0"));
+            return Err(PendingError::invalid(site.node, "multipleOf", "the number must be above 0"));
         };
         match NumberSet::multiples_of(&step) {
             Ok(set) => Ok(self.only_numbers(set)),
-            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("multipleOf"), error))),
+            Err(error) => Ok(self.unknown(PendingError::of_leaf(site.node, Some("multipleOf"), error))),
         }
     }
 
@@ -172,7 +174,7 @@ impl Algebra<'_> {
     }
 
     /// Reads `minLength` and `maxLength`.
-    pub(super) fn lengths(&mut self, site: Site) -> Checked<FormulaId> {
+    pub(super) fn lengths(&mut self, site: SchemaSite) -> Checked<FormulaId> {
         let (min, max) = (self.count(site, "minLength")?, self.count(site, "maxLength")?);
         let keyword = if max.is_some() { "maxLength" } else { "minLength" };
         let set = || StringSet::all().with_length(min.unwrap_or(0), max).map(Some);
@@ -180,18 +182,18 @@ impl Algebra<'_> {
     }
 
     /// Reads `pattern`.
-    pub(super) fn pattern(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn pattern(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let Some(pattern) = self.resolver.documents.string(value).map(str::to_owned) else {
-            return Err(Problem::invalid(site.node, "pattern", "a pattern is a string"));
+            return Err(PendingError::invalid(site.node, "pattern", "a pattern is a string"));
         };
         let set = || StringSet::from_pattern(&pattern).map(Some);
         Ok(self.strings_of(site, ("pattern", &pattern), set)?.unwrap_or(Formulas::ANY))
     }
 
     /// Reads `format`, if formats are asserted.
-    pub(super) fn format(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+    pub(super) fn format(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
         let Some(name) = self.resolver.documents.string(value).map(str::to_owned) else {
-            return Err(Problem::invalid(site.node, "format", "a format is a string"));
+            return Err(PendingError::invalid(site.node, "format", "a format is a string"));
         };
         let asserts = self.options.format == Format::Assert;
         let automata = self.automata.common;
@@ -207,7 +209,7 @@ impl Algebra<'_> {
     /// keyword says nothing.
     fn strings_of(
         &mut self,
-        site: Site,
+        site: SchemaSite,
         (keyword, value): (&'static str, &str),
         set: impl FnOnce() -> Result<Option<StringSet>, LeafError>,
     ) -> Checked<Option<FormulaId>> {
@@ -225,7 +227,7 @@ impl Algebra<'_> {
                 shape.strings = Rc::new(set);
                 self.leaf_of(keyword, value, |_| Ok(shape)).map(Some)
             }
-            Err(error) => Ok(Some(self.unknown(Problem::of_leaf(site.node, Some(keyword), error)))),
+            Err(error) => Ok(Some(self.unknown(PendingError::of_leaf(site.node, Some(keyword), error)))),
         }
     }
 }

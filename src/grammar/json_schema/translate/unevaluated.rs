@@ -12,10 +12,10 @@ use super::{
     super::{
         algebra::{Algebra, ArrayShape, FormulaId, Formulas, KeysId, ObjectShape},
         document::{NodeId, Value},
-        error::{Checked, Problem},
-        resolve::Scope,
+        error::{Checked, PendingError},
+        resolve::AnchorScope,
     },
-    Site,
+    SchemaSite,
 };
 
 /// Limit on the cases of one schema object.
@@ -29,7 +29,7 @@ const IN_PLACE: &[&str] =
 
 /// The members and items that have been evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Seen {
+struct EvaluatedParts {
     all_members: bool,
     names: Vec<Rc<str>>,
     sets: Vec<KeysId>,
@@ -39,7 +39,7 @@ struct Seen {
     matching: Vec<FormulaId>,
 }
 
-impl Seen {
+impl EvaluatedParts {
     fn join(&mut self, other: &Self) {
         self.all_members |= other.all_members;
         for name in &other.names {
@@ -65,12 +65,12 @@ impl Seen {
 #[derive(Debug, Clone)]
 struct Case {
     holds: FormulaId,
-    seen: Seen,
+    seen: EvaluatedParts,
 }
 
 impl Algebra<'_> {
     /// Reads a schema object that asks for what was not evaluated.
-    pub(super) fn with_unevaluated(&mut self, site: Site) -> Checked<FormulaId> {
+    pub(super) fn with_unevaluated(&mut self, site: SchemaSite) -> Checked<FormulaId> {
         let mut alternatives = Vec::new();
         for case in self.cases_of_site(site, 0)? {
             alternatives.push(case.holds);
@@ -79,7 +79,7 @@ impl Algebra<'_> {
     }
 
     /// Applies the `unevaluated...` keywords of the schema object to a case.
-    fn close(&mut self, site: Site, mut case: Case) -> Case {
+    fn close(&mut self, site: SchemaSite, mut case: Case) -> Case {
         if let Some(node) = self.sibling(site, "unevaluatedProperties") {
             let value = self.schema(node, site.scope);
             if !case.seen.all_members && value != Formulas::ANY {
@@ -106,21 +106,21 @@ impl Algebra<'_> {
         case
     }
 
-    fn cases(&mut self, node: NodeId, scope: Scope, level: usize) -> Checked<Vec<Case>> {
+    fn cases(&mut self, node: NodeId, scope: AnchorScope, level: usize) -> Checked<Vec<Case>> {
         let scope = self.resolver.enter(scope, node);
         if level > MOST_LEVELS {
             return Err(self.too_large("too many levels of schemas below `unevaluated...`"));
         }
         match self.resolver.documents.value(node) {
             Value::Object(_) => {
-                let site = Site { node, scope, dialect: self.resolver.dialect(node) };
+                let site = SchemaSite { node, scope, dialect: self.resolver.dialect(node) };
                 self.cases_of_site(site, level)
             }
-            _ => Ok(vec![Case { holds: self.schema(node, scope), seen: Seen::default() }]),
+            _ => Ok(vec![Case { holds: self.schema(node, scope), seen: EvaluatedParts::default() }]),
         }
     }
 
-    fn cases_of_site(&mut self, site: Site, level: usize) -> Checked<Vec<Case>> {
+    fn cases_of_site(&mut self, site: SchemaSite, level: usize) -> Checked<Vec<Case>> {
         let Value::Object(members) = self.resolver.documents.value(site.node).clone() else {
             return Ok(Vec::new());
         };
@@ -128,7 +128,7 @@ impl Algebra<'_> {
         let holds =
             if alone { Formulas::ANY } else { self.keywords(site, &|keyword| !IN_PLACE.contains(&keyword))? };
         let mut cases =
-            vec![Case { holds, seen: if alone { Seen::default() } else { self.seen_here(site)? } }];
+            vec![Case { holds, seen: if alone { EvaluatedParts::default() } else { self.seen_here(site)? } }];
         for (keyword, value) in &members {
             if !site.dialect.knows(keyword) || (alone && &**keyword != "$ref") {
                 continue;
@@ -144,7 +144,7 @@ impl Algebra<'_> {
     /// The cases of a keyword that applies schemas at the same place; `None` for other keywords.
     fn cases_of_keyword(
         &mut self,
-        site: Site,
+        site: SchemaSite,
         keyword: &str,
         value: NodeId,
         level: usize,
@@ -160,7 +160,7 @@ impl Algebra<'_> {
             }
             "allOf" => {
                 // All branches hold, so a case has seen what each of them has.
-                let mut whole = vec![Case { holds: Formulas::ANY, seen: Seen::default() }];
+                let mut whole = vec![Case { holds: Formulas::ANY, seen: EvaluatedParts::default() }];
                 for node in self.list(site, keyword, value)? {
                     let more = self.cases(node, site.scope, level + 1)?;
                     whole = self.both(&whole, &more)?;
@@ -200,7 +200,7 @@ impl Algebra<'_> {
         }))
     }
 
-    fn cases_of_conditional(&mut self, site: Site, value: NodeId, level: usize) -> Checked<Vec<Case>> {
+    fn cases_of_conditional(&mut self, site: SchemaSite, value: NodeId, level: usize) -> Checked<Vec<Case>> {
         let condition = self.schema(value, site.scope);
         let mut whole = self.cases(value, site.scope, level + 1)?;
         if let Some(then) = self.sibling(site, "then") {
@@ -208,7 +208,7 @@ impl Algebra<'_> {
             whole = self.both(&whole, &then)?;
         }
         let not = self.formulas.not(condition);
-        let mut otherwise = vec![Case { holds: not, seen: Seen::default() }];
+        let mut otherwise = vec![Case { holds: not, seen: EvaluatedParts::default() }];
         if let Some(node) = self.sibling(site, "else") {
             let more = self.cases(node, site.scope, level + 1)?;
             otherwise = self.both(&otherwise, &more)?;
@@ -217,15 +217,15 @@ impl Algebra<'_> {
         self.merged(whole)
     }
 
-    fn cases_of_dependent(&mut self, site: Site, value: NodeId, level: usize) -> Checked<Vec<Case>> {
+    fn cases_of_dependent(&mut self, site: SchemaSite, value: NodeId, level: usize) -> Checked<Vec<Case>> {
         let Value::Object(members) = self.resolver.documents.value(value).clone() else {
-            return Err(Problem::invalid(site.node, "dependentSchemas", "the value must be an object"));
+            return Err(PendingError::invalid(site.node, "dependentSchemas", "the value must be an object"));
         };
-        let mut whole = vec![Case { holds: Formulas::ANY, seen: Seen::default() }];
+        let mut whole = vec![Case { holds: Formulas::ANY, seen: EvaluatedParts::default() }];
         for (name, node) in members {
             let with = self.has_member(&Rc::from(&*name));
             let without = self.formulas.not(with);
-            let mut cases = vec![Case { holds: without, seen: Seen::default() }];
+            let mut cases = vec![Case { holds: without, seen: EvaluatedParts::default() }];
             for mut case in self.cases(node, site.scope, level + 1)? {
                 case.holds = self.formulas.and([with, case.holds]);
                 cases.push(case);
@@ -235,19 +235,19 @@ impl Algebra<'_> {
         Ok(whole)
     }
 
-    fn list(&self, site: Site, keyword: &'static str, value: NodeId) -> Checked<Vec<NodeId>> {
+    fn list(&self, site: SchemaSite, keyword: &'static str, value: NodeId) -> Checked<Vec<NodeId>> {
         match self.resolver.documents.value(value) {
             Value::Array(schemas) => Ok(schemas.clone()),
-            _ => Err(Problem::invalid(site.node, keyword, "the schemas must be in an array")),
+            _ => Err(PendingError::invalid(site.node, keyword, "the schemas must be in an array")),
         }
     }
 
     /// The members and items that the keywords of the schema object itself evaluate.
-    fn seen_here(&mut self, site: Site) -> Checked<Seen> {
-        let mut seen = Seen {
+    fn seen_here(&mut self, site: SchemaSite) -> Checked<EvaluatedParts> {
+        let mut seen = EvaluatedParts {
             names: self.named(site, "properties")?.into_iter().map(|(name, _)| name).collect(),
             all_members: self.sibling(site, "additionalProperties").is_some(),
-            ..Seen::default()
+            ..EvaluatedParts::default()
         };
         for (pattern, _) in self.named(site, "patternProperties")? {
             seen.sets.push(self.keys_of_pattern(site, &pattern)?);

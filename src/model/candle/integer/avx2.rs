@@ -11,7 +11,7 @@ use pulp::{NullaryFnOnce, bytemuck::cast, x86::V3};
 
 use self::dot::{Dot, Dpbusd, Maddubs, Packed, Quants};
 use super::super::{
-    ahead::Ahead,
+    ahead::Prefetch,
     format::Format,
     packing::{self, PANEL, PLANE, panel_bytes},
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
@@ -132,7 +132,7 @@ fn block<T: Source, D: Dot, const R: usize>(
     tile: &mut [f32],
 ) {
     let simd = dot.simd();
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     let lines = (T::PACKED / (T::GROUPS * GROUP / T::SHARED)).div_ceil(64);
     let mut sums = [[simd.avx._mm256_setzero_ps(); R]; 2];
     let blocks = groups.as_chunks::<R>().0.chunks_exact(T::GROUPS);
@@ -176,7 +176,7 @@ impl Quants for &Unpacked {
 /// Unpacks the weights of a panel, to be multiplied with many rows.
 #[inline(always)]
 fn unpack_panel<T: Source>(simd: V3, (panel, rest): (&[u8], &[u8]), unpacked: &mut Vec<Unpacked>) {
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     unpacked.clear();
     for (index, packed) in panel.chunks_exact(T::PACKED).enumerate() {
         let rest = rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 use pulp::bytemuck::{cast, pod_read_unaligned};
 
 use super::super::{
-    ahead::Ahead,
+    ahead::Prefetch,
     format::Format,
     packing::{PANEL, PLANE, panel_bytes},
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
@@ -140,14 +140,14 @@ fn panels_of<T: Source>(format: Format, panels: Stored<'_>, rows: &RoundedRows, 
         let rest = &panels.bytes[index * size..];
         for (first, count, groups) in rows.blocks() {
             let asks = first == 0 && (!panels.is_cached || count > RUNS_AHEAD);
-            let task = Task { panel: &rest[..size], rest: if asks { rest } else { &[] }, groups };
+            let task = PanelTask { panel: &rest[..size], rest: if asks { rest } else { &[] }, groups };
             packed_block::<T>(&task, count, &mut tile[first * PANEL..][..count * PANEL]);
         }
     }
 }
 
 /// A panel and a block of rows.
-struct Task<'a> {
+struct PanelTask<'a> {
     panel: &'a [u8],
     /// This panel and those after it, as far as they are to be prefetched.
     rest: &'a [u8],
@@ -157,7 +157,7 @@ struct Task<'a> {
 /// Multiplies a packed panel with `count` rows. Not inlined: it has two callers, and is large.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn packed_block<T: Source>(task: &Task<'_>, count: usize, tile: &mut [f32]) {
+fn packed_block<T: Source>(task: &PanelTask<'_>, count: usize, tile: &mut [f32]) {
     match count {
         1 => block::<T, 1>(task, tile),
         2 => block::<T, 2>(task, tile),
@@ -174,9 +174,9 @@ fn packed_block<T: Source>(task: &Task<'_>, count: usize, tile: &mut [f32]) {
 /// Multiplies a packed panel with `R` rows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
+fn block<T: Source, const R: usize>(task: &PanelTask<'_>, tile: &mut [f32]) {
     let mut sums = [_mm512_setzero_ps(); R];
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     let blocks = task.groups.as_chunks::<R>().0.chunks_exact(T::GROUPS);
     for (index, (packed, groups)) in task.panel.chunks_exact(T::PACKED).zip(blocks).enumerate() {
         let rest = task.rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();
@@ -204,7 +204,7 @@ fn unpacked_panel<T: Source, const N: usize>(
     tile: &mut [f32],
 ) {
     let mut unpacked = Vec::with_capacity(rows.inputs / GROUP);
-    let ahead = Ahead::new();
+    let ahead = Prefetch::new();
     for (index, packed) in panels[..size].chunks_exact(T::PACKED).enumerate() {
         let rest = panels.get(index * T::PACKED + AHEAD..).unwrap_or_default();
         (0..T::PACKED.div_ceil(64)).for_each(|line| ahead.ask_far(rest, line));
@@ -229,7 +229,7 @@ fn unpacked_panel<T: Source, const N: usize>(
             unpacked_block::<T, N>(&unpacked, groups, tile);
         } else {
             // The last rows are few: unpacking the panel again for them is cheaper than kernels of their own.
-            packed_block::<T>(&Task { panel: &panels[..size], rest: &[], groups }, count, tile);
+            packed_block::<T>(&PanelTask { panel: &panels[..size], rest: &[], groups }, count, tile);
         }
     }
 }
@@ -278,7 +278,7 @@ fn block_factors<T: Source>(packed: &[u8]) -> [Lanes; 2] {
 fn add<T: Source, const R: usize>(
     packed: &[u8],
     groups: &[[Group; R]],
-    (ahead, rest): (Ahead, &[u8]),
+    (ahead, rest): (Prefetch, &[u8]),
     sums: &mut [__m512; R],
 ) {
     let factors = block_factors::<T>(packed);

@@ -16,11 +16,11 @@ use crate::model::candle::{card, error::ModelError, pages::Pages, weights::Weigh
 /// A matrix of `outputs` rows of `inputs` weights: parts of one kind each, one below the other.
 #[derive(Debug, Clone)]
 pub(super) struct Factor {
-    parts: Vec<Part>,
+    parts: Vec<FactorPart>,
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum FactorPart {
     /// `[outputs, inputs]`, in the numbers of the place.
     Floats(Tensor),
     Blocks(QMatMul),
@@ -56,10 +56,10 @@ impl Factor {
             rest = after;
             loaded.push(match alike.first().copied().flatten() {
                 None if place.makes => {
-                    Part::Floats(place.random_matrix(own.iter().map(|(_, rows)| rows).sum(), inputs)?)
+                    FactorPart::Floats(place.random_matrix(own.iter().map(|(_, rows)| rows).sum(), inputs)?)
                 }
-                None => Part::Floats(place.matrix(&weights.matrix(own, inputs)?)?),
-                Some(kind) => Part::Blocks(blocks(weights, own, inputs, kind, place)?),
+                None => FactorPart::Floats(place.matrix(&weights.matrix(own, inputs)?)?),
+                Some(kind) => FactorPart::Blocks(blocks(weights, own, inputs, kind, place)?),
             });
         }
         Ok(Self { parts: loaded })
@@ -78,7 +78,7 @@ impl Factor {
     /// The whole matrix, if it is one part in floats.
     pub(super) fn floats(&self) -> Option<&Tensor> {
         match self.parts.as_slice() {
-            [Part::Floats(weights)] => Some(weights),
+            [FactorPart::Floats(weights)] => Some(weights),
             _ => None,
         }
     }
@@ -86,14 +86,14 @@ impl Factor {
     /// The weights of some outputs (`[n]`): rows `[n, inputs]` in `precision`. Only of a matrix of one part.
     pub(super) fn rows(&self, outputs: &Tensor, precision: DType) -> Result<Tensor> {
         match self.parts.as_slice() {
-            [Part::Floats(weights)] => weights.index_select(outputs, 0),
-            [Part::Blocks(weights)] => weights.embedding(outputs)?.to_dtype(precision),
+            [FactorPart::Floats(weights)] => weights.index_select(outputs, 0),
+            [FactorPart::Blocks(weights)] => weights.embedding(outputs)?.to_dtype(precision),
             parts => candle_core::bail!("rows of {} parts", parts.len()),
         }
     }
 }
 
-impl Part {
+impl FactorPart {
     fn product(&self, x: &Tensor) -> Result<Tensor> {
         match self {
             Self::Floats(weights) => {
@@ -250,7 +250,7 @@ mod tests {
         let mut weights = Stored(vec![(Format::Q4_1, stored(Format::Q4_1, ROWS * 3, 5))]);
         let place = Placement::CPU.open(false).unwrap();
         let factor = Factor::load(&mut weights, &[("0", ROWS)], 96, &place).unwrap();
-        assert!(matches!(factor.parts.as_slice(), [Part::Floats(_)]));
+        assert!(matches!(factor.parts.as_slice(), [FactorPart::Floats(_)]));
         assert_eq!(factor.product(&unrounded(2, 96, Format::Q4_1)).unwrap().dims(), [2, ROWS]);
     }
 }

@@ -16,7 +16,7 @@ use candle_core::{DType, Tensor};
 pub use placement::{Placement, Precision};
 pub use rows::DeviceRows;
 
-use self::{placement::Place, transformer::Transformer};
+use self::{placement::Place, transformer::TensorTransformer};
 use super::{
     CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, available_memory,
     card::{CardEngine, ROWS},
@@ -46,7 +46,7 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 pub struct TensorModel {
     // Dropped before the tensors that it has addresses of.
     engine: Option<CardEngine>,
-    transformer: Transformer,
+    transformer: TensorTransformer,
     cache: KvCache,
 }
 
@@ -108,7 +108,7 @@ impl TensorModel {
         }
         let sizes = [config.kv_heads, context, config.head_dim];
         let cache = KvCache::new(config.layers, sizes, place.precision, &place.device)?;
-        let transformer = Transformer::load(weights, config, context, place)?;
+        let transformer = TensorTransformer::load(weights, config, context, place)?;
         let engine = match place.kernels {
             Some((on, mode)) => transformer
                 .weights(&cache)

@@ -40,7 +40,7 @@ struct Layer {
 
 /// All weights of a model and the rotation tables.
 #[derive(Debug)]
-pub(super) struct Transformer {
+pub(super) struct TensorTransformer {
     config: Config,
     /// A row for each token.
     embedding: Factor,
@@ -54,7 +54,7 @@ pub(super) struct Transformer {
 }
 
 /// The data of a pass besides weights and cache.
-struct Pass {
+struct PassContext {
     position: usize,
     count: usize,
     cos: Tensor,
@@ -103,7 +103,7 @@ impl Layer {
     }
 }
 
-impl Transformer {
+impl TensorTransformer {
     /// Reads all weights and takes them to `place`; tables for `context` positions.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl Transformer {
         self.output.product(&hidden)?.to_dtype(DType::F32)
     }
 
-    fn prepare(&self, count: usize, position: usize) -> Result<Pass> {
+    fn prepare(&self, count: usize, position: usize) -> Result<PassContext> {
         let [cos, sin] = &self.rotation;
         let view = |window: Option<usize>| {
             let first_key = window.map_or(0, |window| (position + 1).saturating_sub(window));
@@ -202,7 +202,7 @@ impl Transformer {
             Ok::<_, candle_core::Error>((first_key, unseen.transpose()?))
         };
         let window = self.config.window.as_ref().map(|window| window.tokens);
-        Ok(Pass {
+        Ok(PassContext {
             position,
             count,
             cos: cos.narrow(0, position, count)?,
@@ -228,7 +228,7 @@ impl Transformer {
         index: usize,
         x: &Tensor,
         cache: &KvCache,
-        pass: &Pass,
+        pass: &PassContext,
     ) -> Result<Tensor> {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
         let qkv = layer.qkv.apply(&layers::rms_norm(x, &layer.attention_norm, epsilon)?)?;

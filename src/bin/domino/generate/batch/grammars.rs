@@ -65,7 +65,7 @@ impl KitMaker<'_> {
 }
 
 /// The grammars of rows.
-pub(super) struct Grammars<'a> {
+pub(super) struct RowGrammars<'a> {
     maker: KitMaker<'a>,
     usual: &'a UsualGrammar,
     /// The grammar of the command line.
@@ -73,7 +73,7 @@ pub(super) struct Grammars<'a> {
     kept: LastUsed<WantedGrammar, Result<Kit, String>>,
 }
 
-impl<'a> Grammars<'a> {
+impl<'a> RowGrammars<'a> {
     /// Makes the grammars, of which that of the command line may be compiled already, in `kit`.
     pub(super) fn new(maker: KitMaker<'a>, usual: &'a UsualGrammar, kit: Option<Kit>) -> Self {
         Self { maker, usual, first: WantedGrammar::usual(usual).zip(kit), kept: LastUsed::new(MOST_KEPT) }

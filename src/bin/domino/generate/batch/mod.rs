@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::{
     answers::{Answers, Earlier},
-    grammars::{Grammars, Kit, KitMaker},
+    grammars::{Kit, KitMaker, RowGrammars},
     tally::BatchTally,
 };
 use super::{
@@ -29,7 +29,7 @@ use super::{
     bad_model, compiler, grammar,
     options::LowOptions,
     parsed, read_tokenizer,
-    report::{End, Ended},
+    report::{EndedRun, RunEnd},
     usual_tokens,
 };
 use crate::{
@@ -79,7 +79,7 @@ pub(super) fn run(
         vocabulary,
         tokenizer: &tokenizer,
         prompts,
-        grammars: Grammars::new(maker, &rows.usual, usual),
+        grammars: RowGrammars::new(maker, &rows.usual, usual),
         defaults: &command.options,
         reading,
         seen: all.is_none().then(SeenIds::default),
@@ -117,7 +117,7 @@ struct Batch<'a> {
     vocabulary: Vocabulary,
     tokenizer: &'a Tokenizer,
     prompts: Prompts,
-    grammars: Grammars<'a>,
+    grammars: RowGrammars<'a>,
     defaults: &'a LowOptions,
     reading: RowReading,
     /// The ids so far, if the rows were not surveyed before.
@@ -172,7 +172,7 @@ impl Batch<'_> {
             if close {
                 self.decoder.close(sequence).map_or(Ok(()), |event| self.tell(event))?;
             } else if let Some(generation) = self.decoder.cancel(sequence) {
-                self.ended(sequence, generation, End::Interrupted)?;
+                self.ended(sequence, generation, RunEnd::Interrupted)?;
             }
         }
         Ok(())
@@ -264,14 +264,14 @@ impl Batch<'_> {
             BatchEvent::Finished { sequence, generation } => {
                 let end = match generation.finish {
                     // Only Ctrl-C closes a text.
-                    Finish::Closed => End::Interrupted,
-                    finish => End::Finished(finish),
+                    Finish::Closed => RunEnd::Interrupted,
+                    finish => RunEnd::Finished(finish),
                 };
                 self.ended(sequence, generation, end)
             }
             BatchEvent::Failed { sequence, error, mut generation } => {
                 let error = super::step_error(error);
-                let end = End::Failed(failure::told(error.as_ref()), Exit::of(&error));
+                let end = RunEnd::Failed(failure::told(error.as_ref()), Exit::of(&error));
                 let running = self.running.get(&sequence).filter(|running| running.options.close);
                 if let Some(constraint) = running.and_then(|running| running.constraint.clone()) {
                     complete(&mut generation, constraint);
@@ -283,17 +283,17 @@ impl Batch<'_> {
     }
 
     /// Writes a text that has ended.
-    fn ended(&mut self, sequence: SequenceId, generation: Generation, end: End) -> anyhow::Result<()> {
+    fn ended(&mut self, sequence: SequenceId, generation: Generation, end: RunEnd) -> anyhow::Result<()> {
         let Some(Running { carried, options, kit, .. }) = self.running.remove(&sequence) else {
             return Ok(());
         };
-        let failed = matches!(end, End::Failed(..));
-        let cut = !generation.complete && matches!(end, End::Finished(finish) if finish != Finish::Stop);
+        let failed = matches!(end, RunEnd::Failed(..));
+        let cut = !generation.complete && matches!(end, RunEnd::Finished(finish) if finish != Finish::Stop);
         self.tally.ended(failed, cut, generation.stats.tokens);
         let drafted = generation.stats.drafted > 0;
         let reading = kit.as_ref().map_or(parsed::TextKind::Text, |kit| kit.reading.clone());
         let capturing = kit.as_ref().and_then(|kit| kit.capturing.as_deref());
-        let ended = Ended {
+        let ended = EndedRun {
             appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
             seconds: generation.stats.total_time.as_secs_f64(),
             captures: parsed::fields(&reading, capturing, &generation),

@@ -6,13 +6,13 @@ use crate::{
     failure::{Exit, Paint, note},
     interrupt,
     numbers::count,
-    progress::Steps,
+    progress::StepBar,
 };
 
 /// Counts of the texts by what has become of them.
 pub(super) struct BatchTally {
     begun: Instant,
-    bar: Option<Steps>,
+    bar: Option<StepBar>,
     /// Number of texts that were written.
     texts: usize,
     /// Number of rows that are wrong, and of texts that failed while they were written.
@@ -31,8 +31,8 @@ impl BatchTally {
     /// Begins to count; `all` is the number of texts, if it is known.
     pub(super) fn start(all: Option<usize>, failed_before: usize) -> Self {
         let bar = match all {
-            Some(all) => Steps::start("writing", all),
-            None => Steps::without_end("writing"),
+            Some(all) => StepBar::start("writing", all),
+            None => StepBar::without_end("writing"),
         };
         Self {
             begun: Instant::now(),

@@ -12,19 +12,19 @@ pub(crate) mod tests;
 use size::is_too_large;
 
 use super::{
-    emit::{Emitter, MAX_STRINGS},
-    spelling::{MAX_SPELLED, Plan, Style, code_points},
+    emit::{MAX_STRINGS, StringEmitter},
+    spelling::{CharacterPlan, MAX_SPELLED, Style, code_points},
 };
 use crate::{
     grammar::{
         Pattern,
         json_schema::{dfa::CharDfa, leaf::LeafError},
-        spelled::{Bounds, Characters, Spelled},
+        spelled::{Bounds, CharacterSpellings, Spelled},
     },
-    hopcroft::{NONE, Table},
+    hopcroft::{DfaTable, NONE},
 };
 
-impl Emitter<'_> {
+impl StringEmitter<'_> {
     /// Emits the strings of `dfa` as last loops or spelled lazily, if their length is unbounded and their
     /// automaton over bytes is surely too large, so that it need not be tried.
     pub(super) fn is_spelled(
@@ -81,12 +81,13 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
     let intervals = dfa.alphabet().intervals();
     let ways: Vec<(u32, u32, u32)> =
         intervals.filter_map(|(first, last, class)| Some((first, last, classes[class]?))).collect();
-    let Plan { between, first } = Plan::new(style, &code_points(&ways), table.width).ok()?;
-    Spelled::new(table, Characters { first, inside: between }, bounds)
+    let CharacterPlan { between, first } =
+        CharacterPlan::new(style, &code_points(&ways), table.width).ok()?;
+    Spelled::new(table, CharacterSpellings { first, inside: between }, bounds)
 }
 
 /// Drops the classes of characters that lead on from no state; returns the new number of each class.
-fn without_dead_classes(table: &Table) -> (Table, Vec<Option<u32>>) {
+fn without_dead_classes(table: &DfaTable) -> (DfaTable, Vec<Option<u32>>) {
     let mut lives = vec![false; table.width];
     for row in table.transitions.chunks_exact(table.width) {
         lives.iter_mut().zip(row).for_each(|(lives, &to)| *lives |= to != NONE);
@@ -105,5 +106,5 @@ fn without_dead_classes(table: &Table) -> (Table, Vec<Option<u32>>) {
     };
     let transitions = rows.flat_map(live).collect();
     let width = lives.iter().filter(|lives| **lives).count();
-    (Table { width, transitions, accepting: table.accepting.clone() }, numbers)
+    (DfaTable { width, transitions, accepting: table.accepting.clone() }, numbers)
 }

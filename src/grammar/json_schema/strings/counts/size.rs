@@ -6,7 +6,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::super::spelling::{MAX_SPELLED, Plan, Style, Way, code_points};
+use super::super::spelling::{CharacterPlan, MAX_SPELLED, RangeTo, Style, code_points};
 use crate::grammar::json_schema::dfa::CharDfa;
 
 /// Limit on the states that are looked at. If their automaton is too large, so is the whole.
@@ -35,11 +35,11 @@ pub(super) fn is_above(dfa: &CharDfa, style: Style, most: usize) -> bool {
     let classes =
         intervals.filter_map(|(first, last, class)| Some((first, last, u32::try_from(class).ok()?)));
     let all = code_points(&classes.collect::<Vec<_>>());
-    let nodes = Plan::new(style, &all, dfa.alphabet().classes()).map(|plan| plan.between.len() + 1);
+    let nodes = CharacterPlan::new(style, &all, dfa.alphabet().classes()).map(|plan| plan.between.len() + 1);
     if nodes.is_ok_and(|nodes| nodes.saturating_mul(dfa.len()) <= most) {
         return false;
     }
-    let mut plans: HashMap<Vec<Way>, HashSet<Targets>> = HashMap::new();
+    let mut plans: HashMap<Vec<RangeTo>, HashSet<Targets>> = HashMap::new();
     for state in (0..).take(dfa.len().min(MOST_STATES)) {
         let (mut ways, mut targets) = (code_points(&dfa.edges(state)), Targets::new());
         let mut next = 0;
@@ -62,9 +62,9 @@ pub(super) fn is_above(dfa: &CharDfa, style: Style, most: usize) -> bool {
 }
 
 /// The number of states between and inside of characters, for all states that treat characters in one way.
-fn copies(ways: &[Way], targets: &HashSet<Targets>, style: Style) -> usize {
+fn copies(ways: &[RangeTo], targets: &HashSet<Targets>, style: Style) -> usize {
     let count = targets.iter().next().map_or(0, Vec::len);
-    let Ok(plan) = Plan::new(style, ways, count) else { return 0 };
+    let Ok(plan) = CharacterPlan::new(style, ways, count) else { return 0 };
     // The number of nodes by the targets that they lead to; the node between characters leads to all.
     let mut sets: Vec<Vec<bool>> = Vec::with_capacity(plan.between.len());
     let mut nodes: HashMap<Vec<bool>, usize> = HashMap::from([(vec![true; count], 1)]);

@@ -47,14 +47,14 @@ fn dfa(pattern: &str) -> CharDfa {
     dfa.clone()
 }
 
-pub(super) type Lengths = (u64, Option<u64>);
+pub(super) type LengthRange = (u64, Option<u64>);
 
 /// The strings that match a pattern and have a number of characters within the bounds.
-pub(crate) fn pattern_as_spelled(pattern: &str, lengths: Lengths) -> Spelled {
+pub(crate) fn pattern_as_spelled(pattern: &str, lengths: LengthRange) -> Spelled {
     spelled(&dfa(pattern), Style::All, lengths).unwrap()
 }
 
-pub(super) fn lengths() -> impl Strategy<Value = Lengths> {
+pub(super) fn lengths() -> impl Strategy<Value = LengthRange> {
     prop_oneof![
         Just((0, None)),
         (0..4_u64, prop::option::of(0..6_u64)).prop_map(|(min, more)| (min, more.map(|more| min + more))),
@@ -65,7 +65,7 @@ pub(super) fn lengths() -> impl Strategy<Value = Lengths> {
 }
 
 /// The strings of a pattern in both forms; `None` if there are none.
-pub(super) fn both(pattern: &str, lengths: Lengths, style: Style) -> Option<(Spelled, Automaton)> {
+pub(super) fn both(pattern: &str, lengths: LengthRange, style: Style) -> Option<(Spelled, Automaton)> {
     let dfa = dfa(pattern);
     // Upper bounds that the strings of these tests never reach make no difference to them.
     let within = dfa.within(lengths.0, lengths.1.filter(|max| *max < 1 << 20)).unwrap();

@@ -1,0 +1,75 @@
+//! The meeting of a run and its drafter: the drafter sees places of the text and the noise of its draws.
+
+use std::time::Duration;
+
+use super::{
+    error::DecodeError,
+    row::PassRow,
+    run::{Step, TextRun},
+    stats::timed,
+};
+use crate::{
+    clock::Instant,
+    constraint::Constraint,
+    ids::TokenId,
+    proposer::{Drafter, Seen, Site},
+    vocab::TokenSet,
+};
+
+/// Calls `propose` with the run's present place and the number of tokens that a draft may have there. Drafts
+/// end at the run's limit of tokens, and at `context`, the number of tokens that the model can hold.
+/// `sequence` is scratch.
+pub(super) fn ask<T>(
+    run: &TextRun,
+    context: usize,
+    sequence: &mut Vec<TokenId>,
+    propose: impl FnOnce(&mut Site<'_>, usize) -> T,
+) -> T {
+    let length = run.sequence().len();
+    // The row behind the last token of a draft gives one more.
+    let room = (context - length.min(context)).min(run.room().saturating_sub(1));
+    sequence.clear();
+    sequence.extend_from_slice(run.sequence());
+    let noise = |position, token| run.sampler().noise(position, token);
+    let draw =
+        |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
+    let temperature = run.sampler().sampling().temperature();
+    let site = Site::new(run.constraint(), sequence, temperature, &noise);
+    let mut site = site.ahead(run.is_ahead()).drawing(&draw);
+    propose(&mut site, room)
+}
+
+/// Takes the next token and shows it to the proposer.
+pub(super) fn observed(
+    drafter: &mut Drafter,
+    run: &mut TextRun,
+    row: PassRow<'_>,
+    sequence: &mut Vec<TokenId>,
+) -> Result<Option<Step>, DecodeError> {
+    let start = Instant::now();
+    let before = run.constraint().map(Constraint::fork);
+    let length = run.sequence().len();
+    // Where there is no mask to be had, the run may need none: only the proposer goes without.
+    let row = if drafter.wants_likely() { row.bring(run)? } else { row };
+    let likely = match &row {
+        PassRow::Here(row) if drafter.wants_likely() => run.likely(row).ok(),
+        _ => None,
+    };
+    let looked = start.elapsed();
+    let step = run.take_row(&row)?;
+    let mut time = Duration::ZERO;
+    timed(&mut time, || {
+        sequence.clear();
+        sequence.extend_from_slice(&run.sequence()[..length]);
+        let noise = |position, token| run.sampler().noise(position, token);
+        let temperature = run.sampler().sampling().temperature();
+        let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
+        let ended = || run.end_of_text();
+        if let Some(token) = step.map(|step| step.token).or_else(ended) {
+            drafter.observe(&mut site, Seen::new(token, likely.as_deref()));
+        }
+    });
+    run.stats_mut().draft_time += time;
+    drafter.learnt((looked + time).as_secs_f64());
+    Ok(step)
+}
