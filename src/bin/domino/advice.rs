@@ -3,11 +3,13 @@
 use domino::CompiledGrammar;
 
 use crate::{
-    describe::one_line,
-    failure::{Paint, note},
     inspect::Places,
     notation::GrammarSource,
-    progress,
+    terminal::{
+        describe::one_line,
+        failure::{Paint, note},
+        progress,
+    },
 };
 
 /// Prints the grave warnings on standard error.

@@ -11,13 +11,15 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     check::{byte_vocabulary, explained, explained_field, extend, judge},
-    failure::{self, BadInput, Exit, note},
     input::Input,
     lines,
     notation::{GrammarSource, relaxed_as_json},
-    progress,
     rows::{LastUsed, Row, RowReader, RowReading, UsualGrammar, WantedGrammar},
-    stdout, warned,
+    terminal::{
+        failure::{self, BadInput, Exit, note},
+        progress, stdout,
+    },
+    warned,
 };
 
 /// The resolved command `domino check --batch`.

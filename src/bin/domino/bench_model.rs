@@ -11,10 +11,12 @@ use domino::model::{
 use serde_json::json;
 
 use crate::{
-    failure::{BadInput, Exit},
-    interrupt, model, progress,
+    model,
     runner::{Card, LowDevice, Runner, tell_idle_quantising},
-    stdout,
+    terminal::{
+        failure::{BadInput, Exit},
+        interrupt, progress, stdout,
+    },
 };
 
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).

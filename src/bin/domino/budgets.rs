@@ -5,7 +5,7 @@ use std::{sync::OnceLock, time::Duration};
 use clap::Args;
 use domino::{AutomataCache, Compiler, Limits, Patience, Vocabulary};
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// How long a step may take, and how much memory a grammar. For all commands that compile grammars.
 #[derive(Debug, Args)]

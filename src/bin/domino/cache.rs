@@ -13,7 +13,7 @@ use domino::store::{CacheFile, CacheFolder};
 use indicatif::BinaryBytes;
 use serde_json::json;
 
-use crate::{
+use crate::terminal::{
     failure::{BadInput, Exit},
     stdout,
 };

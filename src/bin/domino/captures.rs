@@ -4,7 +4,7 @@ use clap::Args;
 use domino::{Captures, Grammar};
 use serde_json::{Map, Value, json};
 
-use crate::{failure, failure::BadInput};
+use crate::terminal::failure::{self, BadInput};
 
 /// Which rules are captured, besides what the grammar names itself.
 #[derive(Debug, Clone, Default, Args)]

@@ -32,13 +32,16 @@ pub(crate) use self::finding::SchemaFault;
 use crate::{
     advice, budgets,
     captures::Capturing,
-    failure::{self, BadInput, Exit, Paint, Told},
     input::Input,
     keywords::Reports,
     notation::{GrammarSource, Parsed, relaxed_as_json},
-    progress,
     reading::{End, Leaving, Reading, Unanswered},
-    schema, stdout, warned,
+    schema,
+    terminal::{
+        failure::{self, BadInput, Exit, Paint, Told},
+        progress, stdout,
+    },
+    warned,
 };
 
 /// The resolved command `domino check`.

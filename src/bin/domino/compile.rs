@@ -14,12 +14,13 @@ use serde_json::json;
 
 use crate::{
     args::LowGrammar,
-    failure::{BadInput, Exit, Paint, note},
     notation::GrammarSource,
     output::Output,
-    progress,
     reach::LowTerminals,
-    stdout,
+    terminal::{
+        failure::{BadInput, Exit, Paint, note},
+        progress, stdout,
+    },
     tokenizer::{LowVocabulary, TokensOf},
 };
 

@@ -16,10 +16,10 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    failure::BadInput,
     generate::{load, read_tokenizer},
     model,
     runner::{Card, Runner},
+    terminal::failure::BadInput,
     tokenizer,
 };
 

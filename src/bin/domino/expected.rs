@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use domino::{Constraint, StepError};
 
-use crate::describe;
+use crate::terminal::describe;
 
 /// Limit on the characters and classes named in a message.
 const MOST: usize = 12;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Reads the bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, BadInput> {

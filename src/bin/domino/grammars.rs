@@ -6,9 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    failure::{BadInput, Exit},
     notation::{self, SHIPPED, Shipped},
-    stdout,
+    terminal::{
+        failure::{BadInput, Exit},
+        stdout,
+    },
 };
 
 /// List the grammars that come with the program.

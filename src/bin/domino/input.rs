@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// A source of bytes.
 #[derive(Debug, Clone)]

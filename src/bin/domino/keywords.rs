@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::grammar::json_schema::{KeywordReport, KeywordStatus, SchemaReport};
 use serde_json::{Map, Value, json};
 
-use crate::failure::Paint;
+use crate::terminal::failure::Paint;
 
 /// Reports of the schemas of one file; a list of functions has one for each, under the function's name.
 #[derive(Debug)]

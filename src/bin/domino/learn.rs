@@ -24,17 +24,20 @@ use crate::{
         args::{Chat, LowChat},
         prompt_tokens,
     },
-    failure::{BadInput, Exit},
     generate::space::Trailing,
     input::Input,
-    interrupt, model,
+    model,
     notation::GrammarSource,
-    numbers::count,
     output::Output,
-    progress,
     reach::{self, LowReach, Reach},
     speculate::{bad_prior, known, load, read},
-    stdout, tokenizer,
+    terminal::{
+        failure::{BadInput, Exit},
+        interrupt,
+        numbers::count,
+        progress, stdout,
+    },
+    tokenizer,
 };
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{failure::BadInput, notation::Notation};
+use crate::{notation::Notation, terminal::failure::BadInput};
 
 /// Keywords that tell a JSON Schema. Those that other files have too (`type`, `title`) are left out.
 const TELLING: [&str; 16] = [

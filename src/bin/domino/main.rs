@@ -1,7 +1,7 @@
 //! The `domino` program: text that a grammar allows, from a language model.
 //!
 //! One file a command; all of them see only the library's public API. [`args`] turns flags into resolved
-//! commands, [`failure`] owns exit codes and error messages.
+//! commands, [`terminal::failure`] owns exit codes and error messages.
 
 mod advice;
 mod allocator;
@@ -14,9 +14,7 @@ mod captures;
 mod chat;
 mod check;
 mod compile;
-mod describe;
 mod draft_model;
-mod excerpt;
 mod expected;
 #[cfg(feature = "experiments")]
 mod experiment;
@@ -25,25 +23,20 @@ mod experiment;
 mod experiment;
 mod explain;
 mod facts;
-mod failure;
 mod files;
 mod generate;
 mod grammars;
 mod help;
 mod input;
 mod inspect;
-mod interrupt;
 mod keywords;
 mod learn;
 mod lines;
-mod log;
 mod looks;
 mod mask;
 mod model;
 mod notation;
-mod numbers;
 mod output;
-mod progress;
 mod proposer;
 mod reach;
 mod reading;
@@ -54,7 +47,7 @@ mod schema;
 mod serve;
 mod shell;
 mod speculate;
-mod stdout;
+mod terminal;
 mod tokenizer;
 mod tools;
 mod trace;
@@ -66,7 +59,10 @@ use domino::store::CacheFolder;
 
 use crate::{
     args::{Command, LowArgs},
-    failure::Exit,
+    terminal::{
+        failure::{self, Exit},
+        interrupt, log, stdout,
+    },
 };
 
 fn main() -> ExitCode {

@@ -8,11 +8,14 @@ use serde_json::{Value, json};
 use crate::{
     args::Mask,
     check::extend,
-    compile, describe,
-    failure::{self, Exit, Told, note},
-    progress,
+    compile,
     reading::{Leaving, Reading},
-    stdout, warned,
+    terminal::{
+        describe,
+        failure::{self, Exit, Told, note},
+        progress, stdout,
+    },
+    warned,
 };
 
 /// Limit on the tokens and threads shown, unless all are asked for.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{failure::BadInput, progress};
+use crate::terminal::{failure::BadInput, progress};
 
 /// The folder of the model that is used if none is named, found in the places of [`default_model`].
 const DEFAULT_MODEL: &str = "models/domino-small";

@@ -19,12 +19,14 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    budgets,
-    failure::{BadInput, Paint, note},
-    files,
+    budgets, files,
     keywords::Reports,
     looks::Look,
-    progress, warned,
+    terminal::{
+        failure::{BadInput, Paint, note},
+        progress,
+    },
+    warned,
 };
 
 /// The notations, under the names that flags and batches use.

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// The place of a result.
 #[derive(Debug)]

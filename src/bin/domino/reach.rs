@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use domino::{Compiler, Lookahead, Terminals, Vocabulary, store::CacheFolder};
 
-use crate::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, Paint, note};
 
 /// How far masks look ahead.
 #[derive(Debug, Clone, Copy, Args)]

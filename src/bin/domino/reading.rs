@@ -7,7 +7,10 @@
 use domino::{Constraint, StepError};
 use serde_json::{Map, Value, json};
 
-use crate::{describe, excerpt::Excerpt, expected::Expected, failure};
+use crate::{
+    expected::Expected,
+    terminal::{describe, excerpt::Excerpt, failure},
+};
 
 /// Limit on the bytes kept of the line that is being read; an excerpt shows fewer.
 const LINE_BYTES: usize = 512;

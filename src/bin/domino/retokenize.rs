@@ -14,12 +14,15 @@ use serde_json::{Value, json};
 
 use crate::{
     chat::prompt_tokens,
-    describe,
-    failure::{BadInput, Exit},
     generate::{args::Prompt, bad_model, load, prompt_text, read_tokenizer, step_error},
-    model, progress,
+    model,
     runner::{Card, LowDevice, Runner},
-    stdout, tokenizer,
+    terminal::{
+        describe,
+        failure::{BadInput, Exit},
+        progress, stdout,
+    },
+    tokenizer,
 };
 
 const EXAMPLES: &str = "\

@@ -14,7 +14,7 @@ use domino::{
     },
 };
 
-use crate::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, Paint, note};
 
 /// Where to run the model.
 #[derive(Debug, Args)]

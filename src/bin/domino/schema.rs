@@ -8,7 +8,7 @@ use domino::grammar::json_schema::{
 };
 use serde::Deserialize;
 
-use crate::{failure::BadInput, files};
+use crate::{files, terminal::failure::BadInput};
 
 /// Flags for grammars that are JSON Schemas.
 #[derive(Debug, Clone, Default, Args)]

@@ -20,11 +20,11 @@ use domino::{
 
 use crate::{
     draft_model::{Drafting, LowDraftModel, WantedDraft},
-    failure::{BadInput, Paint, note},
     notation::GrammarSource,
     proposer::{self, PAPER_DRAFT, Which},
     reach,
     runner::Card,
+    terminal::failure::{BadInput, Paint, note},
 };
 
 /// How to speculate. Part of the flags of `domino generate` and `domino explain`.

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use domino::{Vocabulary, store::CacheFolder};
 
-use crate::{failure::BadInput, model, progress};
+use crate::{
+    model,
+    terminal::{failure::BadInput, progress},
+};
 
 /// Flags that say whose tokens are meant, for commands that run no model.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use domino::grammar::GrammarWarning;
 use serde_json::{Value, json};
 
-use crate::failure::{Paint, note};
+use crate::terminal::failure::{Paint, note};
 
 /// Prints the warnings of the grammar called `name` on standard error.
 pub(crate) fn tell(name: &str, warnings: &[GrammarWarning]) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Ways to put a prompt to the model.
 #[derive(Debug, Clone, Args)]

@@ -18,9 +18,9 @@ use serde_json::Value;
 
 use self::args::Chat;
 use crate::{
-    failure::{self, BadInput, Paint, note},
     files,
     notation::GrammarSource,
+    terminal::failure::{self, BadInput, Paint, note},
 };
 
 /// Length in bytes of the shortest special token that shows a template written by hand; shorter ones may

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Args;
 use domino::store::CacheFolder;
 
-use crate::failure::{BadInput, Exit};
+use crate::terminal::failure::{BadInput, Exit};
 
 /// Run an experiment by its definition. Not in this build of domino: it needs the feature `experiments`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 use clap::Args;
 use domino::experiment::Shard;
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Run an experiment by its definition: grammars, models, methods and settings, in turns, a record a run.
 ///

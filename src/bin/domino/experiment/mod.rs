@@ -31,10 +31,13 @@ use serde_json::json;
 use self::args::Run;
 pub(crate) use self::args::{Experiment, LowExperiment};
 use crate::{
-    failure::{BadInput, Exit, note},
-    interrupt, model,
+    model,
     notation::SHIPPED,
-    progress, stdout, tokenizer,
+    terminal::{
+        failure::{BadInput, Exit, note},
+        interrupt, progress, stdout,
+    },
+    tokenizer,
 };
 
 /// The default folder of records.

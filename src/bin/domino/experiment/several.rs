@@ -13,7 +13,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::{RunsMade, args::Several, failed};
-use crate::{
+use crate::terminal::{
     failure::{BadInput, Exit, note},
     interrupt, stdout,
 };

@@ -14,12 +14,12 @@ use crate::{
         Prompts,
         args::{Chat, LowChat},
     },
-    failure::BadInput,
     generate::{args::Prompt, options::LowOptions},
     notation::GrammarSource,
     reach::{LowReach, Reach},
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
+    terminal::failure::BadInput,
 };
 
 /// Number of alternatives that are listed unless `--logprobs` says otherwise.

@@ -8,7 +8,7 @@ use domino::{
 };
 
 use super::watch::Pass;
-use crate::numbers::count;
+use crate::terminal::numbers::count;
 
 /// A text with everything that is known of it.
 pub(super) struct Facts {

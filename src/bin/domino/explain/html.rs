@@ -1,6 +1,6 @@
 //! Text of models and grammars inside HTML: none of it becomes markup, and none of it is invisible.
 
-use crate::describe;
+use crate::terminal::describe;
 
 /// Escapes text for the content of elements and for attributes in double quotes. Line feeds stay; other
 /// control characters and marks that turn the direction of text are spelled out.

@@ -25,14 +25,16 @@ use self::{
 use crate::{
     advice,
     check::byte_vocabulary,
-    failure::{self, Exit},
     generate::{bad_model, load, prompt_text, read_tokenizer, step_error},
-    interrupt, model,
+    model,
     notation::GrammarSource,
     output::Output,
-    progress,
     reach::Reach,
-    stdout, tokenizer, warned,
+    terminal::{
+        failure::{self, Exit},
+        interrupt, progress, stdout,
+    },
+    tokenizer, warned,
 };
 
 /// Limit on the characters of an expression that is its own name; longer ones are called by their rule.

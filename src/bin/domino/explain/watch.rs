@@ -5,7 +5,7 @@ use domino::{
     decode::{Decoder, Generation},
 };
 
-use crate::{generate::step_error, interrupt, runner::Runner};
+use crate::{generate::step_error, runner::Runner, terminal::interrupt};
 
 /// A pass of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]

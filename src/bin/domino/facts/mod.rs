@@ -17,8 +17,12 @@ use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use crate::{
-    failure::{BadInput, Exit},
-    model, stdout, tokenizer,
+    model,
+    terminal::{
+        failure::{BadInput, Exit},
+        stdout,
+    },
+    tokenizer,
 };
 
 /// Limit on the special tokens that people are shown.

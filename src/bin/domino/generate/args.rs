@@ -20,13 +20,13 @@ use crate::{
         Prompts,
         args::{Chat, LowChat},
     },
-    failure::BadInput,
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
     rows::UsualGrammar,
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
+    terminal::failure::BadInput,
 };
 
 /// Generate text of a grammar with a language model.

@@ -10,7 +10,10 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use crate::{failure::note, interrupt, progress, runner::Runner};
+use crate::{
+    runner::Runner,
+    terminal::{failure::note, interrupt, progress},
+};
 
 /// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
 const ROUNDS: usize = 3;

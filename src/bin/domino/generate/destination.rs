@@ -4,7 +4,10 @@ use std::{io::Write, path::Path};
 
 use serde_json::Value;
 
-use crate::{failure::BadInput, output::Output, stdout};
+use crate::{
+    output::Output,
+    terminal::{failure::BadInput, stdout},
+};
 
 /// Standard output, or a file.
 pub(super) struct Destination<'a>(Option<Output<'a>>);

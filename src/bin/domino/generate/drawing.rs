@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::{options::LowOptions, space::Trailing};
-use crate::{failure::BadInput, rows::members::ObjectMembers};
+use crate::{rows::members::ObjectMembers, terminal::failure::BadInput};
 
 /// Keys under the names of the flags; the flags hold where they are absent.
 #[derive(Debug, Clone, Default)]

@@ -17,10 +17,12 @@ use super::{
     screen::Screen,
 };
 use crate::{
-    failure::{BadInput, Exit},
-    interrupt,
     output::Output,
-    progress, tokenizer, warned,
+    terminal::{
+        failure::{BadInput, Exit},
+        interrupt, progress,
+    },
+    tokenizer, warned,
 };
 
 /// Generates one text.

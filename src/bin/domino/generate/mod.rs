@@ -36,14 +36,17 @@ use self::{
 use crate::{
     advice,
     captures::Capturing,
-    compile, draft_model,
-    failure::{self, BadInput, Exit},
-    files, interrupt, model,
+    compile, draft_model, files, model,
     notation::{GrammarSource, Parsed},
-    numbers::count,
-    progress, reach,
+    reach,
     runner::{self, Card, Runner},
     speculate::Keeper,
+    terminal::{
+        failure::{self, BadInput, Exit},
+        interrupt,
+        numbers::count,
+        progress,
+    },
     tokenizer, warned,
 };
 

@@ -5,7 +5,7 @@ use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
 
 use super::space::Trailing;
 
-use crate::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, Paint, note};
 
 /// When a mask is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

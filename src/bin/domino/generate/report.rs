@@ -10,8 +10,10 @@ use super::compare::Comparison;
 use crate::{
     check::extend,
     draft_model,
-    failure::{Exit, Paint, Told, note},
-    numbers::count,
+    terminal::{
+        failure::{Exit, Paint, Told, note},
+        numbers::count,
+    },
 };
 
 /// The end of a run.

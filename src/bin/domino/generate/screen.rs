@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use domino::vocab::Utf8Stream;
 
-use crate::stdout::{self, Stdout};
+use crate::terminal::stdout::{self, Stdout};
 
 /// Standard output, and the length of the text that it shows.
 pub(super) struct Screen {

@@ -24,11 +24,13 @@ use super::{
 };
 use crate::{
     check::extend,
-    failure::{BadInput, Exit, note},
-    interrupt,
-    numbers::count,
-    progress,
     runner::tell_idle_quantising,
+    terminal::{
+        failure::{BadInput, Exit, note},
+        interrupt,
+        numbers::count,
+        progress,
+    },
     tokenizer, warned,
 };
 

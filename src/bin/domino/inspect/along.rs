@@ -6,7 +6,7 @@ use domino::{Constraint, StepError, inspect::StateSizes};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, head, print_json};
-use crate::{describe, failure};
+use crate::terminal::{describe, failure};
 
 /// Number of parts of the text that are compared, to show growth.
 const PARTS: usize = 4;

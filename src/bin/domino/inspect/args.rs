@@ -7,10 +7,10 @@ use domino::Terminals;
 
 use crate::{
     args::LowGrammar,
-    failure::BadInput,
     input::Input,
     notation::GrammarSource,
     reach::LowTerminals,
+    terminal::failure::BadInput,
     tokenizer::{LowVocabulary, TokensOf},
 };
 

@@ -6,7 +6,7 @@ use domino::inspect::{AutomatonView, TerminalView};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
-use crate::describe;
+use crate::terminal::describe;
 
 /// Shows the automata.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {

@@ -35,11 +35,13 @@ use self::{
 };
 use crate::{
     check::{self, byte_vocabulary},
-    failure::{BadInput, Exit},
-    progress,
     reach::terminals_name,
     reading::{Leaving, Reading},
-    stdout, warned,
+    terminal::{
+        failure::{BadInput, Exit},
+        progress, stdout,
+    },
+    warned,
 };
 
 /// The data that the stages show.

@@ -12,7 +12,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
-use crate::describe::one_line;
+use crate::terminal::describe::one_line;
 
 /// Limit on the symbols shown of one production.
 const MOST_SYMBOLS: usize = 40;

@@ -9,7 +9,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::{Form, Subject, along, dot::Graph, head, print_json, print_rest};
-use crate::describe::one_line;
+use crate::terminal::describe::one_line;
 
 /// Limit on the items of a set that are searched for those of a rule.
 const MOST_SEARCHED: usize = 10_000;

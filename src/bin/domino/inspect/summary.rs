@@ -9,7 +9,10 @@ use domino::inspect::{Warning, WarningKind};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, head, milliseconds, origins, print_json, print_rest};
-use crate::{describe, failure::Paint, progress, reach};
+use crate::{
+    reach,
+    terminal::{describe, failure::Paint, progress},
+};
 
 /// Shows the sizes and times.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {

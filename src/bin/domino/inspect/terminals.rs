@@ -6,7 +6,7 @@ use domino::inspect::TerminalView;
 use serde_json::{Value, json};
 
 use super::{Form, Subject, head, print_json, print_rest};
-use crate::{describe, progress};
+use crate::terminal::{describe, progress};
 
 /// Limit on the tokens shown as examples.
 const MOST_TOKENS: usize = 5;

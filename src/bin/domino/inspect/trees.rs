@@ -6,7 +6,7 @@ use domino::inspect::{SymbolView, TreeNodeView, TreeView};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
-use crate::{describe, failure::BadInput, progress};
+use crate::terminal::{describe, failure::BadInput, progress};
 
 /// Shows all trees, or one.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {

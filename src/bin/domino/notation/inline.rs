@@ -8,7 +8,7 @@ use domino::grammar::{
 };
 
 use super::{GrammarSource, GrammarText, Notation};
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 impl GrammarSource {
     /// The notation of the text.

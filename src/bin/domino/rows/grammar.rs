@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::members::ObjectMembers;
 use crate::{
-    failure::BadInput,
     notation::{GrammarSource, GrammarText, Notation},
     schema::RowOptions,
+    terminal::failure::BadInput,
     tools::CallingParts,
 };
 

@@ -12,8 +12,8 @@ use domino::grammar::json_schema::SchemaOptions;
 
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
-    failure::BadInput,
     notation::{Notation, SHIPPED, Shipped},
+    terminal::failure::BadInput,
 };
 
 /// Largest file of the folder that is read, in bytes. Whoever starts the server chose what is in it.

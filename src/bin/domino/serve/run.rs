@@ -31,7 +31,7 @@ use super::{
     visitors::Visitors,
     work::pool::Pool,
 };
-use crate::{
+use crate::terminal::{
     failure::{BadInput, Exit, Paint, note},
     interrupt, progress,
 };

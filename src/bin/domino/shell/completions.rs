@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::{failure::Exit, stdout};
+use crate::terminal::{failure::Exit, stdout};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::{
+use crate::terminal::{
     failure::{BadInput, Exit},
     stdout,
 };

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     args::LowGrammar,
-    failure::BadInput,
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
     schema,
+    terminal::failure::BadInput,
     tokenizer::{LowVocabulary, TokensOf},
 };
 

@@ -30,11 +30,12 @@ use self::{
     walk::Digest,
 };
 use crate::{
-    failure::{BadInput, Exit, Paint, note},
     input::Input,
-    interrupt,
     output::Output,
-    progress, stdout,
+    terminal::{
+        failure::{BadInput, Exit, Paint, note},
+        interrupt, progress, stdout,
+    },
 };
 
 impl From<Malformed> for BadInput {

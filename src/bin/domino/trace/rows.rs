@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::args::Trace;
 use crate::{
-    failure::BadInput,
     lines,
     rows::{RowReader, RowReading},
+    terminal::failure::BadInput,
 };
 
 /// Limit on the length in bytes of a token that is looked for.

@@ -8,8 +8,8 @@ use super::{
     cell::{Cell, Row},
     spread::{Spread, microseconds},
 };
-use crate::failure::Paint;
-use crate::numbers::count;
+use crate::terminal::failure::Paint;
+use crate::terminal::numbers::count;
 
 /// A summary for people.
 #[derive(Debug)]

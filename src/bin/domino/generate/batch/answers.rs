@@ -10,11 +10,13 @@ use std::{
 use anyhow::Context;
 
 use crate::{
-    failure::{BadInput, Paint, note},
     input::Input,
     lines,
     rows::{ObjectMembers, SeenIds, key_of},
-    stdout,
+    terminal::{
+        failure::{BadInput, Paint, note},
+        stdout,
+    },
 };
 
 /// A destination of answers, a line each.

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::super::parsed::TextKind;
 use crate::{
     captures::Capturing,
-    failure::{self, BadInput},
     notation::{GrammarSource, relaxed_as_json},
     rows::{LastUsed, Row, UsualGrammar, WantedGrammar},
+    terminal::failure::{self, BadInput},
 };
 
 /// Limit on the compiled grammars in the LRU cache. A batch that returns to others compiles them again.

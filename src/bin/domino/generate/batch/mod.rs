@@ -34,12 +34,13 @@ use super::{
 };
 use crate::{
     chat::Prompts,
-    failure::{self, BadInput, Exit},
-    interrupt,
     notation::GrammarSource,
-    progress,
     rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
     runner::tell_idle_quantising,
+    terminal::{
+        failure::{self, BadInput, Exit},
+        interrupt, progress,
+    },
     tokenizer, warned,
 };
 

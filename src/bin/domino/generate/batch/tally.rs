@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{
+use crate::terminal::{
     failure::{Exit, Paint, note},
     interrupt,
     numbers::count,

@@ -14,7 +14,7 @@ use super::{
     guessing::{Guessing, prior_files},
     own,
 };
-use crate::{failure::BadInput, generate, model, tokenizer};
+use crate::{generate, model, terminal::failure::BadInput, tokenizer};
 
 /// A model that runs.
 pub(crate) struct LoadedModel {

@@ -13,7 +13,7 @@ use toml::{
     de::{DeArray, DeTable, DeValue},
 };
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// The command that takes such a file.
 const SERVE: &str = "serve";

@@ -19,7 +19,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use crate::failure::{self, Paint};
+use crate::terminal::failure::{self, Paint};
 
 /// The filter of events if `RUST_LOG` is not set.
 const DEFAULT: &str = "error,domino=warn";

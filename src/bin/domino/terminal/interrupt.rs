@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::failure::Exit;
+use crate::terminal::failure::Exit;
 
 static WATCHED: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicUsize = AtomicUsize::new(0);

@@ -17,7 +17,7 @@ use domino::{
     decode::{DecodeError, DecodeErrorKind},
 };
 
-use crate::{describe, stdout};
+use crate::terminal::{describe, stdout};
 
 /// Exit codes, which mean the same in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(crate) fn is_quiet() -> bool {
 macro_rules! note {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        if !$crate::failure::is_quiet() {
+        if !$crate::terminal::failure::is_quiet() {
             let _ = writeln!(std::io::stderr(), $($words)*);
         }
     }};

@@ -9,7 +9,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::failure;
+use crate::terminal::failure;
 
 /// Time before anything is shown.
 const PATIENCE: Duration = Duration::from_millis(400);
