@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     check::{byte_vocabulary, explained, explained_field, extend, judge},
-    input::Input,
-    lines,
+    files::{input::Input, lines},
     notation::{GrammarSource, relaxed_as_json},
     rows::{LastUsed, Row, RowReader, RowReading, UsualGrammar, WantedGrammar},
     terminal::{

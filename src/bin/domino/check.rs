@@ -32,7 +32,7 @@ pub(crate) use self::finding::SchemaFault;
 use crate::{
     advice, budgets,
     captures::Capturing,
-    input::Input,
+    files::input::Input,
     keywords::Reports,
     notation::{GrammarSource, Parsed, relaxed_as_json},
     reading::{End, Leaving, Reading, Unanswered},

@@ -14,8 +14,8 @@ use serde_json::json;
 
 use crate::{
     args::LowGrammar,
+    files::output::Output,
     notation::GrammarSource,
-    output::Output,
     reach::LowTerminals,
     terminal::{
         failure::{BadInput, Exit, Paint, note},

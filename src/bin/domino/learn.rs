@@ -24,11 +24,10 @@ use crate::{
         args::{Chat, LowChat},
         prompt_tokens,
     },
+    files::{input::Input, output::Output},
     generate::space::Trailing,
-    input::Input,
     model,
     notation::GrammarSource,
-    output::Output,
     reach::{self, LowReach, Reach},
     speculate::{bad_prior, known, load, read},
     terminal::{

@@ -231,7 +231,7 @@ impl Keeper {
     /// Writes the counts to the file, if there is one.
     pub(crate) fn keep(&self) -> anyhow::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        crate::output::Output::prepare(file)?.write(&known(&self.learner).to_bytes())
+        crate::files::output::Output::prepare(file)?.write(&known(&self.learner).to_bytes())
     }
 }
 

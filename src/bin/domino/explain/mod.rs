@@ -25,10 +25,10 @@ use self::{
 use crate::{
     advice,
     check::byte_vocabulary,
+    files::output::Output,
     generate::{bad_model, load, prompt_text, read_tokenizer, step_error},
     model,
     notation::GrammarSource,
-    output::Output,
     reach::Reach,
     terminal::{
         failure::{self, Exit},

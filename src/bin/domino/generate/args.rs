@@ -20,7 +20,7 @@ use crate::{
         Prompts,
         args::{Chat, LowChat},
     },
-    input::Input,
+    files::input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
     rows::UsualGrammar,

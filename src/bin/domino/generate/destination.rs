@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use serde_json::Value;
 
 use crate::{
-    output::Output,
+    files::output::Output,
     terminal::{failure::BadInput, stdout},
 };
 

@@ -17,7 +17,7 @@ use super::{
     screen::Screen,
 };
 use crate::{
-    output::Output,
+    files::output::Output,
     terminal::{
         failure::{BadInput, Exit},
         interrupt, progress,

@@ -7,7 +7,7 @@ use domino::Terminals;
 
 use crate::{
     args::LowGrammar,
-    input::Input,
+    files::input::Input,
     notation::GrammarSource,
     reach::LowTerminals,
     terminal::failure::BadInput,

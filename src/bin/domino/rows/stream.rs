@@ -10,7 +10,10 @@ use std::{
 use anyhow::Context;
 
 use super::row::RowReading;
-use crate::{input::Input, lines, terminal::failure::BadInput};
+use crate::{
+    files::{input::Input, lines},
+    terminal::failure::BadInput,
+};
 
 /// Interval at which an idle program looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     args::LowGrammar,
-    input::Input,
+    files::input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
     schema,

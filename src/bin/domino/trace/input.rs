@@ -6,7 +6,7 @@ use domino::{TokenId, Vocabulary};
 use serde::Deserialize;
 
 use super::walk::Digest;
-use crate::lines;
+use crate::files::lines;
 
 /// An error for a file that cannot be used.
 #[derive(Debug)]

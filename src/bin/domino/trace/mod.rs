@@ -30,8 +30,7 @@ use self::{
     walk::Digest,
 };
 use crate::{
-    input::Input,
-    output::Output,
+    files::{input::Input, output::Output},
     terminal::{
         failure::{BadInput, Exit, Paint, note},
         interrupt, progress, stdout,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::args::Trace;
 use crate::{
-    lines,
+    files::lines,
     rows::{RowReader, RowReading},
     terminal::failure::BadInput,
 };

@@ -10,8 +10,7 @@ use std::{
 use anyhow::Context;
 
 use crate::{
-    input::Input,
-    lines,
+    files::{input::Input, lines},
     rows::{ObjectMembers, SeenIds, key_of},
     terminal::{
         failure::{BadInput, Paint, note},

@@ -1,4 +1,9 @@
-//! Files as people save them: in UTF-8, with or without a byte order mark.
+//! Files as people save them: in UTF-8, with or without a byte order mark. Beside that the places that texts
+//! come from and go to.
+
+pub(crate) mod input;
+pub(crate) mod lines;
+pub(crate) mod output;
 
 use std::path::Path;
 
