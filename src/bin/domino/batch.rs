@@ -10,15 +10,15 @@ use domino::{CompiledGrammar, Compiler};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    check::{byte_vocabulary, explained, explained_field, extend, judge},
+    check::{explained, explained_field, judge},
     files::{input::Input, lines},
-    notation::{GrammarSource, relaxed_as_json},
+    grammar::{bytes::byte_vocabulary, notation::relaxed_as_json, source::GrammarSource, warned},
     rows::{LastUsed, Row, RowReader, RowReading, UsualGrammar, WantedGrammar},
     terminal::{
         failure::{self, BadInput, Exit, note},
+        json::extend,
         progress, stdout,
     },
-    warned,
 };
 
 /// The resolved command `domino check --batch`.
@@ -53,7 +53,7 @@ struct Verdicts {
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
+    let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
     let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
     let reading = RowReading { reader: RowReader::Check, keep: command.keep };
     let (mut lines, mut out) = (command.input.open()?, stdout::lock());

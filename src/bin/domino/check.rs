@@ -23,25 +23,30 @@ use std::{
 };
 
 use domino::{
-    CompiledGrammar, TokenId, Vocabulary, VocabularyError,
+    CompiledGrammar,
     grammar::{GrammarWarning, json_schema::SchemaOptions},
 };
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::finding::SchemaFault;
 use crate::{
-    advice, budgets,
-    captures::Capturing,
     files::input::Input,
-    keywords::Reports,
-    notation::{GrammarSource, Parsed, relaxed_as_json},
-    reading::{End, Leaving, Reading, Unanswered},
+    grammar::{
+        advice, budgets,
+        bytes::byte_vocabulary,
+        captures::Capturing,
+        keywords::Reports,
+        notation::{Parsed, relaxed_as_json},
+        reading::{End, Leaving, Reading, Unanswered},
+        source::GrammarSource,
+        warned,
+    },
     schema,
     terminal::{
         failure::{self, BadInput, Exit, Paint, Told},
+        json::extend,
         progress, stdout,
     },
-    warned,
 };
 
 /// The resolved command `domino check`.
@@ -61,12 +66,6 @@ pub(crate) struct Check {
 
 /// Time after which a check counts as slow, so that advice on the grammar is given.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Makes a vocabulary of the 256 bytes.
-pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
-    let end = TokenId::new(256);
-    Vocabulary::builder().all_bytes().special(end, "<end of text>").end_of_text(end).build()
-}
 
 /// A verdict of a grammar on a text.
 #[derive(Debug)]
@@ -209,7 +208,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         let name = command.grammar.name();
         report(&name, &command.grammar.load()?.reports()?, command.json)?;
     }
-    let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
+    let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
     let (grammar, Parsed { grammar: parsed, relaxed }) = command.grammar.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
     let capturing = match command.json {
@@ -332,11 +331,4 @@ fn tell(
         writeln!(out, "  {line}")?;
     }
     Ok(())
-}
-
-/// Adds fields to an object of JSON.
-pub(crate) fn extend(object: &mut Value, fields: Map<String, Value>) {
-    if let Value::Object(object) = object {
-        object.extend(fields);
-    }
 }

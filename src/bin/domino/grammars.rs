@@ -6,7 +6,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    notation::{self, SHIPPED, Shipped},
+    grammar::{
+        notation,
+        shipped::{SHIPPED, Shipped},
+    },
     terminal::{
         failure::{BadInput, Exit},
         stdout,

@@ -26,8 +26,8 @@ use crate::{
     },
     files::{input::Input, output::Output},
     generate::space::Trailing,
+    grammar::source::GrammarSource,
     model,
-    notation::GrammarSource,
     reach::{self, LowReach, Reach},
     speculate::{bad_prior, known, load, read},
     terminal::{

@@ -3,19 +3,15 @@
 //! One file a command; all of them see only the library's public API. [`args`] turns flags into resolved
 //! commands, [`terminal::failure`] owns exit codes and error messages.
 
-mod advice;
 mod allocator;
 mod args;
 mod batch;
 mod bench_model;
-mod budgets;
 mod cache;
-mod captures;
 mod chat;
 mod check;
 mod compile;
 mod draft_model;
-mod expected;
 #[cfg(feature = "experiments")]
 mod experiment;
 #[cfg(not(feature = "experiments"))]
@@ -25,18 +21,15 @@ mod explain;
 mod facts;
 mod files;
 mod generate;
+mod grammar;
 mod grammars;
 mod help;
 mod inspect;
-mod keywords;
 mod learn;
-mod looks;
 mod mask;
 mod model;
-mod notation;
 mod proposer;
 mod reach;
-mod reading;
 mod retokenize;
 mod rows;
 mod runner;
@@ -48,7 +41,6 @@ mod terminal;
 mod tokenizer;
 mod tools;
 mod trace;
-mod warned;
 
 use std::{io::Write, process::ExitCode};
 

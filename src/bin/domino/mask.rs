@@ -7,15 +7,17 @@ use serde_json::{Value, json};
 
 use crate::{
     args::Mask,
-    check::extend,
     compile,
-    reading::{Leaving, Reading},
+    grammar::{
+        reading::{Leaving, Reading},
+        warned,
+    },
     terminal::{
         describe,
         failure::{self, Exit, Told, note},
+        json::extend,
         progress, stdout,
     },
-    warned,
 };
 
 /// Limit on the tokens and threads shown, unless all are asked for.

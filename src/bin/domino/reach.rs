@@ -107,7 +107,7 @@ impl LowTerminals {
 impl Reach {
     /// Makes the compiler of grammars.
     pub(crate) fn compiler(self, vocabulary: Vocabulary, cache: &CacheFolder) -> Compiler {
-        crate::budgets::compiler(vocabulary)
+        crate::grammar::budgets::compiler(vocabulary)
             .lookahead(self.lookahead)
             .terminals(self.terminals)
             .cache(cache.clone())

@@ -20,7 +20,7 @@ use domino::{
 
 use crate::{
     draft_model::{Drafting, LowDraftModel, WantedDraft},
-    notation::GrammarSource,
+    grammar::source::GrammarSource,
     proposer::{self, PAPER_DRAFT, Which},
     reach,
     runner::Card,

@@ -19,7 +19,7 @@ use serde_json::Value;
 use self::args::Chat;
 use crate::{
     files,
-    notation::GrammarSource,
+    grammar::source::GrammarSource,
     terminal::failure::{self, BadInput, Paint, note},
 };
 

@@ -31,8 +31,8 @@ use serde_json::json;
 use self::args::Run;
 pub(crate) use self::args::{Experiment, LowExperiment};
 use crate::{
+    grammar::shipped::SHIPPED,
     model,
-    notation::SHIPPED,
     terminal::{
         failure::{BadInput, Exit, note},
         interrupt, progress, stdout,

@@ -15,7 +15,7 @@ use crate::{
         args::{Chat, LowChat},
     },
     generate::{args::Prompt, options::LowOptions},
-    notation::GrammarSource,
+    grammar::source::GrammarSource,
     reach::{LowReach, Reach},
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},

@@ -23,18 +23,16 @@ use self::{
     watch::Watched,
 };
 use crate::{
-    advice,
-    check::byte_vocabulary,
     files::output::Output,
     generate::{bad_model, load, prompt_text, read_tokenizer, step_error},
+    grammar::{advice, bytes::byte_vocabulary, source::GrammarSource, warned},
     model,
-    notation::GrammarSource,
     reach::Reach,
     terminal::{
         failure::{self, Exit},
         interrupt, progress, stdout,
     },
-    tokenizer, warned,
+    tokenizer,
 };
 
 /// Limit on the characters of an expression that is its own name; longer ones are called by their rule.

@@ -15,13 +15,12 @@ use domino::{
 use super::{options::LowOptions, whole::Way};
 use crate::{
     args::LowGrammar,
-    captures::LowCapture,
     chat::{
         Prompts,
         args::{Chat, LowChat},
     },
     files::input::Input,
-    notation::GrammarSource,
+    grammar::{captures::LowCapture, source::GrammarSource},
     reach::{LowReach, Reach},
     rows::UsualGrammar,
     runner::{Card, LowDevice},

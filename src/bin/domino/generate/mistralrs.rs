@@ -18,11 +18,12 @@ use super::{
 };
 use crate::{
     files::output::Output,
+    grammar::warned,
     terminal::{
         failure::{BadInput, Exit},
         interrupt, progress,
     },
-    tokenizer, warned,
+    tokenizer,
 };
 
 /// Generates one text.

@@ -34,11 +34,9 @@ use self::{
     screen::Screen,
 };
 use crate::{
-    advice,
-    captures::Capturing,
-    compile, draft_model, files, model,
-    notation::{GrammarSource, Parsed},
-    reach,
+    compile, draft_model, files,
+    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, warned},
+    model, reach,
     runner::{self, Card, Runner},
     speculate::Keeper,
     terminal::{
@@ -47,7 +45,7 @@ use crate::{
         numbers::count,
         progress,
     },
-    tokenizer, warned,
+    tokenizer,
 };
 
 /// Generates one text, or one for each request of a batch.

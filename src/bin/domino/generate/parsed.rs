@@ -8,10 +8,7 @@ use domino::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{
-    captures::Capturing,
-    notation::{GrammarSource, Notation},
-};
+use crate::grammar::{captures::Capturing, notation::Notation, source::GrammarSource};
 
 /// Grammars of the program whose texts are documents in JSON.
 const JSON: [&str; 3] = ["json", "rfc8259", "paper/json"];

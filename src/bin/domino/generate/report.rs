@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::compare::Comparison;
 use crate::{
-    check::extend,
     draft_model,
     terminal::{
         failure::{Exit, Paint, Told, note},
+        json::extend,
         numbers::count,
     },
 };

@@ -23,15 +23,16 @@ use super::{
     step_error,
 };
 use crate::{
-    check::extend,
+    grammar::warned,
     runner::tell_idle_quantising,
     terminal::{
         failure::{BadInput, Exit, note},
         interrupt,
+        json::extend,
         numbers::count,
         progress,
     },
-    tokenizer, warned,
+    tokenizer,
 };
 
 /// A way to write such a text.

@@ -8,7 +8,7 @@ use domino::Terminals;
 use crate::{
     args::LowGrammar,
     files::input::Input,
-    notation::GrammarSource,
+    grammar::source::GrammarSource,
     reach::LowTerminals,
     terminal::failure::BadInput,
     tokenizer::{LowVocabulary, TokensOf},

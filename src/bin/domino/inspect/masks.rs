@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Form, Subject, args::Text, head, left_language, milliseconds, origins::Origin, print_json, print_rest,
 };
-use crate::{reading::Reading, terminal::describe};
+use crate::{grammar::reading::Reading, terminal::describe};
 
 /// Limit on the terminals that are named for each mask; most masks have one or two.
 const MOST_TERMINALS: usize = 4;

@@ -8,7 +8,6 @@ mod dfas;
 mod dot;
 mod masks;
 mod origins;
-mod place;
 mod rules;
 mod sets;
 mod summary;
@@ -28,20 +27,23 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::place::Places;
 use self::{
     args::{Form, Inspect, Stage, Text},
     origins::Origins,
 };
 use crate::{
-    check::{self, byte_vocabulary},
+    check,
+    grammar::{
+        bytes::byte_vocabulary,
+        places::Places,
+        reading::{Leaving, Reading},
+        warned,
+    },
     reach::terminals_name,
-    reading::{Leaving, Reading},
     terminal::{
         failure::{BadInput, Exit},
         progress, stdout,
     },
-    warned,
 };
 
 /// The data that the stages show.
@@ -91,7 +93,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Some(tokens) => tokens.vocabulary(cache)?,
         None => byte_vocabulary()?,
     };
-    let compiler = crate::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
+    let compiler = crate::grammar::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
     // Without a tokenizer any special token may exist.
     let compiler = if command.tokens.is_none() { compiler.any_special() } else { compiler };
     let text = command.grammar.load()?;

@@ -12,7 +12,10 @@ use domino::{
 use serde_json::{Map, Value, json};
 
 use super::{Subject, print_rest};
-use crate::{budgets, notation::GrammarText, terminal::describe};
+use crate::{
+    grammar::{budgets, source::GrammarText},
+    terminal::describe,
+};
 
 /// Limit on the automata that are shown, the largest first.
 const MOST_LARGE: usize = 5;

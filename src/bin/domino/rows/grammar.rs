@@ -10,7 +10,10 @@ use serde_json::Value;
 
 use super::members::ObjectMembers;
 use crate::{
-    notation::{GrammarSource, GrammarText, Notation},
+    grammar::{
+        notation::Notation,
+        source::{GrammarSource, GrammarText},
+    },
     schema::RowOptions,
     terminal::failure::BadInput,
     tools::CallingParts,

@@ -12,7 +12,10 @@ use domino::grammar::json_schema::SchemaOptions;
 
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
-    notation::{Notation, SHIPPED, Shipped},
+    grammar::{
+        notation::Notation,
+        shipped::{SHIPPED, Shipped},
+    },
     terminal::failure::BadInput,
 };
 
@@ -188,7 +191,7 @@ mod tests {
     use domino::Compiler;
 
     use super::*;
-    use crate::check::{byte_vocabulary, judge};
+    use crate::{check::judge, grammar::bytes::byte_vocabulary};
 
     fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
         NamedGrammars::new(folder, Arc::default())

@@ -354,7 +354,7 @@ mod tests {
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();
         limits.symbols = 1;
-        let vocabulary = crate::check::byte_vocabulary().unwrap();
+        let vocabulary = crate::grammar::bytes::byte_vocabulary().unwrap();
         let error = Compiler::new(vocabulary).limits(limits).compile(&grammar).map(drop).unwrap_err();
         assert!(error.to_string().contains("Limits::"), "{error}");
         error.into()
@@ -385,7 +385,7 @@ mod tests {
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();
         limits.step_work = 100_000;
-        let compiler = Compiler::new(crate::check::byte_vocabulary().unwrap()).limits(limits);
+        let compiler = Compiler::new(crate::grammar::bytes::byte_vocabulary().unwrap()).limits(limits);
         let mut constraint = compiler.compile(&grammar).unwrap().constraint();
         let mut bytes = 0;
         let error = loop {

@@ -4,6 +4,7 @@ pub(crate) mod describe;
 pub(crate) mod excerpt;
 pub(crate) mod failure;
 pub(crate) mod interrupt;
+pub(crate) mod json;
 pub(crate) mod log;
 pub(crate) mod numbers;
 pub(crate) mod progress;

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     args::LowGrammar,
     files::input::Input,
-    notation::GrammarSource,
+    grammar::source::GrammarSource,
     reach::{LowReach, Reach},
     schema,
     terminal::failure::BadInput,

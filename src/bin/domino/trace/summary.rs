@@ -8,8 +8,7 @@ use super::{
     cell::{Cell, Row},
     spread::{Spread, microseconds},
 };
-use crate::terminal::failure::Paint;
-use crate::terminal::numbers::count;
+use crate::terminal::{failure::Paint, numbers::count};
 
 /// A summary for people.
 #[derive(Debug)]

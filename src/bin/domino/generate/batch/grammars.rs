@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::super::parsed::TextKind;
 use crate::{
-    captures::Capturing,
-    notation::{GrammarSource, relaxed_as_json},
+    grammar::{captures::Capturing, notation::relaxed_as_json, source::GrammarSource},
     rows::{LastUsed, Row, UsualGrammar, WantedGrammar},
     terminal::failure::{self, BadInput},
 };

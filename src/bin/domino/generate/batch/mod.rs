@@ -34,14 +34,14 @@ use super::{
 };
 use crate::{
     chat::Prompts,
-    notation::GrammarSource,
+    grammar::{source::GrammarSource, warned},
     rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
     runner::tell_idle_quantising,
     terminal::{
         failure::{self, BadInput, Exit},
         interrupt, progress,
     },
-    tokenizer, warned,
+    tokenizer,
 };
 
 /// Answers all lines.

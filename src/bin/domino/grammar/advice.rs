@@ -3,8 +3,7 @@
 use domino::CompiledGrammar;
 
 use crate::{
-    inspect::Places,
-    notation::GrammarSource,
+    grammar::{places::Places, source::GrammarSource},
     terminal::{
         describe::one_line,
         failure::{Paint, note},

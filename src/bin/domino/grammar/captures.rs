@@ -38,7 +38,7 @@ impl Capturing {
     /// Captures what the grammar called `name` marks itself, and these rules; `None` if that is nothing.
     pub(crate) fn of(name: &str, grammar: Grammar, rules: &[String]) -> Result<Option<Self>, BadInput> {
         let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
-        let captures = Captures::new(&grammar, &rules, &crate::budgets::limits())
+        let captures = Captures::new(&grammar, &rules, &crate::grammar::budgets::limits())
             .map_err(|error| BadInput::new(format!("{name}: {error}")).hint(error.hint()))?;
         let any = captures.names().len() > 0;
         Ok(any.then_some(Self { captures, grammar }))

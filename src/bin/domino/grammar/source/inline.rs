@@ -7,8 +7,8 @@ use domino::grammar::{
     tools::{Calling, Tools},
 };
 
-use super::{GrammarSource, GrammarText, Notation};
-use crate::terminal::failure::BadInput;
+use super::{GrammarSource, GrammarText};
+use crate::{grammar::notation::Notation, terminal::failure::BadInput};
 
 impl GrammarSource {
     /// The notation of the text.

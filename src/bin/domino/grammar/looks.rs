@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{notation::Notation, terminal::failure::BadInput};
+use crate::{grammar::notation::Notation, terminal::failure::BadInput};
 
 /// Keywords that tell a JSON Schema. Those that other files have too (`type`, `title`) are left out.
 const TELLING: [&str; 16] = [
