@@ -27,7 +27,6 @@ use crate::{
     help,
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
-    reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
     rows::UsualGrammar,
     schema::{self, LowSchema},
@@ -35,13 +34,16 @@ use crate::{
         self,
         args::{LowServe, Serve},
     },
+    session::{
+        reach::{LowReach, Reach},
+        tokenizer::{LowVocabulary, TokensOf},
+    },
     shell::{completions::LowCompletions, man::LowMan},
     terminal::{
         failure::{BadInput, Exit},
         log::LogFormat,
         numbers,
     },
-    tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };

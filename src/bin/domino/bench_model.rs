@@ -11,8 +11,10 @@ use domino::model::{
 use serde_json::json;
 
 use crate::{
-    model,
-    runner::{Card, LowDevice, Runner, tell_idle_quantising},
+    session::{
+        model,
+        runner::{Card, LowDevice, Runner, tell_idle_quantising},
+    },
     terminal::{
         failure::{BadInput, Exit},
         interrupt, progress, stdout,

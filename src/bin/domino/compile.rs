@@ -13,12 +13,14 @@ use crate::{
         source::GrammarSource,
         trees::{self, TreesFile},
     },
-    reach::LowTerminals,
+    session::{
+        reach::LowTerminals,
+        tokenizer::{LowVocabulary, TokensOf},
+    },
     terminal::{
         failure::{BadInput, Exit, Paint, note},
         stdout,
     },
-    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.

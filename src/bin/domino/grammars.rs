@@ -6,10 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
-    grammar::{
-        notation,
-        shipped::{SHIPPED, Shipped},
-    },
+    grammar::shipped::{SHIPPED, Shipped, shipped_hint},
     terminal::{
         failure::{BadInput, Exit},
         stdout,
@@ -34,9 +31,10 @@ pub(crate) struct Grammars {
 impl LowGrammars {
     pub(crate) fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
         let find = |name: String| {
-            SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
-                BadInput::new(format!("no grammar {name:?}")).hint(notation::shipped_hint(&name))
-            })
+            SHIPPED
+                .iter()
+                .find(|shipped| shipped.name == name)
+                .ok_or_else(|| BadInput::new(format!("no grammar {name:?}")).hint(shipped_hint(&name)))
         };
         Ok(Grammars { show: self.name.map(find).transpose()?, json })
     }

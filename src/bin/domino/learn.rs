@@ -19,24 +19,29 @@ use serde_json::json;
 
 use crate::{
     args::LowGrammar,
-    chat::{
-        Prompts,
-        args::{Chat, LowChat},
-        prompt_tokens,
-    },
     files::{input::Input, output::Output},
     generate::space::Trailing,
     grammar::source::GrammarSource,
-    model,
-    reach::{self, LowReach, Reach},
-    speculate::{bad_prior, known, load, read},
+    session::{
+        chat::{
+            Prompts,
+            args::{Chat, LowChat},
+            prompt_tokens,
+        },
+        drafts::{
+            learner::known,
+            prior::{bad_prior, load, read},
+        },
+        model,
+        reach::{self, LowReach, Reach},
+        tokenizer,
+    },
     terminal::{
         failure::{BadInput, Exit},
         interrupt,
         numbers::count,
         progress, stdout,
     },
-    tokenizer,
 };
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.

@@ -8,10 +8,8 @@ mod args;
 mod batch;
 mod bench_model;
 mod cache;
-mod chat;
 mod check;
 mod compile;
-mod draft_model;
 #[cfg(feature = "experiments")]
 mod experiment;
 #[cfg(not(feature = "experiments"))]
@@ -27,18 +25,13 @@ mod help;
 mod inspect;
 mod learn;
 mod mask;
-mod model;
-mod proposer;
-mod reach;
 mod retokenize;
 mod rows;
-mod runner;
 mod schema;
 mod serve;
+mod session;
 mod shell;
-mod speculate;
 mod terminal;
-mod tokenizer;
 mod tools;
 mod trace;
 

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{
     args::Mask,
-    compile,
     grammar::{
         reading::{Leaving, Reading},
-        warned,
+        trees, warned,
     },
     terminal::{
         describe,
@@ -29,7 +28,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let compiler = command.reach.compiler(vocabulary.clone(), cache);
     let compiled = command.grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {
-        compile::attach(&compiled, file, &command.grammar.name())?;
+        trees::attach(&compiled, file, &command.grammar.name())?;
     }
     let mut reading = Reading::new(compiled.constraint());
     let mut left = reading.push(command.text.as_bytes());

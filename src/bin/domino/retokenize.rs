@@ -13,16 +13,19 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    chat::prompt_tokens,
-    generate::{args::Prompt, bad_model, load, prompt_text, read_tokenizer, step_error},
-    model,
-    runner::{Card, LowDevice, Runner},
+    session::{
+        chat::prompt_tokens,
+        load::{bad_model, load, read_tokenizer, step_error},
+        model,
+        prompt::{Prompt, prompt_text},
+        runner::{Card, LowDevice, Runner},
+        tokenizer,
+    },
     terminal::{
         describe,
         failure::{BadInput, Exit},
         progress, stdout,
     },
-    tokenizer,
 };
 
 const EXAMPLES: &str = "\

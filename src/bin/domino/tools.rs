@@ -12,7 +12,7 @@ use domino::{
 };
 use serde_json::Value;
 
-use crate::{files, model, terminal::failure::BadInput};
+use crate::{files, session::model, terminal::failure::BadInput};
 
 /// Flags that name functions, and the spelling of calls.
 #[derive(Debug, Args)]

@@ -32,12 +32,11 @@ use self::args::Run;
 pub(crate) use self::args::{Experiment, LowExperiment};
 use crate::{
     grammar::shipped::SHIPPED,
-    model,
+    session::{model, tokenizer},
     terminal::{
         failure::{BadInput, Exit, note},
         interrupt, progress, stdout,
     },
-    tokenizer,
 };
 
 /// The default folder of records.

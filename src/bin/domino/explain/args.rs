@@ -10,15 +10,18 @@ use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
 use crate::{
     args::LowGrammar,
-    chat::{
-        Prompts,
-        args::{Chat, LowChat},
-    },
-    generate::{args::Prompt, options::LowOptions},
+    generate::options::LowOptions,
     grammar::source::GrammarSource,
-    reach::{LowReach, Reach},
-    runner::{Card, LowDevice},
-    speculate::{LowSpeculate, Speculation},
+    session::{
+        chat::{
+            Prompts,
+            args::{Chat, LowChat},
+        },
+        drafts::speculation::{LowSpeculate, Speculation},
+        prompt::Prompt,
+        reach::{LowReach, Reach},
+        runner::{Card, LowDevice},
+    },
     terminal::failure::BadInput,
 };
 

@@ -24,15 +24,18 @@ use self::{
 };
 use crate::{
     files::output::Output,
-    generate::{bad_model, load, prompt_text, read_tokenizer, step_error},
     grammar::{advice, bytes::byte_vocabulary, source::GrammarSource, warned},
-    model,
-    reach::Reach,
+    session::{
+        load::{bad_model, load, read_tokenizer, step_error},
+        model,
+        prompt::prompt_text,
+        reach::Reach,
+        tokenizer,
+    },
     terminal::{
         failure::{self, Exit},
         interrupt, progress, stdout,
     },
-    tokenizer,
 };
 
 /// Limit on the characters of an expression that is its own name; longer ones are called by their rule.

@@ -5,7 +5,10 @@ use domino::{
     decode::{Decoder, Generation},
 };
 
-use crate::{generate::step_error, runner::Runner, terminal::interrupt};
+use crate::{
+    session::{load::step_error, runner::Runner},
+    terminal::interrupt,
+};
 
 /// A pass of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]

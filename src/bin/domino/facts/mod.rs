@@ -17,12 +17,11 @@ use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use crate::{
-    model,
+    session::{model, tokenizer},
     terminal::{
         failure::{BadInput, Exit},
         stdout,
     },
-    tokenizer,
 };
 
 /// Limit on the special tokens that people are shown.

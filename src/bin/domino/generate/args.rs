@@ -15,16 +15,19 @@ use domino::{
 use super::{options::LowOptions, whole::Way};
 use crate::{
     args::LowGrammar,
-    chat::{
-        Prompts,
-        args::{Chat, LowChat},
-    },
     files::input::Input,
     grammar::{captures::LowCapture, source::GrammarSource},
-    reach::{LowReach, Reach},
     rows::UsualGrammar,
-    runner::{Card, LowDevice},
-    speculate::{LowSpeculate, Speculation},
+    session::{
+        chat::{
+            Prompts,
+            args::{Chat, LowChat},
+        },
+        drafts::speculation::{LowSpeculate, Speculation},
+        prompt::Prompt,
+        reach::{LowReach, Reach},
+        runner::{Card, LowDevice},
+    },
     terminal::failure::BadInput,
 };
 
@@ -228,24 +231,6 @@ pub(crate) struct BatchRows {
     pub(crate) keep: bool,
     /// The grammar of the rows that name none.
     pub(crate) usual: UsualGrammar,
-}
-
-/// The text to go on from.
-#[derive(Debug)]
-pub(crate) enum Prompt {
-    Text(String),
-    From(Input),
-}
-
-impl Prompt {
-    /// Reads the two flags of the prompt; without either it is the empty text.
-    pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
-        match (text, file) {
-            (Some(text), _) => Self::Text(text),
-            (None, Some(file)) => Self::From(Input::new(file)),
-            (None, None) => Self::Text(String::new()),
-        }
-    }
 }
 
 impl LowGenerate {

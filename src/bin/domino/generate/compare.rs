@@ -11,7 +11,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    runner::Runner,
+    session::{load::step_error, runner::Runner},
     terminal::{failure::note, interrupt, progress},
 };
 
@@ -78,7 +78,7 @@ pub(super) fn run(
                 decoder.set_drafter(drafter.take());
                 decoder.calibrate()?;
             }
-            let generation = decoder.generate(prompt).map_err(super::step_error);
+            let generation = decoder.generate(prompt).map_err(step_error);
             if kind == 2 {
                 drafter = decoder.set_drafter(None);
             }

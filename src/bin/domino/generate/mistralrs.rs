@@ -9,21 +9,24 @@ use domino::{
 };
 
 use super::{
-    args::{Generate, Prompt},
+    args::Generate,
     compiler,
     destination::Destination,
-    forced_bytes, grammar, parsed, prompt_text,
+    forced_bytes, grammar, parsed,
     report::{End, Ended},
     screen::Screen,
 };
 use crate::{
     files::output::Output,
     grammar::warned,
+    session::{
+        prompt::{Prompt, prompt_text},
+        tokenizer,
+    },
     terminal::{
         failure::{BadInput, Exit},
         interrupt, progress,
     },
-    tokenizer,
 };
 
 /// Generates one text.

@@ -18,9 +18,9 @@ use std::{path::Path, time::Instant};
 
 use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
-    decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Healing, Steps},
+    decode::{DecodeOptions, Decoder, Generation, Healing, Steps},
     grammar::GrammarWarning,
-    model::candle::{LoadOptions, join_threads},
+    model::candle::join_threads,
     proposer::ForcedText,
     store::CacheFolder,
     vocab::Tokenizer,
@@ -28,24 +28,27 @@ use domino::{
 use serde_json::json;
 
 use self::{
-    args::{Generate, Prompt, Work},
+    args::{Generate, Work},
     destination::Destination,
     report::{End, Ended},
     screen::Screen,
 };
 use crate::{
-    compile, draft_model, files,
-    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, warned},
-    model, reach,
-    runner::{self, Card, Runner},
-    speculate::Keeper,
+    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, trees, warned},
+    session::{
+        drafts::{draft_model, learner::Keeper},
+        load::{bad_model, load, read_tokenizer, step_error},
+        model,
+        prompt::{Prompt, prompt_text},
+        reach,
+        runner::Runner,
+        tokenizer,
+    },
     terminal::{
         failure::{self, BadInput, Exit},
         interrupt,
         numbers::count,
-        progress,
     },
-    tokenizer,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -223,34 +226,6 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     End::Failed(told, Exit::of(error))
 }
 
-/// Makes the error of a prompt that is too long bad input of the user's.
-pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
-    match error.kind() {
-        DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string()).into(),
-        _ => error.into(),
-    }
-}
-
-/// Loads the model of a folder.
-pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<Runner, BadInput> {
-    let runner =
-        progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
-            .map_err(|error| bad_model(&error))?;
-    runner::tell_idle_quantising(folder, options);
-    Ok(runner)
-}
-
-pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
-    BadInput::new(error.to_string())
-}
-
-pub(crate) fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
-    match prompt {
-        Prompt::Text(text) => Ok(text.clone()),
-        Prompt::From(input) => files::text(input.read()?, &input.name()),
-    }
-}
-
 /// Makes the compiler of grammars.
 fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
     command.reach.compiler(vocabulary.clone(), cache)
@@ -277,7 +252,7 @@ fn grammar(
     };
     advice::give(grammar, &compiled);
     if let Some(file) = &command.trees {
-        compile::attach(&compiled, file, &grammar.name())?;
+        trees::attach(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
     // Only JSON shows captures.
@@ -302,11 +277,6 @@ fn after(
             .hint("close the objects (additionalProperties: false, or --closed), or leave --heal out")
     })?;
     Ok((text.compile_parsed(&grammar, compiler)?, parsed))
-}
-
-pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {
-    progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
-        .map_err(|error| bad_model(&error))
 }
 
 /// The tokens that the tokenizer makes of the completion by itself, if there is one and they spell it.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::compare::Comparison;
 use crate::{
-    draft_model,
+    session::drafts::draft_model,
     terminal::{
         failure::{Exit, Paint, Told, note},
         json::extend,

@@ -14,17 +14,21 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::{
-    args::{Generate, Prompt},
-    bad_model, compiler,
+    args::Generate,
+    compiler,
     destination::Destination,
-    forced_bytes, grammar, load, parsed, prompt_text, read_tokenizer,
+    forced_bytes, grammar, parsed,
     report::{End, Ended},
     screen::Screen,
-    step_error,
 };
 use crate::{
     grammar::warned,
-    runner::tell_idle_quantising,
+    session::{
+        load::{bad_model, load, read_tokenizer, step_error},
+        prompt::{Prompt, prompt_text},
+        runner::tell_idle_quantising,
+        tokenizer,
+    },
     terminal::{
         failure::{BadInput, Exit, note},
         interrupt,
@@ -32,7 +36,6 @@ use crate::{
         numbers::count,
         progress,
     },
-    tokenizer,
 };
 
 /// A way to write such a text.

@@ -9,9 +9,11 @@ use crate::{
     args::LowGrammar,
     files::input::Input,
     grammar::source::GrammarSource,
-    reach::LowTerminals,
+    session::{
+        reach::LowTerminals,
+        tokenizer::{LowVocabulary, TokensOf},
+    },
     terminal::failure::BadInput,
-    tokenizer::{LowVocabulary, TokensOf},
 };
 
 const EXAMPLES: &str = "\

@@ -39,7 +39,7 @@ use crate::{
         reading::{Leaving, Reading},
         warned,
     },
-    reach::terminals_name,
+    session::reach::terminals_name,
     terminal::{
         failure::{BadInput, Exit},
         progress, stdout,

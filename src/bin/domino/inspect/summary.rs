@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Form, Subject, head, milliseconds, origins, print_json, print_rest};
 use crate::{
-    reach,
+    session::reach,
     terminal::{describe, failure::Paint, progress},
 };
 

@@ -12,10 +12,12 @@ use crate::{
     args::LowGrammar,
     files::input::Input,
     grammar::source::GrammarSource,
-    reach::{LowReach, Reach},
     schema,
+    session::{
+        reach::{LowReach, Reach},
+        tokenizer::{LowVocabulary, TokensOf},
+    },
     terminal::failure::BadInput,
-    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Measure masks and steps along given texts.

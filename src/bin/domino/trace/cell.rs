@@ -13,7 +13,7 @@ use super::{
     memory::Memory,
     walk::Walk,
 };
-use crate::reach;
+use crate::session::reach;
 
 /// A file of results.
 #[derive(Debug, Serialize)]

@@ -26,22 +26,25 @@ use self::{
 };
 use super::{
     args::{BatchRows, Generate},
-    bad_model, compiler, grammar,
+    compiler, grammar,
     options::LowOptions,
-    parsed, read_tokenizer,
+    parsed,
     report::{End, Ended},
     usual_tokens,
 };
 use crate::{
-    chat::Prompts,
     grammar::{source::GrammarSource, warned},
     rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
-    runner::tell_idle_quantising,
+    session::{
+        chat::Prompts,
+        load::{bad_model, read_tokenizer, step_error},
+        runner::tell_idle_quantising,
+        tokenizer,
+    },
     terminal::{
         failure::{self, BadInput, Exit},
         interrupt, progress,
     },
-    tokenizer,
 };
 
 /// Answers all lines.
@@ -271,7 +274,7 @@ impl Batch<'_> {
                 self.ended(sequence, generation, end)
             }
             BatchEvent::Failed { sequence, error, mut generation } => {
-                let error = super::step_error(error);
+                let error = step_error(error);
                 let end = End::Failed(failure::told(error.as_ref()), Exit::of(&error));
                 let running = self.running.get(&sequence).filter(|running| running.options.close);
                 if let Some(constraint) = running.and_then(|running| running.constraint.clone()) {

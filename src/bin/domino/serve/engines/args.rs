@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::model::candle::{Format, KvFormat, LoadOptions};
 
 use crate::{
-    proposer::{PAPER_DRAFT, Which, threshold},
+    session::drafts::proposer::{PAPER_DRAFT, Which, threshold},
     terminal::failure::BadInput,
 };
 

@@ -1,4 +1,4 @@
-//! Flags of speculation, and the proposers that they choose.
+//! Speculation: the drafts that flags ask for, and the proposers that guess them.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,21 +10,24 @@ use clap::{Args, ValueEnum};
 #[cfg(feature = "mistralrs")]
 use domino::mistralrs::Guesses;
 use domino::{
-    CompiledGrammar, Lookahead, Terminals,
-    proposer::{
-        BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError, Propose,
-    },
+    CompiledGrammar,
+    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose},
     store::CacheFolder,
     vocab::Tokenizer,
 };
 
 use crate::{
-    draft_model::{Drafting, LowDraftModel, WantedDraft},
     grammar::source::GrammarSource,
-    proposer::{self, PAPER_DRAFT, Which},
-    reach,
-    runner::Card,
-    terminal::failure::{BadInput, Paint, note},
+    session::{
+        drafts::{
+            draft_model::{Drafting, LowDraftModel, WantedDraft},
+            learner::{Keeper, Learner},
+            prior::{load, shipped_prior, tell_apart},
+            proposer::{self, PAPER_DRAFT, Which},
+        },
+        runner::Card,
+    },
+    terminal::failure::BadInput,
 };
 
 /// How to speculate. Part of the flags of `domino generate` and `domino explain`.
@@ -207,34 +210,6 @@ impl LowSpeculate {
     }
 }
 
-/// A proposer whose counts can be read while it learns.
-pub(crate) type Learner = Arc<Mutex<CountProposer>>;
-
-/// Copies the counts of a learner.
-pub(crate) fn known(learner: &Learner) -> Prior {
-    learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
-}
-
-/// A learner that learns while a text is written, and the file for its counts.
-pub(crate) struct Keeper {
-    learner: Learner,
-    file: Option<PathBuf>,
-}
-
-impl Keeper {
-    /// The lookahead and the terminals that the prior was learnt at.
-    pub(crate) fn learnt_at(&self) -> (Lookahead, Terminals) {
-        let learner = self.learner.lock().unwrap_or_else(PoisonError::into_inner);
-        (learner.prior().lookahead(), learner.prior().terminals())
-    }
-
-    /// Writes the counts to the file, if there is one.
-    pub(crate) fn keep(&self) -> anyhow::Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        crate::files::output::Output::prepare(file)?.write(&known(&self.learner).to_bytes())
-    }
-}
-
 /// Settings of drafts of one length.
 #[cfg(feature = "mistralrs")]
 pub(crate) struct Fixed {
@@ -413,49 +388,4 @@ impl Shared {
 fn forced_text(prior: Option<&Prior>, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> ForcedText {
     let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
     if prior.is_none() { forced.with_spellings() } else { forced }
-}
-
-/// Finds the prior that comes with the model. If it cannot be used, for instance since the grammar has
-/// changed, a note says so, and there is none.
-fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path) -> Option<Prior> {
-    let GrammarSource::Shipped(shipped) = source else { return None };
-    let file = model.join("priors").join(shipped.name).with_extension("prior");
-    if !file.is_file() {
-        return None;
-    }
-    load(&file, grammar)
-        .map_err(|error| {
-            let paint = Paint::for_stderr();
-            note!("{} {error}; going on without", paint.cyan("note:"));
-        })
-        .ok()
-        .inspect(|prior| tell_apart(prior, &file, grammar))
-}
-
-/// Notes that a prior was learnt with another lookahead. Its contexts do not depend on that, so it is of use,
-/// but its counts are of tokens that other masks allowed.
-fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
-    if prior.lookahead() == grammar.lookahead() {
-        return;
-    }
-    let was = reach::in_words(prior.lookahead(), prior.terminals());
-    let is = reach::in_words(grammar.lookahead(), grammar.terminals());
-    let (note, file) = (Paint::for_stderr().cyan("note:"), file.display());
-    note!("{note} {file} was learnt with {was}, and this is {is}: its guesses may be worse");
-}
-
-/// Reads the prior of a file.
-pub(crate) fn load(file: &Path, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
-    let bytes = read(file)?;
-    Prior::from_bytes(&bytes, grammar).map_err(|error| bad_prior(file, &error))
-}
-
-/// Reads the bytes of a file of counts.
-pub(crate) fn read(file: &Path) -> Result<Vec<u8>, BadInput> {
-    std::fs::read(file).map_err(|error| BadInput::new(format!("cannot read {}: {error}", file.display())))
-}
-
-/// Makes the error for a prior that cannot be used, with advice.
-pub(crate) fn bad_prior(file: &Path, error: &PriorError) -> BadInput {
-    BadInput::new(format!("{}: {error}", file.display())).hint(error.hint())
 }

@@ -16,11 +16,13 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    generate::{load, read_tokenizer},
-    model,
-    runner::{Card, Runner},
+    session::{
+        load::{load, read_tokenizer},
+        model,
+        runner::{Card, Runner},
+        tokenizer,
+    },
     terminal::failure::BadInput,
-    tokenizer,
 };
 
 /// Flags of a draft model.

@@ -6,7 +6,7 @@ use clap::Args;
 use domino::{Vocabulary, store::CacheFolder};
 
 use crate::{
-    model,
+    session::model,
     terminal::{failure::BadInput, progress},
 };
 
