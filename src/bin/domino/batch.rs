@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     check::{explained, explained_field, judge},
     files::{input::Input, lines},
+    flags::grammar::UsualGrammar,
     grammar::{bytes::byte_vocabulary, notation::relaxed_as_json, source::GrammarSource, warned},
-    rows::{LastUsed, Row, RowReader, RowReading, UsualGrammar, WantedGrammar},
+    rows::{LastUsed, Row, RowReader, RowReading, WantedGrammar},
     terminal::{
         failure::{self, BadInput, Exit, note},
         json::extend,

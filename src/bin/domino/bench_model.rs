@@ -11,9 +11,10 @@ use domino::model::{
 use serde_json::json;
 
 use crate::{
+    flags::device::LowDevice,
     session::{
         model,
-        runner::{Card, LowDevice, Runner, tell_idle_quantising},
+        runner::{Card, Runner, tell_idle_quantising},
     },
     terminal::{
         failure::{BadInput, Exit},

@@ -31,6 +31,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::finding::SchemaFault;
 use crate::{
     files::input::Input,
+    flags::schema,
     grammar::{
         advice, budgets,
         bytes::byte_vocabulary,
@@ -41,7 +42,6 @@ use crate::{
         source::GrammarSource,
         warned,
     },
-    schema,
     terminal::{
         failure::{self, BadInput, Exit, Paint, Told},
         json::extend,

@@ -8,15 +8,12 @@ use domino::{Terminals, store::CacheFolder};
 use serde_json::json;
 
 use crate::{
-    args::LowGrammar,
+    flags::{grammar::LowGrammar, lookahead::LowTerminals, vocabulary::LowVocabulary},
     grammar::{
         source::GrammarSource,
         trees::{self, TreesFile},
     },
-    session::{
-        reach::LowTerminals,
-        tokenizer::{LowVocabulary, TokensOf},
-    },
+    session::tokenizer::TokensOf,
     terminal::{
         failure::{BadInput, Exit, Paint, note},
         stdout,

@@ -18,22 +18,17 @@ use domino::{
 use serde_json::json;
 
 use crate::{
-    args::LowGrammar,
     files::{input::Input, output::Output},
-    generate::space::Trailing,
+    flags::{chat::LowChat, grammar::LowGrammar, lookahead::LowReach, space::Trailing},
     grammar::source::GrammarSource,
     session::{
-        chat::{
-            Prompts,
-            args::{Chat, LowChat},
-            prompt_tokens,
-        },
+        chat::{Chat, Prompts, prompt_tokens},
         drafts::{
             learner::known,
             prior::{bad_prior, load, read},
         },
         model,
-        reach::{self, LowReach, Reach},
+        reach::{self, Reach},
         tokenizer,
     },
     terminal::{

@@ -13,12 +13,13 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
+    flags::device::LowDevice,
     session::{
         chat::prompt_tokens,
         load::{bad_model, load, read_tokenizer, step_error},
         model,
         prompt::{Prompt, prompt_text},
-        runner::{Card, LowDevice, Runner},
+        runner::{Card, Runner},
         tokenizer,
     },
     terminal::{

@@ -9,18 +9,17 @@ use clap::Args;
 use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
 use crate::{
-    args::LowGrammar,
-    generate::options::LowOptions,
+    flags::{
+        chat::LowChat, device::LowDevice, drawing::LowOptions, grammar::LowGrammar, lookahead::LowReach,
+        speculate::LowSpeculate,
+    },
     grammar::source::GrammarSource,
     session::{
-        chat::{
-            Prompts,
-            args::{Chat, LowChat},
-        },
-        drafts::speculation::{LowSpeculate, Speculation},
+        chat::{Chat, Prompts},
+        drafts::speculation::Speculation,
         prompt::Prompt,
-        reach::{LowReach, Reach},
-        runner::{Card, LowDevice},
+        reach::Reach,
+        runner::Card,
     },
     terminal::failure::BadInput,
 };

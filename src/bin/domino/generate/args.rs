@@ -12,21 +12,25 @@ use domino::{
     model::candle::LoadOptions,
 };
 
-use super::{options::LowOptions, whole::Way};
+use super::whole::Way;
 use crate::{
-    args::LowGrammar,
     files::input::Input,
-    grammar::{captures::LowCapture, source::GrammarSource},
-    rows::UsualGrammar,
+    flags::{
+        capture::LowCapture,
+        chat::LowChat,
+        device::LowDevice,
+        drawing::LowOptions,
+        grammar::{LowGrammar, UsualGrammar},
+        lookahead::LowReach,
+        speculate::LowSpeculate,
+    },
+    grammar::source::GrammarSource,
     session::{
-        chat::{
-            Prompts,
-            args::{Chat, LowChat},
-        },
-        drafts::speculation::{LowSpeculate, Speculation},
+        chat::{Chat, Prompts},
+        drafts::speculation::Speculation,
         prompt::Prompt,
-        reach::{LowReach, Reach},
-        runner::{Card, LowDevice},
+        reach::Reach,
+        runner::Card,
     },
     terminal::failure::BadInput,
 };

@@ -4,14 +4,11 @@ pub(crate) mod args;
 mod batch;
 mod compare;
 mod destination;
-pub(crate) mod drawing;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
-pub(crate) mod options;
 mod parsed;
 mod report;
 mod screen;
-pub(crate) mod space;
 pub(crate) mod whole;
 
 use std::{path::Path, time::Instant};

@@ -6,13 +6,10 @@ use clap::{Args, ValueEnum};
 use domino::Terminals;
 
 use crate::{
-    args::LowGrammar,
     files::input::Input,
+    flags::{grammar::LowGrammar, lookahead::LowTerminals, vocabulary::LowVocabulary},
     grammar::source::GrammarSource,
-    session::{
-        reach::LowTerminals,
-        tokenizer::{LowVocabulary, TokensOf},
-    },
+    session::tokenizer::TokensOf,
     terminal::failure::BadInput,
 };
 

@@ -3,7 +3,7 @@
 use domino::grammar::suggest;
 
 use super::members::ObjectMembers;
-use crate::{schema::RowOptions, terminal::failure::BadInput};
+use crate::{flags::schema::RowOptions, terminal::failure::BadInput};
 
 /// A command that reads rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

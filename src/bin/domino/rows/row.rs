@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{carried::Carried, grammar::RowGrammar, keys::RowReader, members::ObjectMembers};
-use crate::{files::lines, generate::drawing::Drawing, terminal::failure::BadInput};
+use crate::{files::lines, rows::drawing::Drawing, terminal::failure::BadInput};
 
 /// A row as the command reads it.
 #[derive(Debug, Default)]

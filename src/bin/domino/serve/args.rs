@@ -10,7 +10,7 @@ use super::{
     settings::flags::{LowRunning, RunningFlags},
 };
 use crate::{
-    schema::LowSchema,
+    flags::schema::LowSchema,
     terminal::{failure::BadInput, log::LogFormat},
 };
 

@@ -2,26 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use domino::{Vocabulary, store::CacheFolder};
 
 use crate::{
     session::model,
     terminal::{failure::BadInput, progress},
 };
-
-/// Flags that say whose tokens are meant, for commands that run no model.
-#[derive(Debug, Args)]
-pub(crate) struct LowVocabulary {
-    /// A tokenizer.json, a folder with one, or a GGUF file.
-    #[arg(long, short = 't', value_name = "DIR|FILE", conflicts_with = "model")]
-    tokenizer: Option<PathBuf>,
-    /// The model whose tokens are meant: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
-    ///
-    /// As for `domino generate`; of the model nothing but its tokenizer is read.
-    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
-    model: Option<PathBuf>,
-}
 
 /// A tokenizer or a model whose tokens are meant.
 #[derive(Debug)]
@@ -30,19 +16,6 @@ pub(crate) enum TokensOf {
     Tokenizer(PathBuf),
     /// A model; `None` for the default model.
     Model(Option<PathBuf>),
-}
-
-impl LowVocabulary {
-    /// Takes the tokens of the flags, or else of the default model.
-    pub(crate) fn resolve(self) -> TokensOf {
-        self.given().unwrap_or(TokensOf::Model(None))
-    }
-
-    /// Takes the tokens of the flags, if there are any.
-    pub(crate) fn given(self) -> Option<TokensOf> {
-        let model = self.model.map(|model| TokensOf::Model(Some(model)));
-        self.tokenizer.map(TokensOf::Tokenizer).or(model)
-    }
 }
 
 impl TokensOf {

@@ -9,14 +9,10 @@ use super::{
     measure::Passes,
 };
 use crate::{
-    args::LowGrammar,
     files::input::Input,
+    flags::{grammar::LowGrammar, lookahead::LowReach, schema, vocabulary::LowVocabulary},
     grammar::source::GrammarSource,
-    schema,
-    session::{
-        reach::{LowReach, Reach},
-        tokenizer::{LowVocabulary, TokensOf},
-    },
+    session::{reach::Reach, tokenizer::TokensOf},
     terminal::failure::BadInput,
 };
 

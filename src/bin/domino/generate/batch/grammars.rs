@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::super::parsed::TextKind;
 use crate::{
+    flags::grammar::UsualGrammar,
     grammar::{captures::Capturing, notation::relaxed_as_json, source::GrammarSource},
-    rows::{LastUsed, Row, UsualGrammar, WantedGrammar},
+    rows::{LastUsed, Row, WantedGrammar},
     terminal::failure::{self, BadInput},
 };
 

@@ -26,13 +26,12 @@ use self::{
 };
 use super::{
     args::{BatchRows, Generate},
-    compiler, grammar,
-    options::LowOptions,
-    parsed,
+    compiler, grammar, parsed,
     report::{End, Ended},
     usual_tokens,
 };
 use crate::{
+    flags::drawing::LowOptions,
     grammar::{source::GrammarSource, warned},
     rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
     session::{

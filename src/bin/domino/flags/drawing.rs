@@ -25,63 +25,63 @@ pub(crate) struct LowOptions {
     ///
     /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
     #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
-    pub(super) temperature: f64,
+    pub(crate) temperature: f64,
     /// Draw only among the K likeliest allowed tokens; 0 means no limit.
     #[arg(long, value_name = "K", default_value_t = 0)]
-    pub(super) top_k: usize,
+    pub(crate) top_k: usize,
     /// Draw only among the likeliest allowed tokens that together have this probability.
     #[arg(long, value_name = "P", default_value_t = 1.0)]
-    pub(super) top_p: f64,
+    pub(crate) top_p: f64,
     /// Draw only among tokens at least this times as likely as the likeliest.
     #[arg(long, value_name = "P", default_value_t = 0.0)]
-    pub(super) min_p: f64,
+    pub(crate) min_p: f64,
     /// Divide the logits of tokens that are among the last ones by this (negative ones are multiplied); 1
     /// changes nothing, 1.1 is usual.
     #[arg(long, value_name = "R", default_value_t = 1.0)]
-    pub(super) repeat_penalty: f64,
+    pub(crate) repeat_penalty: f64,
     /// How many last tokens, prompt included, the three penalties look at; 0 means none.
     #[arg(long, value_name = "N", default_value_t = LAST)]
-    pub(super) repeat_last_n: usize,
+    pub(crate) repeat_last_n: usize,
     /// Subtract this from the logits of tokens that are among the last ones.
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
-    pub(super) presence_penalty: f64,
+    pub(crate) presence_penalty: f64,
     /// Subtract this from the logits of tokens that are among the last ones, as often as they are.
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
-    pub(super) frequency_penalty: f64,
+    pub(crate) frequency_penalty: f64,
     /// The seed of the draws.
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// When the grammar's mask is made: before the model's pass, which then computes only the logits that
     /// count; after it, with the model's own choice, so that interventions can be counted; or only if that
     /// choice is refused (which makes no difference with --top-k, --top-p and --min-p). The text is the
     /// same, the time is not.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
-    pub(super) mask: Mask,
+    pub(crate) mask: Mask,
     /// Short for --mask opportunistic.
     #[arg(long, conflicts_with = "mask")]
-    pub(super) opportunistic: bool,
+    pub(crate) opportunistic: bool,
     /// Cut the text after this many tokens.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
-    pub(super) max_tokens: usize,
+    pub(crate) max_tokens: usize,
     /// End the text before this, wherever tokens begin and end; can be given more than once. With a grammar
     /// the text may then not be complete: `complete` in --json tells.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub(super) stop: Vec<String>,
+    pub(crate) stop: Vec<String>,
     /// End a complete text where nothing but white space can follow it, or let the model go on. stop: the
     /// text ends there, and the model is not asked (finish is only_space). keep: the model goes on and ends
     /// the text when it likes, as in the DOMINO paper. Not asked by --sampling conditional, which draws the
     /// end.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop)]
-    pub(super) trailing_space: Trailing,
+    pub(crate) trailing_space: Trailing,
     /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
     /// that makes it one of the grammar; of equally short ones that of the fewest tokens.
     #[arg(long)]
-    pub(super) finish: bool,
+    pub(crate) finish: bool,
     /// List for each token its log-probability under the model's own distribution and under the constrained
     /// one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a mask for
     /// every token. generate: in JSON, and not unless asked for; explain: 8 unless asked for.
     #[arg(long, value_name = "N")]
-    pub(super) logprobs: Option<usize>,
+    pub(crate) logprobs: Option<usize>,
 }
 
 impl LowOptions {

@@ -1,7 +1,5 @@
 //! Prompts as the model gets them: unchanged, or in its chat template.
 
-pub(crate) mod args;
-
 use std::{
     cell::{Cell, OnceCell},
     path::{Path, PathBuf},
@@ -16,7 +14,6 @@ use domino::{
 };
 use serde_json::Value;
 
-use self::args::Chat;
 use crate::{
     files,
     grammar::source::GrammarSource,
@@ -26,6 +23,14 @@ use crate::{
 /// Length in bytes of the shortest special token that shows a template written by hand; shorter ones may
 /// stand in a text by chance.
 const SHORTEST_MARK: usize = 3;
+
+/// The resolved flags for putting prompts into a chat template.
+#[derive(Debug, Clone)]
+pub(crate) struct Chat {
+    pub(crate) system: Option<String>,
+    /// The file of the template; `None` for the model's own.
+    pub(crate) template: Option<PathBuf>,
+}
 
 /// A maker of the tokens of prompts.
 #[derive(Debug)]

@@ -106,7 +106,7 @@ impl CallingParts {
 }
 
 impl LowTools {
-    /// Takes the settings that [`LowGrammar::is_for`](crate::args::LowGrammar::is_for) describes.
+    /// Takes the settings that [`LowGrammar::is_for`](crate::flags::grammar::LowGrammar::is_for) describes.
     pub(crate) fn is_for(&mut self, model: Option<&Path>, chat: bool) -> Option<PathBuf> {
         (self.model, self.chat) = (Some(model.map(Path::to_path_buf)), chat);
         self.chat_template.clone()

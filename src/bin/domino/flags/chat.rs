@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::terminal::failure::BadInput;
+use crate::{session::chat::Chat, terminal::failure::BadInput};
 
 /// Ways to put a prompt to the model.
 #[derive(Debug, Clone, Args)]
@@ -19,14 +19,6 @@ pub(crate) struct LowChat {
     /// Say this as the system, before the user speaks; for --chat.
     #[arg(long, value_name = "TEXT", requires = "chat", allow_hyphen_values = true)]
     system: Option<String>,
-}
-
-/// The resolved flags for putting prompts into a chat template.
-#[derive(Debug, Clone)]
-pub(crate) struct Chat {
-    pub(super) system: Option<String>,
-    /// The file of the template; `None` for the model's own.
-    pub(super) template: Option<PathBuf>,
 }
 
 impl LowChat {

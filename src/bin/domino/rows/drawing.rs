@@ -2,8 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use super::{options::LowOptions, space::Trailing};
-use crate::{rows::members::ObjectMembers, terminal::failure::BadInput};
+use crate::{
+    flags::{drawing::LowOptions, space::Trailing},
+    rows::members::ObjectMembers,
+    terminal::failure::BadInput,
+};
 
 /// Keys under the names of the flags; the flags hold where they are absent.
 #[derive(Debug, Clone, Default)]
