@@ -1,48 +1,42 @@
 //! The `domino` program: text that a grammar allows, from a language model.
 //!
-//! One file a command; all of them see only the library's public API. [`args`] turns flags into resolved
-//! commands, [`terminal::failure`] owns exit codes and error messages.
+//! It sees only the library's public API. Rooms, each of which uses only those before it:
+//!
+//! * [`terminal`]: what people see and type; [`terminal::failure`] owns exit codes and error messages.
+//! * [`files`]: where texts come from and go to.
+//! * [`grammar`]: sources of grammars, and what is said of them.
+//! * [`session`]: models, prompts, drafts.
+//! * [`flags`]: groups of flags that several commands share.
+//! * [`rows`]: lines of JSON, for `--batch`.
+//! * [`verbs`], [`serve`]: commands, a file or a folder each.
+//! * [`help`]: how help is arranged.
+//! * [`cli`]: the command line, which resolves to a command.
 
 mod allocator;
-mod args;
-mod batch;
-mod bench_model;
-mod cache;
-mod check;
-mod compile;
-#[cfg(feature = "experiments")]
-mod experiment;
-#[cfg(not(feature = "experiments"))]
-#[path = "experiment/absent.rs"]
-mod experiment;
-mod explain;
-mod facts;
+mod cli;
 mod files;
 mod flags;
-mod generate;
 mod grammar;
-mod grammars;
 mod help;
-mod inspect;
-mod learn;
-mod mask;
-mod retokenize;
 mod rows;
 mod serve;
 mod session;
-mod shell;
 mod terminal;
-mod trace;
+mod verbs;
 
 use std::{io::Write, process::ExitCode};
 
 use domino::store::CacheFolder;
 
 use crate::{
-    args::{Command, LowArgs},
+    cli::{Command, LowArgs},
     terminal::{
         failure::{self, Exit},
         interrupt, log, stdout,
+    },
+    verbs::{
+        bench_model, cache, check, compile, completions, experiment, explain, generate, grammars, inspect,
+        learn, man, mask, model, retokenize, trace,
     },
 };
 
@@ -77,18 +71,17 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Learn(command) => learn::run(command, cache),
         Command::Serve(command) => serve::run(command, cache),
         Command::Check(command) => check::run(command),
-        Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command, cache),
         Command::Compile(command) => compile::run(command, cache),
         Command::Inspect(command) => inspect::run(command, cache),
         Command::Grammars(command) => grammars::run(command),
         Command::Cache(command) => cache::run(command, cache),
-        Command::Model(command) => facts::run(command, cache),
+        Command::Model(command) => model::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
-        Command::Completions(command) => shell::completions::run(command, LowArgs::arranged()),
-        Command::Man(command) => shell::man::run(command, LowArgs::arranged()),
+        Command::Completions(command) => completions::run(command, LowArgs::arranged()),
+        Command::Man(command) => man::run(command, LowArgs::arranged()),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domino::grammar::json_schema::{KeywordReport, KeywordStatus, SchemaReport};
 use serde_json::{Map, Value, json};
 
-use crate::terminal::failure::Paint;
+use crate::terminal::{failure::Paint, json::extend, stdout};
 
 /// Reports of the schemas of one file; a list of functions has one for each, under the function's name.
 #[derive(Debug)]
@@ -75,4 +75,17 @@ fn list(report: &SchemaReport) -> Vec<Value> {
         json!({ "pointer": pointer, "keyword": keyword, "status": status.name(), "note": note })
     };
     report.keywords.iter().map(one).collect()
+}
+
+/// Prints the report on the keywords of a schema.
+pub(crate) fn report(name: &str, reports: &Reports, json: bool) -> anyhow::Result<()> {
+    let mut out = stdout::lock();
+    if json {
+        let mut object = json!({ "grammar": name });
+        extend(&mut object, reports.fields());
+        writeln!(out, "{object}")?;
+    } else {
+        reports.print(name, &mut out)?;
+    }
+    Ok(())
 }

@@ -191,7 +191,7 @@ mod tests {
     use domino::Compiler;
 
     use super::*;
-    use crate::{check::judge, grammar::bytes::byte_vocabulary};
+    use crate::{grammar::bytes::byte_vocabulary, verbs::check::verdict::judge};
 
     fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
         NamedGrammars::new(folder, Arc::default())

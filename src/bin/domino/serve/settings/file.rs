@@ -142,7 +142,7 @@ fn scalar(name: &str, value: &DeValue<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::LowArgs;
+    use crate::cli::LowArgs;
 
     /// Returns the words that a file with this text adds to the line.
     fn merged(line: &[&str], text: &str) -> Result<Vec<String>, String> {

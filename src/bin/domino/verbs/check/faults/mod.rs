@@ -4,12 +4,23 @@
 //! Nothing is said where nothing is found wrong: a text may be refused for its white space, for the order of
 //! its members, or for a keyword that is not looked at here.
 
+mod begun;
+mod compare;
+mod doubled;
+pub(super) mod finding;
+mod items;
+mod members;
+mod references;
+mod sizes;
+mod walk;
+mod words;
+
 use std::cell::Cell;
 
 use domino::grammar::json_schema::{Draft, DuplicateKeys, Format, SchemaOptions};
 use serde_json::{Value, json};
 
-use super::{begun::begun, doubled::doubled, finding::SchemaFault, references::References, walk::SchemaWalk};
+use self::{begun::begun, doubled::doubled, finding::SchemaFault, references::References, walk::SchemaWalk};
 
 /// Limit on the faults reported for one text.
 const MOST: usize = 8;

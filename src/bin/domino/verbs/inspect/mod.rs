@@ -32,9 +32,9 @@ use self::{
     origins::Origins,
 };
 use crate::{
-    check,
     grammar::{
         bytes::byte_vocabulary,
+        keywords::report,
         places::Places,
         reading::{Leaving, Reading},
         warned,
@@ -155,7 +155,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
 /// error's.
 fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
     let text = command.grammar.load()?;
-    check::report(&command.grammar.name(), &text.reports()?, command.form == Form::Json)?;
+    report(&command.grammar.name(), &text.reports()?, command.form == Form::Json)?;
     warned::tell(&command.grammar.name(), text.parse()?.warnings());
     Ok(Exit::Success)
 }

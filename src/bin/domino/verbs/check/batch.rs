@@ -10,7 +10,6 @@ use domino::{CompiledGrammar, Compiler};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    check::{explained, explained_field, judge},
     files::{input::Input, lines},
     flags::grammar::UsualGrammar,
     grammar::{bytes::byte_vocabulary, notation::relaxed_as_json, source::GrammarSource, warned},
@@ -20,11 +19,12 @@ use crate::{
         json::extend,
         progress, stdout,
     },
+    verbs::check::verdict::{explained, explained_field, judge},
 };
 
-/// The resolved command `domino check --batch`.
+/// The command with `--batch`.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct RowCheck {
     pub(crate) input: Input,
     /// Limit on the bytes of a line.
     pub(crate) max_bytes: u64,
@@ -53,7 +53,7 @@ struct Verdicts {
 }
 
 /// Answers all lines.
-pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &RowCheck) -> anyhow::Result<Exit> {
     let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
     let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
     let reading = RowReading { reader: RowReader::Check, keep: command.keep };
@@ -101,7 +101,7 @@ fn unanswered(error: &BadInput) -> Value {
 }
 
 struct Judge<'a> {
-    command: &'a Batch,
+    command: &'a RowCheck,
     compiler: Compiler,
     compiled: LastUsed<WantedGrammar, Result<Compiled, String>>,
 }

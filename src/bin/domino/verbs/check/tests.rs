@@ -2,12 +2,19 @@
 
 use std::path::Path;
 
-use domino::grammar::json_schema::{Draft, DuplicateKeys, Format};
+use domino::grammar::json_schema::{Draft, DuplicateKeys, Format, SchemaOptions};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{explain::explain, *};
+use super::{
+    faults::explain,
+    verdict::{Verdict, judge},
+};
+use crate::{
+    flags::schema,
+    grammar::{budgets, bytes::byte_vocabulary},
+};
 
 /// A schema of a suite with its instances.
 #[derive(Deserialize)]

@@ -1,26 +1,74 @@
 //! `domino mask`: shows what may follow a text.
 
-use std::io::Write;
+use std::{io::Write, path::PathBuf};
 
+use clap::Args;
 use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use crate::{
-    args::Mask,
+    flags::{grammar::LowGrammar, lookahead::LowReach, vocabulary::LowVocabulary},
     grammar::{
         reading::{Leaving, Reading},
+        source::GrammarSource,
         trees, warned,
     },
+    session::{reach::Reach, tokenizer::TokensOf},
     terminal::{
         describe,
-        failure::{self, Exit, Told, note},
+        failure::{self, BadInput, Exit, Told, note},
         json::extend,
         progress, stdout,
     },
+    verbs::mask::Mask,
 };
 
 /// Limit on the tokens and threads shown, unless all are asked for.
 const MOST_SHOWN: usize = 50;
+
+/// Show which tokens may follow a text, and where in the grammar it is.
+#[derive(Debug, Args)]
+pub(crate) struct LowMask {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    #[command(flatten)]
+    tokens: LowVocabulary,
+    /// The text so far.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
+    text: String,
+    #[command(flatten)]
+    reach: LowReach,
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
+    #[arg(long, value_name = "FILE")]
+    trees: Option<PathBuf>,
+    /// Print all allowed tokens, not only the first.
+    #[arg(long)]
+    all: bool,
+}
+
+/// The resolved command `domino mask`.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) tokens: TokensOf,
+    pub(crate) text: String,
+    pub(crate) reach: Reach,
+    pub(crate) trees: Option<PathBuf>,
+    pub(crate) all: bool,
+    pub(crate) json: bool,
+}
+
+impl LowMask {
+    /// Reads the flags as the command.
+    pub(crate) fn resolve(self, json: bool) -> Result<Mask, BadInput> {
+        let grammar = self.grammar.required()?;
+        let reach = self.reach.resolve();
+        let Self { tokens, text, trees, all, .. } = self;
+        Ok(Mask { grammar, tokens: tokens.resolve(), text, reach, trees, all, json })
+    }
+}
 
 /// Advances by the text and shows the state.
 pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {

@@ -1,44 +1,27 @@
-//! `domino check`: judges whether a text is in the language, and names the place where it leaves it.
-//!
-//! Tokens do not matter here: the vocabulary is the 256 bytes. Texts are read in pieces, so that the answer
-//! comes as soon as it is certain, whatever else may follow.
-
-mod begun;
-mod compare;
-mod doubled;
-mod explain;
-mod finding;
-mod items;
-mod members;
-mod references;
-mod sizes;
-#[cfg(test)]
-mod tests;
-mod walk;
-mod words;
+//! Texts of files, read in pieces, so that the answer comes as soon as it is certain, whatever else may
+//! follow.
 
 use std::{
     io::{BufRead, Read, Write},
     time::{Duration, Instant},
 };
 
-use domino::{
-    CompiledGrammar,
-    grammar::{GrammarWarning, json_schema::SchemaOptions},
-};
+use domino::{CompiledGrammar, grammar::GrammarWarning};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::finding::SchemaFault;
+use super::{
+    faults::{self, finding::SchemaFault},
+    verdict::{Verdict, explained, explained_field, finish},
+};
 use crate::{
     files::input::Input,
-    flags::schema,
     grammar::{
-        advice, budgets,
+        advice,
         bytes::byte_vocabulary,
         captures::Capturing,
-        keywords::Reports,
+        keywords::report,
         notation::{Parsed, relaxed_as_json},
-        reading::{End, Leaving, Reading, Unanswered},
+        reading::{Reading, Unanswered},
         source::GrammarSource,
         warned,
     },
@@ -49,9 +32,9 @@ use crate::{
     },
 };
 
-/// The resolved command `domino check`.
+/// The command without `--batch`.
 #[derive(Debug)]
-pub(crate) struct Check {
+pub(crate) struct TextCheck {
     pub(crate) grammar: GrammarSource,
     pub(crate) prefix: bool,
     pub(crate) inputs: Vec<Input>,
@@ -67,36 +50,6 @@ pub(crate) struct Check {
 /// Time after which a check counts as slow, so that advice on the grammar is given.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A verdict of a grammar on a text.
-#[derive(Debug)]
-pub(crate) enum Verdict {
-    /// The text is in the language.
-    Complete,
-    /// The whole text may be written, and more must follow.
-    Incomplete(Box<Leaving>),
-    /// The text leaves the language.
-    Left(Box<Leaving>),
-}
-
-impl Verdict {
-    /// True if the text is in the language, or, with `prefix`, the beginning of a text that is.
-    pub(crate) fn accepted(&self, prefix: bool) -> bool {
-        match self {
-            Self::Complete => true,
-            Self::Incomplete(_) => prefix,
-            Self::Left(_) => false,
-        }
-    }
-
-    /// The place where the text leaves the language or ends too early.
-    pub(crate) fn leaving(&self) -> Option<&Leaving> {
-        match self {
-            Self::Complete => None,
-            Self::Incomplete(leaving) | Self::Left(leaving) => Some(leaving),
-        }
-    }
-}
-
 /// A reason why there is no verdict.
 enum Trouble {
     /// The input cannot be read.
@@ -109,55 +62,6 @@ enum Trouble {
 
 /// Limit on the bytes of a text that are kept to explain in the schema's words what is wrong with it.
 const EXPLAINED: u64 = 1 << 20;
-
-/// Explains in the words of a schema what is wrong with a text that was refused, as far as that can be told.
-/// `schema` is its text with its options, if the grammar is a schema.
-pub(crate) fn explained(
-    schema: Option<(&str, &SchemaOptions)>,
-    verdict: &Verdict,
-    text: &[u8],
-) -> Vec<SchemaFault> {
-    let Some((schema, options)) = schema else { return Vec::new() };
-    let ended = match verdict {
-        Verdict::Complete => return Vec::new(),
-        Verdict::Incomplete(_) => true,
-        Verdict::Left(_) => false,
-    };
-    let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let engine = |schema: &str, instance: &str| {
-        let options = schema::for_checking().with_format(options.format);
-        let parsed = options.parse_with(schema, &budgets::limits(), budgets::automata()).ok()?;
-        let compiled = budgets::compiler(byte_vocabulary().ok()?).compile(&parsed.grammar).ok()?;
-        judge(&compiled, instance.as_bytes()).ok().map(|verdict| verdict.accepted(false))
-    };
-    explain::explain(schema, options, text, ended, &engine)
-}
-
-/// Makes the field of JSON about what is wrong by a schema; no field where nothing was found.
-pub(crate) fn explained_field(faults: &[SchemaFault]) -> Map<String, Value> {
-    let list = (!faults.is_empty()).then(|| ("schema_errors".to_owned(), explain::list(faults)));
-    Map::from_iter(list)
-}
-
-/// Judges `text` by a grammar compiled for [`byte_vocabulary`].
-pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, Box<Unanswered>> {
-    let mut reading = Reading::new(grammar.constraint());
-    if let Some(left) = reading.push(text)? {
-        return Ok(Verdict::Left(left));
-    }
-    finish(reading)
-}
-
-/// Gives the verdict on a text that was read to its end.
-fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
-    if let Some(left) = reading.finish()? {
-        return Ok(Verdict::Left(left));
-    }
-    Ok(match reading.end() {
-        End::Complete => Verdict::Complete,
-        End::Incomplete(leaving) => Verdict::Incomplete(leaving),
-    })
-}
 
 /// Reads an input until there is a verdict, and keeps up to `keep` bytes of it.
 fn answer(
@@ -203,7 +107,7 @@ fn answer(
 }
 
 /// Checks all inputs.
-pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
     if command.report {
         let name = command.grammar.name();
         report(&name, &command.grammar.load()?.reports()?, command.json)?;
@@ -254,19 +158,6 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     Ok(order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Success))
 }
 
-/// Prints the report on the keywords of a schema.
-pub(crate) fn report(name: &str, reports: &Reports, json: bool) -> anyhow::Result<()> {
-    let mut out = stdout::lock();
-    if json {
-        let mut object = json!({ "grammar": name });
-        extend(&mut object, reports.fields());
-        writeln!(out, "{object}")?;
-    } else {
-        reports.print(name, &mut out)?;
-    }
-    Ok(())
-}
-
 /// Tells why there is no verdict on an input; the others are still checked.
 fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exit> {
     let (told, place, exit) = match trouble {
@@ -296,7 +187,7 @@ fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exi
 
 /// Prints the verdict on one input.
 fn tell(
-    command: &Check,
+    command: &TextCheck,
     input: &Input,
     (verdict, faults): (&Verdict, &[SchemaFault]),
     warnings: &[GrammarWarning],
@@ -327,7 +218,7 @@ fn tell(
     };
     let what = paint.red(&format!("not in the language: {}", leaving.what));
     writeln!(out, "{name}:{}:{}: {what}", leaving.line, leaving.column)?;
-    for line in faults.iter().map(explain::line).chain(leaving.lines()) {
+    for line in faults.iter().map(faults::line).chain(leaving.lines()) {
         writeln!(out, "  {line}")?;
     }
     Ok(())
