@@ -12,7 +12,6 @@ use domino::{
     model::candle::LoadOptions,
 };
 
-use super::whole::Way;
 use crate::{
     files::input::Input,
     flags::{
@@ -149,6 +148,25 @@ pub(crate) struct LowGenerate {
     capture: LowCapture,
     #[command(flatten)]
     speculate: LowSpeculate,
+}
+
+/// A way to write a text that is shown when it is whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    /// Draw from the conditional distribution, with this number of particles.
+    Conditional(NonZeroUsize),
+    /// Write in the tokens that the tokenizer would make of the text.
+    Canonical,
+}
+
+impl Way {
+    /// The flag that asks for it.
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Self::Conditional(_) => "--sampling conditional",
+            Self::Canonical => "--tokenization canonical",
+        }
+    }
 }
 
 /// `--engine`.

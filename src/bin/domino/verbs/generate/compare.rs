@@ -92,8 +92,8 @@ pub(super) fn run(
             found.speculative.add(speculative);
             found.same_tokens &= plain.tokens == speculative.tokens;
             let stats = &speculative.stats;
-            found.tokens_per_pass = super::report::tokens_per_pass(stats);
-            found.acceptance = super::report::acceptance(stats);
+            found.tokens_per_pass = super::facts::tokens_per_pass(stats);
+            found.acceptance = super::facts::acceptance(stats);
         }
     }
     decoder.set_constraint(Some(constraint.clone()))?;

@@ -10,9 +10,10 @@ use domino::{
 
 use super::{
     args::Generate,
-    compiler,
     destination::Destination,
-    forced_bytes, grammar, parsed,
+    facts::forced_bytes,
+    grammar::{compiler, grammar},
+    parsed,
     report::{End, Ended},
     screen::Screen,
 };

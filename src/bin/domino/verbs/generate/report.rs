@@ -2,11 +2,14 @@
 
 use domino::{
     TokenId, Vocabulary,
-    decode::{DecodeOptions, DecodeStats, DraftTally, Finish, Generation, Logprobs, TokenLogprobs},
+    decode::{DecodeOptions, DraftTally, Finish, Generation, Logprobs, TokenLogprobs},
 };
 use serde_json::{Map, Value, json};
 
-use super::compare::Comparison;
+use super::{
+    compare::Comparison,
+    facts::{acceptance, ratio, tokens_per_pass},
+};
 use crate::{
     session::drafts::draft_model,
     terminal::{
@@ -48,22 +51,6 @@ pub(super) struct Ended<'a> {
     pub(super) captures: Map<String, Value>,
     /// A comparison with other ways to make the text.
     pub(super) comparison: Option<Comparison>,
-}
-
-/// Tokens per pass of the model, the pass over the prompt included.
-pub(super) fn tokens_per_pass(stats: &DecodeStats) -> f64 {
-    ratio(stats.tokens, stats.passes)
-}
-
-/// The share of the drafted tokens that were drawn as well.
-pub(super) fn acceptance(stats: &DecodeStats) -> f64 {
-    ratio(stats.accepted, stats.drafted)
-}
-
-fn ratio(part: usize, whole: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-    let ratio = part as f64 / whole.max(1) as f64;
-    ratio
 }
 
 impl Ended<'_> {

@@ -14,10 +14,11 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::{
-    args::Generate,
-    compiler,
+    args::{Generate, Way},
     destination::Destination,
-    forced_bytes, grammar, parsed,
+    facts::forced_bytes,
+    grammar::{compiler, grammar},
+    parsed,
     report::{End, Ended},
     screen::Screen,
 };
@@ -37,25 +38,6 @@ use crate::{
         progress,
     },
 };
-
-/// A way to write such a text.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Way {
-    /// Draw from the conditional distribution, with this number of particles.
-    Conditional(NonZeroUsize),
-    /// Write in the tokens that the tokenizer would make of the text.
-    Canonical,
-}
-
-impl Way {
-    /// The flag that asks for it.
-    pub(super) fn flag(self) -> &'static str {
-        match self {
-            Self::Conditional(_) => "--sampling conditional",
-            Self::Canonical => "--tokenization canonical",
-        }
-    }
-}
 
 /// A text with the facts about how it was written: fields of the object, and a note for people.
 struct Written {

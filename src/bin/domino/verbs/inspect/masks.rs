@@ -10,7 +10,9 @@ use domino::{Constraint, TokenId, Vocabulary, ids::TerminalId};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Form, Subject, args::Text, head, left_language, milliseconds, origins::Origin, print_json, print_rest,
+    args::{Form, Text},
+    origins::Origin,
+    subject::{Subject, head, left_language, milliseconds, print_json, print_rest},
 };
 use crate::{grammar::reading::Reading, terminal::describe};
 

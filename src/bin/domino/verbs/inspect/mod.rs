@@ -10,79 +10,33 @@ mod masks;
 mod origins;
 mod rules;
 mod sets;
+mod shapes;
+mod subject;
 mod summary;
 mod terminals;
 mod trees;
 
-use std::{
-    io::{self, Write},
-    time::{Duration, Instant},
-};
+use std::{io::Write, time::Instant};
 
 use domino::{
-    CompiledGrammar, Constraint, Vocabulary,
+    Constraint,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
     store::CacheFolder,
 };
-use serde_json::{Value, json};
 
 use self::{
     args::{Form, Inspect, Stage, Text},
     origins::Origins,
+    subject::{Subject, left_language},
 };
 use crate::{
-    grammar::{
-        bytes::byte_vocabulary,
-        keywords::report,
-        places::Places,
-        reading::{Leaving, Reading},
-        warned,
-    },
-    session::reach::terminals_name,
+    grammar::{bytes::byte_vocabulary, keywords::report, places::Places, reading::Reading, warned},
     terminal::{
         failure::{BadInput, Exit},
         progress, stdout,
     },
 };
-
-/// The data that the stages show.
-struct Subject<'a> {
-    command: &'a Inspect,
-    compiled: CompiledGrammar,
-    inspection: Inspection,
-    vocabulary: Vocabulary,
-    places: Places,
-    /// Origins in the schema; `None` if the grammar is no schema.
-    origins: Option<Origins>,
-    /// The rule that was asked for.
-    rule: Option<RuleId>,
-    /// The terminal that was asked for.
-    terminal: Option<TerminalId>,
-    reading: Duration,
-    compiling: Duration,
-}
-
-impl Subject<'_> {
-    /// Limit on the rows shown of anything.
-    fn limit(&self) -> usize {
-        self.command.limit
-    }
-
-    fn rule_name(&self, rule: RuleId) -> &str {
-        self.inspection.rule_name(rule).unwrap_or_default()
-    }
-
-    fn rule_names(&self, rules: &[RuleId]) -> Vec<&str> {
-        rules.iter().map(|&rule| self.rule_name(rule)).collect()
-    }
-
-    /// True if the terminal and one of these rules are those asked for, as far as any were.
-    fn wants(&self, terminal: TerminalId, rules: &[RuleId]) -> bool {
-        self.terminal.is_none_or(|wanted| wanted == terminal)
-            && self.rule.is_none_or(|wanted| rules.contains(&wanted))
-    }
-}
 
 /// Compiles the grammar and shows the stage that was asked for.
 pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
@@ -190,46 +144,10 @@ fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Writ
     Ok(Exit::Success)
 }
 
-fn left_language(leaving: &Leaving) -> anyhow::Error {
-    let Leaving { line, column, what, .. } = leaving;
-    anyhow::anyhow!("the text leaves the language at {line}:{column}: {what}")
-}
-
 fn find_rule(inspection: &Inspection, name: &str) -> Result<RuleId, BadInput> {
     inspection
         .rules()
         .find(|rule| rule.name == name)
         .map(|rule| rule.rule)
         .ok_or_else(|| BadInput::new(format!("no rule {name:?}")).hint("`domino inspect rules` lists them"))
-}
-
-/// Prints one JSON object.
-fn print_json(out: &mut impl Write, object: &Value) -> io::Result<()> {
-    writeln!(out, "{object}")
-}
-
-/// Prints the number of rows that were left out, if there are any.
-fn print_rest(out: &mut impl Write, indent: usize, shown: usize, total: usize) -> io::Result<()> {
-    if shown < total {
-        writeln!(out, "{:indent$}and {} more (--limit 0 shows all)", "", total - shown)?;
-    }
-    Ok(())
-}
-
-/// Converts a time to milliseconds, rounded, for JSON and people.
-fn milliseconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
-}
-
-/// Makes the fields that every JSON answer begins with.
-fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
-    let mut map = serde_json::Map::new();
-    map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
-    map.insert("stage".to_owned(), json!(stage));
-    map.insert("terminal_kind".to_owned(), json!(terminals_name(subject.command.terminals)));
-    let warnings = subject.compiled.grammar_warnings();
-    if !warnings.is_empty() {
-        map.insert("grammar_warnings".to_owned(), warned::list(warnings));
-    }
-    map
 }

@@ -11,7 +11,11 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
+use super::{
+    args::Form,
+    dot::Graph,
+    subject::{Subject, head, print_json, print_rest},
+};
 use crate::terminal::describe::one_line;
 
 /// Limit on the symbols shown of one production.

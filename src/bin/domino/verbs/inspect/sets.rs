@@ -8,7 +8,12 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use super::{Form, Subject, along, dot::Graph, head, print_json, print_rest};
+use super::{
+    along,
+    args::Form,
+    dot::Graph,
+    subject::{Subject, head, print_json, print_rest},
+};
 use crate::terminal::describe::one_line;
 
 /// Limit on the items of a set that are searched for those of a rule.

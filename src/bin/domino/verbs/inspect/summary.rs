@@ -8,7 +8,11 @@ use std::{
 use domino::inspect::{Warning, WarningKind};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, milliseconds, origins, print_json, print_rest};
+use super::{
+    args::Form,
+    shapes,
+    subject::{Subject, head, milliseconds, print_json, print_rest},
+};
 use crate::{
     session::reach,
     terminal::{describe, failure::Paint, progress},
@@ -53,7 +57,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         object.insert("memory".to_owned(), json!(parts));
         let list: Vec<Value> =
             warnings.iter().take(subject.limit()).map(|warning| warning_json(subject, warning)).collect();
-        origins::add(subject, &mut object);
+        shapes::add(subject, &mut object);
         object.insert("warning_count".to_owned(), json!(warnings.len()));
         object.insert("warnings".to_owned(), json!(list));
         return print_json(out, &Value::Object(object));
@@ -81,7 +85,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     for memory in memory {
         writeln!(out, "  {:>9}  bytes: {}", memory.bytes, memory.part)?;
     }
-    origins::show(subject, out)?;
+    shapes::show(subject, out)?;
     writeln!(out, "times")?;
     writeln!(out, "  {:>9.3}  ms reading the grammar", milliseconds(subject.reading))?;
     writeln!(out, "  {:>9.3}  ms compiling it", milliseconds(subject.compiling))?;

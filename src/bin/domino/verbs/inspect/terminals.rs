@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use domino::inspect::TerminalView;
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, print_json, print_rest};
+use super::{
+    args::Form,
+    subject::{Subject, head, print_json, print_rest},
+};
 use crate::terminal::{describe, progress};
 
 /// Limit on the tokens shown as examples.

@@ -5,7 +5,11 @@ use std::io::{self, Write};
 use domino::inspect::{SymbolView, TreeNodeView, TreeView};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
+use super::{
+    args::Form,
+    dot::Graph,
+    subject::{Subject, head, print_json, print_rest},
+};
 use crate::terminal::{describe, failure::BadInput, progress};
 
 /// Shows all trees, or one.

@@ -26,9 +26,10 @@ use self::{
 };
 use super::{
     args::{BatchRows, Generate},
-    compiler, grammar, parsed,
+    facts::usual_tokens,
+    grammar::{compiler, grammar},
+    parsed,
     report::{End, Ended},
-    usual_tokens,
 };
 use crate::{
     flags::drawing::LowOptions,
