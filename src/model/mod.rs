@@ -3,6 +3,14 @@
 mod batch;
 #[cfg(feature = "candle")]
 pub mod candle;
+#[cfg(feature = "candle")]
+mod cpu;
+#[cfg(feature = "candle")]
+mod error;
+#[cfg(feature = "candle")]
+mod files;
+#[cfg(feature = "candle")]
+mod formats;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod in_turns;
@@ -10,6 +18,8 @@ mod kept;
 mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
+#[cfg(feature = "candle")]
+mod options;
 pub mod passes;
 mod scripted;
 
