@@ -52,11 +52,9 @@
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
-//! * `byte_set`: sets of bytes, as bits.
+//! * `automata`: sets of bytes, compressed sparse rows, hash consing (equal values as equal numbers), minimal
+//!   automata.
 //! * [`ids`], [`limits`]: indices, budgets.
-//! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
-//! * `interner`: hash consing, equal values as equal numbers.
-//! * `hopcroft`: minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * `special`: special tokens in grammars, as byte strings that no text has.
@@ -117,15 +115,12 @@
     )
 )]
 
-mod byte_set;
+mod automata;
 mod clock;
 mod cores;
 pub mod ids;
 pub mod limits;
 
-mod grouped;
-mod hopcroft;
-mod interner;
 mod special;
 
 pub mod store;

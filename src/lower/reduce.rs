@@ -13,7 +13,7 @@ use super::{
 };
 use hashbrown::HashSet;
 
-use crate::{grouped::Grouped, ids::TerminalId, scanner::TerminalDfa};
+use crate::{automata::csr::Grouped, ids::TerminalId, scanner::TerminalDfa};
 
 /// The reduced grammar, in new numbers.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use hashbrown::HashMap;
 
 use super::{closure::Scratch, lists::OpenLists};
 use crate::{
+    automata::hash_cons::Index,
     ids::TerminalId,
-    interner::Index,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, Dot, NonterminalId, Rank},
 };

@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use crate::{
+    automata::hash_cons::Index,
     grammar::any_order::Chosen,
-    interner::Index,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, Dot, List, NonterminalId, Prices, Slot},
 };

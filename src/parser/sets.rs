@@ -12,8 +12,8 @@ use super::{
     lists::OpenLists,
 };
 use crate::{
+    automata::hash_cons::Index,
     ids::SetId,
-    interner::Index,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, Dot},
 };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{dfa::TerminalDfa, substrings::Substrings};
 use crate::{
+    automata::hash::mix,
     grammar::{
         Measured, Spelled,
         spelled::{MayNumber, OutOfNumbers, Unfolded},
     },
-    hopcroft::mix,
     store::Writer,
 };
 

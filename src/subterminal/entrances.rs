@@ -7,7 +7,7 @@ use super::{
     table::{ENTER_WORK, TerminalTable, walking},
 };
 use crate::{
-    byte_set::ByteSet,
+    automata::byte_set::ByteSet,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,

@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{entrances::Entrances, reach::Reach, table::TerminalTable};
 use crate::{
-    byte_set::ByteSet,
+    automata::byte_set::ByteSet,
     ids::{ScanStateId, TerminalId},
     limits::{LimitExceeded, Work},
     lower::Follow,

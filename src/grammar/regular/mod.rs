@@ -20,7 +20,7 @@ use regex_syntax::hir::{Dot, Hir, Repetition};
 
 use super::automaton::{Automaton, Edge, State};
 use crate::{
-    hopcroft::{self, NONE, Table},
+    automata::minimize::{NONE, Table, minimize},
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -78,7 +78,7 @@ impl Language {
             return Self { dfa: none };
         };
         let RawDfa { classes, class_count, transitions, accepting } = trimmed;
-        let table = hopcroft::minimize(&Table { width: class_count, transitions, accepting });
+        let table = minimize(&Table { width: class_count, transitions, accepting });
         let (transitions, accepting) = (table.transitions, table.accepting);
         Self { dfa: RawDfa { classes, class_count, transitions, accepting } }
     }

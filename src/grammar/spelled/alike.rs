@@ -7,9 +7,9 @@
 use hashbrown::HashMap;
 
 use super::lengths::leading_to;
-use crate::{
-    grouped::Grouped,
-    hopcroft::{NONE, Table},
+use crate::automata::{
+    csr::Grouped,
+    minimize::{NONE, Table},
 };
 
 /// Length of a text, in characters, from which on it is long. Few tokens of a vocabulary are.

@@ -31,7 +31,10 @@ pub(crate) use place::{Place, TextAt};
 pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
-use crate::hopcroft::{NONE, Table, mix};
+use crate::automata::{
+    hash::mix,
+    minimize::{NONE, Table},
+};
 
 /// The numbers of the start, in front of the opening quote, and of the end, behind the closing one.
 const START: u32 = 0;

@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::place::Place;
 use crate::{
-    interner::Index,
+    automata::hash_cons::Index,
     limits::{Budget, LimitExceeded},
 };
 

@@ -35,9 +35,12 @@ pub(super) use ops::{Row, explore};
 
 use super::leaf::LeafError;
 use crate::{
+    automata::{
+        csr::Grouped,
+        hash::mix,
+        minimize::{NONE, Table, minimize},
+    },
     grammar::Automaton,
-    grouped::Grouped,
-    hopcroft::{NONE, Table, minimize, mix},
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.

@@ -16,12 +16,12 @@ use super::{
     spelling::{MAX_SPELLED, Plan, Style, code_points},
 };
 use crate::{
+    automata::minimize::{NONE, Table},
     grammar::{
         Pattern,
         json_schema::{dfa::CharDfa, leaf::LeafError},
         spelled::{Bounds, Characters, Spelled},
     },
-    hopcroft::{NONE, Table},
 };
 
 impl Emitter<'_> {
