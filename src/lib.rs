@@ -61,7 +61,6 @@
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
 //! * `chat` (feature `chat`): messages -> prompts, by a model's chat template.
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
-//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //! * `scanner`: patterns -> minimal byte DFAs.
 //! * `lower`: IR -> terminals and a reduced context-free grammar.
 //! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or
@@ -70,8 +69,8 @@
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `captures`: which parts of a text named rules and groups have matched.
 //! * `compile`: the pipeline, called in order.
-//! * `further` (feature `oracle`): counts the terminals that a token begins by brute force, of a lowered
-//!   grammar.
+//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine, and with
+//!   its lookahead the lowered grammar.
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
@@ -167,7 +166,8 @@ pub mod mistralrs;
 pub mod oracle;
 
 #[cfg(feature = "oracle")]
-pub mod further;
+#[doc(hidden)]
+pub use oracle::lookahead as further;
 
 pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};

@@ -5,9 +5,12 @@
 //! (`session`) reads one byte after the other. Without unproductive rules every state of that
 //! recogniser can be completed to a sentence, so "some item is left" means "viable prefix".
 //!
+//! [`lookahead`] is apart: it counts terminals, so it takes those of the lowered grammar as given.
+//!
 //! Simple and slow on purpose: a mask over 32,000 tokens takes up to a second.
 
 mod bytes_cfg;
+pub mod lookahead;
 mod repeated;
 mod session;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, TokenSet,
-    Vocabulary, further::FurtherTerminals,
+    Vocabulary, oracle::lookahead::FurtherTerminals,
 };
 use proptest::prelude::*;
 

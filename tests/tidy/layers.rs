@@ -8,7 +8,7 @@ use super::{
 };
 
 /// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 25] = [
     "clock",
     "cores",
     "automata",
@@ -20,7 +20,6 @@ const LAYERS: [&str; 26] = [
     "vocab",
     "chat",
     "grammar",
-    "oracle",
     "scanner",
     "lower",
     "subterminal",
@@ -28,7 +27,7 @@ const LAYERS: [&str; 26] = [
     "constraint",
     "captures",
     "compile",
-    "further",
+    "oracle",
     "inspect",
     "proposer",
     "model",
@@ -37,10 +36,9 @@ const LAYERS: [&str; 26] = [
     "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 13] = [
+const ENGINE: [&str; 12] = [
     "special",
     "grammar",
-    "oracle",
     "scanner",
     "lower",
     "subterminal",
@@ -48,7 +46,7 @@ const ENGINE: [&str; 13] = [
     "constraint",
     "captures",
     "compile",
-    "further",
+    "oracle",
     "inspect",
     "proposer",
 ];
