@@ -5,11 +5,14 @@
 use std::sync::Arc;
 
 use super::{
-    any_order::{EmittedList, List, Lists},
-    cfg::{Cfg, Dot, NonterminalId, Slot},
-    emit::{Emitted, Symbol},
+    cfg::{
+        Cfg, Ranks,
+        any_order::{EmittedList, List, Lists},
+        symbols::{Dot, NonterminalId, Slot, Symbol},
+    },
+    emit::Emitted,
     provenance::Origin,
-    ranks::Ranks,
+    ranks::ranks,
 };
 use hashbrown::HashSet;
 
@@ -73,7 +76,7 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let lists = emitted.lists.iter().filter_map(|list| numbers.list(list, &productive, &productions));
     let lists = Lists::new(lists.collect());
     let mut cfg = Cfg { slots, lhs, productions, nullable, lists, ranks: Ranks::default() };
-    cfg.ranks = Ranks::of(&cfg);
+    cfg.ranks = ranks(&cfg);
 
     let origins = &emitted.nonterminals;
     let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();

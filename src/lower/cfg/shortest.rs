@@ -5,12 +5,11 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use hashbrown::HashMap;
 
 use super::{
-    any_order::List,
-    cfg::{Cfg, Dot, Slot},
+    Cfg,
+    any_order::{List, NEVER},
+    symbols::{Dot, Slot},
 };
-
-/// The length of a text that does not exist.
-pub(crate) const NEVER: u64 = u64::MAX;
+use crate::grammar::any_order::Chosen;
 
 /// The uses of nonterminals in productions.
 #[derive(Debug)]
@@ -142,4 +141,31 @@ pub(crate) fn rests(cfg: &Cfg, terminals: &[u64]) -> Vec<u64> {
         rests[list.first.0 as usize] = shortest[list.symbol.index()].0.min(NEVER - 1);
     }
     rests
+}
+
+/// Prices the rests of lists, by the shortest rests of productions; see [`rests`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prices<'a> {
+    pub(crate) cfg: &'a Cfg,
+    pub(crate) rests: &'a [u64],
+}
+
+impl Prices<'_> {
+    fn of(self, list: &List, part: usize) -> u64 {
+        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[dot.0 as usize])
+    }
+
+    fn separator(self, list: &List) -> u64 {
+        self.rests[list.between.0 as usize].saturating_sub(self.rests[list.again.0 as usize])
+    }
+
+    /// Length of the shortest text that ends the list after these parts.
+    pub(crate) fn to_end(self, list: &List, chosen: &Chosen) -> u64 {
+        list.choice.least(chosen, |part| self.of(list, part), self.separator(list)).unwrap_or(NEVER)
+    }
+
+    /// Length of the shortest text that ends the list if another part comes first.
+    pub(crate) fn least_from(self, list: &List, chosen: &Chosen) -> u64 {
+        list.least_from(chosen, |part| self.of(list, part), self.separator(list))
+    }
 }

@@ -6,34 +6,33 @@
 
 use hashbrown::HashMap;
 
-use super::{
-    cfg::{Cfg, Dot, NonterminalId, Slot},
-    emit::Symbol,
-    shortest::NEVER,
-};
+use super::symbols::{Dot, NonterminalId, Symbol};
 use crate::{
     grammar::any_order::{AnyOrder, Choice, Chosen},
     store::Writer,
 };
 
+/// The length of a text that does not exist.
+pub(crate) const NEVER: u64 = u64::MAX;
+
 /// A list while symbols still have the numbers of `emit`.
 #[derive(Debug)]
-pub(super) struct EmittedList {
-    pub(super) list: u32,
-    pub(super) part: u32,
+pub(in crate::lower) struct EmittedList {
+    pub(in crate::lower) list: u32,
+    pub(in crate::lower) part: u32,
     /// Nonterminals of the parts, in the order of `of`.
-    pub(super) parts: Vec<u32>,
-    pub(super) separator: Symbol,
-    pub(super) of: AnyOrder,
+    pub(in crate::lower) parts: Vec<u32>,
+    pub(in crate::lower) separator: Symbol,
+    pub(in crate::lower) of: AnyOrder,
 }
 
 impl EmittedList {
     /// Has the list any text, if these nonterminals have?
-    pub(super) fn has_text(&self, found: &[bool]) -> bool {
+    pub(in crate::lower) fn has_text(&self, found: &[bool]) -> bool {
         self.choice(found).has_list()
     }
 
-    pub(super) fn choice(&self, found: &[bool]) -> Choice {
+    pub(in crate::lower) fn choice(&self, found: &[bool]) -> Choice {
         let separated = match self.separator {
             Symbol::Terminal(_) => true,
             Symbol::Nonterminal(separator) => found[separator as usize],
@@ -69,7 +68,7 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// Indexes the lists by their symbols and parts.
-    pub(super) fn new(lists: Vec<List>) -> Self {
+    pub(in crate::lower) fn new(lists: Vec<List>) -> Self {
         let mut all = Self::default();
         for (number, list) in (0..).zip(&lists) {
             all.by_symbol.insert(list.symbol, number);
@@ -109,7 +108,7 @@ impl Lists {
     }
 
     /// Serialises all that the productions do not say; nothing if there are no lists.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(in crate::lower) fn write(&self, writer: &mut Writer) {
         for list in &self.lists {
             writer.u32(list.symbol.0);
             list.choice.words().for_each(|word| writer.u64(word));
@@ -117,7 +116,7 @@ impl Lists {
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::lower) fn bytes(&self) -> usize {
         let lists = self.lists.iter().map(|list| size_of_val(list) + list.parts.len() * PART_BYTES);
         lists.sum()
     }
@@ -127,15 +126,6 @@ impl Lists {
 const PART_BYTES: usize = 64;
 
 impl List {
-    /// Does a part or the separator match the empty text?
-    pub(super) fn has_empty_part(&self, cfg: &Cfg) -> bool {
-        let separator = match cfg.slot(self.between) {
-            Slot::Nonterminal(separator) => Some(separator),
-            Slot::Terminal(_) | Slot::End(_) => None,
-        };
-        self.parts.iter().copied().chain(separator).any(|symbol| cfg.is_nullable(symbol))
-    }
-
     /// Returns the parts of the cheapest list, in an order in which they may come.
     pub(crate) fn shortest(&self, price: impl Fn(usize) -> u64, separator: u64) -> Vec<usize> {
         let (mut chosen, mut parts) = (self.choice.start(), Vec::new());
@@ -157,34 +147,12 @@ impl List {
 
     /// Returns the least price of a rest of the list that begins with a part, after the parts that have come.
     /// `price` maps a part's number to its price.
-    pub(super) fn least_from(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
+    pub(in crate::lower) fn least_from(
+        &self,
+        chosen: &Chosen,
+        price: impl Fn(usize) -> u64,
+        separator: u64,
+    ) -> u64 {
         self.choice.least_from(chosen, price, separator).unwrap_or(NEVER)
-    }
-}
-
-/// Prices the rests of lists, by the shortest rests of productions; see [`rests`](super::rests).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Prices<'a> {
-    pub(crate) cfg: &'a Cfg,
-    pub(crate) rests: &'a [u64],
-}
-
-impl Prices<'_> {
-    fn of(self, list: &List, part: usize) -> u64 {
-        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[dot.0 as usize])
-    }
-
-    fn separator(self, list: &List) -> u64 {
-        self.rests[list.between.0 as usize].saturating_sub(self.rests[list.again.0 as usize])
-    }
-
-    /// Length of the shortest text that ends the list after these parts.
-    pub(crate) fn to_end(self, list: &List, chosen: &Chosen) -> u64 {
-        list.choice.least(chosen, |part| self.of(list, part), self.separator(list)).unwrap_or(NEVER)
-    }
-
-    /// Length of the shortest text that ends the list if another part comes first.
-    pub(crate) fn least_from(self, list: &List, chosen: &Chosen) -> u64 {
-        list.least_from(chosen, |part| self.of(list, part), self.separator(list))
     }
 }

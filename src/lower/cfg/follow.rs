@@ -1,6 +1,9 @@
 //! The FOLLOW sets of terminals: which terminals can directly follow which in a sentence.
 
-use super::cfg::{Cfg, Dot, Slot};
+use super::{
+    Cfg,
+    symbols::{Dot, Slot},
+};
 use crate::ids::TerminalId;
 
 /// Number of bits of the sets of terminals, for all nonterminals and terminals together, up to which they are
