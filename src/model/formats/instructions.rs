@@ -70,3 +70,16 @@ impl Instructions {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for (own, name) in ALL {
+            assert_eq!((own.to_string().as_str(), name.to_uppercase().parse()), (name, Ok(own)));
+        }
+        assert!("sse".parse::<Instructions>().unwrap_err().contains("avx512-vnni, avx-vnni, avx2"));
+    }
+}

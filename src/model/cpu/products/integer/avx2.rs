@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 use pulp::{NullaryFnOnce, bytemuck::cast, x86::V3};
 
-use self::dot::{Dot, Dpbusd, Maddubs, Packed, Quants};
+use self::dot::{Dot, Dpbusd, Maddubs, Packed, PanelSums, Quants};
 use super::super::{
     ahead::Ahead,
     packing::{self, panel_bytes},
@@ -17,7 +17,7 @@ use super::super::{
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
-    AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored,
+    rounded::{AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored},
     source::{Bytes, Planes, Source, chunks, shares},
 };
 use crate::model::formats::format::Format;
@@ -109,9 +109,6 @@ fn panels_of<T: Source, D: Dot>(task: Multiply<'_, D>) {
         }
     }
 }
-
-/// Sums of eight outputs each: two halves of a panel times `R` rows.
-type Sums<V, const R: usize> = [[V; R]; 2];
 
 /// Multiplies a packed panel with `R` rows (register-tiled); weights are prefetched from `rest`, which begins
 /// with this panel.
@@ -214,7 +211,7 @@ fn block_factors<T: Source>(simd: V3, packed: &[u8]) -> [Lanes; 2] {
 
 /// Writes the outputs of each row to its part of the tile.
 #[inline(always)]
-fn write<const R: usize>(sums: &Sums<__m256, R>, tile: &mut [f32]) {
+fn write<const R: usize>(sums: &PanelSums<__m256, R>, tile: &mut [f32]) {
     for (row, tile) in tile.as_chunks_mut::<PANEL>().0.iter_mut().enumerate() {
         *tile = cast([sums[0][row], sums[1][row]]);
     }
@@ -226,8 +223,8 @@ fn add<T: Source, const R: usize>(
     simd: V3,
     (scale, offset): &(Lanes, Lanes),
     group: &[Group; R],
-    dots: &Sums<__m256i, R>,
-    sums: &mut Sums<__m256, R>,
+    dots: &PanelSums<__m256i, R>,
+    sums: &mut PanelSums<__m256, R>,
 ) {
     // Loaded by value, since lanes may be unaligned for a vector.
     let [scales, offsets]: [[__m256; 2]; 2] = [cast(*scale), cast(*offset)];

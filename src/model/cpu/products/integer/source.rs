@@ -5,7 +5,7 @@ use super::{
         panel::{BIAS, PANEL},
         scheme::{Lanes, Scheme},
     },
-    GROUP,
+    rounded::GROUP,
 };
 
 /// Layout of the weights of a block.

@@ -14,7 +14,7 @@ use super::super::{
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
-    AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored, factors,
+    rounded::{AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored, factors},
     source::{Bytes, Planes, Source, chunks, shares, start},
 };
 use crate::model::formats::{format::Format, instructions::Instructions};

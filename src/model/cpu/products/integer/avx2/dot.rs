@@ -4,15 +4,15 @@ use std::arch::x86_64::*;
 
 use pulp::{bytemuck::pod_read_unaligned, x86::V3};
 
-use super::{
-    super::{
-        super::panel::{BIAS, PLANE},
-        Group,
-        source::{self, Source},
-    },
-    Sums,
+use super::super::{
+    super::panel::{BIAS, PLANE},
+    rounded::Group,
+    source::{self, Source},
 };
 use crate::model::formats::instructions::Instructions;
+
+/// Sums of eight outputs each: two halves of a panel times `R` rows.
+pub(super) type PanelSums<V, const R: usize> = [[V; R]; 2];
 
 /// The processor instructions that multiply bytes.
 pub(super) trait Dot: Copy {
@@ -24,7 +24,7 @@ pub(super) trait Dot: Copy {
         self,
         quants: Q,
         inputs: (&[Group; R], usize),
-    ) -> Sums<__m256i, R>;
+    ) -> PanelSums<__m256i, R>;
 }
 
 /// The instructions of AVX2.
@@ -42,7 +42,7 @@ impl Dot for Maddubs {
         self,
         quants: Q,
         (group, first): (&[Group; R], usize),
-    ) -> Sums<__m256i, R> {
+    ) -> PanelSums<__m256i, R> {
         let simd = self.0;
         // The sum of two products fits 16 bits, and so does the sum of this many of them, as quants are
         // small.
@@ -124,7 +124,7 @@ impl Dot for Dpbusd {
         self,
         quants: Q,
         (group, first): (&[Group; R], usize),
-    ) -> Sums<__m256i, R> {
+    ) -> PanelSums<__m256i, R> {
         let simd = self.0;
         let mut dots = starts::<T, R>(simd, group, first);
         for index in 0..T::SHARED / 4 {
@@ -142,7 +142,7 @@ impl Dot for Dpbusd {
 
 /// Initial values of the sums of products.
 #[inline(always)]
-fn starts<T: Source, const R: usize>(simd: V3, group: &[Group; R], first: usize) -> Sums<__m256i, R> {
+fn starts<T: Source, const R: usize>(simd: V3, group: &[Group; R], first: usize) -> PanelSums<__m256i, R> {
     let mut starts = [simd.avx._mm256_setzero_si256(); R];
     for (start, row) in starts.iter_mut().zip(group) {
         *start = simd.avx._mm256_set1_epi32(source::start::<T>(row.sums, first));
