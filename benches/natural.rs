@@ -15,7 +15,7 @@ use std::{
 use domino::{Compiler, Grammar, Limits, Patience, StepError, Syntax, TokenId, Vocabulary};
 use rustix::time::{ClockId, clock_gettime};
 
-#[path = "../tests/natural/grammars.rs"]
+#[path = "../tests/grammar/natural/grammars.rs"]
 mod grammars;
 
 use grammars::{Dice, grammar};

@@ -52,19 +52,16 @@
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
-//! * `byte_set`: sets of bytes, as bits.
+//! * `automata`: sets of bytes, compressed sparse rows, hash consing (equal values as equal numbers), minimal
+//!   automata.
 //! * [`limits`], [`ids`]: budgets, indices.
 //! * `split_mix`: mixing of bits, for hashes and random numbers.
-//! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
-//! * `interner`: hash consing, equal values as equal numbers.
-//! * `hopcroft`: minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * `special`: special tokens in grammars, as byte strings that no text has.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
 //! * `chat` (feature `chat`): messages -> prompts, by a model's chat template.
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
-//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //! * `scanner`: patterns -> minimal byte DFAs.
 //! * `lower`: IR -> terminals and a reduced context-free grammar.
 //! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or
@@ -73,8 +70,8 @@
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `captures`: which parts of a text named rules and groups have matched.
 //! * `compile`: the pipeline, called in order.
-//! * `further` (feature `oracle`): counts the terminals that a token begins by brute force, of a lowered
-//!   grammar.
+//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine, and with
+//!   its lookahead the lowered grammar.
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
@@ -118,15 +115,12 @@
     )
 )]
 
-mod byte_set;
+mod automata;
 mod clock;
 mod cores;
 pub mod ids;
 pub mod limits;
 
-mod grouped;
-mod hopcroft;
-mod interner;
 mod special;
 mod split_mix;
 
@@ -174,7 +168,8 @@ pub mod mistralrs;
 pub mod oracle;
 
 #[cfg(feature = "oracle")]
-pub mod further;
+#[doc(hidden)]
+pub use oracle::lookahead as further;
 
 pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};

@@ -5,14 +5,18 @@
 //! are not exact are counted. See `experiments/engine/README.md` for what is compared and what is not.
 
 mod lane;
-#[path = "../../src/bin/domino/lines.rs"]
-mod lines;
 mod llguidance;
 mod peers;
 mod report;
 
+/// Lines of JSON as the program reads them.
+#[path = "../../src/bin/domino/files"]
+mod files {
+    pub(crate) mod lines;
+}
+
 /// The clock and the files of `domino trace`.
-#[path = "../../src/bin/domino/trace"]
+#[path = "../../src/bin/domino/verbs/trace"]
 #[allow(dead_code, unused_imports, reason = "the program uses more of it, its tests too")]
 mod trace {
     pub(crate) mod engine;

@@ -9,7 +9,7 @@ use regex_syntax::{
 };
 
 use super::network::{NetNode, Network, Node, PartId};
-use crate::{byte_set::ByteSet, lower::components};
+use crate::{automata::byte_set::ByteSet, lower::components};
 
 /// The bytes that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,8 +5,8 @@
 //! all that the text so far means for what may follow, so equal states have equal masks.
 
 use crate::{
+    automata::hash_cons::HashIndex,
     ids::{ScanStateId, SetId, StateId},
-    interner::HashIndex,
     limits::{Budget, LimitExceeded, Limits},
 };
 

@@ -12,7 +12,11 @@ use std::{
     sync::Arc,
 };
 
-use crate::{grouped::Grouped, hopcroft::mix, ids::numbers, limits::AUTOMATON_STATES};
+use crate::{
+    automata::{csr::Grouped, hash::mix},
+    ids::numbers,
+    limits::AUTOMATON_STATES,
+};
 
 /// An edge: a range of bytes, and the state that they lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -19,7 +19,7 @@ use super::{
     json_characters::{CharacterPlace, places},
     spelled::{Unfolded, WayOn},
 };
-use crate::{grouped::Grouped, ids::numbers};
+use crate::{automata::csr::Grouped, ids::numbers};
 
 /// Limit on the states of the automaton times the counts: a grammar has numbers for 500 such terminals.
 const MAX_NUMBERS: usize = 1 << 23;

@@ -3,52 +3,52 @@
 //! Invariants: reduced (see `reduce`); a dot's successor in its production is the next number;
 //! production 0 is `start ::= root`, where `start` occurs nowhere else.
 
-use super::{
-    any_order::Lists,
-    dominance::{Dominance, DominanceRank},
+pub(super) mod any_order;
+pub(super) mod follow;
+pub(super) mod shortest;
+pub(super) mod symbols;
+
+use self::{
+    any_order::{AnyOrderList, Lists},
+    symbols::{AfterDot, DottedRule, NonterminalId},
 };
 use crate::{ids::TerminalId, store::PayloadWriter};
 
-/// A nonterminal of the reduced grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct NonterminalId(pub(crate) u32);
-
-impl NonterminalId {
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
+/// The rank of a dotted rule in its class. Of the items of one class and one origin, the first dominates the
+/// others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DominanceRank {
+    /// Dotted rules with the same symbols left, in productions whose left-hand sides are comparable.
+    pub(crate) class: u32,
+    /// Position in the class; the first dominates.
+    pub(crate) place: u32,
 }
 
-/// A dotted rule: a place between the symbols of one production.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct DottedRule(pub(crate) u32);
-
-impl DottedRule {
-    /// The number, as an index.
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// Moves the dot over the next symbol, which must exist.
-    pub(crate) fn next(self) -> Self {
-        Self(self.0 + 1)
-    }
-
-    /// Moves the dot back over a symbol, which must exist.
-    pub(super) fn previous(self) -> Self {
-        Self(self.0 - 1)
-    }
+/// The ranks of a grammar's dotted rules.
+#[derive(Debug, Default)]
+pub(super) struct Dominance {
+    /// Ranks by dot; empty if no class has two members.
+    ranks: Vec<Option<DominanceRank>>,
 }
 
-/// The symbol after a dot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum AfterDot {
-    /// A terminal.
-    Terminal(TerminalId),
-    /// A nonterminal.
-    Nonterminal(NonterminalId),
-    /// No symbol: a production of this nonterminal is complete.
-    End(NonterminalId),
+impl Dominance {
+    /// Takes the ranks by dot; none if no class has two members.
+    pub(super) fn new(ranks: Vec<Option<DominanceRank>>) -> Self {
+        Self { ranks }
+    }
+
+    pub(super) fn get(&self, dot: DottedRule) -> Option<DominanceRank> {
+        self.ranks.get(dot.0 as usize).copied().flatten()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.ranks)
+    }
 }
 
 /// Productions, with the facts that the parser looks up.
@@ -121,6 +121,15 @@ impl Cfg {
     /// Does the nonterminal derive the empty string?
     pub(crate) fn is_nullable(&self, nonterminal: NonterminalId) -> bool {
         self.nullable[nonterminal.index()]
+    }
+
+    /// Does a part or the separator of a list match the empty text?
+    pub(super) fn has_empty_part(&self, list: &AnyOrderList) -> bool {
+        let separator = match self.slot(list.between) {
+            AfterDot::Nonterminal(separator) => Some(separator),
+            AfterDot::Terminal(_) | AfterDot::End(_) => None,
+        };
+        list.parts.iter().copied().chain(separator).any(|symbol| self.is_nullable(symbol))
     }
 
     /// Returns the rank of a dotted rule in the order of dominance, if it has any.

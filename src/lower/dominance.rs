@@ -22,7 +22,10 @@
 
 use hashbrown::HashMap;
 
-use super::cfg::{AfterDot, Cfg, DottedRule, NonterminalId};
+use super::cfg::{
+    Cfg, Dominance, DominanceRank,
+    symbols::{AfterDot, DottedRule, NonterminalId},
+};
 
 /// Number of contexts of a nonterminal beyond which it is in no chain. A part of a counted repeat has three.
 const MAX_CONTEXTS: usize = 16;
@@ -30,73 +33,41 @@ const MAX_CONTEXTS: usize = 16;
 /// Number of chains of one place that a nonterminal is tried on, the newest first.
 const MAX_CHAINS: usize = 8;
 
-/// The rank of a dotted rule in its class. Of the items of one class and one origin, the first dominates the
-/// others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DominanceRank {
-    /// Dotted rules with the same symbols left, in productions whose left-hand sides are comparable.
-    pub(crate) class: u32,
-    /// Position in the class; the first dominates.
-    pub(crate) place: u32,
-}
-
-/// The ranks of a grammar's dotted rules.
-#[derive(Debug, Default)]
-pub(super) struct Dominance {
-    /// Ranks by dot; empty if no class has two members.
-    ranks: Vec<Option<DominanceRank>>,
-}
-
-impl Dominance {
-    pub(super) fn get(&self, dot: DottedRule) -> Option<DominanceRank> {
-        self.ranks.get(dot.0 as usize).copied().flatten()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.ranks.is_empty()
-    }
-
-    /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.ranks)
-    }
-
-    /// Computes the ranks of `cfg`, which does not have them yet.
-    pub(super) fn of(cfg: &Cfg) -> Self {
-        let mut suffixes = Suffixes::default();
-        let starts = Starts::of(cfg, &mut suffixes);
-        let chains = Chains::of(&starts);
-        let mut classes: HashMap<(Owner, u32), Vec<DottedRule>> = HashMap::new();
-        for first in cfg.first_dots() {
-            let chain = chains.of_nonterminal(cfg.lhs(first));
-            let after_chain = match cfg.slot(first) {
-                AfterDot::Nonterminal(corner) => chains.of_nonterminal(corner).is_some(),
-                _ => false,
-            };
-            if chain.is_none() && !after_chain {
-                continue;
-            }
-            let owner = chain.map_or(Owner::Nonterminal(cfg.lhs(first)), Owner::Chain);
-            let mut dot = first;
-            for (at, suffix) in suffixes.of(cfg, first).into_iter().enumerate() {
-                if at > 0 || chain.is_some() {
-                    classes.entry((owner, suffix)).or_default().push(dot);
-                }
-                dot = dot.next();
-            }
+/// Computes the ranks of `cfg`, which does not have them yet.
+pub(super) fn dominance(cfg: &Cfg) -> Dominance {
+    let mut suffixes = Suffixes::default();
+    let starts = Starts::of(cfg, &mut suffixes);
+    let chains = Chains::of(&starts);
+    let mut classes: HashMap<(Owner, u32), Vec<DottedRule>> = HashMap::new();
+    for first in cfg.first_dots() {
+        let chain = chains.of_nonterminal(cfg.lhs(first));
+        let after_chain = match cfg.slot(first) {
+            AfterDot::Nonterminal(corner) => chains.of_nonterminal(corner).is_some(),
+            _ => false,
+        };
+        if chain.is_none() && !after_chain {
+            continue;
         }
-        let mut classes: Vec<Vec<DottedRule>> = classes.into_values().filter(|dots| dots.len() > 1).collect();
-        // In an order that does not depend on hashes.
-        classes.iter_mut().for_each(|dots| dots.sort_by_key(|&dot| (chains.place(cfg.lhs(dot)), dot)));
-        classes.sort();
-        let mut ranks = vec![None; if classes.is_empty() { 0 } else { cfg.dot_count() }];
-        for (class, dots) in (0..).zip(&classes) {
-            for (place, dot) in (0..).zip(dots) {
-                ranks[dot.0 as usize] = Some(DominanceRank { class, place });
+        let owner = chain.map_or(Owner::Nonterminal(cfg.lhs(first)), Owner::Chain);
+        let mut dot = first;
+        for (at, suffix) in suffixes.of(cfg, first).into_iter().enumerate() {
+            if at > 0 || chain.is_some() {
+                classes.entry((owner, suffix)).or_default().push(dot);
             }
+            dot = dot.next();
         }
-        Self { ranks }
     }
+    let mut classes: Vec<Vec<DottedRule>> = classes.into_values().filter(|dots| dots.len() > 1).collect();
+    // In an order that does not depend on hashes.
+    classes.iter_mut().for_each(|dots| dots.sort_by_key(|&dot| (chains.place(cfg.lhs(dot)), dot)));
+    classes.sort();
+    let mut ranks = vec![None; if classes.is_empty() { 0 } else { cfg.dot_count() }];
+    for (class, dots) in (0..).zip(&classes) {
+        for (place, dot) in (0..).zip(dots) {
+            ranks[dot.0 as usize] = Some(DominanceRank { class, place });
+        }
+    }
+    Dominance::new(ranks)
 }
 
 /// The left-hand sides that a class has.

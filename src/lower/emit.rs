@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::{
-    any_order::EmittedList,
+    cfg::{any_order::EmittedList, symbols::Symbol},
     error::CompileError,
     leaves::{LeafDfa, TerminalAutomata, leaves},
     names::{shown, shown_kind, shown_literal},
@@ -23,15 +23,6 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
 };
-
-/// A symbol of a production.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Symbol {
-    /// A terminal, by number.
-    Terminal(u32),
-    /// A nonterminal, by number.
-    Nonterminal(u32),
-}
 
 /// Productions and terminals, not yet reduced.
 #[derive(Debug)]

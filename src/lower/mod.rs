@@ -11,69 +11,40 @@
 //! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means "a
 //!    sentence follows".
 
-mod any_order;
 mod cfg;
 mod components;
 mod dominance;
 mod emit;
 mod error;
 mod factor_runs;
-mod follow;
+mod fates;
 mod leaves;
 mod lexemes;
+mod lowered;
 mod names;
 mod provenance;
 mod recursion;
 mod reduce;
 mod regular;
 mod rewrite;
-mod shortest;
 mod terminals;
 #[cfg(test)]
 mod written_tests;
 
-pub(crate) use any_order::{AnyOrderList, Prices};
-pub(crate) use cfg::{AfterDot, Cfg, DottedRule, NonterminalId};
+pub(crate) use cfg::any_order::{AnyOrderList, NEVER};
+pub(crate) use cfg::follow::Follow;
+pub(crate) use cfg::shortest::{NonterminalUses, Prices, rests, shortest};
+pub(crate) use cfg::symbols::{AfterDot, DottedRule, NonterminalId, Symbol};
+pub(crate) use cfg::{Cfg, DominanceRank};
 pub(crate) use components::components;
-pub(crate) use dominance::DominanceRank;
-pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
-pub(crate) use follow::Follow;
+pub(crate) use lowered::Lowered;
 pub(crate) use provenance::{Provenance, RuleFate, SourceSpan};
-pub(crate) use shortest::{NEVER, NonterminalUses, rests, shortest};
 pub use terminals::Terminals;
 
 use std::time::Duration;
 
-use crate::{
-    clock::Instant,
-    grammar::{DistinctItems, DistinctKeys, Grammar},
-    limits::Limits,
-    scanner::Scanner,
-};
-
-/// A grammar as the parser and the scanner need it.
-#[derive(Debug)]
-pub(crate) struct Lowered {
-    /// The productions.
-    pub(crate) cfg: Cfg,
-    /// The terminals' automata.
-    pub(crate) scanner: Scanner,
-    /// Name of each terminal, unless its automaton gives it.
-    terminal_names: Vec<Option<String>>,
-    /// Source rules of everything here.
-    pub(crate) provenance: Provenance,
-    /// May no key of an object come twice?
-    pub(crate) keys: Option<DistinctKeys>,
-    /// May no item of some arrays come twice?
-    pub(crate) items: Option<DistinctItems>,
-    /// Does each terminal stand only after an item that is new in its array?
-    pub(crate) after_new: Vec<bool>,
-    /// Does a terminal go on as long as any that may stand there can (greedy lexing)?
-    pub(crate) greedy: bool,
-    /// Time that each pass took, in order.
-    pub(crate) times: Vec<(&'static str, Duration)>,
-}
+use crate::{clock::Instant, grammar::Grammar, limits::Limits, scanner::Scanner};
 
 /// Runs the passes. Roughly linear in the grammar, apart from determinisation, which is bounded by `limits`.
 pub(crate) fn lower(
@@ -107,18 +78,13 @@ pub(crate) fn lower(
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
     let reduced =
         reduce::reduce(emitted).ok_or_else(|| CompileError::new(CompileErrorKind::EmptyLanguage))?;
-    let notes = provenance::Notes {
-        reachable: &order,
-        rewritten: &rewritten,
-        symbols: &symbols,
-        absorbed: &absorbed,
-    };
+    let notes =
+        fates::Notes { reachable: &order, rewritten: &rewritten, symbols: &symbols, absorbed: &absorbed };
     let cfg = reduced.cfg;
-    if cfg.lists().iter().any(|(_, list)| list.has_empty_part(&cfg)) {
+    if cfg.lists().iter().any(|(_, list)| cfg.has_empty_part(list)) {
         return Err(CompileError::new(CompileErrorKind::EmptyPart));
     }
-    let rules =
-        provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
+    let rules = fates::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
     clock.lap("reduction");
     let scanner = Scanner::new(reduced.terminals, limits.terminal_bytes).ok_or_else(|| {
         CompileError::limit(crate::limits::LimitExceeded::new(

@@ -5,15 +5,18 @@
 use std::sync::Arc;
 
 use super::{
-    any_order::{AnyOrderList, EmittedList, Lists},
-    cfg::{AfterDot, Cfg, DottedRule, NonterminalId},
-    dominance::Dominance,
-    emit::{Emitted, Symbol},
+    cfg::{
+        Cfg, Dominance,
+        any_order::{AnyOrderList, EmittedList, Lists},
+        symbols::{AfterDot, DottedRule, NonterminalId, Symbol},
+    },
+    dominance::dominance,
+    emit::Emitted,
     provenance::SymbolOrigin,
 };
 use hashbrown::HashSet;
 
-use crate::{grouped::Grouped, ids::TerminalId, scanner::TerminalDfa};
+use crate::{automata::csr::Grouped, ids::TerminalId, scanner::TerminalDfa};
 
 /// The reduced grammar, in new numbers.
 #[derive(Debug)]
@@ -76,7 +79,7 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let lists = emitted.lists.iter().filter_map(|list| numbers.list(list, &productive, &productions));
     let lists = Lists::new(lists.collect());
     let mut cfg = Cfg { slots, lhs, productions, nullable, lists, ranks: Dominance::default() };
-    cfg.ranks = Dominance::of(&cfg);
+    cfg.ranks = dominance(&cfg);
 
     let origins = &emitted.nonterminals;
     let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();

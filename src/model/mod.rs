@@ -3,11 +3,21 @@
 mod batch;
 #[cfg(feature = "candle")]
 pub mod candle;
+#[cfg(feature = "candle")]
+mod cpu;
+#[cfg(feature = "candle")]
+mod error;
+#[cfg(feature = "candle")]
+mod files;
+#[cfg(feature = "candle")]
+mod formats;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
+#[cfg(feature = "candle")]
+mod options;
 pub mod passes;
 mod pending_logits;
 mod scripted;

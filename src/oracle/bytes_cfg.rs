@@ -13,7 +13,7 @@ use regex_syntax::{
     utf8::Utf8Sequences,
 };
 
-use super::OracleError;
+use super::error::OracleError;
 use crate::{
     grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, spelled::Unfolded},
     ids::{ExprId, as_index},

@@ -5,9 +5,13 @@
 //! (`session`) reads one byte after the other. Without unproductive rules every state of that
 //! recogniser can be completed to a sentence, so "some item is left" means "viable prefix".
 //!
+//! [`lookahead`] is apart: it counts terminals, so it takes those of the lowered grammar as given.
+//!
 //! Simple and slow on purpose: a mask over 32,000 tokens takes up to a second.
 
 mod bytes_cfg;
+mod error;
+pub mod lookahead;
 mod repeated;
 mod session;
 #[cfg(test)]
@@ -15,33 +19,12 @@ mod tests;
 
 use crate::{
     grammar::Grammar,
-    limits::LimitExceeded,
     oracle::bytes_cfg::{BytesCfg, MAX_SYMBOLS},
     vocab::{TokenSet, Vocabulary},
 };
 
+pub use error::OracleError;
 pub use session::{Session, SortedTokens};
-
-/// The reason why there is no [`Oracle`] for a grammar.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OracleError {
-    /// A pattern has look-around, which [`Pattern`](crate::grammar::Pattern) excludes.
-    #[error("a pattern has look-around")]
-    LookAround,
-    /// The grammar is [greedy](Grammar::is_greedy): which texts it has is not said by its rules alone.
-    #[error("texts are split into terminals greedily")]
-    Greedy,
-    /// The grammar asks for tokens of a model.
-    #[error("the grammar asks for tokens of a model")]
-    Tokens,
-    /// The items of some arrays of the grammar [differ](Grammar::distinct_items), which its rules do not say.
-    #[error("items of arrays must differ")]
-    Items,
-    /// The grammar is too large over bytes.
-    #[error(transparent)]
-    Limit(#[from] LimitExceeded),
-}
 
 /// Decides which byte strings can be completed to a sentence of a grammar.
 #[derive(Debug)]

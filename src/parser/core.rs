@@ -10,8 +10,8 @@ use hashbrown::HashMap;
 
 use super::{closure::Scratch, lists::OpenLists};
 use crate::{
+    automata::hash_cons::HashIndex,
     ids::TerminalId,
-    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, DominanceRank, DottedRule, NonterminalId},
 };

@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use crate::{
+    automata::hash_cons::HashIndex,
     grammar::any_order::Chosen,
-    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{AfterDot, AnyOrderList, Cfg, DottedRule, NonterminalId, Prices},
 };

@@ -12,8 +12,8 @@ use super::{
     lists::OpenLists,
 };
 use crate::{
+    automata::hash_cons::HashIndex,
     ids::{SetId, as_u64},
-    interner::HashIndex,
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, DottedRule},
 };

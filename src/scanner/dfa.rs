@@ -15,10 +15,13 @@ use std::{
 };
 
 use super::{implicit_dfa::ImplicitDfa, intervals::Intervals, substrings::Substrings};
-pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
+pub(crate) use crate::{automata::minimize::NONE, grammar::regular::RawDfa};
 use crate::{
+    automata::{
+        hash::mix,
+        minimize::{DfaTable, minimize},
+    },
     grammar::{LengthBounded, Spelled, automaton::Automaton, spelled::MayNumber},
-    hopcroft::{self, DfaTable, mix},
     store::PayloadWriter,
 };
 
@@ -186,7 +189,7 @@ impl TerminalDfa {
             transitions: trimmed.transitions,
             accepting: trimmed.accepting,
         };
-        let minimal = hopcroft::minimize(&table);
+        let minimal = minimize(&table);
         Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
     }
 

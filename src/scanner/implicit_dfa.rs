@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use super::{dfa::TerminalDfa, substrings::Substrings};
 use crate::{
+    automata::hash::mix,
     grammar::{
         LengthBounded, Spelled,
         spelled::{MayNumber, OutOfNumbers, Unfolded},
     },
-    hopcroft::mix,
     store::PayloadWriter,
 };
 

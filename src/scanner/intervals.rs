@@ -1,8 +1,8 @@
 //! Computes byte classes and a transition table from the edges of an automaton.
 
 use crate::{
+    automata::{hash::HASH_FACTOR, minimize::NONE},
     grammar::automaton::{Edge, State},
-    hopcroft::{HASH_FACTOR, NONE},
 };
 
 /// The finest intervals of bytes that edges distinguish: an edge has all of an interval or nothing.

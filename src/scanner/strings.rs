@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::dfa::{NONE, TerminalDfa};
 use crate::{
-    grouped::Grouped,
+    automata::csr::Grouped,
     limits::{ITEM_BYTES, KEY_BYTES},
 };
 

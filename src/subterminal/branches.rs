@@ -12,7 +12,7 @@ use super::{
     tree::{Forest, Grow, TreeInputs, TreeNodeId, follows_in_common},
 };
 use crate::{
-    byte_set::ByteSet,
+    automata::byte_set::ByteSet,
     ids::TerminalId,
     limits::{LimitExceeded, Work},
 };

@@ -333,8 +333,8 @@ impl Counted {
     }
 
     /// Makes the row of the terminal after `number` characters.
-    pub(super) fn row(&self, trie: &ByteTrie, characters: &CharacterIndex, number: usize) -> TokenRow {
-        self.after(trie, characters, (0, number))
+    pub(super) fn row(&self, trie: &ByteTrie, index: &CharacterIndex, number: usize) -> TokenRow {
+        self.after(trie, index, (0, number))
     }
 
     /// Returns the effect of the terminal, entered between characters, on the tokens that go on at `exits`.
@@ -342,22 +342,17 @@ impl Counted {
     pub(super) fn crossing(
         &self,
         trie: &ByteTrie,
-        characters: &CharacterIndex,
+        index: &CharacterIndex,
         exits: &Ranges,
     ) -> Option<TokenRow> {
-        let before = characters.characters_before(exits)?;
-        self.number(0).map(|number| self.after(trie, characters, (before, number)))
+        let before = index.characters_before(exits)?;
+        self.number(0).map(|number| self.after(trie, index, (before, number)))
     }
 
     /// Does the same for tokens of which the terminal begins after `before` characters. Linear in the tokens,
     /// or in those left out if these are fewer, and in the exits.
-    fn after(
-        &self,
-        trie: &ByteTrie,
-        characters: &CharacterIndex,
-        (before, number): (usize, usize),
-    ) -> TokenRow {
-        let CharacterIndex { all, count, inside, up_to, homes, ended, .. } = characters;
+    fn after(&self, trie: &ByteTrie, index: &CharacterIndex, (before, number): (usize, usize)) -> TokenRow {
+        let CharacterIndex { all, count, inside, up_to, homes, ended, .. } = index;
         let may = |list: &[bool], count: usize| list.get(number + count).copied().unwrap_or(self.free);
         let may_close = |count: usize| count >= before && may(&self.closes, count - before);
         let last = if self.free { usize::MAX } else { before + self.closes.len() - 1 - number };

@@ -28,7 +28,7 @@ use super::{
     terminal_entry::TerminalEntry,
 };
 use crate::{
-    byte_set::ByteSet,
+    automata::byte_set::ByteSet,
     limits::{LimitExceeded, Work},
     scanner::{NONE, StringCounts, TerminalDfa},
     vocab::ByteTrie,

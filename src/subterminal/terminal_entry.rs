@@ -11,7 +11,7 @@ use super::{
     table::{ENTER_WORK, TerminalTable, walking},
 };
 use crate::{
-    byte_set::ByteSet,
+    automata::byte_set::ByteSet,
     ids::{TrieNodeId, number},
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,

@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{row::TokenRow, table::TerminalTable, terminal_entry::TerminalEntry};
 use crate::{
-    byte_set::ByteSet,
+    automata::byte_set::ByteSet,
     ids::{ScanStateId, TerminalId},
     limits::{LimitExceeded, Work},
     lower::Follow,

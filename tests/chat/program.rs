@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::model::shipped;
-use crate::cli::{Run, domino, last_line};
+use crate::support::program::{Run, domino, last_line};
 
 /// A folder with the shipped model and this template.
 fn model(template: &str) -> TempDir {

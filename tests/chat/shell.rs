@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::model::shipped;
-use crate::cli::{domino, last_line};
+use crate::support::program::{domino, last_line};
 
 #[test]
 fn a_model_is_told_of() {

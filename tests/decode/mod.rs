@@ -8,3 +8,8 @@ mod numbering;
 mod options;
 mod replay;
 pub(crate) mod run;
+// Texts of the shipped model, judged by other parsers.
+#[cfg(all(feature = "cli", feature = "oracle"))]
+mod generations;
+// Token healing.
+mod healing;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{
-    cli::{Run, domino, domino_in, last_line},
-    cli_generate::write_model,
+use crate::support::{
+    program::{Run, domino, domino_in, last_line},
+    random_model::write_model,
 };
 
 /// A list with optional white space at its end, which a model of random weights likes to write.

@@ -7,7 +7,7 @@ use domino::{
 };
 use proptest::{collection::vec, prelude::*};
 
-use crate::decider::byte_vocabulary;
+use crate::support::decider::byte_vocabulary;
 
 /// Bytes of white space that the random grammars have, and others.
 const SPACES: [u8; 2] = [b' ', b'\n'];

@@ -10,7 +10,7 @@ use domino::{
     vocab::Tokenizer,
 };
 
-use crate::gguf::gguf_fixture;
+use crate::model::gguf::gguf_fixture;
 
 /// Loads a file of these bytes, and returns the error.
 fn refusal(bytes: &[u8]) -> ModelError {

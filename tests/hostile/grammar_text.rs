@@ -5,7 +5,7 @@ use domino::{
     grammar::{Expr, GrammarErrorKind as Kind},
 };
 
-use crate::decider::{Decider, Engine};
+use crate::support::decider::{Decider, Engine};
 
 const HUGE: usize = 50 << 20;
 

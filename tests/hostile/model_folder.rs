@@ -10,7 +10,7 @@ use domino::model::candle::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::model::fixture;
+use crate::model::runner::fixture;
 
 /// A copy of a fixture, to be damaged.
 fn copy(name: &str) -> TempDir {
@@ -244,7 +244,10 @@ fn weights_larger_than_what_is_free_are_refused_unread_by_every_runner() {
     #[cfg(feature = "cli")]
     {
         let folder = folder.path().to_str().unwrap();
-        let run = crate::cli::domino(&["bench-model", "--model", folder, "--context", "9", "-n", "1"], b"");
+        let run = crate::support::program::domino(
+            &["bench-model", "--model", folder, "--context", "9", "-n", "1"],
+            b"",
+        );
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         assert!(run.stderr.contains("MB of memory"), "{}", run.stderr);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::dot;
-use crate::cli::{Run, domino, last_line};
+use crate::support::program::{Run, domino, last_line};
 
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
 

@@ -6,7 +6,7 @@ use domino::{
 };
 
 use super::compiled;
-use crate::shared_data::shared;
+use crate::support::shared_data::shared;
 
 /// Grammars whose cost grows with every repetition: kind of warning, a rule to blame, and the grammar.
 const GRAVE: [(WarningKind, &str, &str); 9] = [

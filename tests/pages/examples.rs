@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::docs::{blocks, read, root};
+use crate::support::pages::{blocks, read, root};
 
 /// Most lines of a program.
 const LINES: usize = 80;

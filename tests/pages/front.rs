@@ -1,6 +1,6 @@
 //! The README's table of evidence: an engine a row, and figures that stand in `docs/performance.md`.
 
-use crate::docs::read;
+use crate::support::pages::read;
 
 /// Rows of the first table after a heading, by their cells, without the row of the head.
 fn table(page: &str, heading: &str) -> Vec<Vec<String>> {

@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::docs::{pages, prose, read, root};
+use crate::support::pages::{pages, prose, read, root};
 
 /// A link as it is written: its line, and its target or the label of one.
 #[derive(Debug, PartialEq, Eq)]

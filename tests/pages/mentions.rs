@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::docs::{pages, root};
+use crate::support::pages::{pages, root};
 
 /// Folders and files whose texts may name pages. Records name those of their day.
 const PLACES: [&str; 11] = [

@@ -1,7 +1,7 @@
-//! Links between pages, names of pages elsewhere, and the programs in `examples`.
-//!
-//! Widths, and what pages show, are in `tests/docs.rs`.
+//! Pages: their widths and commands, links between them, names of pages elsewhere, and the programs in
+//! `examples`.
 
+mod commands;
 mod examples;
 mod front;
 mod links;

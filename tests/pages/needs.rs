@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    cli::domino,
-    docs::{blocks, pages, read},
+use crate::support::{
+    pages::{blocks, pages, read},
+    program::domino,
 };
 
 /// The page with the table of commands, and the section that it is in.

@@ -6,7 +6,7 @@ use domino::{
 use proptest::prelude::*;
 
 use super::generate::{ALPHABET, Case, World, case, config};
-use crate::decider::byte_vocabulary;
+use crate::support::decider::byte_vocabulary;
 
 /// Most texts tried by brute force for one completion.
 const MOST_TEXTS: usize = 1_000;

@@ -4,7 +4,7 @@
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, TokenSet,
-    Vocabulary, further::FurtherTerminals,
+    Vocabulary, oracle::lookahead::FurtherTerminals,
 };
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ fn least(grammar: &Grammar, terminals: Terminals, text: &str, token: &str) -> Op
 /// regular parts are folded.
 #[test]
 fn counts_of_the_paper() {
-    let rpg = crate::corpus::grammar("paper/rpg");
+    let rpg = crate::grammar::corpus::grammar("paper/rpg");
     let inside = r#"{"id":1,"description":"A nimble fighter","name"#;
     for (token, written, folded) in [
         // Inside the literal, at its end, and into the next two.

@@ -112,7 +112,7 @@ proptest! {
         let grammar = rules.build();
         let oracle = Oracle::new(&grammar).unwrap();
         let mut constraint =
-            Compiler::new(crate::decider::byte_vocabulary()).compile(&grammar).unwrap().constraint();
+            Compiler::new(crate::support::decider::byte_vocabulary()).compile(&grammar).unwrap().constraint();
         let mut session = oracle.session();
         for at in 0..=length {
             // `b` may follow where the count may end.

@@ -11,7 +11,7 @@ use domino::{
 };
 use serde_json::Value;
 
-use crate::{corpus::shipped, shared_data::shared};
+use crate::{grammar::corpus::shipped, support::shared_data::shared};
 
 const GRAMMARS: [&str; 5] = ["json_basic", "gsm8k", "xml_person", "rpg_template", "c_simple"];
 const MISTRAL: (&str, &str) = ("mistral32k", "mistral-v1-32k");

@@ -6,7 +6,7 @@ use super::{
     checking,
     suites::{self, Case, Counts, Decider, Outcome},
 };
-use crate::shared_data::shared;
+use crate::support::shared_data::shared;
 
 /// Decides cases and prints those that are not right.
 fn counted(decider: &Decider, cases: &[Case]) -> Counts {

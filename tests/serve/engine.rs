@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{MODEL, Server, check, own, streamed};
-use crate::cli::domino;
+use crate::support::program::domino;
 
 #[test]
 fn a_seed_gives_the_same_text_without_a_grammar_too() {

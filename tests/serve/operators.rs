@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{JSON, MODEL, Server, completion};
-use crate::cli::{domino, program};
+use crate::support::program::{domino, program};
 
 const LONG: Duration = Duration::from_secs(60);
 

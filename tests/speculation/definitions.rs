@@ -74,7 +74,7 @@ fn records_carry_their_correction() {
 #[cfg(feature = "cli")]
 #[test]
 fn records_that_go_on_are_one_run() {
-    use crate::{cli::domino_in, cli_generate::write_model};
+    use crate::support::{program::domino_in, random_model::write_model};
 
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("deep/model");

@@ -1,8 +1,8 @@
 //! Several definitions in one command of `domino experiment`.
 
 use crate::{
-    cli::last_line,
-    cli_experiment::{DEFINITION, experiment, folder, rows},
+    cli::verbs::experiment::{DEFINITION, experiment, folder, rows},
+    support::program::last_line,
 };
 
 /// Each of several definitions has its records, and all tables are in one file. A killed command can be

@@ -8,23 +8,19 @@ use super::{
 };
 
 /// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
-const LAYERS: [&str; 30] = [
+const LAYERS: [&str; 26] = [
     "clock",
     "cores",
-    "byte_set",
+    "automata",
     "limits",
     "ids",
     "split_mix",
-    "grouped",
-    "interner",
-    "hopcroft",
     "store",
     "gguf",
     "special",
     "vocab",
     "chat",
     "grammar",
-    "oracle",
     "scanner",
     "lower",
     "subterminal",
@@ -32,7 +28,7 @@ const LAYERS: [&str; 30] = [
     "constraint",
     "captures",
     "compile",
-    "further",
+    "oracle",
     "inspect",
     "proposer",
     "model",
@@ -41,10 +37,9 @@ const LAYERS: [&str; 30] = [
     "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 13] = [
+const ENGINE: [&str; 12] = [
     "special",
     "grammar",
-    "oracle",
     "scanner",
     "lower",
     "subterminal",
@@ -52,12 +47,18 @@ const ENGINE: [&str; 13] = [
     "constraint",
     "captures",
     "compile",
-    "further",
+    "oracle",
     "inspect",
     "proposer",
 ];
 /// Modules that run models, and those above them.
 const MODELS: [&str; 4] = ["model", "decode", "experiment", "mistralrs"];
+/// All rooms of the program, in the order in which they build on one another. The map in its `main.rs` has
+/// the same order.
+const ROOMS: [&str; 10] =
+    ["terminal", "files", "grammar", "session", "flags", "rows", "verbs", "serve", "help", "cli"];
+/// The folder of the program.
+const PROGRAM: &str = "src/bin/domino/";
 /// Imports between layers that are surely there.
 const FEW_IMPORTS: usize = 100;
 
@@ -126,6 +127,40 @@ fn modules_use_only_those_before_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The room of the program that a file belongs to; `None` for the files that stand above all.
+fn room(path: &str) -> Option<&str> {
+    let first = path.strip_prefix(PROGRAM)?.split('/').next()?.trim_end_matches(".rs");
+    (!["main", "allocator"].contains(&first)).then_some(first)
+}
+
+/// A complaint about an import of the program that breaks the order of its rooms.
+fn upward_in_program(Import { from, to }: &Import) -> Option<String> {
+    let layer = |name| ROOMS.iter().position(|room| *room == name);
+    let (Some(own), Some(used)) = (room(from), room(to)) else { return None };
+    match (layer(own), layer(used)) {
+        (Some(own), Some(used)) => (own < used).then(|| format!("{from} imports {to}, of a later room")),
+        _ => Some(format!("{from} or {to} is in no room: add it to ROOMS in tests/tidy/layers.rs")),
+    }
+}
+
+#[test]
+fn rooms_of_the_program_use_only_those_before_them() {
+    let imports = Crate::new(super::source::rust(), PROGRAM, None).imports();
+    let checked = imports.iter().filter(|import| room(&import.from) != room(&import.to)).count();
+    assert!(checked > FEW_IMPORTS, "only {checked} imports between rooms were found");
+    let wrong: Vec<_> = imports.iter().filter_map(upward_in_program).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let main = fs::read_to_string(root().join(PROGRAM).join("main.rs")).expect("the program");
+    let map: Vec<&str> = main
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! * "))
+        .flat_map(|line| line.split("[`").skip(1).filter_map(|name| name.split_once("`]")))
+        .map(|(name, _)| name)
+        .filter(|name| ROOMS.contains(name))
+        .collect();
+    assert_eq!(map, ROOMS, "the map in {PROGRAM}main.rs has all rooms, in their order");
+}
+
 #[test]
 fn maps_name_all_layers() {
     let read = |path| fs::read_to_string(root().join(path)).expect("a page");
@@ -170,13 +205,26 @@ mod tests {
     }
 
     #[test]
+    fn imports_of_later_rooms_are_found() {
+        let import =
+            |from: &str, to: &str| Import { from: format!("{PROGRAM}{from}"), to: format!("{PROGRAM}{to}") };
+        for (from, to) in [("cli.rs", "flags/a.rs"), ("verbs/a/b.rs", "rows/c.rs"), ("main.rs", "cli.rs")] {
+            assert_eq!(upward_in_program(&import(from, to)), None, "{from} {to}");
+        }
+        let wrong = [("flags/a.rs", "cli.rs"), ("files/mod.rs", "verbs/b.rs"), ("new/a.rs", "cli.rs")];
+        for (from, to) in wrong {
+            assert!(upward_in_program(&import(from, to)).is_some(), "{from} {to}");
+        }
+    }
+
+    #[test]
     fn imports_of_later_layers_are_found() {
         assert!(may("decode", "use crate::model::A;"));
-        assert!(may("subterminal", "use crate::byte_set::A;"));
+        assert!(may("subterminal", "use crate::automata::A;"));
         for (own, text) in [
             ("special", "use crate::decode::A;"),
-            ("grouped", "use crate::{decode::{self, A}};"),
-            ("byte_set", "fn b() { crate::ids::A::new() }"),
+            ("automata", "use crate::{decode::{self, A}};"),
+            ("automata", "fn b() { crate::ids::A::new() }"),
             ("grammar", "use super::super::lower::A;"),
             ("model", "use crate::grammar::A;"),
             ("model", "use crate::special::A;"),

@@ -1,72 +1,43 @@
 //! The `domino` program: text that a grammar allows, from a language model.
 //!
-//! One file a command; all of them see only the library's public API. [`args`] turns flags into resolved
-//! commands, [`failure`] owns exit codes and error messages.
+//! It sees only the library's public API. Rooms, each of which uses only those before it:
+//!
+//! * [`terminal`]: what people see and type; [`terminal::failure`] owns exit codes and error messages.
+//! * [`files`]: where texts come from and go to.
+//! * [`grammar`]: sources of grammars, and what is said of them.
+//! * [`session`]: models, prompts, drafts.
+//! * [`flags`]: groups of flags that several commands share.
+//! * [`rows`]: lines of JSON, for `--batch`.
+//! * [`verbs`], [`serve`]: commands, a file or a folder each.
+//! * [`help`]: how help is arranged.
+//! * [`cli`]: the command line, which resolves to a command.
 
-mod advice;
 mod allocator;
-mod args;
-mod batch;
-mod bench_model;
-mod budgets;
-mod cache;
-mod captures;
-mod chat;
-mod check;
-mod compile;
-mod describe;
-mod draft_model;
-mod excerpt;
-mod expected;
-#[cfg(feature = "experiments")]
-mod experiment;
-#[cfg(not(feature = "experiments"))]
-#[path = "experiment/absent.rs"]
-mod experiment;
-mod explain;
-mod facts;
-mod failure;
+mod cli;
 mod files;
-mod generate;
-mod grammars;
+mod flags;
+mod grammar;
 mod help;
-mod input;
-mod inspect;
-mod interrupt;
-mod keywords;
-mod learn;
-mod lines;
-mod log;
-mod looks;
-mod mask;
-mod model;
-mod notation;
-mod numbers;
-mod output;
-mod progress;
-mod proposer;
-mod reach;
-mod reading;
-mod retokenize;
 mod rows;
-mod runner;
-mod schema;
 mod serve;
-mod shell;
-mod speculate;
-mod stdout;
-mod tokenizer;
-mod tools;
-mod trace;
-mod warned;
+mod session;
+mod terminal;
+mod verbs;
 
 use std::{io::Write, process::ExitCode};
 
 use domino::store::CacheFolder;
 
 use crate::{
-    args::{Command, LowArgs},
-    failure::Exit,
+    cli::{Command, LowArgs},
+    terminal::{
+        failure::{self, Exit},
+        interrupt, log, stdout,
+    },
+    verbs::{
+        bench_model, cache, check, compile, completions, experiment, explain, generate, grammars, inspect,
+        learn, man, mask, model, retokenize, trace,
+    },
 };
 
 fn main() -> ExitCode {
@@ -100,18 +71,17 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Learn(command) => learn::run(command, cache),
         Command::Serve(command) => serve::run(command, cache),
         Command::Check(command) => check::run(command),
-        Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command, cache),
         Command::Compile(command) => compile::run(command, cache),
         Command::Inspect(command) => inspect::run(command, cache),
         Command::Grammars(command) => grammars::run(command),
         Command::Cache(command) => cache::run(command, cache),
-        Command::Model(command) => facts::run(command, cache),
+        Command::Model(command) => model::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
-        Command::Completions(command) => shell::completions::run(command, LowArgs::arranged()),
-        Command::Man(command) => shell::man::run(command, LowArgs::arranged()),
+        Command::Completions(command) => completions::run(command, LowArgs::arranged()),
+        Command::Man(command) => man::run(command, LowArgs::arranged()),
     }
 }

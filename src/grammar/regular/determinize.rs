@@ -8,7 +8,7 @@ use regex_automata::{
     util::primitives::StateID,
 };
 
-use crate::{grammar::automaton::Automaton as ByteAutomaton, hopcroft::NONE};
+use crate::{automata::minimize::NONE, grammar::automaton::Automaton as ByteAutomaton};
 
 /// Upper bound on the bytes that `regex-automata` needs for a DFA state: a row of 256, and its set of NFA
 /// states.

@@ -20,7 +20,7 @@ use regex_syntax::hir::{Dot, Hir, Repetition};
 
 use super::automaton::{Automaton, Edge, State};
 use crate::{
-    hopcroft::{self, DfaTable, NONE},
+    automata::minimize::{DfaTable, NONE, minimize},
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -78,7 +78,7 @@ impl Language {
             return Self { dfa: none };
         };
         let RawDfa { classes, class_count, transitions, accepting } = trimmed;
-        let table = hopcroft::minimize(&DfaTable { width: class_count, transitions, accepting });
+        let table = minimize(&DfaTable { width: class_count, transitions, accepting });
         let (transitions, accepting) = (table.transitions, table.accepting);
         Self { dfa: RawDfa { classes, class_count, transitions, accepting } }
     }

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::{Language, RawDfa, too_many};
 use crate::{
-    hopcroft::NONE,
+    automata::minimize::NONE,
     ids,
     limits::{LimitExceeded, Limits},
 };

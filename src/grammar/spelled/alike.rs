@@ -7,9 +7,9 @@
 use hashbrown::HashMap;
 
 use super::lengths::leading_to;
-use crate::{
-    grouped::Grouped,
-    hopcroft::{DfaTable, NONE},
+use crate::automata::{
+    csr::Grouped,
+    minimize::{DfaTable, NONE},
 };
 
 /// Least length of a long text, in characters. Few tokens of a vocabulary are long.

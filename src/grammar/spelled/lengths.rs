@@ -8,9 +8,9 @@
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
 use super::{lexer::CharacterLexer, place::NO_END};
-use crate::{
-    grouped::Grouped,
-    hopcroft::{DfaTable, NONE},
+use crate::automata::{
+    csr::Grouped,
+    minimize::{DfaTable, NONE},
 };
 
 /// Limit on the transitions looked at below the least length, which take some 10 ms.

@@ -31,7 +31,10 @@ pub(crate) use place::{SpelledPlace, TextAt};
 pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
-use crate::hopcroft::{DfaTable, NONE, mix};
+use crate::automata::{
+    hash::mix,
+    minimize::{DfaTable, NONE},
+};
 
 /// The numbers of the start, in front of the opening quote, and of the end, behind the closing one.
 const START: u32 = 0;

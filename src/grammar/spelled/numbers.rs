@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::place::SpelledPlace;
 use crate::{
-    interner::HashIndex,
+    automata::hash_cons::HashIndex,
     limits::{Budget, LimitExceeded},
 };
 

@@ -13,13 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{emulated, some_tokens};
-use crate::model;
+use crate::model::runner;
 
 #[test]
 fn draws_from_kept_rows_are_those_from_rows() {
     let mut random = StdRng::seed_from_u64(3);
     for precision in [Precision::F32, Precision::Bf16] {
-        let mut card = emulated(&model::fixture("qwen2_tied_yarn"), precision);
+        let mut card = emulated(&runner::fixture("qwen2_tied_yarn"), precision);
         let vocabulary = domino::model::Model::vocabulary_size(&card);
         let rows = card.launch(&some_tokens(20, vocabulary), Rows::All).unwrap();
         let logits = rows.fetch().unwrap();
@@ -53,7 +53,7 @@ fn draws_from_kept_rows_are_those_from_rows() {
 
 /// A copy of a checkpoint whose last norm has a weight that is NaN.
 fn with_nan() -> TempDir {
-    let (from, to) = (model::fixture("mistral_tied"), TempDir::new().unwrap());
+    let (from, to) = (runner::fixture("mistral_tied"), TempDir::new().unwrap());
     for entry in fs::read_dir(&from).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();

@@ -6,7 +6,7 @@ use domino::model::{
 };
 
 use super::{emulated, fixtures, some_tokens};
-use crate::gguf;
+use crate::model::gguf;
 
 /// Returns the largest difference between the rows of two models, relative to the largest logit. Both get the
 /// same tokens, in parts of `size`.

@@ -9,7 +9,7 @@ use domino::{
 };
 
 use super::emulated;
-use crate::model;
+use crate::model::runner;
 
 /// Texts written by each of two models, each with drafts and without; `DOMINO_CARD_TEXTS` asks for more.
 const TEXTS: u64 = 40;
@@ -40,7 +40,7 @@ fn vocabulary(size: usize) -> Vocabulary {
 }
 
 fn decoder(name: &str) -> Decoder<TensorModel> {
-    let card = emulated(&model::fixture(name), Precision::Bf16);
+    let card = emulated(&runner::fixture(name), Precision::Bf16);
     let vocabulary = vocabulary(domino::model::Model::vocabulary_size(&card));
     let grammar = Grammar::parse(Syntax::Gbnf, "root ::= ([0-9]+ \" \")*", &Limits::default()).unwrap();
     let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();

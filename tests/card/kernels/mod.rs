@@ -17,11 +17,11 @@ use domino::{
     model::candle::{LoadOptions, Placement, Precision, TensorModel},
 };
 
-use crate::{gguf, model};
+use crate::model::{gguf, runner};
 
 /// All checkpoints: each way of attention, norms, biases and number formats of the runner.
 fn fixtures() -> Vec<PathBuf> {
-    let folders = model::FIXTURES.map(model::fixture);
+    let folders = runner::FIXTURES.map(runner::fixture);
     folders.into_iter().chain(gguf::FIXTURES.map(gguf::gguf_fixture)).collect()
 }
 

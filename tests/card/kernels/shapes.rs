@@ -7,7 +7,7 @@ use domino::model::{
 };
 
 use super::some_tokens;
-use crate::gguf;
+use crate::model::gguf;
 
 /// Hidden size, heads, heads of keys: heads of 16, 32, 64, 128, 256, and of 24 and 80 numbers, which are
 /// shared by a whole warp.

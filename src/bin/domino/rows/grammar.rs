@@ -10,22 +10,13 @@ use serde_json::Value;
 
 use super::members::ObjectMembers;
 use crate::{
-    failure::BadInput,
-    notation::{GrammarSource, GrammarText, Notation},
-    schema::RowOptions,
-    tools::CallingParts,
+    flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts},
+    grammar::{
+        notation::Notation,
+        source::{GrammarSource, GrammarText},
+    },
+    terminal::failure::BadInput,
 };
-
-/// The grammar of the flags, and the settings for grammars of rows.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct UsualGrammar {
-    /// The grammar of rows that bring none.
-    pub(crate) source: Option<GrammarSource>,
-    /// The options of schemas where rows do not say.
-    pub(crate) options: SchemaOptions,
-    /// The settings of calls where rows do not say.
-    pub(crate) calling: CallingParts,
-}
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -232,12 +223,12 @@ fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static 
 fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
     let mut parts = CallingParts::default();
     if let Some(name) = members.take::<String>("tool_spelling")? {
-        parts.spelling = Some(crate::tools::spelling(&name)?);
+        parts.spelling = Some(crate::flags::tools::spelling(&name)?);
     }
     if let Some(choice) = members.take::<Value>("tool_choice")? {
         let name = choice.pointer("/function/name").or_else(|| choice.get("name")).and_then(Value::as_str);
         parts.choice = Some(match (choice.as_str(), name) {
-            (Some(choice), _) => crate::tools::choice(choice),
+            (Some(choice), _) => crate::flags::tools::choice(choice),
             (None, Some(name)) => Choice::Named(name.to_owned()),
             (None, None) => {
                 return Err(BadInput::new("`tool_choice` names no function")
@@ -247,7 +238,7 @@ fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
     }
     parts.one = members.take("one_tool_call")?;
     if let Some(name) = members.take::<String>("reasoning")? {
-        parts.reasoning = Some(crate::tools::reasoning(&name)?);
+        parts.reasoning = Some(crate::flags::tools::reasoning(&name)?);
     }
     Ok(parts)
 }

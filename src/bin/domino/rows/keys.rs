@@ -3,7 +3,7 @@
 use domino::grammar::suggest;
 
 use super::members::ObjectMembers;
-use crate::{failure::BadInput, schema::RowOptions};
+use crate::{flags::schema::RowOptions, terminal::failure::BadInput};
 
 /// A command that reads rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_refused_with_the_nearest_or_kept() {
-        use crate::failure::told;
+        use crate::terminal::failure::told;
         for (key, near) in [
             ("promt", "`prompt`"),
             ("Temperature", "`temperature`"),

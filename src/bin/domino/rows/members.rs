@@ -6,7 +6,7 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Pairs of a phrase of serde's about the type that it expected, and one for users.
 const WORDS: [(&str, &str); 6] = [

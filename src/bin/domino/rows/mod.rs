@@ -7,6 +7,7 @@
 //! compiled grammars.
 
 mod carried;
+mod drawing;
 mod grammar;
 mod kept;
 mod keys;
@@ -16,10 +17,11 @@ mod stream;
 
 pub(crate) use self::{
     carried::{Carried, key_of},
-    grammar::{UsualGrammar, WantedGrammar},
+    grammar::WantedGrammar,
     kept::LastUsed,
     keys::RowReader,
     members::ObjectMembers,
     row::{Row, RowReading},
     stream::{Lines, NextLine, SeenIds, survey},
 };
+pub(crate) use crate::flags::grammar::UsualGrammar;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{carried::Carried, grammar::RowGrammar, keys::RowReader, members::ObjectMembers};
-use crate::{failure::BadInput, generate::drawing::Drawing, lines};
+use crate::{files::lines, rows::drawing::Drawing, terminal::failure::BadInput};
 
 /// A row as the command reads it.
 #[derive(Debug, Default)]

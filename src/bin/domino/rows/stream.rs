@@ -10,7 +10,10 @@ use std::{
 use anyhow::Context;
 
 use super::row::RowReading;
-use crate::{failure::BadInput, input::Input, lines};
+use crate::{
+    files::{input::Input, lines},
+    terminal::failure::BadInput,
+};
 
 /// Interval at which an idle program looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -9,7 +9,10 @@ use super::{
     engines::args::{EngineArgs, LowEngine},
     settings::flags::{LowRunning, RunningFlags},
 };
-use crate::{failure::BadInput, log::LogFormat, schema::LowSchema};
+use crate::{
+    flags::schema::LowSchema,
+    terminal::{failure::BadInput, log::LogFormat},
+};
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///

@@ -4,7 +4,7 @@ use domino::grammar::json_schema::SchemaOptions;
 use serde_json::{Map, Value};
 
 use super::{args::SchemaRules, fields, problem::Problem, schemas};
-use crate::notation::Notation;
+use crate::grammar::notation::Notation;
 
 /// A grammar as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]

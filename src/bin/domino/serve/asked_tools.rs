@@ -7,7 +7,7 @@ use domino::{
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{asked_grammar::GrammarAsked, endpoint::Endpoint, fields, problem::Problem};
-use crate::{budgets, keywords::Reports};
+use crate::grammar::{budgets, keywords::Reports};
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
 const LONGEST_OPENING: usize = 8;

@@ -89,7 +89,7 @@ pub(crate) use run::run;
 pub(crate) fn run(
     _command: &args::Serve,
     _cache: &domino::store::CacheFolder,
-) -> anyhow::Result<crate::failure::Exit> {
+) -> anyhow::Result<crate::terminal::failure::Exit> {
     let hint = "build one that has: cargo build --release --features serve";
-    Err(crate::failure::BadInput::new("this build of domino has no server").hint(hint).into())
+    Err(crate::terminal::failure::BadInput::new("this build of domino has no server").hint(hint).into())
 }

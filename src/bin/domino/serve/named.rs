@@ -12,8 +12,11 @@ use domino::grammar::json_schema::SchemaOptions;
 
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
-    failure::BadInput,
-    notation::{Notation, SHIPPED, Shipped},
+    grammar::{
+        notation::Notation,
+        shipped::{SHIPPED, Shipped},
+    },
+    terminal::failure::BadInput,
 };
 
 /// Largest file of the folder that is read, in bytes. Whoever starts the server chose what is in it.
@@ -190,7 +193,7 @@ mod tests {
     use domino::Compiler;
 
     use super::*;
-    use crate::check::{byte_vocabulary, judge};
+    use crate::{grammar::bytes::byte_vocabulary, verbs::check::verdict::judge};
 
     fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
         NamedGrammars::new(folder, Arc::default())

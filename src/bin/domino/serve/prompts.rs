@@ -17,7 +17,7 @@ use domino::{
 use serde_json::{Map, Value};
 
 use super::{access::caller::Caller, problem::Problem, work::pool::Pool};
-use crate::{chat::prompt_tokens, failure::BadInput};
+use crate::{session::chat::prompt_tokens, terminal::failure::BadInput};
 
 /// Bytes past which a prompt is read in its caller's turn: it takes some ten milliseconds or more.
 const LONG: usize = 64 << 10;

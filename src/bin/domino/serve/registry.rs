@@ -28,7 +28,7 @@ use super::{
     shelf::Shelf,
     work::pool::{Pool, PoolTask},
 };
-use crate::{budgets, notation::Notation};
+use crate::grammar::{budgets, notation::Notation};
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;

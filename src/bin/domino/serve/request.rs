@@ -174,7 +174,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::notation::Notation;
+    use crate::grammar::notation::Notation;
 
     fn chat(more: &Value) -> Result<Asked, Problem> {
         let mut body = json!({ "model": "default", "messages": [{ "role": "user", "content": "Hi" }] });

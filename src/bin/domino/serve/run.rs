@@ -31,7 +31,7 @@ use super::{
     visitors::Visitors,
     work::pool::Pool,
 };
-use crate::{
+use crate::terminal::{
     failure::{BadInput, Exit, Paint, note},
     interrupt, progress,
 };
@@ -118,8 +118,8 @@ pub(crate) fn server(
     let template = command.engine.chat_template.as_deref();
     let prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
     let spelling = command.tool_spelling.unwrap_or_else(|| Spelling::of_chat_template(prompts.template()));
-    let compiler =
-        crate::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
+    let compiler = crate::grammar::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME)
+        .cache(cache.clone());
     let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
     pulse.count_in(Arc::clone(&metrics));

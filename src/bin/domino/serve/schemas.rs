@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{args::SchemaRules, fields, problem::Problem};
-use crate::{budgets, schema::RowOptions};
+use crate::{flags::schema::RowOptions, grammar::budgets};
 
 /// Keywords whose value is a schema that values must satisfy, or a list of such.
 const ONE_OR_LIST: [&str; 7] =

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{request::Asked, server::Server, writing::GrammarOrder};
-use crate::{
+use crate::grammar::{
     keywords::Reports,
     notation::{Notation, relaxed_as_json},
     warned,

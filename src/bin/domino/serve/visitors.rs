@@ -20,7 +20,7 @@ use axum::{
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::problem::Problem;
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Time for which a browser need not ask again whether a page may send something.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(600);

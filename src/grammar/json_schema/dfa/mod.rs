@@ -35,9 +35,12 @@ pub(super) use ops::{DfaRow, explore};
 
 use super::leaf::LeafError;
 use crate::{
+    automata::{
+        csr::Grouped,
+        hash::mix,
+        minimize::{NONE, Table, minimize},
+    },
     grammar::Automaton,
-    grouped::Grouped,
-    hopcroft::{DfaTable, NONE, minimize, mix},
     ids::numbers,
 };
 

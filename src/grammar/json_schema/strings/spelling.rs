@@ -18,8 +18,8 @@ use super::{
     digits::{ASCII, Digit, FOUR_BYTES, PAIR, THREE_BYTES, TWO_BYTES, UNIT},
 };
 use crate::{
+    automata::hash::mix,
     grammar::automaton::{Automaton, AutomatonError, Edge, State},
-    hopcroft::mix,
 };
 
 /// Limit on the byte states of one spelled automaton. The engine's own limit for a terminal is 20,000.

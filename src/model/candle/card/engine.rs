@@ -13,7 +13,7 @@ use super::{
     plan::{LARGEST_HEAD, PassPlan, WIDTH, inputs},
     weights::ModelWeights,
 };
-use crate::{ids::TokenId, model::candle::config::Config, vocab::TokenSet};
+use crate::{ids::TokenId, model::files::config::Config, vocab::TokenSet};
 
 /// The result of the kernel `choose` if it finds no token.
 const NONE: u32 = u32::MAX;

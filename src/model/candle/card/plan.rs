@@ -13,7 +13,7 @@ use super::{
     driver::{Address, CardProduct, Driver, KernelArgument, Launch},
     weights::{CardMatrix, LayerWeights, ModelWeights},
 };
-use crate::model::candle::config::Config;
+use crate::model::files::config::Config;
 
 /// Most rows of a pass; `WIDTH` of `kernels/card.cuh`.
 pub(super) const WIDTH: u32 = 16;

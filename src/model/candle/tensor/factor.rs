@@ -11,7 +11,12 @@ use candle_core::{
 };
 
 use super::placement::Place;
-use crate::model::candle::{card, error::ModelError, pages::Pages, weights::Weights};
+use crate::model::{
+    candle::card,
+    cpu::{pages::Pages, products::linear::read_matrix},
+    error::ModelError,
+    files::weights::Weights,
+};
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one kind each, one below the other.
 #[derive(Debug, Clone)]
@@ -58,7 +63,7 @@ impl Factor {
                 None if place.makes => {
                     FactorPart::Floats(place.random_matrix(own.iter().map(|(_, rows)| rows).sum(), inputs)?)
                 }
-                None => FactorPart::Floats(place.matrix(&weights.matrix(own, inputs)?)?),
+                None => FactorPart::Floats(place.matrix(&read_matrix(weights, own, inputs)?)?),
                 Some(kind) => FactorPart::Blocks(blocks(weights, own, inputs, kind, place)?),
             });
         }
@@ -158,10 +163,10 @@ mod tests {
     use candle_core::Device;
 
     use super::*;
-    use crate::model::candle::{
-        format::Format,
-        packing::tests::{QUANTISED, stored},
-        tensor::Placement,
+    use crate::model::{
+        candle::tensor::Placement,
+        cpu::products::packing::tests::{QUANTISED, stored},
+        formats::format::Format,
     };
 
     /// Rows of each of these formats, by index as name.

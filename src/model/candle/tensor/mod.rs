@@ -18,21 +18,29 @@ pub use rows::DeviceRows;
 
 use self::{placement::Place, transformer::TensorTransformer};
 use super::{
-    CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, available_memory,
     card::{CardEngine, ROWS},
-    check_tokens,
-    config::Config,
-    error::{ModelError, ModelErrorKind},
     kv_cache::KvCache,
-    needs,
-    random::RandomWeights,
-    transformer::tensors,
-    weights::Weights,
-    with_weights,
 };
 use crate::{
     ids::TokenId,
-    model::{Kept, Logits, Model, Rows},
+    model::{
+        Kept, Logits, Model, Rows,
+        cpu::{
+            batch::check_tokens,
+            load::needs,
+            memory::{CHUNK, MemoryEstimate, available_memory},
+            transformer::tensors,
+        },
+        error::{ModelError, ModelErrorKind},
+        files::{
+            config::Config,
+            open::with_weights,
+            random::{RandomModel, RandomWeights},
+            weights::Weights,
+        },
+        formats::kv_format::KvFormat,
+        options::LoadOptions,
+    },
 };
 
 /// Sequences in the cache.

@@ -4,13 +4,15 @@ use std::{fmt, str::FromStr};
 
 use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
-use crate::model::candle::{
-    ModelDescription,
-    card::{CardFault, CardMode, Where},
+use crate::model::{
+    candle::{
+        ModelDescription,
+        card::{CardFault, CardMode, Where},
+    },
+    cpu::products::matrix::Matrix,
     error::{ModelError, ModelErrorKind},
-    format::Format,
-    matrix::Matrix,
-    quantized::ggml,
+    files::quantized::ggml,
+    formats::format::Format,
 };
 
 /// The number format of weights that are not quantised, of keys and values, and of the stream between layers.

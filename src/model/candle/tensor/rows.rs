@@ -4,10 +4,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::{
     ids::TokenId,
-    model::{
-        KeptRows, Logits,
-        candle::{card::CardChooser, error::ModelError},
-    },
+    model::{KeptRows, Logits, candle::card::CardChooser, error::ModelError},
     vocab::TokenSet,
 };
 

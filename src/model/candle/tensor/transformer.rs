@@ -11,16 +11,19 @@ use super::{
     layers,
     placement::Place,
 };
-use crate::model::candle::{
-    attention::Attention,
-    card::{LayerWeights, ModelWeights},
-    config::Config,
+use crate::model::{
+    candle::{
+        card::{LayerWeights, ModelWeights},
+        kv_cache::KvCache,
+    },
+    cpu::{
+        attention::Attention,
+        products::linear,
+        rotation::Rotation,
+        transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
+    },
     error::ModelError,
-    kv_cache::KvCache,
-    linear,
-    rope::Rotation,
-    transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
-    weights::Weights,
+    files::{config::Config, weights::Weights},
 };
 
 /// One block.

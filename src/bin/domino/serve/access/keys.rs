@@ -13,7 +13,7 @@ use std::{
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 
 use super::super::problem::Problem;
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Least time between two looks at the file of keys.
 const LOOK: Duration = Duration::from_secs(1);

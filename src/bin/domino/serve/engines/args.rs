@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use domino::model::candle::{Format, KvFormat, LoadOptions};
 
 use crate::{
-    failure::BadInput,
-    proposer::{PAPER_DRAFT, Which, threshold},
+    session::drafts::proposer::{PAPER_DRAFT, Which, threshold},
+    terminal::failure::BadInput,
 };
 
 /// Texts that our own engine writes at once, unless told otherwise.

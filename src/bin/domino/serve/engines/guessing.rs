@@ -19,7 +19,7 @@ use super::{
     args::{DraftSize, Speculation},
     client::Client,
 };
-use crate::{failure::BadInput, proposer::Which};
+use crate::{session::drafts::proposer::Which, terminal::failure::BadInput};
 
 /// Maker of the guesses of grammars.
 #[derive(Debug)]

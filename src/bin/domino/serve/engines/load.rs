@@ -14,7 +14,10 @@ use super::{
     guessing::{Guessing, prior_files},
     own,
 };
-use crate::{failure::BadInput, generate, model, tokenizer};
+use crate::{
+    session::{load::read_tokenizer, model, tokenizer},
+    terminal::failure::BadInput,
+};
 
 /// A model that runs.
 pub(crate) struct LoadedModel {
@@ -96,7 +99,7 @@ pub(crate) async fn load(
         Some(speculation) => prior_files(speculation.prior.as_deref(), path)?,
         None => Vec::new(),
     };
-    let tokenizer = generate::read_tokenizer(path)?;
+    let tokenizer = read_tokenizer(path)?;
     let (engine, vocabulary, context): (Arc<dyn Engine>, _, _) = match kind {
         EngineName::Domino => {
             let vocabulary = tokenizer::vocabulary(path, cache)?;

@@ -14,7 +14,7 @@ use axum::{
 use hyper::body::{Frame, SizeHint};
 
 use super::{super::access::caller::Caller, request_id::RequestId};
-use crate::log::ACCESS;
+use crate::terminal::log::ACCESS;
 
 /// Facts about a request that its head tells.
 #[derive(Debug)]

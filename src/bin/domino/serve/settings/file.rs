@@ -13,7 +13,7 @@ use toml::{
     de::{DeArray, DeTable, DeValue},
 };
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// The command that takes such a file.
 const SERVE: &str = "serve";
@@ -142,7 +142,7 @@ fn scalar(name: &str, value: &DeValue<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::LowArgs;
+    use crate::cli::LowArgs;
 
     /// Returns the words that a file with this text adds to the line.
     fn merged(line: &[&str], text: &str) -> Result<Vec<String>, String> {

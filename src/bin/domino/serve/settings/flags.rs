@@ -4,7 +4,7 @@ use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
 
-use crate::{failure::BadInput, log::LogFormat};
+use crate::terminal::{failure::BadInput, log::LogFormat};
 
 /// Flags as they are typed.
 #[derive(Debug, Args)]

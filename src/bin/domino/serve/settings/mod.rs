@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Adds the flags of its file to the command line, if it names one.
 ///

@@ -16,12 +16,12 @@ use super::{
     spelling::{CharacterPlan, MAX_SPELLED, Style, code_points},
 };
 use crate::{
+    automata::minimize::{NONE, Table},
     grammar::{
         Pattern,
         json_schema::{dfa::CharDfa, leaf::LeafError},
         spelled::{Bounds, CharacterSpellings, Spelled},
     },
-    hopcroft::{DfaTable, NONE},
 };
 
 impl StringEmitter<'_> {

@@ -19,7 +19,7 @@ use super::{
     },
     writer::MistralEngine,
 };
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Loads the model. Blocks while it reads the weights.
 pub(in super::super) async fn load(

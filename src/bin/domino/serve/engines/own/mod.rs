@@ -33,7 +33,7 @@ use super::{
     args::{EngineArgs, EngineName},
     engine::{Engine, EngineEvent, TextOrder},
 };
-use crate::failure::BadInput;
+use crate::terminal::failure::BadInput;
 
 /// Most tokens of prompts that a pass reads while texts are written; four times that while none is.
 const CHUNK: usize = 128;

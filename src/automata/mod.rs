@@ -1,0 +1,7 @@
+//! Tools for automata: sets of bytes, sparse rows, equal values as equal numbers, minimisation.
+
+pub(crate) mod byte_set;
+pub(crate) mod csr;
+pub(crate) mod hash;
+pub(crate) mod hash_cons;
+pub(crate) mod minimize;

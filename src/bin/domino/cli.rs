@@ -1,0 +1,206 @@
+//! Flags as they are typed ([`LowArgs`]) and what they mean ([`Command`]).
+//!
+//! Invariant: whoever has a [`Command`] need not look at flags again; every mistake that flags alone can show
+//! was reported on the way.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use domino::store::CacheFolder;
+
+use crate::{
+    flags::{budgets::LowBudgetFlags, cache::LowCacheFlags},
+    help,
+    serve::{
+        self,
+        args::{LowServe, Serve},
+    },
+    terminal::{
+        failure::{BadInput, Exit},
+        log::LogFormat,
+        numbers,
+    },
+    verbs::{
+        bench_model::{BenchModel, LowBenchModel},
+        cache::{Cache, LowCache},
+        check::args::{Check, LowCheck},
+        compile::{Compile, LowCompile},
+        completions::LowCompletions,
+        experiment::{Experiment, LowExperiment},
+        explain::args::{Explain, LowExplain},
+        generate::args::{Generate, LowGenerate},
+        grammars::{Grammars, LowGrammars},
+        inspect::args::{Inspect, LowInspect},
+        learn::{Learn, LowLearn},
+        man::LowMan,
+        mask::LowMask,
+        model::{LowModel, ModelFacts},
+        retokenize::{LowRetokenize, Retokenize},
+        trace::args::{LowTrace, Trace},
+    },
+};
+
+/// Make a language model write only text of a given grammar, and bend it as little as possible.
+#[derive(Debug, Parser)]
+#[command(
+    name = "domino",
+    version,
+    after_help = help::examples::SHORT,
+    after_long_help = help::examples::LONG,
+    max_term_width = 100
+)]
+pub(crate) struct LowArgs {
+    /// Print JSON on standard output instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say nothing on standard error but errors: no warnings, notes, progress and summaries.
+    #[arg(long, short = 'q', global = true)]
+    quiet: bool,
+    #[command(flatten)]
+    cache: LowCacheFlags,
+    #[command(flatten)]
+    budgets: LowBudgetFlags,
+    #[command(subcommand)]
+    verb: LowVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum LowVerb {
+    Generate(Box<LowGenerate>),
+    Explain(Box<LowExplain>),
+    Learn(LowLearn),
+    Serve(Box<LowServe>),
+    Check(LowCheck),
+    Mask(LowMask),
+    Compile(LowCompile),
+    Inspect(LowInspect),
+    Grammars(LowGrammars),
+    Cache(LowCache),
+    Model(LowModel),
+    BenchModel(LowBenchModel),
+    Retokenize(LowRetokenize),
+    Trace(LowTrace),
+    Experiment(LowExperiment),
+    Completions(LowCompletions),
+    Man(LowMan),
+}
+
+/// A command with everything that it needs.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Generate(Box<Generate>),
+    Explain(Box<Explain>),
+    Learn(Learn),
+    Serve(Box<Serve>),
+    Check(Check),
+    Mask(Mask),
+    Compile(Compile),
+    Inspect(Inspect),
+    Grammars(Grammars),
+    Cache(Cache),
+    Model(ModelFacts),
+    BenchModel(BenchModel),
+    Retokenize(Retokenize),
+    Trace(Box<Trace>),
+    Experiment(Experiment),
+    Completions(LowCompletions),
+    Man(LowMan),
+}
+
+impl LowArgs {
+    /// The flags of this run, those of a file (`serve --config`) among them. Ends the program where they make
+    /// no sense, and for `--help` and `--version`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or used.
+    pub(crate) fn from_command_line() -> Result<Self, BadInput> {
+        let mut command = Self::arranged();
+        let line: Vec<OsString> = std::env::args_os().collect();
+        let merged = serve::settings::merge(&command, line.clone())?;
+        let mut read = |line: &[OsString]| {
+            let matches = command.try_get_matches_from_mut(line);
+            let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
+            args.map_err(|error| numbers::explained(error, &mut command))
+        };
+        read(&merged).or_else(|error| match merged == line || read(&line).is_err() {
+            true => error.exit(),
+            // Without the file the line is right.
+            false => Err(serve::settings::of_file(&error)),
+        })
+    }
+
+    /// Returns the format of the log of requests.
+    pub(crate) fn log(&self) -> LogFormat {
+        match &self.verb {
+            LowVerb::Serve(serve) => serve.log(),
+            _ => LogFormat::Off,
+        }
+    }
+
+    /// Lists all commands and flags, as help shows them.
+    pub(crate) fn arranged() -> clap::Command {
+        help::arranged(numbers::may_be_negative(Self::command()))
+    }
+
+    /// True if standard error gets nothing but errors.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// True if `--json` was given.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// The exit code for a failure of the work. It is not 1 for `check`, whose 1 says that a text is not in
+    /// the language.
+    pub(crate) fn failure(&self) -> Exit {
+        if matches!(self.verb, LowVerb::Check(_)) { Exit::NoAnswer } else { Exit::Failure }
+    }
+
+    /// Takes the flags about budgets for this run.
+    pub(crate) fn install_budgets(&self) -> Result<(), BadInput> {
+        self.budgets.install()
+    }
+
+    /// Finds the cache folder.
+    pub(crate) fn cache(&self) -> CacheFolder {
+        self.cache.resolve()
+    }
+
+    /// Turns the flags into the command that they ask for.
+    pub(crate) fn resolve(self) -> Result<Command, BadInput> {
+        let json = self.json;
+        match self.verb {
+            LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
+            LowVerb::Explain(low) => low.resolve(json).map(Box::new).map(Command::Explain),
+            LowVerb::Learn(low) => low.resolve(json).map(Command::Learn),
+            LowVerb::Serve(low) => low.resolve(json).map(Box::new).map(Command::Serve),
+            LowVerb::Check(low) => low.resolve(json).map(Command::Check),
+            LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
+            LowVerb::Compile(low) => low.resolve(json).map(Command::Compile),
+            LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
+            LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
+            LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
+            LowVerb::Model(low) => Ok(Command::Model(low.resolve(json))),
+            LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
+            LowVerb::Retokenize(low) => low.resolve(json).map(Command::Retokenize),
+            LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
+            LowVerb::Experiment(low) => low.resolve(json).map(Command::Experiment),
+            LowVerb::Completions(low) => Ok(Command::Completions(low)),
+            LowVerb::Man(low) => Ok(Command::Man(low)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_fit_together() {
+        super::LowArgs::command().debug_assert();
+        crate::help::arranged(super::LowArgs::command()).debug_assert();
+        crate::help::check_tables(&super::LowArgs::command());
+    }
+}

@@ -1,0 +1,135 @@
+//! Flags about the drawing of texts and their ends, which a request of a batch may change.
+
+use clap::{Args, ValueEnum};
+use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
+
+use super::space::Trailing;
+
+use crate::terminal::failure::{BadInput, Paint, note};
+
+/// The value of `--mask`: when the mask of a token is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mask {
+    Ahead,
+    Always,
+    Opportunistic,
+}
+
+/// Default number of tokens that penalties look at.
+const LAST: usize = 64;
+
+/// Flags of drawing tokens and of ending a text.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LowOptions {
+    /// Draw tokens more or less evenly: 0 takes the likeliest, 1 draws as the model says.
+    ///
+    /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
+    #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
+    pub(crate) temperature: f64,
+    /// Draw only among the K likeliest allowed tokens; 0 means no limit.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) top_k: usize,
+    /// Draw only among the likeliest allowed tokens that together have this probability.
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    pub(crate) top_p: f64,
+    /// Draw only among tokens that are at least P times as likely as the likeliest one.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    pub(crate) min_p: f64,
+    /// Divide the logits of tokens that are among the last ones by R (negative logits are multiplied); 1
+    /// changes nothing, 1.1 is usual.
+    #[arg(long, value_name = "R", default_value_t = 1.0)]
+    pub(crate) repeat_penalty: f64,
+    /// Apply the three penalties to tokens among this many last ones, prompt included; 0 means none.
+    #[arg(long, value_name = "N", default_value_t = LAST)]
+    pub(crate) repeat_last_n: usize,
+    /// Subtract this from the logits of tokens that are among the last ones.
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    pub(crate) presence_penalty: f64,
+    /// Subtract this from the logits of tokens that are among the last ones, as often as they are.
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    pub(crate) frequency_penalty: f64,
+    /// The seed of the draws.
+    #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Make the grammar's mask at this time. ahead: before the model's pass, which then computes only the
+    /// logits that count. always: after the pass, beside the model's own choice, so that interventions can be
+    /// counted. opportunistic: only if the model's own choice is refused (which makes no difference with
+    /// --top-k, --top-p and --min-p). The text is the same, the time is not.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
+    pub(crate) mask: Mask,
+    /// Short for --mask opportunistic.
+    #[arg(long, conflicts_with = "mask")]
+    pub(crate) opportunistic: bool,
+    /// Cut the text after this many tokens.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
+    pub(crate) max_tokens: usize,
+    /// End the text before this, wherever tokens begin and end; can be given more than once. With a grammar
+    /// the text may then not be complete: `complete` in --json tells.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) stop: Vec<String>,
+    /// End a complete text where nothing but white space can follow it, or let the model go on. stop: the
+    /// text ends there, and the model is not asked (finish is only_space). keep: the model goes on and ends
+    /// the text when it likes, as in the DOMINO paper. Not asked by --sampling conditional, which draws the
+    /// end.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop)]
+    pub(crate) trailing_space: Trailing,
+    /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
+    /// that completes it; of equally short ones the one of the fewest tokens.
+    #[arg(long)]
+    pub(crate) finish: bool,
+    /// List for each token its log-probability under the model's own distribution and under the constrained
+    /// one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a mask for
+    /// every token. generate: in JSON, and not unless asked for; explain: 8 unless asked for.
+    #[arg(long, value_name = "N")]
+    pub(crate) logprobs: Option<usize>,
+}
+
+impl LowOptions {
+    /// Warns of flags that change nothing beside others, unless `others` may come with the rows of a batch.
+    pub(crate) fn tell_idle(&self, others: bool) {
+        let greedy = self.temperature == 0.0;
+        let penalised =
+            self.repeat_penalty != 1.0 || self.presence_penalty != 0.0 || self.frequency_penalty != 0.0;
+        let idle = [
+            (greedy && self.top_k > 0, "--top-k", "at temperature 0 the likeliest token is taken"),
+            (greedy && self.top_p < 1.0, "--top-p", "at temperature 0 the likeliest token is taken"),
+            (greedy && self.min_p > 0.0, "--min-p", "at temperature 0 the likeliest token is taken"),
+            (!penalised && self.repeat_last_n != LAST, "--repeat-last-n", "there are no penalties"),
+        ];
+        let paint = Paint::for_stderr();
+        for (_, flag, why) in idle.into_iter().filter(|(idle, ..)| *idle && !others) {
+            note!("{} {flag} changes nothing: {why}", paint.cyan("warning:"));
+        }
+    }
+
+    /// Reads the flags as options of decoding.
+    pub(crate) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
+        let mut options = DecodeOptions::default();
+        options.sampling = Sampling::with_temperature(self.temperature)
+            .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p))
+            .and_then(|sampling| if self.top_k > 0 { sampling.top_k(self.top_k) } else { Ok(sampling) })
+            .map_err(|error| BadInput::new(error.to_string()))?;
+        options.penalties = Penalties::none()
+            .repeat(self.repeat_penalty)
+            .and_then(|penalties| {
+                penalties.presence(self.presence_penalty)?.frequency(self.frequency_penalty)
+            })
+            .map_err(|error| BadInput::new(error.to_string()))?
+            .last_tokens(self.repeat_last_n);
+        options.stop = StopStrings::new(self.stop.iter().map(String::as_str)).map_err(|error| {
+            BadInput::new(error.to_string()).hint("--stop takes a text of one byte or more")
+        })?;
+        options.seed = self.seed;
+        options.max_new_tokens = self.max_tokens;
+        options.masking = match self.mask {
+            _ if self.opportunistic => Masking::Opportunistic,
+            Mask::Ahead => Masking::Ahead,
+            Mask::Always => Masking::Always,
+            Mask::Opportunistic => Masking::Opportunistic,
+        };
+        options.logprobs = self.logprobs;
+        options.trailing_space = self.trailing_space.into();
+        options.close = self.finish;
+        Ok(options)
+    }
+}

@@ -1,0 +1,226 @@
+//! `--tools`: functions that the model may call, given in place of a grammar.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use domino::{
+    chat::ChatTemplate,
+    grammar::{
+        suggest,
+        tools::{Calling, Choice, Reasoning, Spelling},
+    },
+};
+use serde_json::Value;
+
+use crate::{files, session::model, terminal::failure::BadInput};
+
+/// Flags that name functions, and the spelling of calls.
+#[derive(Debug, Args)]
+pub(crate) struct LowTools {
+    /// Functions that the model may call, instead of a grammar: a file with a list of them.
+    ///
+    /// A list as OpenAI's API has it (`tools`), or an MCP server. The grammar is that of free text with calls
+    /// in it, spelled as the model spells them; see docs/tools.md.
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "LowGrammar",
+        conflicts_with_all = ["grammar", "schema", "regex"]
+    )]
+    tools: Option<PathBuf>,
+    /// Spell calls as these models do: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral,
+    /// mistral-v11, deepseek, deepseek-v3.1 or harmony.
+    #[arg(long, value_name = "NAME")]
+    tool_spelling: Option<String>,
+    /// The chat template in place of the model's own: a file in Jinja, or tokenizer_config.json.
+    ///
+    /// It shows how the model writes calls, and with --chat it makes the prompt.
+    #[arg(long, value_name = "FILE")]
+    chat_template: Option<PathBuf>,
+    /// Let the model call these functions: auto (any or none), required (one at least), none, or one by its
+    /// name. Default: auto.
+    #[arg(long, value_name = "CHOICE")]
+    tool_choice: Option<String>,
+    /// Allow one call at most.
+    #[arg(long)]
+    one_tool_call: bool,
+    /// May the model think before it answers? Default: off.
+    #[arg(long, value_name = "WHERE")]
+    reasoning: Option<Thinking>,
+    /// The model whose template shows how it writes calls, if no flag says it.
+    #[arg(skip)]
+    model: Option<Option<PathBuf>>,
+    /// Are prompts put into a chat template?
+    #[arg(skip)]
+    chat: bool,
+}
+
+/// Beginnings that an answer may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Thinking {
+    /// The answer stands at once.
+    Off,
+    /// A block of thinking may come first.
+    Optional,
+    /// The prompt has opened a block, which the answer closes.
+    Open,
+}
+
+/// Settings of calls, as far as flags or a row of a batch say them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CallingParts {
+    pub(crate) spelling: Option<Spelling>,
+    pub(crate) choice: Option<Choice>,
+    /// True if at most one call is allowed.
+    pub(crate) one: Option<bool>,
+    pub(crate) reasoning: Option<Reasoning>,
+}
+
+impl CallingParts {
+    /// True if no setting is made.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Joins two parts; this one goes first where both say something.
+    pub(crate) fn beside(&self, other: &Self) -> Self {
+        Self {
+            spelling: self.spelling.or(other.spelling),
+            choice: self.choice.clone().or_else(|| other.choice.clone()),
+            one: self.one.or(other.one),
+            reasoning: self.reasoning.or(other.reasoning),
+        }
+    }
+
+    /// Makes the settings whole with defaults. Only the spelling has none, so it must be given.
+    pub(crate) fn calling(&self) -> Result<Calling, BadInput> {
+        let spelling = self.spelling.ok_or_else(|| {
+            BadInput::new("--tools needs to know how the model writes calls").hint(
+                "give --tool-spelling NAME, or --chat-template FILE; a model's own template may show it",
+            )
+        })?;
+        let calling = Calling::new(spelling).choice(self.choice.clone().unwrap_or_default());
+        let calling = calling.parallel(!self.one.unwrap_or_default());
+        Ok(calling.reasoning(self.reasoning.unwrap_or_default()))
+    }
+}
+
+impl LowTools {
+    /// Takes the settings that [`LowGrammar::is_for`](crate::flags::grammar::LowGrammar::is_for) describes.
+    pub(crate) fn is_for(&mut self, model: Option<&Path>, chat: bool) -> Option<PathBuf> {
+        (self.model, self.chat) = (Some(model.map(Path::to_path_buf)), chat);
+        self.chat_template.clone()
+    }
+
+    /// Refuses flags for tools where there are none.
+    pub(crate) fn refuse_idle(&self) -> Result<(), BadInput> {
+        if self.tools.is_some() {
+            return Ok(());
+        }
+        let flags = [
+            (self.tool_spelling.is_some(), "--tool-spelling"),
+            (self.tool_choice.is_some(), "--tool-choice"),
+            (self.one_tool_call, "--one-tool-call"),
+            (self.reasoning.is_some(), "--reasoning"),
+        ];
+        if self.chat_template.is_some() && !self.chat {
+            return Err(BadInput::new("--chat-template is for --tools and for --chat, and neither is given")
+                .hint("give --tools FILE or --chat, or leave --chat-template out"));
+        }
+        match flags.into_iter().find(|(given, _)| *given) {
+            Some((_, flag)) => {
+                Err(BadInput::new(format!("{flag} says how functions are called, and there are none"))
+                    .hint(format!("give them by --tools FILE, or leave {flag} out")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the file, if one was given, and the settings of calls.
+    ///
+    /// With `rows`, the rows may bring functions of their own, for which the settings hold too.
+    pub(crate) fn resolve(self, rows: bool) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
+        let wanted = self.tools.is_some() || rows;
+        let spelling = match (&self.tool_spelling, &self.chat_template, &self.model) {
+            (Some(name), ..) => Some(spelling(name)?),
+            (None, Some(template), _) if self.tools.is_some() || !self.chat => Some(of_template(template)?),
+            (None, Some(template), _) => Spelling::of_chat_template(&template_of(template)?),
+            (None, None, Some(model)) if wanted => of_model(model.as_deref())?,
+            (None, None, _) => None,
+        };
+        let parts = CallingParts {
+            spelling,
+            choice: self.tool_choice.as_deref().map(choice),
+            one: self.one_tool_call.then_some(true),
+            reasoning: self.reasoning.map(Thinking::meaning),
+        };
+        Ok((self.tools, parts))
+    }
+}
+
+impl Thinking {
+    fn meaning(self) -> Reasoning {
+        match self {
+            Self::Off => Reasoning::Off,
+            Self::Optional => Reasoning::Optional,
+            Self::Open => Reasoning::Open,
+        }
+    }
+}
+
+/// Reads the value of `--tool-spelling`.
+pub(crate) fn spelling(name: &str) -> Result<Spelling, BadInput> {
+    Spelling::named(name).ok_or_else(|| unknown(name))
+}
+
+/// Reads the value of `--tool-choice`.
+pub(crate) fn choice(name: &str) -> Choice {
+    match name {
+        "auto" => Choice::Auto,
+        "none" => Choice::None,
+        "required" => Choice::Required,
+        name => Choice::Named(name.to_owned()),
+    }
+}
+
+/// Reads the value of `--reasoning`.
+pub(crate) fn reasoning(name: &str) -> Result<Reasoning, BadInput> {
+    let known = <Thinking as ValueEnum>::from_str(name, false);
+    known
+        .map(Thinking::meaning)
+        .map_err(|_| BadInput::new(format!("`reasoning` is {name:?}")).hint("it is off, optional or open"))
+}
+
+fn unknown(name: &str) -> BadInput {
+    let known: Vec<String> = Spelling::all().map(|spelling| spelling.to_string()).collect();
+    let near = suggest::did_you_mean(name, known.iter().map(String::as_str));
+    BadInput::new(format!("no way to write calls is named {name:?}"))
+        .hint(near.unwrap_or_else(|| format!("there are {}", known.join(", "))))
+}
+
+/// Reads a chat template from its file, or from inside a `tokenizer_config.json`.
+pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
+    let text = files::read_text(path)?;
+    let config: Option<Value> = serde_json::from_str(&text).ok();
+    Ok(match config.as_ref().and_then(|config| config.get("chat_template")) {
+        Some(Value::String(template)) => template.clone(),
+        // Some models have a template for each purpose.
+        Some(Value::Array(templates)) => {
+            templates.iter().filter_map(|one| one.get("template")?.as_str()).collect::<Vec<_>>().join("\n")
+        }
+        _ => text,
+    })
+}
+
+/// Finds the spelling of calls that a model's own chat template shows; `None` if it shows none.
+fn of_model(model: Option<&Path>) -> Result<Option<Spelling>, BadInput> {
+    let template = ChatTemplate::of_model(model::locate(model)?, true).map_err(BadInput::from)?;
+    Ok(template.and_then(|template| Spelling::of_chat_template(template.source())))
+}
+
+fn of_template(path: &Path) -> Result<Spelling, BadInput> {
+    Spelling::of_chat_template(&template_of(path)?).ok_or_else(|| {
+        BadInput::new(format!("{} does not show how the model writes calls", path.display()))
+            .hint("give --tool-spelling NAME")
+    })
+}

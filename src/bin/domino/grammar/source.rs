@@ -1,0 +1,274 @@
+//! Sources of grammars: a file, the command line, the program itself, a text.
+
+mod inline;
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
+
+use domino::{
+    CompiledGrammar, Compiler, Grammar,
+    grammar::{
+        json_schema::{Relaxed, SchemaError, SchemaOptions},
+        tools::{Calling, Tools},
+    },
+};
+
+use crate::{
+    files,
+    grammar::{
+        budgets,
+        keywords::Reports,
+        looks::Look,
+        notation::{Notation, Parsed},
+        shipped::{SHIPPED, Shipped, shipped_hint},
+        warned,
+    },
+    terminal::{
+        failure::{BadInput, Paint, note},
+        progress,
+    },
+};
+
+/// A grammar as named on the command line.
+#[derive(Debug, Clone)]
+pub(crate) enum GrammarSource {
+    /// A file.
+    File(PathBuf, Notation, Box<SchemaOptions>),
+    /// A grammar that comes with the program.
+    Shipped(&'static Shipped),
+    /// A regular expression on the command line.
+    Regex(String),
+    /// A file of functions that the model may call.
+    Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
+    /// A text without a file of its own.
+    Text(Box<GrammarText>),
+}
+
+impl GrammarSource {
+    /// Finds the grammar of `--grammar NAME` and `--syntax`: a file if there is one, else one of the
+    /// program's.
+    pub(crate) fn resolve(
+        name: &Path,
+        notation: Option<Notation>,
+        options: SchemaOptions,
+    ) -> Result<Self, BadInput> {
+        refuse_yaml(name, notation)?;
+        if !name.exists() {
+            let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
+            let shipped = shipped.map(Self::Shipped).ok_or_else(|| {
+                BadInput::new(format!("no grammar {}: no such file", name.display()))
+                    .hint(shipped_hint(&name.to_string_lossy()))
+            })?;
+            return match notation {
+                Some(other) if other != Notation::Gbnf => Err(BadInput::new(format!(
+                    "{}: it comes with the program and is GBNF, not {}",
+                    name.display(),
+                    other.in_words()
+                ))
+                .hint("leave --syntax out: it is for files")),
+                _ => Ok(shipped),
+            };
+        }
+        let notation = notation.unwrap_or_else(|| Notation::of_file(name));
+        Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
+    }
+
+    /// Takes the schema of `--schema FILE`, whatever the end of its name.
+    pub(crate) fn schema(file: PathBuf, options: SchemaOptions) -> Result<Self, BadInput> {
+        refuse_yaml(&file, Some(Notation::JsonSchema))?;
+        Ok(Self::File(file, Notation::JsonSchema, Box::new(options)))
+    }
+
+    /// The flags for schemas that it takes; `None` if it takes all.
+    pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
+        match self.notation() {
+            Notation::JsonSchema => None,
+            Notation::StructuralTag => Some(&["--order", "--escapes", "--numbers"]),
+            Notation::Lark => Some(&["--escapes", "--numbers"]),
+            Notation::Gbnf | Notation::Regex | Notation::LarkGreedy | Notation::Ebnf => Some(&[]),
+        }
+    }
+
+    /// The name of the grammar in messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(path, ..) => path.display().to_string(),
+            Self::Shipped(shipped) => shipped.name.to_owned(),
+            Self::Regex(_) => "--regex".to_owned(),
+            Self::Tools(path, ..) => path.display().to_string(),
+            Self::Text(text) => text.name.clone(),
+        }
+    }
+
+    /// Reads the text of the grammar, without parsing it.
+    pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
+        let mut schema = SchemaOptions::default();
+        let (notation, text) = match self {
+            Self::File(path, notation, options) => {
+                schema = (**options).clone();
+                let content = files::read(path)?;
+                let text = match std::str::from_utf8(&content) {
+                    Ok(content) => notation.syntax().text_of_file(content).into_owned().into_bytes(),
+                    // Parsing it tells where it is not UTF-8.
+                    Err(_) => content,
+                };
+                if *notation == Notation::JsonSchema {
+                    self.surely_schema(&text)?;
+                }
+                (*notation, Cow::Owned(text))
+            }
+            Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
+            Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
+            Self::Tools(path, calling, options) => {
+                let list = files::read_text(path)?;
+                return GrammarText::of_tools(&self.name(), list, calling, (**options).clone());
+            }
+            Self::Text(text) => return Ok((**text).clone()),
+        };
+        let is_file = matches!(self, Self::File(..));
+        Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file })
+    }
+
+    /// Refuses a text that surely is another kind of file, although any object can be read as a schema.
+    fn surely_schema(&self, text: &[u8]) -> Result<(), BadInput> {
+        match Look::of(&String::from_utf8_lossy(text)).filter(|look| look.is_no_schema()) {
+            Some(look) => Err(look.mistaken(&self.name(), Notation::JsonSchema)),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads and compiles it, and warns of parts that its author may not mean.
+    pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
+        Ok(self.read_and_compile(compiler)?.0)
+    }
+
+    /// Compiles as [`compile`](Self::compile) does, and also returns the grammar as it was read.
+    pub(crate) fn read_and_compile(
+        &self,
+        compiler: &Compiler,
+    ) -> Result<(CompiledGrammar, Parsed), BadInput> {
+        let (compiled, parsed) = progress::during(format!("compiling {}", self.name()), || {
+            let text = self.load()?;
+            let parsed = text.read()?;
+            text.warn(&parsed.relaxed);
+            let compiled = text.compile_parsed(&parsed.grammar, compiler)?;
+            Ok::<_, BadInput>((compiled, parsed))
+        })?;
+        warned::tell(&self.name(), compiled.grammar_warnings());
+        Ok((compiled, parsed))
+    }
+}
+
+/// The text of a grammar that is not parsed yet.
+#[derive(Debug, Clone)]
+pub(crate) struct GrammarText {
+    name: String,
+    notation: Notation,
+    text: Cow<'static, [u8]>,
+    schema: SchemaOptions,
+    /// The list of functions that the text was made from, with the way to call them.
+    tools: Option<(String, Calling)>,
+    /// True if the text has a file of its own, which may be another than the user meant.
+    is_file: bool,
+}
+
+impl GrammarText {
+    /// The text for people; bytes that are not UTF-8 are replaced.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.text)
+    }
+
+    /// The text with its options, if it is a schema.
+    pub(crate) fn schema(&self) -> Option<(&str, &SchemaOptions)> {
+        let text = std::str::from_utf8(&self.text).ok()?;
+        (self.notation == Notation::JsonSchema).then_some((text, &self.schema))
+    }
+
+    /// Parses the text, and warns of what it allows beyond its schema.
+    pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
+        let parsed = self.read()?;
+        self.warn(&parsed.relaxed);
+        Ok(parsed.grammar)
+    }
+
+    /// Parses the text.
+    pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
+        let parsed = match &self.tools {
+            None => self.notation.read(&self.text, &self.schema),
+            Some((list, calling)) => {
+                let (limits, automata) = (budgets::limits(), budgets::automata());
+                let options = Notation::StructuralTag.options_inside(&self.schema);
+                let grammar = Tools::parse(list)
+                    .and_then(|tools| tools.grammar_by(calling, &options, &limits, automata));
+                grammar.map(|grammar| Parsed { grammar, relaxed: Vec::new() })
+            }
+        };
+        parsed.map_err(|error| {
+            let look = Look::of(&self.text()).filter(|look| self.is_file && !look.is(self.notation));
+            match look {
+                Some(look) => look.mistaken(&self.name, self.notation),
+                None => BadInput::in_file(&self.name, &error),
+            }
+        })
+    }
+
+    /// Reports on the keywords of the schema, or of the schemas of the functions.
+    pub(crate) fn reports(&self) -> Result<Reports, BadInput> {
+        let limits = budgets::limits();
+        let wrong = |error: SchemaError| BadInput::in_file(&self.name, &error);
+        if let Some((list, _)) = &self.tools {
+            let tools = Tools::parse(list).map_err(|error| BadInput::in_file(&self.name, &error))?;
+            let reports = tools.reports(&limits).map_err(wrong)?.into_iter();
+            return Ok(Reports {
+                list: reports.map(|(name, report)| (Some(name.to_owned()), report)).collect(),
+            });
+        }
+        let (text, options) = self.schema().ok_or_else(|| {
+            let (name, notation) = (&self.name, self.notation.in_words());
+            BadInput::new(format!("{name}: only schemas have keywords to report, and this is {notation}"))
+                .hint("give --grammar FILE.json, --tools FILE, or --syntax json_schema for other endings")
+        })?;
+        Ok(Reports { list: vec![(None, options.report(text, &limits).map_err(wrong)?)] })
+    }
+
+    /// Warns of what the grammar allows beyond its schema.
+    pub(crate) fn warn(&self, relaxed: &[Relaxed]) {
+        let paint = Paint::for_stderr();
+        for Relaxed { pointer, keyword, why } in relaxed {
+            note!("{} {}: {pointer}: `{keyword}` is not exact: {why}", paint.cyan("warning:"), self.name);
+        }
+    }
+
+    /// Parses and compiles the text without warnings, since it was read before.
+    pub(crate) fn compile_quietly(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
+        self.compile_parsed(&self.read()?.grammar, compiler)
+    }
+
+    /// Parses and compiles the text.
+    pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
+        self.compile_parsed(&self.parse()?, compiler)
+    }
+
+    /// Compiles the grammar that [`parse`](Self::parse) gave.
+    pub(crate) fn compile_parsed(
+        &self,
+        grammar: &Grammar,
+        compiler: &Compiler,
+    ) -> Result<CompiledGrammar, BadInput> {
+        let compiled = compiler.compile(grammar);
+        compiled.map_err(|error| BadInput::in_file(&self.name, &error))
+    }
+}
+/// Refuses YAML, in which many schemas are kept, and which is no notation of grammars.
+fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> {
+    let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
+    let is_yaml = ending.is_some_and(|ending| ending == "yaml" || ending == "yml");
+    if !is_yaml || notation.is_some_and(|notation| notation != Notation::JsonSchema) || !name.exists() {
+        return Ok(());
+    }
+    let hint = "write it as JSON, for example: python3 -c 'import json, sys, yaml; \
+                print(json.dumps(yaml.safe_load(sys.stdin)))' < FILE > schema.json";
+    Err(BadInput::new(format!("{}: YAML is not read", name.display())).hint(hint))
+}

@@ -1,0 +1,10 @@
+//! Models that texts are written with, their tokenizers and prompts, and drafts.
+
+pub(crate) mod chat;
+pub(crate) mod drafts;
+pub(crate) mod load;
+pub(crate) mod model;
+pub(crate) mod prompt;
+pub(crate) mod reach;
+pub(crate) mod runner;
+pub(crate) mod tokenizer;

@@ -1,0 +1,34 @@
+//! The text to go on from, as it was given.
+
+use std::path::PathBuf;
+
+use crate::{
+    files::{self, input::Input},
+    terminal::failure::BadInput,
+};
+
+/// The text to go on from.
+#[derive(Debug)]
+pub(crate) enum PromptSource {
+    Text(String),
+    From(Input),
+}
+
+impl PromptSource {
+    /// Reads the two flags of the prompt; without either it is the empty text.
+    pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
+        match (text, file) {
+            (Some(text), _) => Self::Text(text),
+            (None, Some(file)) => Self::From(Input::new(file)),
+            (None, None) => Self::Text(String::new()),
+        }
+    }
+}
+
+/// Reads the text of a prompt.
+pub(crate) fn prompt_text(prompt: &PromptSource) -> Result<String, BadInput> {
+    match prompt {
+        PromptSource::Text(text) => Ok(text.clone()),
+        PromptSource::From(input) => files::text(input.read()?, &input.name()),
+    }
+}

@@ -1,0 +1,122 @@
+//! The model that a command runs: as it is stored on the CPU, or as tensors on a device.
+
+use std::path::Path;
+
+use domino::{
+    TokenId,
+    model::{
+        Kept, Logits, Model, Rows,
+        candle::{
+            CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
+        },
+    },
+};
+
+use crate::terminal::failure::{Paint, note};
+
+/// The device and the precision of a model that runs as tensors; `None` for the CPU with our own products.
+pub(crate) type Card = Option<Placement>;
+
+/// Warns where `--quantize` has changed nothing: matrices that are quantised already, as those of most GGUF
+/// files are, stay as they are. Reads the heads of the weights once more.
+pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
+    let Some(format) = options.quantize else { return };
+    let mut plain = options.clone();
+    plain.quantize = None;
+    let sizes = [options, &plain].map(|options| CandleModel::estimate(path, options));
+    // The same number of bytes means the same formats, since blocks of any format are smaller than floats.
+    if let [Ok(quantised), Ok(stored)] = sizes
+        && quantised.weights == stored.weights
+    {
+        let paint = Paint::for_stderr();
+        let (path, warning) = (path.display(), paint.cyan("warning:"));
+        note!("{warning} --quantize {format} changes nothing: the matrices of {path} are quantised already");
+        note!("{} leave it out, or name a model in floats", paint.cyan("hint:"));
+    }
+}
+
+/// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the
+/// weights once more.
+fn tell_unpacking(path: &Path, place: Placement) {
+    let Ok(model) = ModelDescription::of_model(path) else { return };
+    if let Some(bytes) = place.unpacked(&model) {
+        let (paint, megabytes) = (Paint::for_stderr(), bytes.div_ceil(1_000_000));
+        let precision = place.precision;
+        note!("{} quantised weights become {precision}: {megabytes} MB on the card", paint.cyan("note:"));
+        note!("{} --card blocks keeps them as they are; drafts may change texts then", paint.cyan("hint:"));
+    }
+}
+
+/// A loaded model.
+#[derive(Debug)]
+pub(crate) enum Runner {
+    Own(Box<CandleModel>),
+    Tensors(Box<TensorModel>),
+}
+
+impl Runner {
+    pub(crate) fn load(path: &Path, options: &LoadOptions, card: Card) -> Result<Self, ModelError> {
+        match card {
+            None => CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))),
+            Some(place) => {
+                tell_unpacking(path, place);
+                TensorModel::load(path, options, place).map(|model| Self::Tensors(Box::new(model)))
+            }
+        }
+    }
+
+    pub(crate) fn random(model: &RandomModel, options: &LoadOptions, card: Card) -> Result<Self, ModelError> {
+        match card {
+            None => CandleModel::random(model, options).map(|model| Self::Own(Box::new(model))),
+            Some(place) => {
+                TensorModel::random(model, options, place).map(|model| Self::Tensors(Box::new(model)))
+            }
+        }
+    }
+}
+
+impl Model for Runner {
+    type Error = ModelError;
+
+    fn position(&self) -> usize {
+        match self {
+            Self::Own(model) => model.position(),
+            Self::Tensors(model) => model.position(),
+        }
+    }
+
+    fn context(&self) -> usize {
+        match self {
+            Self::Own(model) => model.context(),
+            Self::Tensors(model) => model.context(),
+        }
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        match self {
+            Self::Own(model) => model.vocabulary_size(),
+            Self::Tensors(model) => model.vocabulary_size(),
+        }
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
+        match self {
+            Self::Own(model) => model.forward(tokens, rows),
+            Self::Tensors(model) => model.forward(tokens, rows),
+        }
+    }
+
+    fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
+        match self {
+            Self::Own(model) => model.begin(tokens, rows),
+            Self::Tensors(model) => model.begin(tokens, rows),
+        }
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
+        match self {
+            Self::Own(model) => model.truncate(position),
+            Self::Tensors(model) => model.truncate(position),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `domino cache`: shows what the cache folder holds, or empties it.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    time::UNIX_EPOCH,
+};
+
+use clap::Args;
+use domino::store::{CacheFile, CacheFolder};
+use indicatif::BinaryBytes;
+use serde_json::json;
+
+use crate::terminal::{
+    failure::{BadInput, Exit},
+    stdout,
+};
+
+/// Show what the cache folder holds, or empty it.
+///
+/// It never grows past 1 GiB: files that were not used for longest go first.
+///
+/// With --json one object is printed: folder (null without one), limit in bytes, and files, each with kind,
+/// name, bytes and used (seconds since 1970); with --clear folder, and files and bytes that were removed.
+#[derive(Debug, Args)]
+pub(crate) struct LowCache {
+    /// Remove its files. Others in the same folder stay.
+    #[arg(long)]
+    clear: bool,
+}
+
+/// The resolved command `domino cache`.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    clear: bool,
+    json: bool,
+}
+
+impl LowCache {
+    pub(crate) fn resolve(self, json: bool) -> Cache {
+        Cache { clear: self.clear, json }
+    }
+}
+
+/// Shows or empties the folder.
+pub(crate) fn run(command: &Cache, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let mut out = stdout::lock();
+    let folder = cache.path().map(|path| path.display().to_string());
+    let name = folder.as_deref().unwrap_or("no cache folder");
+    let refuse = |error: io::Error| {
+        BadInput::new(format!("cannot use {name}: {error}")).hint("name another folder with --cache-dir DIR")
+    };
+    if command.clear {
+        let cleared = cache.clear().map_err(refuse)?;
+        if command.json {
+            let object = json!({ "folder": folder, "files": cleared.files, "bytes": cleared.bytes });
+            writeln!(out, "{object}")?;
+        } else {
+            writeln!(out, "{name}: removed {}, {}", many_files(cleared.files), BinaryBytes(cleared.bytes))?;
+        }
+        return Ok(Exit::Success);
+    }
+    let mut files = cache.files().map_err(refuse)?;
+    files.sort_unstable_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    if command.json {
+        let rows: Vec<_> = files.iter().map(row).collect();
+        writeln!(out, "{}", json!({ "folder": folder, "limit": cache.budget(), "files": rows }))?;
+        return Ok(Exit::Success);
+    }
+    let mut kinds: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for file in &files {
+        let (count, bytes) = kinds.entry(&file.kind).or_default();
+        *count += 1;
+        *bytes += file.bytes;
+    }
+    let sum: u64 = files.iter().map(|file| file.bytes).sum();
+    writeln!(out, "{name}")?;
+    let total = ("total", (files.len(), sum));
+    for (kind, (count, bytes)) in kinds.into_iter().chain([total]) {
+        writeln!(out, "  {kind:<16} {:>10}  {:>12}", many_files(count), BinaryBytes(bytes).to_string())?;
+    }
+    Ok(Exit::Success)
+}
+
+fn many_files(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+fn row(file: &CacheFile) -> serde_json::Value {
+    let used = file.used.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    json!({ "kind": file.kind, "name": file.name, "bytes": file.bytes, "used": used })
+}

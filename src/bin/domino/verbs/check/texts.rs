@@ -1,0 +1,225 @@
+//! Texts of files, read in pieces, so that the answer comes as soon as it is certain, whatever else may
+//! follow.
+
+use std::{
+    io::{BufRead, Read, Write},
+    time::{Duration, Instant},
+};
+
+use domino::{CompiledGrammar, grammar::GrammarWarning};
+use serde_json::{Map, Value, json};
+
+use super::{
+    faults::{self, finding::SchemaFault},
+    verdict::{Verdict, explained, explained_field, finish},
+};
+use crate::{
+    files::input::Input,
+    grammar::{
+        advice,
+        bytes::byte_vocabulary,
+        captures::Capturing,
+        keywords::report,
+        notation::{Parsed, relaxed_as_json},
+        reading::{Reading, Unanswered},
+        source::GrammarSource,
+        warned,
+    },
+    terminal::{
+        failure::{self, BadInput, Exit, Paint, Told},
+        json::extend,
+        progress, stdout,
+    },
+};
+
+/// The command without `--batch`.
+#[derive(Debug)]
+pub(crate) struct TextCheck {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) prefix: bool,
+    pub(crate) inputs: Vec<Input>,
+    /// Names of the rules to capture.
+    pub(crate) captured: Vec<String>,
+    /// True if the keywords of a schema are listed.
+    pub(crate) report: bool,
+    /// Limit on the bytes read of each input.
+    pub(crate) max_bytes: u64,
+    pub(crate) json: bool,
+}
+
+/// Time after which a check counts as slow, so that advice on the grammar is given.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A reason why there is no verdict.
+enum NoVerdict {
+    /// The input cannot be read.
+    Unread(BadInput),
+    /// A budget was used up.
+    Unanswered(Box<Unanswered>),
+    /// The text is longer than this number of bytes, and in the language so far.
+    TooLong(u64),
+}
+
+/// Limit on the bytes of a text that are kept to explain in the schema's words what is wrong with it.
+const EXPLAINED: u64 = 1 << 20;
+
+/// Reads an input until there is a verdict, and keeps up to `keep` bytes of it.
+fn answer(
+    grammar: &CompiledGrammar,
+    input: &Input,
+    most: u64,
+    (kept, keep): (&mut Vec<u8>, u64),
+) -> Result<Verdict, NoVerdict> {
+    let unread = |error| NoVerdict::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
+    let mut source = input.open().map_err(NoVerdict::Unread)?;
+    let mut reading = Reading::new(grammar.constraint());
+    let mut left = most;
+    loop {
+        let piece = match source.fill_buf() {
+            Ok(piece) => piece,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unread(error)),
+        };
+        let length = piece.len();
+        if length == 0 {
+            return finish(reading).map_err(NoVerdict::Unanswered);
+        }
+        let piece = &piece[..usize::try_from(left).map_or(length, |left| length.min(left))];
+        if piece.is_empty() {
+            return Err(NoVerdict::TooLong(most));
+        }
+        let taken = piece.len();
+        let room = usize::try_from(keep.saturating_sub(kept.len() as u64)).unwrap_or(taken);
+        kept.extend_from_slice(&piece[..taken.min(room)]);
+        let found = reading.push(piece).map_err(NoVerdict::Unanswered)?;
+        source.consume(taken);
+        if let Some(found) = found {
+            // A file is read on, since more can be told about it; the writer of a pipe may never finish.
+            let is_file = matches!(input, Input::File(path) if path.is_file());
+            if is_file && keep > 0 {
+                let more = keep.saturating_sub(kept.len() as u64);
+                source.take(more).read_to_end(kept).map_err(unread)?;
+            }
+            return Ok(Verdict::Left(found));
+        }
+        left -= taken as u64;
+    }
+}
+
+/// Checks all inputs.
+pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
+    if command.report {
+        let name = command.grammar.name();
+        report(&name, &command.grammar.load()?.reports()?, command.json)?;
+    }
+    let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
+    let (grammar, Parsed { grammar: parsed, relaxed }) = command.grammar.read_and_compile(&compiler)?;
+    let relaxed = relaxed_as_json(&relaxed);
+    let capturing = match command.json {
+        true => Capturing::of(&command.grammar.name(), parsed, &command.captured)?,
+        false => None,
+    };
+    let source = command.grammar.load()?;
+    let schema = source.schema();
+    let keep = match (&capturing, schema) {
+        (Some(_), _) => u64::MAX,
+        (None, Some(_)) => EXPLAINED,
+        (None, None) => 0,
+    };
+    let mut exits = Vec::new();
+    let mut advised = false;
+    for input in &command.inputs {
+        let start = Instant::now();
+        let mut text = Vec::new();
+        let judged = progress::during(format!("checking {}", input.name()), || {
+            answer(&grammar, input, command.max_bytes, (&mut text, keep))
+        });
+        let costly = matches!(judged, Err(NoVerdict::Unanswered(_))) || start.elapsed() > PATIENCE;
+        if !advised && costly {
+            advice::give(&command.grammar, &grammar);
+            advised = true;
+        }
+        exits.push(match judged {
+            Ok(verdict) => {
+                let accepted = verdict.accepted(command.prefix);
+                let captures = capturing.as_ref().filter(|_| accepted);
+                let captures = captures.map_or_else(Map::new, |capturing| capturing.fields(&text));
+                let faults = if accepted { Vec::new() } else { explained(schema, &verdict, &text) };
+                let warnings = grammar.grammar_warnings();
+                tell(command, input, (&verdict, &faults), warnings, (&relaxed, captures))?;
+                if accepted { Exit::Success } else { Exit::Failure }
+            }
+            Err(trouble) => no_verdict(trouble, input, command.json)?,
+        });
+    }
+    // Of several exit codes, unreadable input goes before a missing answer, and that before a text outside
+    // the language.
+    let order = [Exit::BadInput, Exit::NoAnswer, Exit::Failure];
+    Ok(order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Success))
+}
+
+/// Tells why there is no verdict on an input; the others are still checked.
+fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<Exit> {
+    let (told, place, exit) = match trouble {
+        NoVerdict::Unread(error) => (failure::told(&error), Map::new(), Exit::BadInput),
+        NoVerdict::Unanswered(unanswered) => {
+            let mut told = unanswered.told();
+            told.sentence = format!("{}: {}", input.name(), told.sentence);
+            (told, unanswered.fields(), Exit::NoAnswer)
+        }
+        NoVerdict::TooLong(most) => {
+            let sentence =
+                format!("{}: no answer: in the language so far, and longer than {most} bytes", input.name());
+            let hint = Some("--max-bytes says how much is read".to_owned());
+            (Told { sentence, hint }, Map::new(), Exit::NoAnswer)
+        }
+    };
+    if json {
+        let mut object = json!({
+            "file": input.name(), "accepted": null, "error": told.sentence, "hint": told.hint,
+        });
+        extend(&mut object, place);
+        writeln!(stdout::lock(), "{object}")?;
+    }
+    told.print();
+    Ok(exit)
+}
+
+/// Prints the verdict on one input.
+fn tell(
+    command: &TextCheck,
+    input: &Input,
+    (verdict, faults): (&Verdict, &[SchemaFault]),
+    warnings: &[GrammarWarning],
+    (relaxed, captures): (&[Value], Map<String, Value>),
+) -> anyhow::Result<()> {
+    let mut out = stdout::lock();
+    let name = input.name();
+    let complete = verdict.leaving().is_none_or(|leaving| leaving.complete);
+    let wrong = verdict.leaving().filter(|_| !verdict.accepted(command.prefix));
+    if command.json {
+        let mut object = json!({
+            "file": name, "accepted": wrong.is_none(), "complete": complete,
+            "error": wrong.map(|leaving| &leaving.what), "relaxed": relaxed,
+        });
+        if let Some(leaving) = wrong {
+            extend(&mut object, leaving.fields());
+            extend(&mut object, explained_field(faults));
+        }
+        extend(&mut object, captures);
+        writeln!(out, "{}", warned::with(object, warnings))?;
+        return Ok(());
+    }
+    let paint = Paint::for_stdout();
+    let Some(leaving) = wrong else {
+        let what = if complete { "in the language" } else { "can still be completed" };
+        writeln!(out, "{name}: {}", paint.green(what))?;
+        return Ok(());
+    };
+    let what = paint.red(&format!("not in the language: {}", leaving.what));
+    writeln!(out, "{name}:{}:{}: {what}", leaving.line, leaving.column)?;
+    for line in faults.iter().map(faults::line).chain(leaving.lines()) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}

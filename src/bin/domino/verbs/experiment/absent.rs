@@ -1,0 +1,33 @@
+//! `domino experiment` in a build without experiments: says how to build one with them.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use domino::store::CacheFolder;
+
+use crate::terminal::failure::{BadInput, Exit};
+
+/// Run an experiment by its definition. Not in this build of domino: it needs the feature `experiments`.
+#[derive(Debug, Args)]
+pub(crate) struct LowExperiment {
+    /// The arguments of `domino experiment` in other builds; ignored here.
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _words: Vec<OsString>,
+}
+
+/// The resolved command `domino experiment`.
+#[derive(Debug)]
+pub(crate) struct Experiment;
+
+impl LowExperiment {
+    #[expect(clippy::unnecessary_wraps, reason = "all commands are resolved in one way")]
+    pub(crate) fn resolve(self, _json: bool) -> Result<Experiment, BadInput> {
+        Ok(Experiment)
+    }
+}
+
+/// Refuses the command, since this build has no experiments.
+pub(crate) fn run(_command: &Experiment, _cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let hint = "build one that has: cargo build --release --features experiments";
+    Err(BadInput::new("this build of domino has no experiments").hint(hint).into())
+}

@@ -1,0 +1,389 @@
+//! `domino experiment`: runs a grid of texts by a definition, and summarises them.
+
+mod args;
+#[cfg(feature = "mistralrs")]
+mod mistralrs;
+mod provenance;
+mod several;
+
+use std::{
+    io::Write,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use domino::{
+    chat::ChatTemplate,
+    experiment::{
+        self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
+        ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
+        methods::Programs,
+        outputs::{Beside, Outputs, PAGE},
+        summary::{self, Line},
+    },
+    model::candle::{CandleModel, Format, LoadOptions, join_threads, threads},
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::json;
+
+use self::args::Run;
+pub(crate) use self::args::{Experiment, LowExperiment};
+use crate::{
+    grammar::shipped::SHIPPED,
+    session::{model, tokenizer},
+    terminal::{
+        failure::{BadInput, Exit, note},
+        interrupt, progress, stdout,
+    },
+};
+
+/// The default folder of records.
+const RECORDS: &str = "experiments/records";
+
+/// The grammars of the program.
+struct OfProgram;
+
+impl GrammarTexts for OfProgram {
+    fn text(&self, name: &str) -> Option<&'static str> {
+        SHIPPED.iter().find(|shipped| shipped.name == name).map(|shipped| shipped.text)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        SHIPPED.iter().map(|shipped| shipped.name).collect()
+    }
+}
+
+/// Runs an experiment, or joins the shards of one.
+pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    match command {
+        Experiment::Run(command) => {
+            let made = command.make(command.read()?, "", cache)?;
+            tell(&made.folder, made.rows, made.ended == Ended::Complete, &made.lines, command.json)?;
+            Ok(made.exit())
+        }
+        Experiment::Several(command) => command.run(cache),
+        Experiment::Merge { folders, out, json } => {
+            let rows = experiment::merge(folders, out).map_err(failed)?;
+            let header = experiment::read_header(out).map_err(failed)?;
+            let lines = summarised(out, &header, &rows)?;
+            tell(out, rows.len(), true, &lines, *json)?;
+            Ok(Exit::Success)
+        }
+        Experiment::Report { folder, json } => report(folder, *json),
+    }
+}
+
+/// Runs that were made, with those that were there before.
+struct RunsMade {
+    folder: PathBuf,
+    rows: usize,
+    ended: Ended,
+    lines: Vec<Line>,
+}
+
+impl RunsMade {
+    fn exit(&self) -> Exit {
+        match self.ended {
+            Ended::Complete => Exit::Success,
+            Ended::Stopped => Exit::Interrupted,
+        }
+    }
+}
+
+impl Run {
+    /// Reads the definition.
+    fn read(&self) -> anyhow::Result<Definition> {
+        Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)
+    }
+
+    /// Makes the runs that are not there yet, and adds all up. `label` begins what is shown of progress.
+    fn make(&self, definition: Definition, label: &str, cache: &CacheFolder) -> anyhow::Result<RunsMade> {
+        let models = self.models(&definition)?;
+        let draft = definition.draft_model.as_ref().map(|draft| self.draft(draft)).transpose()?;
+        let other = definition.mistralrs_model.as_ref().map(|name| self.locate(name)).transpose()?;
+        let header = self.header(&definition, &models, draft.as_ref(), other.as_deref())?;
+        let folder = self.folder(&definition, &header);
+        let plan = Plan::new(definition, self.shard);
+        let mut records = Records::open(&folder, &header).map_err(failed)?;
+        // Continued records keep the command that began them, and their date.
+        let header = experiment::read_header(&folder).map_err(failed)?;
+        join_threads(self.threads);
+        interrupt::watch();
+        note!("{label}{} runs, records in {}", plan.runs(), folder.display());
+        let mut load = |part: ModelPart| match (part, &draft) {
+            (ModelPart::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
+            (ModelPart::Model(index), _) => {
+                let name = &plan.definition().models[index];
+                let definition = plan.definition();
+                let loaded = load(name, &models[index], &LoadOptions::default(), cache)?;
+                if definition.chat {
+                    with_template(loaded, definition, &models[index], name)
+                } else {
+                    Ok(loaded)
+                }
+            }
+            (ModelPart::Draft, None) => {
+                let message = "the definition names none".to_owned();
+                Err(ExperimentError::Model { name: "draft_model".to_owned(), message })
+            }
+        };
+        let mut shown = ProgressBar { label: label.to_owned(), bar: None };
+        let beside = self.definition.parent().unwrap_or(Path::new("")).to_owned();
+        let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
+        let programs = Programs::new(beside, paths.collect(), threads);
+        #[cfg(feature = "mistralrs")]
+        let host = mistralrs::Engines::new(plan.definition(), &models, other.as_ref());
+        let others = Others {
+            #[cfg(feature = "mistralrs")]
+            host: Some(&host),
+            programs: Some(&programs),
+            ..Others::default()
+        };
+        let ended = experiment::run_with::<CandleModel>(&plan, &mut records, &mut load, &mut shown, others);
+        drop(shown);
+        // The records so far are summarised even if a run failed.
+        let rows = records.tabulate().map_err(failed)?;
+        let lines = summarised(&folder, &header, &rows)?;
+        let ended = ended.map_err(failed)?;
+        if ended == Ended::Stopped {
+            note!(
+                "{} of {} runs are there; the same command goes on with the others",
+                rows.len(),
+                plan.runs()
+            );
+        }
+        Ok(RunsMade { folder, rows: rows.len(), ended, lines })
+    }
+
+    /// Finds the paths of the models.
+    fn models(&self, definition: &Definition) -> Result<Vec<PathBuf>, BadInput> {
+        definition.models.iter().map(|name| self.locate(name)).collect()
+    }
+
+    /// Finds the path of a model. Paths are relative to the definition's folder, or else as for `--model`.
+    fn locate(&self, name: &str) -> Result<PathBuf, BadInput> {
+        let beside = self.definition.parent().unwrap_or(Path::new("")).join(name);
+        if beside.exists() {
+            return Ok(beside);
+        }
+        if name == DEFAULT_MODEL && !Path::new(name).exists() {
+            return model::default_model();
+        }
+        model::locate(Some(Path::new(name)))
+    }
+
+    /// Finds the draft model, without loading it.
+    fn draft(&self, source: &DraftSource) -> Result<Draft, BadInput> {
+        let mut options = LoadOptions::default();
+        if let Some(name) = &source.quantize {
+            let format: Result<Format, _> = name.parse();
+            let format = format.ok().filter(|format| format.is_quantised()).ok_or_else(|| {
+                BadInput::new(format!(
+                    "`draft_model` is to be quantised to {name:?}, which is no such format"
+                ))
+                .hint("for example q8_0 or q4_k")
+            })?;
+            options.quantize = Some(format);
+        }
+        if let Some(name) = &source.kv {
+            options.kv = name.parse().map_err(|error: String| {
+                BadInput::new(format!("`kv` of `draft_model`: {error}")).hint("for example f16")
+            })?;
+        }
+        Ok(Draft { name: source.model.clone(), path: self.locate(&source.model)?, options })
+    }
+
+    fn header(
+        &self,
+        definition: &Definition,
+        models: &[PathBuf],
+        draft: Option<&Draft>,
+        other: Option<&Path>,
+    ) -> anyhow::Result<Header> {
+        let mut records = Vec::new();
+        let named = definition.models.iter().cloned().zip(models);
+        let draft = draft.map(|draft| (format!("{} as draft model", draft.name), &draft.path));
+        let named = named.chain(draft).map(|(name, path)| (name, path.as_path()));
+        let other = definition.mistralrs_model.iter().map(|name| format!("{name} for mistral.rs")).zip(other);
+        for (name, path) in named.chain(other) {
+            let hash =
+                progress::during(format!("reading {}", path.display()), || experiment::model_hash(path));
+            records.push(ModelRecord { name, hash: hash.map_err(failed)? });
+        }
+        let mut header = Header::new(definition, self.shard, records, SystemTime::now());
+        header.command = provenance::command();
+        header.commit = provenance::commit();
+        Ok(header)
+    }
+
+    /// Chooses the folder of the records: the one that was named, the latest of this name that holds the same
+    /// experiment, or a new one of today.
+    fn folder(&self, definition: &Definition, header: &Header) -> PathBuf {
+        if let Some(out) = &self.out {
+            return out.clone();
+        }
+        if let Some(within) = &self.within {
+            return within.join(&definition.name);
+        }
+        let mut name = definition.name.clone();
+        if self.quick {
+            name += "-quick";
+        }
+        if let Some(shard) = self.shard {
+            name += &format!("-{}", shard.to_string().replace('/', "-of-"));
+        }
+        let entries = std::fs::read_dir(RECORDS).into_iter().flatten().flatten();
+        let mut begun: Vec<PathBuf> = entries
+            .map(|entry| entry.path())
+            .filter(|path| {
+                let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+                // A name follows a date of ten characters.
+                file.get(10..).is_some_and(|rest| rest.strip_prefix('-') == Some(&*name))
+            })
+            .filter(|path| {
+                experiment::read_header(path).is_ok_and(|found| found.differences(header).is_empty())
+            })
+            .collect();
+        begun.sort();
+        let today = || Path::new(RECORDS).join(format!("{}-{name}", experiment::date(SystemTime::now())));
+        begun.pop().unwrap_or_else(today)
+    }
+}
+
+/// A draft model that is not loaded yet.
+struct Draft {
+    name: String,
+    path: PathBuf,
+    options: LoadOptions,
+}
+
+/// Loads a model with its vocabulary and tokenizer.
+fn load(
+    name: &str,
+    path: &Path,
+    options: &LoadOptions,
+    cache: &CacheFolder,
+) -> Result<Loaded<CandleModel>, ExperimentError> {
+    let bad = |error: &dyn std::fmt::Display| ExperimentError::Model {
+        name: name.to_owned(),
+        message: error.to_string(),
+    };
+    let vocabulary = tokenizer::vocabulary(path, cache).map_err(|error| bad(&error))?;
+    let tokenizer = Tokenizer::from_tokenizer_file(path).map_err(|error| bad(&error))?;
+    let model = CandleModel::load(path, options).map_err(|error| bad(&error))?;
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let priors = Some(folder.join("priors")).filter(|folder| folder.is_dir());
+    Ok(Loaded { model, vocabulary, tokenizer, priors, template: None })
+}
+
+/// Adds the chat template that a model has: the one for functions where the definition has some.
+fn with_template(
+    loaded: Loaded<CandleModel>,
+    definition: &Definition,
+    path: &Path,
+    name: &str,
+) -> Result<Loaded<CandleModel>, ExperimentError> {
+    let tools = definition.tasks.iter().any(|task| task.functions.is_some());
+    let template = ChatTemplate::of_model(path, tools)
+        .map_err(|source| ExperimentError::Template { model: name.to_owned(), source })?;
+    Ok(Loaded { template, ..loaded })
+}
+
+/// Shows the records of a folder, complete or not.
+fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
+    let (header, rows) = experiment::read(folder).map_err(failed)?;
+    let beside = Beside::read(folder).map_err(failed)?;
+    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &beside);
+    let written = outputs.write(folder).map_err(failed)?;
+    let mut out = stdout::lock();
+    if json {
+        let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        writeln!(out, "{}", json!({ "rows": rows.len(), "planned": outputs.planned, "files": files }))?;
+    } else {
+        for path in written {
+            writeln!(out, "{}", path.display())?;
+        }
+        note!("tables and figures: open {}", folder.join(PAGE).display());
+    }
+    Ok(Exit::Success)
+}
+
+/// Summarises the rows, and writes the summary beside them, with tables, figures and page.
+fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
+    let lines = summary::summarise(rows);
+    let json = serde_json::to_string_pretty(&lines)? + "\n";
+    for (name, content) in [
+        ("summary.md", summary::markdown(&lines)),
+        ("summary.csv", summary::csv(&lines)),
+        ("summary.json", json),
+    ] {
+        experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
+    }
+    let beside = Beside::read(folder).map_err(failed)?;
+    Outputs::new(header, rows, &lines, &beside).write(folder).map_err(failed)?;
+    Ok(lines)
+}
+
+/// Prints the summary of the rows.
+fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
+    let mut out = stdout::lock();
+    let page = folder.join(PAGE);
+    if json {
+        let folder = folder.display().to_string();
+        let page = page.display().to_string();
+        let object =
+            json!({ "folder": folder, "rows": rows, "complete": complete, "page": page, "summary": lines });
+        writeln!(out, "{object}")?;
+    } else {
+        write!(out, "{}", summary::markdown(lines))?;
+        note!("tables and figures: open {}", page.display());
+    }
+    Ok(())
+}
+
+/// Converts an error of an experiment into one of the program.
+fn failed(error: ExperimentError) -> anyhow::Error {
+    match error.hint() {
+        Some(hint) if error.is_bad_input() => BadInput::new(error.to_string()).hint(hint).into(),
+        None if error.is_bad_input() => BadInput::from_library(&error).into(),
+        // The error of a budget that was used up has a hint of its own.
+        _ if matches!(error, ExperimentError::Run { .. }) => error.into(),
+        Some(hint) => anyhow::anyhow!("{error}\nhint: {hint}"),
+        None => error.into(),
+    }
+}
+
+/// A bar on standard error.
+struct ProgressBar {
+    /// Text that stands before all that it says.
+    label: String,
+    bar: Option<progress::StepBar>,
+}
+
+impl Watch for ProgressBar {
+    fn begun(&mut self, runs: usize, there: usize) {
+        let bar = progress::StepBar::start(self.label.clone(), runs);
+        bar.skip(there);
+        self.bar = Some(bar);
+    }
+
+    fn made(&mut self, row: &Row) {
+        tracing::info!(run = row.run.key(), tokens = row.tokens.len(), seconds = row.seconds, "made a run");
+        if let Some(bar) = &self.bar {
+            bar.one_more();
+        }
+    }
+
+    fn doing(&mut self, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.say(format!("{}{what}", self.label));
+        }
+    }
+
+    fn stops(&self) -> bool {
+        interrupt::pressed()
+    }
+}

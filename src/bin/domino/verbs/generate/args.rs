@@ -1,0 +1,406 @@
+//! Flags of `domino generate`.
+
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use domino::{
+    decode::{DecodeOptions, Masking},
+    grammar::json_schema::SchemaOptions,
+    model::candle::LoadOptions,
+};
+
+use crate::{
+    files::input::Input,
+    flags::{
+        capture::LowCapture,
+        chat::LowChat,
+        device::LowDevice,
+        drawing::LowOptions,
+        grammar::{LowGrammar, UsualGrammar},
+        lookahead::LowReach,
+        speculate::LowSpeculate,
+    },
+    grammar::source::GrammarSource,
+    session::{
+        chat::{Chat, Prompts},
+        drafts::speculation::Speculation,
+        prompt::Prompt,
+        reach::Reach,
+        runner::Card,
+    },
+    terminal::failure::BadInput,
+};
+
+/// Generate text of a grammar with a language model.
+///
+/// The text is written as it comes and ends when it is complete and the model ends it or must. Every token
+/// is the model's own choice wherever the grammar allows that choice; where it does not, the choice is made
+/// again among the allowed tokens (an intervention).
+///
+/// The draw of a token is a function of the seed and of its position, so the same command writes the same
+/// text again.
+///
+/// With --json the text is not streamed: one object is printed at the end. It has at least text, tokens,
+/// token_ids, finish (stop, only_space, stop_string, length, interrupted by Ctrl-C, or error), complete (is
+/// the text in the language of the grammar?), finished_by (model, completion with --finish, or null where the
+/// text is not finished), tokens_per_second, interventions (null with --mask ahead, which does not ask what
+/// the model would have chosen by itself), mask_seconds and seconds.
+///
+/// Further fields come where they apply. captures, if the grammar has named groups or marks rules, or
+/// --capture names some: a list of name, start, end (in bytes of text) and text, sorted by start, outer ones
+/// first. Of an unfinished text it has what is decided; where a budget ended it is null, and captures_error
+/// says why. With a grammar, but not with --batch: forced_bytes and forced_share, the bytes of the text about
+/// which the grammar leaves no choice but that of white space and escapes. Where --finish appended something,
+/// which text includes: appended, appended_bytes and appended_token_ids. With speculation: drafted, accepted,
+/// acceptance and tokens_per_pass. With a prior: an object prior with the lookahead (null: unbounded) and the
+/// terminals that it was learnt at. With --draft-model: an object draft_model with guessed (tokens that it
+/// guessed, heard or not), judged (those among them that the text came to) and right (those of the judged
+/// that were drawn). With --compare: an object compare.
+///
+/// Exit code 3 says that --max-tokens or the model's context cut the text, or --stop before it was complete,
+/// and nothing finished it. Where a step fails, the exit code is 4 for a budget and 1 for anything else; the
+/// object has then the text so far (completed with --finish, if that can be), error and hint, and finish is
+/// error.
+#[derive(Debug, Args)]
+pub(crate) struct LowGenerate {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// The text to go on from.
+    #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// A file with the text to go on from; - is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    prompt_file: Option<PathBuf>,
+    #[command(flatten)]
+    chat: LowChat,
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// A folder has config.json, tokenizer.json and *.safetensors. A model on the hub, OWNER/NAME,
+    /// OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, is fetched once and kept in the hub's cache (HF_HOME).
+    /// Default: that of the variable DOMINO_MODEL; else models/domino-small in the current folder, beside the
+    /// program or up to three folders above it, or in the package when run by cargo.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    device: LowDevice,
+    /// Run the model by domino's own runner, or by the engine of mistral.rs, to compare the two (needs a
+    /// build with the feature mistralrs; one text at a time, on the CPU).
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
+    engine: Engine,
+    /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
+    ///
+    /// A line is {"id": .., "prompt": ".."}. It may have, where they differ from the flags: schema (an
+    /// object), grammar (a name or a file; with syntax its text), regex or tools, the flags about these, and
+    /// seed, max_tokens and the like, under their names; and n (texts of the row, told apart by index). See
+    /// docs/batch.md. For each text a line is printed as soon as it has ended: what --json prints, with its
+    /// id, or {"id": .., "error": ..}. Exit code 1 says that some rows failed.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
+    )]
+    batch: Option<PathBuf>,
+    /// Write the text, or with --json the object, or the lines of --batch, to this file.
+    ///
+    /// It takes the place of standard output. With --batch a run goes on where an earlier one has ended,
+    /// however that was: what is in the file stays, and is not made again.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
+    #[arg(long, requires = "batch")]
+    keep_fields: bool,
+    /// Generate this many texts of --batch at once. Each takes the memory of a cache of keys and values.
+    #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
+    parallel: NonZeroUsize,
+    #[command(flatten)]
+    options: LowOptions,
+    #[command(flatten)]
+    reach: LowReach,
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
+    #[arg(long, value_name = "FILE", requires = "LowGrammar")]
+    trees: Option<PathBuf>,
+    /// Let tokens cross the end of the prompt (token healing). The prompt's last tokens are taken back where
+    /// a longer token begins as they do, and the text begins with their bytes, which are not shown. It cannot
+    /// be used with what was learnt of the grammar alone (--prior, --trees).
+    #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
+    heal: bool,
+    /// Draw a text from this distribution. masked: token by token from what the grammar's masks keep.
+    /// conditional: from the model conditioned on the language, as nearly as --particles allow; a research
+    /// mode, which takes a temperature above 0 and neither cuts (--top-k, --top-p, --min-p) nor penalties.
+    /// With conditional, --json has also particles, log_kept (of the text), log_language (an estimate of the
+    /// log of the probability that the model by itself writes a text of the language within --max-tokens;
+    /// null if no particle did), effective (sample size), resamplings and fed (tokens of all passes).
+    /// Default: masked.
+    #[arg(long, value_name = "FROM", value_enum)]
+    sampling: Option<DrawnFrom>,
+    /// Write this many texts side by side with --sampling conditional, and draw one of them. Each takes the
+    /// memory of a cache of keys and values. Default: 8.
+    #[arg(long, value_name = "N", requires = "sampling")]
+    particles: Option<NonZeroUsize>,
+    /// Spell texts in these tokens. free: any that make up the text. canonical: only those that the tokenizer
+    /// itself would make of it; another token is refused and drawn again, and where none is left the token
+    /// before it is taken back. With canonical nothing is drafted, the text comes as a whole, and --json has
+    /// also redraws (refusals and steps back) and canonical: true, or false where 256 steps back led to no
+    /// such text, or null where the tokenizer cannot split the text, such as one that was cut inside a
+    /// character. Default: free.
+    #[arg(long, value_name = "TOKENS", value_enum)]
+    tokenization: Option<Tokenization>,
+    #[command(flatten)]
+    capture: LowCapture,
+    #[command(flatten)]
+    speculate: LowSpeculate,
+}
+
+/// A way to write a text that is shown when it is whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    /// Draw from the conditional distribution, with this number of particles.
+    Conditional(NonZeroUsize),
+    /// Write in the tokens that the tokenizer would make of the text.
+    Canonical,
+}
+
+impl Way {
+    /// The flag that asks for it.
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Self::Conditional(_) => "--sampling conditional",
+            Self::Canonical => "--tokenization canonical",
+        }
+    }
+}
+
+/// The value of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Domino's own runner.
+    Own,
+    /// mistral.rs.
+    Mistralrs,
+}
+
+/// The value of `--sampling`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DrawnFrom {
+    Masked,
+    Conditional,
+}
+
+/// The value of `--tokenization`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tokenization {
+    Free,
+    Canonical,
+}
+
+/// Default number of particles.
+const PARTICLES: NonZeroUsize = NonZeroUsize::new(8).expect("it is not 0");
+
+/// The resolved command `domino generate`.
+#[derive(Debug)]
+pub(crate) struct Generate {
+    /// The grammar; `None` if any text may be written.
+    pub(crate) grammar: Option<GrammarSource>,
+    /// The flags of the chat template; `None` if prompts stay as they are.
+    pub(crate) chat: Option<Chat>,
+    /// True if tokens may cross the end of the prompt.
+    pub(crate) heal: bool,
+    pub(crate) work: TextsToWrite,
+    /// The model; `None` for the default model.
+    pub(crate) model: Option<PathBuf>,
+    /// The file of the output; `None` for standard output.
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) card: Card,
+    pub(crate) threads: Option<NonZeroUsize>,
+    pub(crate) load: LoadOptions,
+    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
+    pub(crate) engine: Engine,
+    pub(crate) options: LowOptions,
+    pub(crate) reach: Reach,
+    pub(crate) trees: Option<PathBuf>,
+    /// Names of the rules to capture.
+    pub(crate) captured: Vec<String>,
+    pub(crate) speculation: Speculation,
+    pub(crate) json: bool,
+}
+
+/// The texts to write: one or many.
+#[derive(Debug)]
+pub(crate) enum TextsToWrite {
+    One(PromptSource, Box<DecodeOptions>),
+    /// One text that is shown when it is whole.
+    Whole {
+        prompt: PromptSource,
+        options: Box<DecodeOptions>,
+        way: Way,
+    },
+    Batch(Box<BatchRows>),
+}
+
+impl TextsToWrite {
+    /// Makes the work on the rows of a file.
+    fn batch(file: PathBuf, parallel: NonZeroUsize, keep: bool, usual: UsualGrammar) -> Self {
+        Self::Batch(Box::new(BatchRows { requests: Input::new(file), parallel, keep, usual }))
+    }
+}
+
+/// The rows for `--batch`.
+#[derive(Debug)]
+pub(crate) struct BatchRows {
+    pub(crate) requests: Input,
+    /// Number of texts that are written at once.
+    pub(crate) parallel: NonZeroUsize,
+    /// True if unknown columns are copied.
+    pub(crate) keep: bool,
+    /// The grammar of the rows that name none.
+    pub(crate) usual: UsualGrammar,
+}
+
+impl LowGenerate {
+    /// Chooses the way to write a text that is shown when it is whole, if one is asked for.
+    fn way(&self) -> Result<Option<Way>, BadInput> {
+        let conditional = self.sampling == Some(DrawnFrom::Conditional);
+        let canonical = self.tokenization == Some(Tokenization::Canonical);
+        if self.particles.is_some() && !conditional {
+            return Err(BadInput::new("--particles is for --sampling conditional"));
+        }
+        if conditional {
+            refuse("--sampling conditional", &[(canonical, "--tokenization canonical")])?;
+            return Ok(Some(Way::Conditional(self.particles.unwrap_or(PARTICLES))));
+        }
+        Ok(canonical.then_some(Way::Canonical))
+    }
+
+    /// Reads the flags as the command.
+    pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
+        let (options, way) = (self.options.resolve()?, self.way()?);
+        let prompt = PromptSource::of(self.prompt, self.prompt_file);
+        let batch = self.batch.is_some();
+        let (chat, usual) = asked(self.chat, self.grammar, self.model.as_deref(), batch)?;
+        let grammar = usual.source.clone();
+        let constrained = grammar.is_some() || batch;
+        let captured = self.capture.resolve(json || batch)?;
+        if !captured.is_empty() && !constrained {
+            return Err(BadInput::new("--capture needs a grammar: without one there are no rules"));
+        }
+        let (threads, load) = (self.device.threads(), self.device.load_options()?);
+        let card = self.device.resolve();
+        self.reach.refuse_idle(constrained)?;
+        self.options.tell_idle(batch);
+        if let Some(way) = way {
+            if grammar.is_none() && !batch {
+                let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
+                return Err(BadInput::new(format!("{} needs a grammar", way.flag())).hint(hint));
+            }
+            let by_particles = matches!(way, Way::Conditional(_));
+            refuse(
+                way.flag(),
+                &[
+                    (batch, "--batch"),
+                    (self.heal, "--heal"),
+                    (self.speculate.asks(), "speculation"),
+                    (options.masking != Masking::Ahead, "--mask"),
+                    (by_particles && card.is_some(), "--device or --precision"),
+                    (self.engine == Engine::Mistralrs, "--engine mistralrs"),
+                ],
+            )?;
+        }
+        if self.engine == Engine::Mistralrs {
+            let own = card.is_some() || threads.is_some() || load != LoadOptions::default();
+            check_mistralrs(&options, own, self.heal, &self.speculate)?;
+        }
+        let work = match self.batch {
+            Some(_) if card.is_some() => return Err(not_on_a_card()),
+            Some(file) => TextsToWrite::batch(file, self.parallel, self.keep_fields, usual),
+            None if options.close && grammar.is_none() => {
+                return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
+            }
+            None if options.logprobs.is_some() && !json => {
+                return Err(BadInput::new("--logprobs needs --json"));
+            }
+            None => match way {
+                Some(way) => TextsToWrite::Whole { prompt, options: Box::new(options), way },
+                None => TextsToWrite::One(prompt, Box::new(options)),
+            },
+        };
+        Ok(Generate {
+            grammar,
+            chat,
+            heal: self.heal,
+            work,
+            model: self.model,
+            out: self.out,
+            card,
+            threads,
+            load,
+            engine: self.engine,
+            options: self.options,
+            reach: self.reach.resolve(),
+            trees: self.trees,
+            captured,
+            speculation: self.speculate.resolve(constrained)?,
+            json,
+        })
+    }
+}
+
+/// Reads the flags of chat and grammar, each beside the other and the model.
+fn asked(
+    chat: LowChat,
+    mut grammar: LowGrammar,
+    model: Option<&Path>,
+    rows: bool,
+) -> Result<(Option<Chat>, UsualGrammar), BadInput> {
+    let template = grammar.is_for(model, chat.is_asked());
+    Ok((chat.resolve(template), grammar.resolve_beside(SchemaOptions::default(), rows)?))
+}
+
+impl Generate {
+    /// Makes the maker of the prompts' tokens, for the model in `folder`.
+    pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
+        Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
+    }
+}
+
+fn not_on_a_card() -> BadInput {
+    BadInput::new("--batch runs on the CPU only, with weights as they are stored")
+        .hint("leave --device and --precision out")
+}
+
+/// Refuses options that mistral.rs's engine does not have, or treats otherwise.
+fn check_mistralrs(
+    options: &DecodeOptions,
+    runs_otherwise: bool,
+    heal: bool,
+    speculate: &LowSpeculate,
+) -> Result<(), BadInput> {
+    if !cfg!(feature = "mistralrs") {
+        return Err(BadInput::new("this build of domino has no mistral.rs")
+            .hint("build it with `cargo build --release --features mistralrs`"));
+    }
+    let cannot = [
+        (runs_otherwise, "--device, --threads, --quantize or --kv"),
+        (!options.penalties.is_none(), "penalties"),
+        (options.close, "--finish"),
+        (heal, "--heal"),
+        (options.logprobs.is_some(), "--logprobs"),
+        (speculate.compares(), "--compare"),
+        (speculate.has_draft_model(), "--draft-model"),
+    ];
+    refuse("--engine mistralrs", &cannot)
+}
+
+/// Refuses the first of the options asked for that do not go with `this`.
+fn refuse(this: &str, cannot: &[(bool, &str)]) -> Result<(), BadInput> {
+    match cannot.iter().find(|(asked, _)| *asked) {
+        Some((_, what)) => {
+            Err(BadInput::new(format!("{what}: not with {this}")).hint("leave one of the two out"))
+        }
+        None => Ok(()),
+    }
+}

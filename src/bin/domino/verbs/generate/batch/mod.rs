@@ -1,0 +1,345 @@
+//! `domino generate --batch`: reads rows and writes texts as they end, several at a time.
+//!
+//! Rows are read while texts are written, and at most a few wait. [`answers`] is the destination of the texts
+//! and knows earlier ones; [`grammars`] has their grammars, and [`tally`] the counts.
+
+mod answers;
+mod grammars;
+mod tally;
+
+use std::{collections::HashMap, path::Path, rc::Rc};
+
+use domino::{
+    CompiledGrammar, Constraint, Vocabulary,
+    decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
+    model::candle::CandleBatch,
+    proposer::Drafter,
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::{Value, json};
+
+use self::{
+    answers::{Answers, Earlier},
+    grammars::{Kit, KitMaker, RowGrammars},
+    tally::BatchTally,
+};
+use super::{
+    args::{BatchRows, Generate},
+    facts::usual_tokens,
+    grammar::{compiler, grammar},
+    parsed,
+    report::{EndedRun, RunEnd},
+};
+use crate::{
+    flags::drawing::LowOptions,
+    grammar::{source::GrammarSource, warned},
+    rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
+    session::{
+        chat::Prompts,
+        load::{bad_model, read_tokenizer, step_error},
+        runner::tell_idle_quantising,
+        tokenizer,
+    },
+    terminal::{
+        failure::{self, BadInput, Exit},
+        interrupt, progress,
+    },
+};
+
+/// Answers all lines.
+pub(super) fn run(
+    command: &Generate,
+    folder: &Path,
+    rows: &BatchRows,
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    // Mistakes in files are reported before the model is loaded.
+    let reading = RowReading { reader: RowReader::Generate, keep: rows.keep };
+    let all = survey(&rows.requests, reading)?;
+    let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
+    let lines = Lines::read(&rows.requests, rows.parallel.get())?;
+    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let compiler = compiler(command, &vocabulary, cache);
+    let usual = grammar(command, &compiler, &[])?;
+    let tokenizer = read_tokenizer(folder)?;
+    let prompts = command.prompts(folder)?;
+    let model = progress::during(format!("loading {}", folder.display()), || {
+        CandleBatch::load(folder, rows.parallel, &command.load)
+    })
+    .map_err(|error| bad_model(&error))?;
+    tell_idle_quantising(folder, &command.load);
+    let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
+    interrupt::watch();
+    let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
+        let shared = command.speculation.shared(source, grammar, folder, &tokenizer)?;
+        Some(Rc::new(move || shared.drafter()) as Rc<dyn Fn() -> Drafter>)
+    };
+    let maker = KitMaker { compiler, captured: &command.captured, drafters: &drafters };
+    let usual =
+        usual.map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
+    let mut batch = Batch {
+        decoder,
+        vocabulary,
+        tokenizer: &tokenizer,
+        prompts,
+        grammars: RowGrammars::new(maker, &rows.usual, usual),
+        defaults: &command.options,
+        reading,
+        seen: all.is_none().then(SeenIds::default),
+        running: HashMap::new(),
+        row: None,
+        tally: BatchTally::start(all, earlier.failed),
+        answers,
+        earlier,
+    };
+    batch.answer_all(&lines, 2 * rows.parallel.get())?;
+    Ok(batch.tally.finish(batch.decoder.passes(), batch.answers.can_go_on()))
+}
+
+/// A text that is being written.
+struct Running {
+    carried: Carried,
+    options: DecodeOptions,
+    kit: Option<Kit>,
+    /// The constraint at the beginning of its text.
+    constraint: Option<Constraint>,
+    /// True if the text has a token.
+    begun: bool,
+}
+
+/// A row whose texts are begun one after the other.
+struct BegunRow {
+    carried: Carried,
+    row: Rc<Row>,
+    /// Number of the text to begin next.
+    next: usize,
+}
+
+struct Batch<'a> {
+    decoder: BatchDecoder<CandleBatch>,
+    vocabulary: Vocabulary,
+    tokenizer: &'a Tokenizer,
+    prompts: Prompts,
+    grammars: RowGrammars<'a>,
+    defaults: &'a LowOptions,
+    reading: RowReading,
+    /// The ids so far, if the rows were not surveyed before.
+    seen: Option<SeenIds>,
+    running: HashMap<SequenceId, Running>,
+    row: Option<BegunRow>,
+    tally: BatchTally,
+    answers: Answers,
+    earlier: Earlier,
+}
+
+impl Batch<'_> {
+    /// Adds texts as rows ask for them, up to `ahead` at a time, and writes those that end.
+    fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
+        let mut more = true;
+        while !interrupt::pressed() && (more || self.row.is_some() || !self.decoder.is_empty()) {
+            while self.decoder.len() < ahead && !interrupt::pressed() {
+                if let Some(row) = self.row.take() {
+                    self.begin(row)?;
+                    continue;
+                }
+                if !more {
+                    break;
+                }
+                match lines.next(self.decoder.is_empty())? {
+                    NextLine::Line(number, line) => self.read(number, &line)?,
+                    NextLine::NotYet => break,
+                    NextLine::End => more = false,
+                }
+            }
+            for event in self.decoder.step() {
+                self.tell(event)?;
+            }
+        }
+        self.interrupted()
+    }
+
+    /// Ends the batch after Ctrl-C. Texts that have not begun are left out. A file that a later run goes on
+    /// with gets no unfinished text; otherwise unfinished texts are written as far as they are, and completed
+    /// if `--finish` was given.
+    fn interrupted(&mut self) -> anyhow::Result<()> {
+        let mut left: Vec<(SequenceId, bool)> = Vec::new();
+        for (&sequence, running) in &self.running {
+            match (running.begun, self.answers.can_go_on()) {
+                (false, _) => {}
+                (true, true) => self.tally.dropped(),
+                (true, false) => left.push((sequence, running.options.close)),
+            }
+        }
+        left.sort_unstable();
+        for (sequence, close) in left {
+            if close {
+                self.decoder.close(sequence).map_or(Ok(()), |event| self.tell(event))?;
+            } else if let Some(generation) = self.decoder.cancel(sequence) {
+                self.ended(sequence, generation, RunEnd::Interrupted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the row of a line, or answers with the error in it.
+    fn read(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
+        let (carried, row) = self.reading.row(line, number);
+        if let Some(seen) = &mut self.seen
+            && let Err(error) = seen.note(carried.key(), &carried.name(), number)
+        {
+            return self.twice(&carried, &error);
+        }
+        match row {
+            Ok(row) => self.row = Some(BegunRow { carried, row: Rc::new(row), next: 0 }),
+            Err(_) if self.earlier.has(&carried.key()) => self.tally.skipped(),
+            Err(error) => self.wrong(&carried, &failure::told(&error).line())?,
+        }
+        Ok(())
+    }
+
+    /// Reports a row with the id of another one. A file gets no answer, since it would have two lines with
+    /// one id.
+    fn twice(&mut self, carried: &Carried, error: &BadInput) -> anyhow::Result<()> {
+        let told = failure::told(error);
+        if self.answers.can_go_on() {
+            self.tally.beside(true, || told.print());
+            self.tally.wrong();
+            return Ok(());
+        }
+        self.wrong(carried, &told.line())
+    }
+
+    /// Begins the next text of a row, unless it is in the file already.
+    fn begin(&mut self, begun: BegunRow) -> anyhow::Result<()> {
+        let BegunRow { carried: whole, row, next } = begun;
+        let carried = match row.drawing.texts {
+            Some(_) => whole.clone().with_index(next),
+            None => whole.clone(),
+        };
+        if self.earlier.has(&carried.key()) {
+            self.tally.skipped();
+        } else {
+            match self.start(&carried, &row, next) {
+                Ok((sequence, running)) => {
+                    self.running.insert(sequence, running);
+                }
+                Err(error) => self.wrong(&carried, &error)?,
+            }
+        }
+        self.row = (next + 1 < row.texts()).then_some(BegunRow { carried: whole, row, next: next + 1 });
+        Ok(())
+    }
+
+    fn start(&mut self, carried: &Carried, row: &Row, index: usize) -> Result<(SequenceId, Running), String> {
+        let options = row.drawing.options(self.defaults, index);
+        let mut options = options.resolve().map_err(|error| failure::told(&error).line())?;
+        let prompt = match (&row.prompt, &row.messages) {
+            (None, Some(messages)) => {
+                let tools = row.grammar.tools();
+                self.prompts.of_messages(self.tokenizer, messages, tools, &self.vocabulary)
+            }
+            (prompt, _) => {
+                self.prompts.tokens(self.tokenizer, prompt.as_deref().unwrap_or_default(), &self.vocabulary)
+            }
+        };
+        let prompt = prompt.map_err(|error| failure::told(error.as_ref()).line())?;
+        let kit = self.grammars.of(row)?;
+        let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
+        // Without a grammar there is nothing to complete.
+        options.close &= constraint.is_some();
+        let sequence = match kit.as_ref().and_then(|kit| kit.drafter.as_ref()) {
+            Some(drafter) => self.decoder.add_with_drafter(&prompt, constraint.clone(), &options, drafter()),
+            None => self.decoder.add(&prompt, constraint.clone(), &options),
+        };
+        let sequence = sequence.map_err(|error| error.to_string())?;
+        let carried = carried.clone();
+        Ok((sequence, Running { carried, options, kit, constraint, begun: false }))
+    }
+
+    fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
+        match event {
+            BatchEvent::Token { sequence, .. } => {
+                if let Some(running) = self.running.get_mut(&sequence) {
+                    running.begun = true;
+                }
+                Ok(())
+            }
+            BatchEvent::Finished { sequence, generation } => {
+                let end = match generation.finish {
+                    // Only Ctrl-C closes a text.
+                    Finish::Closed => RunEnd::Interrupted,
+                    finish => RunEnd::Finished(finish),
+                };
+                self.ended(sequence, generation, end)
+            }
+            BatchEvent::Failed { sequence, error, mut generation } => {
+                let error = step_error(error);
+                let end = RunEnd::Failed(failure::told(error.as_ref()), Exit::of(&error));
+                let running = self.running.get(&sequence).filter(|running| running.options.close);
+                if let Some(constraint) = running.and_then(|running| running.constraint.clone()) {
+                    complete(&mut generation, constraint);
+                }
+                self.ended(sequence, generation, end)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a text that has ended.
+    fn ended(&mut self, sequence: SequenceId, generation: Generation, end: RunEnd) -> anyhow::Result<()> {
+        let Some(Running { carried, options, kit, .. }) = self.running.remove(&sequence) else {
+            return Ok(());
+        };
+        let failed = matches!(end, RunEnd::Failed(..));
+        let cut = !generation.complete && matches!(end, RunEnd::Finished(finish) if finish != Finish::Stop);
+        self.tally.ended(failed, cut, generation.stats.tokens);
+        let drafted = generation.stats.drafted > 0;
+        let reading = kit.as_ref().map_or(parsed::TextKind::Text, |kit| kit.reading.clone());
+        let capturing = kit.as_ref().and_then(|kit| kit.capturing.as_deref());
+        let ended = EndedRun {
+            appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
+            seconds: generation.stats.total_time.as_secs_f64(),
+            captures: parsed::fields(&reading, capturing, &generation),
+            generation,
+            end,
+            vocabulary: &self.vocabulary,
+            options: &options,
+            speculative: drafted,
+            draft: None,
+            // A count of forced bytes would keep the other texts waiting.
+            forced: None,
+            comparison: None,
+        };
+        let warnings = kit.as_ref().map_or(&[][..], |kit| kit.grammar.grammar_warnings());
+        let mut answer = warned::with(ended.object(), warnings);
+        if let Some(kit) = kit.filter(|kit| !kit.relaxed.is_empty()) {
+            answer["relaxed"] = Value::Array(kit.relaxed);
+        }
+        self.write(&carried.line(&answer))
+    }
+
+    /// Answers with the error in a row.
+    fn wrong(&mut self, carried: &Carried, error: &str) -> anyhow::Result<()> {
+        self.tally.wrong();
+        self.write(&carried.line(&json!({ "error": error })))
+    }
+
+    fn write(&mut self, line: &str) -> anyhow::Result<()> {
+        let (tally, answers) = (&self.tally, &mut self.answers);
+        tally.beside(answers.are_seen(), || answers.write(line))
+    }
+}
+
+/// Completes the text of a run that failed, if it is not complete and a completion can be found.
+fn complete(generation: &mut Generation, mut constraint: Constraint) {
+    let followed = constraint.advance_bytes(&generation.text);
+    if generation.complete || generation.completion.is_some() || followed != Ok(generation.text.len()) {
+        return;
+    }
+    if let Ok(completion) = constraint.shortest_completion() {
+        generation.text.extend_from_slice(&completion.bytes);
+        generation.completion = Some(completion);
+        generation.complete = true;
+    }
+}

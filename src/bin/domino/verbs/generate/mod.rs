@@ -1,0 +1,37 @@
+//! `domino generate`: a model writes, and a grammar decides what it may write.
+
+pub(crate) mod args;
+mod batch;
+mod compare;
+mod destination;
+mod facts;
+mod grammar;
+#[cfg(feature = "mistralrs")]
+mod mistralrs;
+mod one;
+mod parsed;
+mod report;
+mod screen;
+mod whole;
+
+use domino::{model::candle::join_threads, store::CacheFolder};
+
+use self::args::{Generate, TextsToWrite};
+use crate::{session::model, terminal::failure::Exit};
+
+/// Generates one text, or one for each request of a batch.
+pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let folder = model::locate(command.model.as_deref())?;
+    #[cfg(feature = "mistralrs")]
+    if let (args::Engine::Mistralrs, TextsToWrite::One(prompt, options)) = (command.engine, &command.work) {
+        return mistralrs::run(command, &folder, prompt, options, cache);
+    }
+    join_threads(command.threads);
+    match &command.work {
+        TextsToWrite::One(prompt, options) => one::run(command, &folder, prompt, options, cache),
+        TextsToWrite::Whole { prompt, options, way } => {
+            whole::run(command, &folder, (prompt, options, *way), cache)
+        }
+        TextsToWrite::Batch(rows) => batch::run(command, &folder, rows, cache),
+    }
+}

@@ -1,0 +1,241 @@
+//! The report on a text that was generated.
+
+use domino::{
+    TokenId, Vocabulary,
+    decode::{DecodeOptions, DraftTally, Finish, Generation, Logprobs, TokenLogprobs},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    compare::Comparison,
+    facts::{acceptance, ratio, tokens_per_pass},
+};
+use crate::{
+    session::drafts::draft_model,
+    terminal::{
+        failure::{Exit, Paint, Told, note},
+        json::extend,
+        numbers::count,
+    },
+};
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RunEnd {
+    /// The run ended by itself.
+    Finished(Finish),
+    /// Ctrl-C ended the run.
+    Interrupted,
+    /// An error ended the run, and the program ends with this code.
+    Failed(Told, Exit),
+}
+
+/// A run that has ended in any way.
+pub(super) struct EndedRun<'a> {
+    pub(super) generation: Generation,
+    pub(super) end: RunEnd,
+    pub(super) vocabulary: &'a Vocabulary,
+    /// The options that it was made with.
+    pub(super) options: &'a DecodeOptions,
+    /// The usual tokens of the completion, if there is one and they spell it.
+    pub(super) appended: Option<Vec<TokenId>>,
+    /// Wall time in seconds, with the prompt's pass and without loading and compiling.
+    pub(super) seconds: f64,
+    /// True if tokens could be drafted.
+    pub(super) speculative: bool,
+    /// The tally of the draft model's guesses, if there was one.
+    pub(super) draft: Option<DraftTally>,
+    /// Bytes of the text that the grammar forced, but for their spelling, if they were counted.
+    pub(super) forced: Option<usize>,
+    /// The fields about captures.
+    pub(super) captures: Map<String, Value>,
+    /// A comparison with other ways to make the text.
+    pub(super) comparison: Option<Comparison>,
+}
+
+impl EndedRun<'_> {
+    /// Chooses the exit code.
+    pub(super) fn exit(&self) -> Exit {
+        match self.end {
+            RunEnd::Failed(_, exit) => exit,
+            RunEnd::Interrupted => Exit::Interrupted,
+            RunEnd::Finished(_) if self.trouble().is_some() => Exit::Failure,
+            RunEnd::Finished(_) if self.finished_by().is_some() => Exit::Success,
+            RunEnd::Finished(_) => Exit::Cut,
+        }
+    }
+
+    /// Says what is wrong about the comparison, if there was one.
+    fn trouble(&self) -> Option<&'static str> {
+        self.comparison.as_ref().and_then(Comparison::trouble)
+    }
+
+    /// Names what made the text whole, if anything did.
+    fn finished_by(&self) -> Option<&'static str> {
+        let Generation { complete, completion, .. } = &self.generation;
+        let stopped =
+            matches!(self.end, RunEnd::Finished(Finish::Stop | Finish::OnlySpace | Finish::StopString));
+        let ended = stopped || self.options.close;
+        match completion {
+            Some(_) => Some("completion"),
+            None => (*complete && ended).then_some("model"),
+        }
+    }
+
+    /// Tokens per second, the prompt's pass included.
+    fn rate(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+        let tokens = self.generation.stats.tokens as f64;
+        if self.seconds > 0.0 { tokens / self.seconds } else { 0.0 }
+    }
+
+    /// Number of times that the model's own choice was refused; `None` if that is not known, as with `--mask
+    /// ahead`.
+    fn interventions(&self) -> Option<usize> {
+        let stats = &self.generation.stats;
+        (stats.own_draws == stats.draws).then_some(stats.interventions)
+    }
+
+    /// Makes the object that `--json` prints.
+    pub(super) fn object(&self) -> Value {
+        let Generation { tokens, text, stats, .. } = &self.generation;
+        let ids: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
+        let mut object = json!({
+            "text": String::from_utf8_lossy(text),
+            "tokens": stats.tokens,
+            "finish": self.end.name(),
+            "tokens_per_second": self.rate(),
+            "interventions": self.interventions(),
+            "mask_seconds": stats.mask_time.as_secs_f64(),
+            "seconds": self.seconds,
+            "token_ids": ids,
+            "complete": self.generation.complete,
+            "finished_by": self.finished_by(),
+            "prompt_tokens": stats.prompt_tokens,
+            "masks": stats.masks,
+            "passes": stats.passes,
+            "model_seconds": stats.model_time.as_secs_f64(),
+        });
+        if let RunEnd::Failed(Told { sentence, hint }, _) = &self.end {
+            object["error"] = sentence.as_str().into();
+            object["hint"] = hint.as_deref().into();
+        }
+        if self.speculative {
+            object["drafted"] = stats.drafted.into();
+            object["accepted"] = stats.accepted.into();
+            object["acceptance"] = acceptance(stats).into();
+            object["tokens_per_pass"] = tokens_per_pass(stats).into();
+            object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
+        }
+        if let Some(tally) = self.draft {
+            object["draft_model"] = draft_model::object(tally);
+        }
+        if let Some(forced) = self.forced {
+            object["forced_bytes"] = forced.into();
+            object["forced_share"] = ratio(forced, text.len()).into();
+        }
+        extend(&mut object, self.captures.clone());
+        if let Some(comparison) = &self.comparison {
+            object["compare"] = comparison.object();
+        }
+        if let Some(completion) = &self.generation.completion {
+            object["appended"] = String::from_utf8_lossy(&completion.bytes).into();
+            object["appended_bytes"] = completion.bytes.len().into();
+            let tokens = self.appended.as_ref().or(completion.tokens.as_ref());
+            let ids = tokens.map(|tokens| tokens.iter().map(|token| token.raw()).collect::<Vec<_>>());
+            object["appended_token_ids"] = ids.into();
+        }
+        if self.options.logprobs.is_some() {
+            let list = self.generation.logprobs.iter().map(|entry| self.logprobs(entry)).collect();
+            object["logprobs"] = Value::Array(list);
+        }
+        object
+    }
+
+    /// Makes an entry of `logprobs`. Minus infinity has no number in JSON: it is null.
+    fn logprobs(&self, logprobs: &Logprobs) -> Value {
+        let list = |entries: &[TokenLogprobs]| -> Vec<Value> {
+            entries.iter().map(|entry| self.token_logprobs(entry)).collect()
+        };
+        let mut object = self.token_logprobs(&logprobs.taken);
+        object["top"] = list(&logprobs.top).into();
+        object["top_allowed"] = list(&logprobs.top_allowed).into();
+        object
+    }
+
+    fn token_logprobs(&self, entry: &TokenLogprobs) -> Value {
+        let bytes = self.vocabulary.bytes(entry.token);
+        let name = self.vocabulary.name(entry.token).map(str::to_owned);
+        json!({
+            "token_id": entry.token.raw(),
+            "token": bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).or(name),
+            "logprob": entry.model,
+            "constrained_logprob": entry.constrained,
+        })
+    }
+
+    /// Tells on standard error why the run failed, if it did, and what is wrong about the comparison.
+    pub(super) fn tell_failure(&self) {
+        if let RunEnd::Failed(told, _) = &self.end {
+            told.print();
+        }
+        if let Some(trouble) = self.trouble() {
+            Told { sentence: trouble.to_owned(), hint: None }.print();
+        }
+    }
+
+    /// Prints on standard error what the run cost, and the fate of drafts if a flag asked for them.
+    pub(super) fn summary(&self, drafts_asked: bool) {
+        let stats = &self.generation.stats;
+        let paint = Paint::for_stderr();
+        let end = match self.end {
+            RunEnd::Finished(Finish::Stop) => "stop".to_owned(),
+            RunEnd::Finished(Finish::OnlySpace) => "stop: only white space could follow".to_owned(),
+            RunEnd::Finished(Finish::StopString) if self.finished_by() == Some("model") => {
+                "stop string".to_owned()
+            }
+            RunEnd::Finished(Finish::StopString) => {
+                paint.red("cut: a stop string came before the text was in the language")
+            }
+            RunEnd::Finished(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
+            RunEnd::Interrupted => paint.red("interrupted"),
+            RunEnd::Failed(..) => paint.red("failed"),
+        };
+        let end = match &self.generation.completion {
+            Some(completion) => format!("{end}, finished by {}", count(completion.bytes.len(), "more byte")),
+            None => end,
+        };
+        let (tokens, rate) = (count(stats.tokens, "token"), self.rate());
+        let interventions =
+            self.interventions().map(|made| format!(", {}", count(made, "intervention"))).unwrap_or_default();
+        let masks = stats.mask_time.as_secs_f64() * 1e3;
+        note!(
+            "[{end}; {tokens}, {rate:.1} tokens/s{interventions}, {masks:.1} ms in masks of {:.2} s]",
+            self.seconds
+        );
+        if self.speculative && drafts_asked {
+            let (accepted, drafted) = (stats.accepted, count(stats.drafted, "drafted token"));
+            note!("[{accepted} of {drafted} accepted, {:.2} tokens a pass]", tokens_per_pass(stats));
+        }
+        if let Some(DraftTally { judged, right, .. }) = self.draft {
+            note!("[{right} of {} of the draft model right]", count(judged, "guess"));
+        }
+        if let Some(comparison) = &self.comparison {
+            comparison.summary();
+        }
+    }
+}
+
+impl RunEnd {
+    /// The value of `finish` in JSON.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Finished(Finish::Stop) => "stop",
+            Self::Finished(Finish::OnlySpace) => "only_space",
+            Self::Finished(Finish::StopString) => "stop_string",
+            Self::Finished(_) => "length",
+            Self::Interrupted => "interrupted",
+            Self::Failed(..) => "error",
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The stage of the subterminal trees, the largest first, and of the nodes of one.
+
+use std::io::{self, Write};
+
+use domino::inspect::{SymbolView, TreeNodeView, TreeView};
+use serde_json::{Value, json};
+
+use super::{
+    args::OutputForm,
+    dot::Graph,
+    subject::{Subject, head, print_json, print_rest},
+};
+use crate::terminal::{describe, failure::BadInput, progress};
+
+/// Shows all trees, or one.
+pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut trees = progress::during("growing trees", || subject.inspection.trees());
+    trees.retain(|tree| {
+        subject.terminal.is_none_or(|wanted| wanted == tree.terminal)
+            && subject.command.state.is_none_or(|wanted| wanted == tree.scanner_state)
+    });
+    if let Some(rule) = subject.rule {
+        let of_rule: Vec<bool> = subject
+            .inspection
+            .terminals()
+            .map(|terminal| terminal.rule == rule || terminal.users.contains(&rule))
+            .collect();
+        trees.retain(|tree| of_rule.get(tree.terminal.index()).copied().unwrap_or(false));
+    }
+    trees.sort_by_key(|tree| std::cmp::Reverse((tree.bytes, tree.nodes)));
+    // A graph has one tree: the largest of several.
+    let one = subject.command.form == OutputForm::Dot
+        || (subject.terminal.is_some() && subject.command.state.is_some());
+    let Some(largest) = trees.first() else {
+        return Err(BadInput::new("no such tree").hint("`domino inspect trees` lists them").into());
+    };
+    let nodes = if one {
+        subject.inspection.tree(largest.terminal, largest.scanner_state, subject.limit()).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    match subject.command.form {
+        OutputForm::Dot => out.write_all(graph(subject, largest, &nodes).as_bytes())?,
+        OutputForm::Json => {
+            let shown = trees.iter().take(subject.limit());
+            let list: Vec<Value> = shown.map(|tree| tree_json(subject, tree)).collect();
+            let mut object = head(subject, "trees");
+            object.insert("totals".to_owned(), totals_json(&trees));
+            object.insert("trees".to_owned(), json!(list));
+            let nodes: Vec<Value> = nodes.iter().map(|node| node_json(subject, node)).collect();
+            object.insert("nodes".to_owned(), json!(nodes));
+            print_json(out, &Value::Object(object))?;
+        }
+        OutputForm::Text => {
+            table(subject, &trees, out)?;
+            node_lines(subject, &nodes, out)?;
+            if one {
+                print_rest(out, 2, nodes.len(), largest.nodes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn name(subject: &Subject<'_>, terminal: domino::ids::TerminalId) -> String {
+    let name = subject.inspection.symbol_name(SymbolView::Terminal(terminal));
+    describe::one_line(&name.unwrap_or_default())
+}
+
+fn table(subject: &Subject<'_>, trees: &[TreeView], out: &mut impl Write) -> io::Result<()> {
+    let total = |count: fn(&TreeView) -> usize| trees.iter().map(count).sum::<usize>();
+    writeln!(
+        out,
+        "{} trees: {} nodes, {} tokens and {} exits in them, {} bytes; {} nodes left open",
+        trees.len(),
+        total(|tree| tree.nodes),
+        total(|tree| tree.tokens),
+        total(|tree| tree.exits),
+        total(|tree| tree.bytes),
+        total(|tree| tree.open)
+    )?;
+    writeln!(out, "  terminal  state   nodes  depth    tokens     exits     bytes   open")?;
+    for tree in trees.iter().take(subject.limit()) {
+        writeln!(
+            out,
+            "  {:>8}  {:>5}  {:>6}  {:>5}  {:>8}  {:>8}  {:>8}  {:>5}  {}",
+            tree.terminal,
+            tree.scanner_state,
+            tree.nodes,
+            tree.depth,
+            tree.tokens,
+            tree.exits,
+            tree.bytes,
+            tree.open,
+            name(subject, tree.terminal)
+        )?;
+    }
+    print_rest(out, 2, subject.limit(), trees.len())
+}
+
+/// Writes the nodes of one tree, indented by depth.
+fn node_lines(subject: &Subject<'_>, nodes: &[TreeNodeView], out: &mut impl Write) -> io::Result<()> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some(parent) = node.parent {
+            children[parent].push(at);
+        }
+    }
+    let mut open: Vec<(usize, usize)> = if nodes.is_empty() { Vec::new() } else { vec![(0, 0)] };
+    while let Some((at, depth)) = open.pop() {
+        let node = &nodes[at];
+        writeln!(out, "  {:2$}{}", "", describe_node(subject, node), depth * 2)?;
+        open.extend(children[at].iter().rev().map(|&child| (child, depth + 1)));
+    }
+    Ok(())
+}
+
+fn describe_node(subject: &Subject<'_>, node: &TreeNodeView) -> String {
+    let mut text = format!("{}: {} tokens, {} exits", name(subject, node.terminal), node.tokens, node.exits);
+    let examples = examples(subject, node);
+    if !examples.is_empty() {
+        text += &format!(", such as {}", examples.join(" "));
+    }
+    if node.children.is_none() {
+        text += " (left open)";
+    }
+    text
+}
+
+fn examples(subject: &Subject<'_>, node: &TreeNodeView) -> Vec<String> {
+    node.examples.iter().map(|&token| describe::token(&subject.vocabulary, token)).collect()
+}
+
+fn totals_json(trees: &[TreeView]) -> Value {
+    let total = |count: fn(&TreeView) -> usize| trees.iter().map(count).sum::<usize>();
+    json!({
+        "trees": trees.len(), "nodes": total(|tree| tree.nodes), "tokens": total(|tree| tree.tokens),
+        "exits": total(|tree| tree.exits), "bytes": total(|tree| tree.bytes), "open": total(|tree| tree.open),
+        "depth": trees.iter().map(|tree| tree.depth).max(),
+    })
+}
+
+fn tree_json(subject: &Subject<'_>, tree: &TreeView) -> Value {
+    json!({
+        "terminal": tree.terminal.raw(), "name": name(subject, tree.terminal), "state": tree.scanner_state,
+        "nodes": tree.nodes, "depth": tree.depth, "tokens": tree.tokens, "exits": tree.exits,
+        "bytes": tree.bytes, "open": tree.open,
+    })
+}
+
+fn node_json(subject: &Subject<'_>, node: &TreeNodeView) -> Value {
+    json!({
+        "parent": node.parent, "terminal": node.terminal.raw(), "name": name(subject, node.terminal),
+        "tokens": node.tokens, "exits": node.exits, "children": node.children,
+        "examples": examples(subject, node),
+    })
+}
+
+fn graph(subject: &Subject<'_>, tree: &TreeView, nodes: &[TreeNodeView]) -> String {
+    let mut graph =
+        Graph::new(&format!("tree of terminal {} in state {}", tree.terminal, tree.scanner_state));
+    let id = |at: usize| format!("n{at}");
+    for (at, node) in nodes.iter().enumerate() {
+        let label =
+            format!("{} tokens, {} exits\n{}", node.tokens, node.exits, examples(subject, node).join(" "));
+        graph.node(&id(at), &label, if node.children.is_none() { "octagon" } else { "box" });
+    }
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some(parent) = node.parent {
+            graph.edge(&id(parent), &id(at), &name(subject, node.terminal));
+        }
+    }
+    graph.finish()
+}

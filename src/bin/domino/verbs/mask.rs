@@ -1,0 +1,194 @@
+//! `domino mask`: shows what may follow a text.
+
+use std::{io::Write, path::PathBuf};
+
+use clap::Args;
+use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
+use serde_json::{Value, json};
+
+use crate::{
+    flags::{grammar::LowGrammar, lookahead::LowReach, vocabulary::LowVocabulary},
+    grammar::{
+        reading::{Leaving, Reading},
+        source::GrammarSource,
+        trees, warned,
+    },
+    session::{reach::Reach, tokenizer::TokensOf},
+    terminal::{
+        describe,
+        failure::{self, BadInput, Exit, Told, note},
+        json::extend,
+        progress, stdout,
+    },
+    verbs::mask::Mask,
+};
+
+/// Limit on the tokens and threads shown, unless all are asked for.
+const MOST_SHOWN: usize = 50;
+
+/// Show which tokens may follow a text, and where in the grammar it is.
+#[derive(Debug, Args)]
+pub(crate) struct LowMask {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    #[command(flatten)]
+    tokens: LowVocabulary,
+    /// The text so far.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
+    text: String,
+    #[command(flatten)]
+    reach: LowReach,
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
+    #[arg(long, value_name = "FILE")]
+    trees: Option<PathBuf>,
+    /// Print all allowed tokens, not only the first.
+    #[arg(long)]
+    all: bool,
+}
+
+/// The resolved command `domino mask`.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) tokens: TokensOf,
+    pub(crate) text: String,
+    pub(crate) reach: Reach,
+    pub(crate) trees: Option<PathBuf>,
+    pub(crate) all: bool,
+    pub(crate) json: bool,
+}
+
+impl LowMask {
+    /// Reads the flags as the command.
+    pub(crate) fn resolve(self, json: bool) -> Result<Mask, BadInput> {
+        let grammar = self.grammar.required()?;
+        let reach = self.reach.resolve();
+        let Self { tokens, text, trees, all, .. } = self;
+        Ok(Mask { grammar, tokens: tokens.resolve(), text, reach, trees, all, json })
+    }
+}
+
+/// Advances by the text and shows the state.
+pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let vocabulary = command.tokens.vocabulary(cache)?;
+    let compiler = command.reach.compiler(vocabulary.clone(), cache);
+    let compiled = command.grammar.compile(&compiler)?;
+    if let Some(file) = &command.trees {
+        trees::attach(&compiled, file, &command.grammar.name())?;
+    }
+    let mut reading = Reading::new(compiled.constraint());
+    let mut left = reading.push(command.text.as_bytes());
+    if let Ok(None) = left {
+        left = reading.finish();
+    }
+    let left = match left {
+        Ok(left) => left,
+        Err(unanswered) => return Ok(no_answer(command, unanswered.told())?),
+    };
+    if let Some(leaving) = left {
+        return refused(command, &leaving, compiled.grammar_warnings());
+    }
+    let mut constraint = reading.into_state();
+    let mask = progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()));
+    let allowed: Vec<TokenId> = match mask {
+        Ok(allowed) => allowed,
+        Err(error) => {
+            let mut told = failure::told_in_place(&error, &constraint);
+            told.sentence = format!("no mask after the text: {}", told.sentence);
+            return Ok(no_answer(command, told)?);
+        }
+    };
+    let complete = constraint.is_complete();
+    if command.json {
+        let ids: Vec<u32> = allowed.iter().map(|token| token.raw()).collect();
+        let eos = allowed.iter().any(|&token| vocabulary.is_end_of_text(token));
+        let object = json!({
+            "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
+            "threads": threads_json(&constraint),
+        });
+        writeln!(stdout::lock(), "{}", warned::with(object, compiled.grammar_warnings()))?;
+    } else {
+        show(command, &vocabulary, &constraint, &allowed)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Reports that a budget was used up.
+fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
+    if command.json {
+        writeln!(stdout::lock(), "{}", json!({ "error": told.sentence, "hint": told.hint }))?;
+    }
+    told.print();
+    Ok(Exit::NoAnswer)
+}
+
+/// Reports that the text itself cannot be written.
+fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow::Result<Exit> {
+    let what = format!("the text cannot be continued: {}", leaving.what);
+    if command.json {
+        let mut object = json!({ "error": what });
+        extend(&mut object, leaving.fields());
+        writeln!(stdout::lock(), "{}", warned::with(object, warnings))?;
+    }
+    Told { sentence: what, hint: None }.print();
+    note!("  at byte {}, line {}, column {}", leaving.offset, leaving.line, leaving.column);
+    for line in leaving.lines() {
+        note!("  {line}");
+    }
+    Ok(Exit::Failure)
+}
+
+fn threads_json(constraint: &Constraint) -> Vec<Value> {
+    let threads = constraint.threads();
+    let thread = |thread: &domino::ThreadView| {
+        json!({
+            "parser_set": thread.parser_set, "terminal": thread.terminal,
+            "begun": thread.begun, "scanner_state": thread.scanner_state, "may_end": thread.may_end,
+            "items": thread.items,
+        })
+    };
+    threads.iter().map(thread).collect()
+}
+
+/// Prints the state for people.
+fn show(
+    command: &Mask,
+    vocabulary: &Vocabulary,
+    constraint: &Constraint,
+    allowed: &[TokenId],
+) -> anyhow::Result<()> {
+    let most = if command.all { usize::MAX } else { MOST_SHOWN };
+    let mut out = stdout::lock();
+    let complete = if constraint.is_complete() { "is complete" } else { "is not complete" };
+    writeln!(out, "{} of {} tokens may follow; the text {complete}", allowed.len(), vocabulary.size())?;
+    for &token in allowed.iter().take(most) {
+        writeln!(out, "  {:>7}  {}", token.raw(), describe::token(vocabulary, token))?;
+    }
+    if allowed.len() > most {
+        writeln!(out, "  and {} more (--all shows them)", allowed.len() - most)?;
+    }
+    let threads = constraint.threads();
+    writeln!(out, "{} threads", threads.len())?;
+    for thread in threads.iter().take(most) {
+        let place = match (thread.begun, thread.scanner_state, thread.may_end) {
+            (false, ..) => "may come next".to_owned(),
+            (true, state, false) => format!("begun, in state {state}"),
+            (true, state, true) => format!("begun, in state {state}, may end"),
+        };
+        writeln!(
+            out,
+            "  {}  ({place}; parser set {})",
+            describe::one_line(&thread.terminal),
+            thread.parser_set
+        )?;
+        for item in thread.items.iter().take(most) {
+            writeln!(out, "      {}", describe::one_line(item))?;
+        }
+    }
+    if threads.len() > most {
+        writeln!(out, "  and {} more (--all shows them)", threads.len() - most)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! `domino model`: describes a model without loading it.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use domino::{
+    Vocabulary,
+    chat::ChatTemplate,
+    grammar::tools::Spelling,
+    model::candle::{KvFormat, ModelDescription, ModelError, available_memory},
+    store::CacheFolder,
+};
+use indicatif::BinaryBytes;
+use serde_json::{Value, json};
+
+use crate::{
+    session::{model, tokenizer},
+    terminal::{
+        failure::{BadInput, Exit},
+        stdout,
+    },
+};
+
+/// Limit on the special tokens that people are shown.
+const SHOWN: usize = 8;
+/// Number of tokens for which the size of the key-value cache is printed.
+const TOKENS: usize = 1_000;
+/// The formats of the key-value cache whose sizes are printed.
+const CACHES: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
+
+/// Show what a model is: its shape, formats, vocabulary, chat template, context and memory.
+///
+/// Nothing but the heads of its files is read. Shares of formats are of the parameters. The memory of a run
+/// is that of the weights and of the cache, and some more for the passes.
+///
+/// With --json one object is printed: model, architecture, name, parameters, layers, hidden, intermediate,
+/// heads, kv_heads, head_dim, context, window (null: layers see all), tied_embeddings, formats (a list of
+/// format, parameters, share and bytes), vocabulary (size, rows of the output product, special: a list of
+/// id and name, end_of_text: ids, bos: a name or null), chat_template (null, or family, tools,
+/// tool_spelling and bytes, or error), and memory (weights, cache: by --kv for 1,000 tokens, available; all
+/// in bytes).
+#[derive(Debug, Args)]
+pub(crate) struct LowModel {
+    /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    #[arg(value_name = "DIR|FILE|ID", conflicts_with = "model")]
+    place: Option<PathBuf>,
+    /// The model, by a flag as other commands take it.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+}
+
+/// The resolved command `domino model`.
+#[derive(Debug)]
+pub(crate) struct ModelFacts {
+    /// The model; `None` for the default model.
+    model: Option<PathBuf>,
+    json: bool,
+}
+
+impl LowModel {
+    pub(crate) fn resolve(self, json: bool) -> ModelFacts {
+        ModelFacts { model: self.place.or(self.model), json }
+    }
+}
+
+/// The printed facts of a model.
+struct ModelTold {
+    name: String,
+    description: ModelDescription,
+    vocabulary: Vocabulary,
+    template: Result<Option<ChatTemplate>, String>,
+}
+
+/// Prints the description.
+pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let folder = model::locate(command.model.as_deref())?;
+    let told = ModelTold {
+        name: command.model.as_deref().unwrap_or_else(|| short(&folder)).display().to_string(),
+        description: ModelDescription::of_model(&folder).map_err(bad_model)?,
+        vocabulary: tokenizer::vocabulary(&folder, cache)?,
+        template: ChatTemplate::of_model(&folder, false).map_err(|error| error.to_string()),
+    };
+    let mut out = stdout::lock();
+    if command.json {
+        writeln!(out, "{}", told.object())?;
+    } else {
+        writeln!(out, "{}", told.name)?;
+        for (what, text) in told.lines() {
+            writeln!(out, "  {what:<14} {text}")?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn bad_model(error: ModelError) -> BadInput {
+    BadInput::new(error.to_string())
+}
+
+/// The last part of a path: output does not reveal the folders of the default model.
+fn short(folder: &Path) -> &Path {
+    folder.file_name().map_or(folder, Path::new)
+}
+
+impl ModelTold {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let ModelDescription { layers, hidden, intermediate, heads, kv_heads, head_dim, .. } =
+            self.description;
+        let tied = if self.description.tied { ", embeddings tied" } else { "" };
+        let architecture = self.description.architecture.as_deref().unwrap_or("unknown");
+        let named = self.description.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let caches = CACHES.map(|kv| match self.description.cache(kv, TOKENS) {
+            Some(bytes) => format!("{} ({kv})", BinaryBytes(bytes)),
+            None => format!("too much ({kv})"),
+        });
+        vec![
+            ("architecture", format!("{architecture}{named}")),
+            ("parameters", grouped(self.description.parameters())),
+            (
+                "shape",
+                format!(
+                    "{layers} layers, hidden {hidden}, intermediate {intermediate}, {heads} heads of \
+                     {head_dim} ({kv_heads} of keys and values){tied}"
+                ),
+            ),
+            ("formats", self.formats()),
+            ("context", self.context()),
+            ("vocabulary", self.tokens()),
+            ("chat template", self.template()),
+            (
+                "memory",
+                format!(
+                    "weights {}, and for 1,000 tokens {}",
+                    BinaryBytes(self.description.memory),
+                    caches.join(", ")
+                ),
+            ),
+        ]
+    }
+
+    fn formats(&self) -> String {
+        let all = self.description.parameters().max(1);
+        let share = |part: u64| {
+            let thousandths = part.saturating_mul(1_000) / all;
+            format!("{}.{}%", thousandths / 10, thousandths % 10)
+        };
+        let formats = self.description.formats.iter();
+        formats.map(|one| format!("{} {}", one.format, share(one.parameters))).collect::<Vec<_>>().join(", ")
+    }
+
+    fn context(&self) -> String {
+        let context = format!("{} tokens", grouped(self.description.context));
+        match self.description.window {
+            Some(window) => format!("{context}, of which some layers see {}", grouped(window)),
+            None => context,
+        }
+    }
+
+    fn tokens(&self) -> String {
+        let special: Vec<&str> = self.vocabulary.special_tokens().map(|(_, name)| name).collect();
+        let shown = special.iter().take(SHOWN).copied().collect::<Vec<_>>().join(" ");
+        let more = match special.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let ends: Vec<&str> = self.ends().collect();
+        let size = grouped(self.vocabulary.size());
+        format!(
+            "{size} tokens, {} special: {shown}{more}; a text ends with {}",
+            special.len(),
+            ends.join(" or ")
+        )
+    }
+
+    /// Names the tokens that end a text.
+    fn ends(&self) -> impl Iterator<Item = &str> {
+        let ends = self.vocabulary.end_of_text();
+        self.vocabulary.special_tokens().filter(|(id, _)| ends.contains(id)).map(|(_, name)| name)
+    }
+
+    fn template(&self) -> String {
+        match &self.template {
+            Err(error) => format!("cannot be used: {error}"),
+            Ok(None) => "none".to_owned(),
+            Ok(Some(template)) => {
+                let family = template.family().unwrap_or("yes, of no known family");
+                let calls = match Spelling::of_chat_template(template.source()) {
+                    Some(spelling) => format!("; calls are spelled as {spelling}"),
+                    None => String::new(),
+                };
+                let tools = if template.shows_tools() { "; shows tools" } else { "" };
+                format!("{family}{tools}{calls}")
+            }
+        }
+    }
+
+    fn object(&self) -> Value {
+        let all = self.description.parameters().max(1);
+        #[expect(clippy::cast_precision_loss, reason = "a share of parameters")]
+        let formats: Vec<Value> = self
+            .description
+            .formats
+            .iter()
+            .map(|one| {
+                json!({
+                    "format": one.format.to_string(), "parameters": one.parameters,
+                    "share": one.parameters as f64 / all as f64, "bytes": one.bytes,
+                })
+            })
+            .collect();
+        let special: Vec<Value> = self
+            .vocabulary
+            .special_tokens()
+            .map(|(id, name)| json!({ "id": id.raw(), "name": name }))
+            .collect();
+        let ends: Vec<u32> = self.vocabulary.end_of_text().iter().map(|id| id.raw()).collect();
+        let (template, bos) = match &self.template {
+            Err(error) => (json!({ "error": error }), None),
+            Ok(None) => (Value::Null, None),
+            Ok(Some(template)) => {
+                let spelling = Spelling::of_chat_template(template.source()).map(|own| own.to_string());
+                let value = json!({
+                    "family": template.family(), "tools": template.shows_tools(), "tool_spelling": spelling,
+                    "bytes": template.source().len(),
+                });
+                (value, template.token("bos_token"))
+            }
+        };
+        let caches: serde_json::Map<String, Value> =
+            CACHES.iter().map(|kv| (kv.to_string(), self.description.cache(*kv, TOKENS).into())).collect();
+        let ModelDescription { layers, hidden, intermediate, heads, kv_heads, .. } = self.description;
+        json!({
+            "model": self.name, "architecture": self.description.architecture, "name": self.description.name,
+            "parameters": self.description.parameters(), "layers": layers, "hidden": hidden,
+            "intermediate": intermediate, "heads": heads, "kv_heads": kv_heads,
+            "head_dim": self.description.head_dim, "context": self.description.context,
+            "window": self.description.window, "tied_embeddings": self.description.tied, "formats": formats,
+            "vocabulary": {
+                "size": self.vocabulary.size(), "rows": self.description.vocabulary, "special": special,
+                "end_of_text": ends, "bos": bos,
+            },
+            "chat_template": template,
+            "memory": {
+                "weights": self.description.memory, "cache": caches, "available": available_memory(),
+            },
+        })
+    }
+}
+
+/// Writes a number with commas between thousands.
+fn grouped(number: impl ToString) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

@@ -1,0 +1,253 @@
+//! Passes over several sequences with one set of weights.
+//!
+//! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets
+//! has the same bits whatever shares its passes and however its tokens were split.
+
+use std::{num::NonZeroUsize, ops::Range};
+
+use super::{
+    kv::{blocks::KEYS, cache::CpuCache},
+    memory::CHUNK,
+    threads::together,
+    transformer::{Part, Transformer},
+};
+use crate::{
+    ids::TokenId,
+    model::{
+        KvCopy, Logits, Rows,
+        batch::{BatchInput, BatchModel, named_twice},
+        error::{ModelError, ModelErrorKind},
+        files::config::Config,
+        formats::kv_format::KvFormat,
+    },
+};
+
+/// A model with caches of several sequences, which share its passes: products are made for the rows of all at
+/// once, attention for each over its own cache. See [`CandleModel`](crate::model::candle::CandleModel).
+#[derive(Debug)]
+pub struct CandleBatch {
+    transformer: Transformer,
+    caches: Vec<CpuCache>,
+    /// Number format of keys and values in the caches.
+    kv: KvFormat,
+    /// Tokens that they should hold at once, at most.
+    tokens: usize,
+    /// The rows of the last pass, whose memory the next one takes if they are not wanted any more.
+    last: Option<Logits>,
+}
+
+impl CandleBatch {
+    /// Wraps a transformer, with empty caches.
+    pub(crate) fn new(
+        transformer: Transformer,
+        kv: KvFormat,
+        context: usize,
+        sequences: NonZeroUsize,
+    ) -> Result<Self, ModelError> {
+        let &Config { layers, kv_heads, head_dim, .. } = transformer.config();
+        let sizes = [kv_heads, context, head_dim];
+        let cache = |_| CpuCache::new(layers, sizes, kv);
+        let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
+        Ok(Self { transformer, caches, kv, tokens: usize::MAX, last: None })
+    }
+
+    /// Gives memory back when the caches have held more than so many tokens, as soon as one of them is empty.
+    pub(crate) fn holding(self, tokens: Option<usize>) -> Self {
+        Self { tokens: tokens.unwrap_or(usize::MAX), ..self }
+    }
+
+    /// Gives the memory of empty caches back if all together have touched that of too many tokens.
+    fn give_back(&mut self) {
+        let touched = |caches: &[CpuCache]| caches.iter().map(CpuCache::touched).sum::<usize>();
+        let &Config { layers, kv_heads, head_dim, .. } = self.transformer.config();
+        let sizes = [kv_heads, self.context(), head_dim];
+        for index in 0..self.caches.len() {
+            if self.tokens == usize::MAX || touched(&self.caches) <= self.tokens {
+                return;
+            }
+            if self.caches[index].len() == 0
+                && self.caches[index].touched() > 0
+                && let Ok(fresh) = CpuCache::new(layers, sizes, self.kv)
+            {
+                self.caches[index] = fresh;
+            }
+        }
+    }
+
+    /// Sets the number of sequences. New ones are empty, the last ones go, and all others keep their tokens.
+    ///
+    /// # Errors
+    /// If a cache cannot be made.
+    pub(crate) fn resize(&mut self, sequences: NonZeroUsize) -> Result<(), ModelError> {
+        let &Config { layers, kv_heads, head_dim, .. } = self.transformer.config();
+        let sizes = [kv_heads, self.context(), head_dim];
+        self.caches.truncate(sequences.get());
+        while self.caches.len() < sequences.get() {
+            self.caches.push(CpuCache::new(layers, sizes, self.kv)?);
+        }
+        Ok(())
+    }
+
+    /// Refuses an input that cannot be run.
+    fn check(&self, input: &BatchInput<'_>) -> Result<(), ModelErrorKind> {
+        let Some(cache) = self.caches.get(input.sequence) else {
+            return Err(ModelErrorKind::NoSuchSequence(input.sequence));
+        };
+        check_tokens(input.tokens, self.vocabulary_size(), [cache.len(), cache.context()])
+    }
+
+    /// Runs checked inputs, [`CHUNK`] tokens at a time; on error the caches may hold some of them.
+    fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
+        let width = self.vocabulary_size();
+        let tokens: Vec<Vec<u32>> =
+            inputs.iter().map(|input| input.tokens.iter().map(|token| token.raw()).collect()).collect();
+        let mut done = vec![0; inputs.len()];
+        let nothing = Logits::new(Vec::new(), width);
+        let mut rows = vec![nothing; inputs.len()];
+        loop {
+            let mut room = CHUNK;
+            let mut parts = Vec::with_capacity(inputs.len());
+            // No sequence is named twice.
+            let mut caches: Vec<Option<&mut CpuCache>> = self.caches.iter_mut().map(Some).collect();
+            let mut members = Vec::with_capacity(inputs.len());
+            for (index, input) in inputs.iter().enumerate() {
+                let rest = &tokens[index][done[index]..];
+                let now = &rest[..rest.len().min(room)];
+                let Some(cache) = caches[input.sequence].take_if(|_| !now.is_empty()) else {
+                    continue;
+                };
+                room -= now.len();
+                // Rows are wanted of the last tokens of an input: here, of those that are in this chunk.
+                let all = input.rows.count(tokens[index].len());
+                let later = rest.len() - now.len();
+                let wanted = all.saturating_sub(later).min(now.len());
+                let sets =
+                    input.rows.sets().map(|sets| &sets[all.saturating_sub(later) - wanted..][..wanted]);
+                parts.push(Part { tokens: now, cache, wanted, sets });
+                members.push((index, now.len(), wanted));
+            }
+            if parts.is_empty() {
+                break;
+            }
+            let memory = self.last.take().and_then(Logits::into_values).unwrap_or_default();
+            let values = self.transformer.forward(&mut parts, memory)?;
+            let all = Logits::new(values, width);
+            let mut first = 0;
+            for (index, count, wanted) in members {
+                let own = all.part(first, wanted);
+                first += wanted;
+                rows[index] = if rows[index].rows() == 0 { own } else { joined(&rows[index], &own) };
+                self.caches[inputs[index].sequence].commit(count);
+                done[index] += count;
+            }
+            self.last = Some(all);
+        }
+        Ok(rows)
+    }
+}
+
+/// Concatenates the rows of two passes.
+fn joined(one: &Logits, other: &Logits) -> Logits {
+    let rows = |logits: &Logits| {
+        (0..logits.rows()).flat_map(|row| logits.row(row).unwrap_or_default()).copied().collect::<Vec<_>>()
+    };
+    Logits::new([rows(one), rows(other)].concat(), one.width())
+}
+
+impl BatchModel for CandleBatch {
+    type Error = ModelError;
+
+    fn sequences(&self) -> usize {
+        self.caches.len()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        self.caches.get(sequence).map_or(0, CpuCache::len)
+    }
+
+    fn context(&self) -> usize {
+        self.caches.first().map_or(0, CpuCache::context)
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.transformer.config().vocabulary
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
+        for input in inputs {
+            self.check(input)?;
+        }
+        if let Some(sequence) = named_twice(inputs) {
+            return Err(ModelErrorKind::SequenceTwice(sequence).into());
+        }
+        let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
+        // A pass over one token is too small to hand over as a whole: its output product alone is worth
+        // sharing.
+        let large = inputs.iter().map(|input| input.tokens.len()).sum::<usize>() > 1;
+        let rows = together(large, || self.run(inputs));
+        if rows.is_err() {
+            for (input, position) in inputs.iter().zip(before) {
+                self.caches[input.sequence].truncate(position);
+            }
+        }
+        rows
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
+        let Some(cache) = self.caches.get_mut(sequence) else {
+            return Err(ModelErrorKind::NoSuchSequence(sequence).into());
+        };
+        if position > cache.len() {
+            return Err(ModelErrorKind::PastEnd { asked: position, position: cache.len() }.into());
+        }
+        cache.truncate(position);
+        if position == 0 {
+            self.give_back();
+        }
+        Ok(())
+    }
+
+    fn copied_block(&self) -> Option<usize> {
+        Some(KEYS)
+    }
+
+    fn copy_out(&self, sequence: usize, positions: Range<usize>) -> Option<KvCopy> {
+        self.caches.get(sequence)?.copy_out(positions)
+    }
+
+    fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
+        self.caches.get_mut(sequence).is_some_and(|cache| cache.copy_in(copy))
+    }
+}
+
+/// The only sequence of a batch of one.
+pub(crate) const ONLY: usize = 0;
+
+/// One pass of a batch of one sequence.
+pub(crate) fn forward_alone(
+    batch: &mut CandleBatch,
+    tokens: &[TokenId],
+    rows: Rows<'_>,
+) -> Result<Logits, ModelError> {
+    let mut all = batch.forward(&[BatchInput { sequence: ONLY, tokens, rows }])?;
+    all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
+}
+
+/// Refuses tokens that a pass cannot run after `position` others, where there is room for `context`.
+pub(crate) fn check_tokens(
+    tokens: &[TokenId],
+    vocabulary: usize,
+    [position, context]: [usize; 2],
+) -> Result<(), ModelErrorKind> {
+    if tokens.is_empty() {
+        return Err(ModelErrorKind::NoTokens);
+    }
+    if let Some(&token) = tokens.iter().find(|token| token.index() >= vocabulary) {
+        return Err(ModelErrorKind::UnknownToken { token, vocabulary });
+    }
+    let tokens = tokens.len();
+    if tokens > context - position {
+        return Err(ModelErrorKind::TooLong { position, tokens, context });
+    }
+    Ok(())
+}

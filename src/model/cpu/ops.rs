@@ -1,0 +1,210 @@
+//! The parts of a transformer layer that are neither matrix products nor attention, on the CPU.
+//!
+//! Invariant: each output row depends on its input row alone and is summed in a fixed order, so a token's
+//! numbers do not depend on what it shares a pass with. This file knows no weights and no cache.
+
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::{exp::exp, rotation::Rotation};
+
+/// Least size of an output, in numbers, for which waking threads pays.
+const PARALLEL: usize = 1 << 16;
+
+/// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the
+/// distance between rows.
+pub(crate) fn rows_of<'a>(
+    storage: &'a CpuStorage,
+    layout: &Layout,
+) -> Result<(&'a [f32], usize, usize, usize)> {
+    let (rows, width) = layout.shape().dims2()?;
+    let (&[row_stride, column_stride], values) = (layout.stride(), storage.as_slice::<f32>()?) else {
+        candle_core::bail!("a matrix is expected");
+    };
+    if column_stride != 1 {
+        candle_core::bail!("contiguous rows are expected");
+    }
+    Ok((&values[layout.start_offset()..], rows, width, row_stride))
+}
+
+/// Calls `run` with each row of `out` and its number, by several threads if there is much to do.
+pub(crate) fn each_row(out: &mut [f32], width: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
+    if out.len() >= PARALLEL {
+        out.par_chunks_exact_mut(width).enumerate().for_each(|(index, out)| run(index, out));
+    } else {
+        out.chunks_exact_mut(width).enumerate().for_each(|(index, out)| run(index, out));
+    }
+}
+
+/// Sum of squares in eight lanes.
+fn sum_of_squares(row: &[f32]) -> f32 {
+    let (chunks, rest) = row.as_chunks::<8>();
+    let mut lanes = [0.0_f32; 8];
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += value * value;
+        }
+    }
+    lanes.iter().sum::<f32>() + rest.iter().map(|value| value * value).sum::<f32>()
+}
+
+/// Root-mean-square normalisation of each row of `[n, width]`.
+pub(crate) fn rms_norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
+    x.apply_op1_no_bwd(&RmsNorm { weight, epsilon })
+}
+
+struct RmsNorm<'a> {
+    weight: &'a [f32],
+    epsilon: f32,
+}
+
+/// Factor that makes the mean square of a row one.
+fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
+    let mean = sum_of_squares(row) / row.len() as f32;
+    1.0 / (mean + epsilon).sqrt()
+}
+
+impl CustomOp1 for RmsNorm<'_> {
+    fn name(&self) -> &'static str {
+        "rms-norm"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (values, rows, width, stride) = rows_of(storage, layout)?;
+        let mut out = vec![0.0; rows * width];
+        each_row(&mut out, width, |index, out| {
+            let row = &values[index * stride..][..width];
+            let scale = norm_scale(row, self.epsilon);
+            for ((out, value), weight) in out.iter_mut().zip(row).zip(self.weight) {
+                *out = value * scale * weight;
+            }
+        });
+        Ok((CpuStorage::F32(out), Shape::from((rows, width))))
+    }
+}
+
+/// Root-mean-square normalisation of each head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeadNorm<'a> {
+    /// The weight of each number of a head.
+    pub(crate) weight: &'a [f32],
+    pub(crate) epsilon: f32,
+}
+
+/// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`, normalises them if asked to, and
+/// rotates each pair of numbers (`i`, `i + head_dim / 2`) by the angle of its position; row 0 is at
+/// `position`.
+pub(crate) fn split_and_rotate(
+    x: &Tensor,
+    head_dim: usize,
+    norm: Option<HeadNorm<'_>>,
+    rotation: &Rotation,
+    position: usize,
+) -> Result<Tensor> {
+    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm, rotation: Some((rotation, position)) })
+}
+
+/// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`.
+pub(crate) fn split(x: &Tensor, head_dim: usize) -> Result<Tensor> {
+    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm: None, rotation: None })
+}
+
+struct SplitHeads<'a> {
+    head_dim: usize,
+    norm: Option<HeadNorm<'a>>,
+    rotation: Option<(&'a Rotation, usize)>,
+}
+
+impl CustomOp1 for SplitHeads<'_> {
+    fn name(&self) -> &'static str {
+        "split-heads"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (values, rows, width, stride) = rows_of(storage, layout)?;
+        let (heads, half) = (width / self.head_dim, self.head_dim / 2);
+        // All positions have angles if the first and the last have.
+        let angles = self.rotation.map(|(rotation, position)| {
+            rotation.at(position + rows.saturating_sub(1))?;
+            Ok::<_, candle_core::Error>((rotation, position))
+        });
+        let angles = angles.transpose()?;
+        let mut out = vec![0.0; rows * width];
+        each_row(&mut out, self.head_dim, |place, out| {
+            let (head, index) = (place / rows, place % rows);
+            out.copy_from_slice(&values[index * stride + head * self.head_dim..][..self.head_dim]);
+            if let Some(HeadNorm { weight, epsilon }) = self.norm {
+                let scale = norm_scale(out, epsilon);
+                out.iter_mut().zip(weight).for_each(|(value, weight)| *value = *value * scale * weight);
+            }
+            let angles = angles.and_then(|(rotation, position)| rotation.at(position + index).ok());
+            if let Some((cos, sin)) = angles {
+                let (left, right) = out.split_at_mut(half);
+                for ((a, b), (cos, sin)) in left.iter_mut().zip(right).zip(cos.iter().zip(sin)) {
+                    (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
+                }
+            }
+        });
+        Ok((CpuStorage::F32(out), Shape::from((heads, rows, self.head_dim))))
+    }
+}
+
+/// Computes `silu(gate) * up` (SwiGLU) of rows `[n, 2 * width]`, gate first: `[n, width]`.
+pub(crate) fn gated_silu(x: &Tensor) -> Result<Tensor> {
+    x.apply_op1_no_bwd(&GatedSilu)
+}
+
+struct GatedSilu;
+
+impl CustomOp1 for GatedSilu {
+    fn name(&self) -> &'static str {
+        "gated-silu"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (values, rows, width, stride) = rows_of(storage, layout)?;
+        let half = width / 2;
+        let mut out = vec![0.0; rows * half];
+        each_row(&mut out, half, |index, out| {
+            let (gate, up) = values[index * stride..][..2 * half].split_at(half);
+            Arch::new().dispatch(GateRow { gate, up, out });
+        });
+        Ok((CpuStorage::F32(out), Shape::from((rows, half))))
+    }
+}
+
+/// One row of [`GatedSilu`].
+struct GateRow<'a> {
+    gate: &'a [f32],
+    up: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for GateRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for ((out, gate), up) in self.out.iter_mut().zip(self.gate).zip(self.up) {
+            *out = gate / (1.0 + exp(-gate)) * up;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    #[test]
+    fn narrowed_rows_are_read_by_their_stride() {
+        let x = Tensor::arange(0.0_f32, 24.0, &Device::Cpu).unwrap().reshape((2, 12)).unwrap();
+        let heads = split(&x.narrow(1, 4, 8).unwrap(), 4).unwrap();
+        let heads: Vec<Vec<Vec<f32>>> = heads.to_vec3().unwrap();
+        assert_eq!(heads[1][1], [20.0, 21.0, 22.0, 23.0]);
+        assert_eq!(heads[0][1], [16.0, 17.0, 18.0, 19.0]);
+    }
+}

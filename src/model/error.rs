@@ -1,0 +1,250 @@
+//! Errors of model folders and of passes.
+//!
+//! Invariant: each kind carries what a person needs to mend it (file, tensor, both shapes); the underlying
+//! error is the `source`.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    candle::CardFault,
+    formats::{format, instructions::Instructions},
+};
+use crate::{
+    gguf::{GgufError, GgufErrorKind},
+    ids::TokenId,
+};
+
+/// Architectures that readers of `config.json` and of GGUF metadata know.
+const FOLDERS: &str = "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM";
+const FILES: &str = "llama (Mistral too), qwen2 and qwen3";
+
+/// Kinds of [`ModelError`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// A file that a model folder needs is not there.
+    MissingFile(PathBuf),
+    /// A file cannot be read.
+    Unreadable(PathBuf),
+    /// `config.json` is invalid: the reason in words.
+    InvalidConfig(String),
+    /// The metadata of a GGUF file is invalid: the reason in words.
+    InvalidMetadata(String),
+    /// The configuration asks for something that this runner does not do.
+    Unsupported {
+        /// Field of `config.json`, or key of the GGUF metadata.
+        field: String,
+        /// The value of the field, as JSON.
+        value: String,
+    },
+    /// The architecture is unknown to this runner.
+    UnknownArchitecture(String),
+    /// A weights file or its index is damaged or cut short: the reason in words.
+    DamagedWeights {
+        /// The file.
+        file: PathBuf,
+        /// The damage, in words.
+        reason: String,
+    },
+    /// A tensor that the architecture needs is in none of the weights files.
+    MissingTensor(String),
+    /// A tensor does not fit the configuration.
+    Shape {
+        /// The tensor.
+        tensor: String,
+        /// The shape that the configuration asks for.
+        expected: Vec<usize>,
+        /// The shape that the file holds.
+        found: Vec<usize>,
+    },
+    /// A tensor is stored in a number format that this runner does not read.
+    NumberFormat {
+        /// The tensor.
+        tensor: String,
+        /// The format, as safetensors or ggml names it.
+        format: String,
+    },
+    /// The context asked for is zero or longer than the model's.
+    Context {
+        /// Tokens asked for.
+        asked: usize,
+        /// Tokens the model was made for.
+        supported: usize,
+    },
+    /// Loading would need more memory than is allowed or free.
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed or free.
+        limit: u64,
+    },
+    /// The processor lacks the instructions asked for.
+    Instructions(Instructions),
+    /// The pass is over no tokens.
+    NoTokens,
+    /// The pass is over a token that the model does not have.
+    UnknownToken {
+        /// The token.
+        token: TokenId,
+        /// Tokens the model has.
+        vocabulary: usize,
+    },
+    /// The tokens do not fit in the context.
+    TooLong {
+        /// Tokens in the cache.
+        position: usize,
+        /// Tokens given.
+        tokens: usize,
+        /// Tokens that fit in all.
+        context: usize,
+    },
+    /// A truncation goes past the end of the cache.
+    PastEnd {
+        /// Position asked for.
+        asked: usize,
+        /// Tokens in the cache.
+        position: usize,
+    },
+    /// The batch has no sequence of this number.
+    NoSuchSequence(usize),
+    /// A sequence has two inputs in one pass.
+    SequenceTwice(usize),
+    /// A device cannot be used.
+    Device {
+        /// Name of the device.
+        device: String,
+        /// The reason in words; the source is the library's error.
+        reason: String,
+    },
+    /// A card failed while a model was loaded or run; the source has the driver's words.
+    Card(CardFault),
+    /// The tensor library failed; see the source.
+    Backend,
+}
+
+/// A model folder that cannot be used, or a pass that could not be made.
+#[derive(Debug)]
+pub struct ModelError {
+    kind: ModelErrorKind,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl ModelError {
+    /// The kind of error.
+    #[must_use]
+    pub fn kind(&self) -> &ModelErrorKind {
+        &self.kind
+    }
+
+    /// Makes an error of this kind with its `source`.
+    pub(crate) fn with_source(
+        kind: ModelErrorKind,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { kind, source: Some(source.into()) }
+    }
+}
+
+impl From<ModelErrorKind> for ModelError {
+    fn from(kind: ModelErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+}
+
+impl From<GgufError> for ModelError {
+    fn from(error: GgufError) -> Self {
+        let GgufError { kind, file, reason } = error;
+        match kind {
+            GgufErrorKind::Missing => ModelErrorKind::MissingFile(file),
+            GgufErrorKind::Unreadable => ModelErrorKind::Unreadable(file),
+            GgufErrorKind::Damaged => ModelErrorKind::DamagedWeights { file, reason },
+        }
+        .into()
+    }
+}
+
+impl From<candle_core::Error> for ModelError {
+    fn from(error: candle_core::Error) -> Self {
+        let fault = CardFault::of(&error.to_string());
+        Self::with_source(fault.map_or(ModelErrorKind::Backend, ModelErrorKind::Card), error)
+    }
+}
+
+impl std::fmt::Display for ModelErrorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MissingFile(path) => write!(f, "{} is missing", path.display()),
+            Self::Unreadable(path) => write!(f, "{} cannot be read", path.display()),
+            Self::InvalidConfig(reason) => write!(f, "config.json: {reason}"),
+            Self::InvalidMetadata(reason) => write!(f, "the GGUF file's metadata: {reason}"),
+            Self::Unsupported { field, value } => {
+                write!(f, "the model's {field} = {value} is not supported")
+            }
+            Self::UnknownArchitecture(name) => {
+                write!(f, "unknown architecture {name}; supported are {FOLDERS}, and in GGUF files {FILES}")
+            }
+            Self::DamagedWeights { file, reason } => write!(f, "{}: {reason}", file.display()),
+            Self::MissingTensor(name) => write!(f, "tensor {name} is in none of the weights files"),
+            Self::Shape { tensor, expected, found } => {
+                write!(f, "tensor {tensor} has shape {found:?}, but the configuration asks for {expected:?}")
+            }
+            Self::NumberFormat { tensor, format } => {
+                write!(f, "tensor {tensor} is stored as {format}; supported are {}", format::NAMES)
+            }
+            Self::Context { asked, supported } => {
+                write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")
+            }
+            Self::Memory { needed, limit } => {
+                write!(
+                    f,
+                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter \
+                     context needs less",
+                    needed.div_ceil(1_000_000),
+                    limit / 1_000_000
+                )
+            }
+            Self::Instructions(asked) => {
+                let all: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
+                let all = if all.is_empty() { "none of them".to_owned() } else { all.join(", ") };
+                write!(f, "this processor does not have {asked}; it has {all}")
+            }
+            Self::NoTokens => write!(f, "a forward pass needs at least one token"),
+            Self::UnknownToken { token, vocabulary } => {
+                write!(f, "token {token} is not one of the model's {vocabulary} tokens")
+            }
+            Self::TooLong { position, tokens, context } => write!(
+                f,
+                "{tokens} tokens at position {position} do not fit in a context of {context} tokens"
+            ),
+            Self::PastEnd { asked, position } => {
+                write!(f, "cannot truncate to position {asked}: the cache ends at {position}")
+            }
+            Self::NoSuchSequence(sequence) => write!(f, "the batch has no room for a sequence {sequence}"),
+            Self::SequenceTwice(sequence) => write!(f, "sequence {sequence} is in one pass twice"),
+            Self::Device { device, reason } => write!(f, "{device} cannot be used: {reason}"),
+            Self::Card(fault) => write!(f, "the card failed: {fault}"),
+            Self::Backend => write!(f, "the tensor library failed"),
+        }
+    }
+}
+
+impl std::fmt::Display for ModelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl std::error::Error for ModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// The error for a file that cannot be opened or read.
+pub(crate) fn file_error(path: &Path, error: std::io::Error) -> ModelError {
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => ModelErrorKind::MissingFile(path.to_owned()),
+        _ => ModelErrorKind::Unreadable(path.to_owned()),
+    };
+    ModelError::with_source(kind, error)
+}

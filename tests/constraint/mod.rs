@@ -1,0 +1,4 @@
+//! Constraints.
+
+// Sessions of one grammar on many threads.
+mod sessions;

@@ -1,0 +1,428 @@
+//! Calls of functions in all spellings: transcripts, single mutations of them, and what is read back.
+//!
+//! Transcripts are written here by the models' chat templates, not by the code under test.
+
+use domino::{
+    Compiler, Grammar, Limits,
+    grammar::tools::{
+        Calling, Choice, Reasoning, Spelling, Tools,
+        calls::{Answer, Reader},
+    },
+};
+use serde_json::Value;
+
+use crate::support::decider::byte_vocabulary;
+
+const TOOLS: &str = r#"[
+    {"type": "function", "function": {"name": "get_weather", "description": "Of a city", "parameters": {
+        "type": "object", "properties": {"city": {"type": "string"}, "unit": {"enum": ["c", "f"]}},
+        "required": ["city"]}}},
+    {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {
+        "a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}}},
+    {"type": "function", "name": "note", "parameters": {"type": "object", "properties": {
+        "text": {"type": "string"}}, "required": ["text"]}},
+    {"type": "function", "function": {"name": "now"}}
+]"#;
+
+type Calls<'t> = &'t [(&'t str, &'t str)];
+
+/// Writes an answer as a model of this spelling does.
+fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
+    let all = |separator: &str, one: &dyn Fn(&str, &str) -> String| {
+        calls.iter().map(|(name, arguments)| one(name, arguments)).collect::<Vec<_>>().join(separator)
+    };
+    let line = if content.is_empty() || calls.is_empty() { "" } else { "\n" };
+    match spelling {
+        Spelling::Hermes => {
+            let one = |n: &str, a: &str| {
+                format!("<tool_call>\n{{\"name\": \"{n}\", \"arguments\": {a}}}\n</tool_call>")
+            };
+            format!("{content}{line}{}", all("\n", &one))
+        }
+        Spelling::QwenCoder => {
+            let one = |n: &str, a: &str| {
+                let arguments: serde_json::Map<String, Value> = serde_json::from_str(a).unwrap();
+                let mut text = format!("<tool_call>\n<function={n}>\n");
+                for (name, value) in arguments {
+                    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    text += &format!("<parameter={name}>\n{value}\n</parameter>\n");
+                }
+                text + "</function>\n</tool_call>"
+            };
+            format!("{content}{line}{}", all("\n", &one))
+        }
+        Spelling::Llama => {
+            let one = |n: &str, a: &str| format!("{{\"name\": \"{n}\", \"parameters\": {a}}}");
+            format!("{content}{}", all("; ", &one))
+        }
+        Spelling::Mistral => {
+            let one = |n: &str, a: &str| format!("{{\"name\": \"{n}\", \"arguments\": {a}}}");
+            let list = format!("[TOOL_CALLS] [{}]", all(", ", &one));
+            format!("{content}{}", if calls.is_empty() { "" } else { &list })
+        }
+        Spelling::MistralArgs => {
+            format!("{content}{}", all("", &|n, a| format!("[TOOL_CALLS]{n}[ARGS]{a}")))
+        }
+        Spelling::DeepSeek | Spelling::DeepSeekV31 => {
+            let fenced = |n: &str, a: &str| {
+                format!(
+                    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{n}\n```json\n{a}\n```<｜tool▁call▁end｜>"
+                )
+            };
+            let plain =
+                |n: &str, a: &str| format!("<｜tool▁call▁begin｜>{n}<｜tool▁sep｜>{a}<｜tool▁call▁end｜>");
+            let list = if spelling == Spelling::DeepSeek { all("\n", &fenced) } else { all("", &plain) };
+            let list = format!("<｜tool▁calls▁begin｜>{list}<｜tool▁calls▁end｜>");
+            format!("{content}{}", if calls.is_empty() { "" } else { &list })
+        }
+        Spelling::Harmony => {
+            let remark = format!("<|channel|>commentary<|message|>{content}<|end|><|start|>assistant");
+            match calls {
+                [] => format!("<|channel|>final<|message|>{content}"),
+                [(name, arguments), ..] => format!(
+                    "{}<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}",
+                    if content.is_empty() { "" } else { &remark }
+                ),
+            }
+        }
+        other => panic!("{other} has no writer"),
+    }
+}
+
+fn accepts(calling: &Calling, text: &str) -> bool {
+    let grammar = Tools::parse(TOOLS).unwrap().grammar(calling, &Limits::default()).unwrap();
+    accepts_of(&grammar, text)
+}
+
+pub(crate) fn accepts_of(grammar: &Grammar, text: &str) -> bool {
+    let compiled = Compiler::new(byte_vocabulary()).any_special().compile(grammar).unwrap();
+    let mut constraint = compiled.constraint();
+    constraint.advance_text(text.as_bytes()).unwrap() && constraint.is_complete()
+}
+
+const PARIS: (&str, &str) = ("get_weather", r#"{"city": "Paris"}"#);
+const SUM: (&str, &str) = ("add", r#"{"a": 1, "b": -20}"#);
+
+/// Contents with calls that every spelling can say.
+fn answers() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+    vec![
+        ("It is sunny.", vec![]),
+        ("Two\nlines, and {\"a\": [1]}.", vec![]),
+        ("", vec![PARIS]),
+        ("", vec![SUM]),
+        ("", vec![("now", "{}")]),
+        ("", vec![("get_weather", r#"{"city": "São Paulo", "unit": "c"}"#)]),
+        ("", vec![("note", r#"{"text": "<b> } ] </b> \"q\" \\ end"}"#)]),
+        ("Let me see.", vec![PARIS]),
+        ("", vec![PARIS, SUM]),
+        ("", vec![SUM, SUM, ("now", "{}")]),
+        ("Both:", vec![PARIS, ("now", "{}")]),
+    ]
+}
+
+/// True if the spelling has such answers. Llama's models write a text or calls, and a call ends Harmony's
+/// answers.
+fn says(spelling: Spelling, content: &str, calls: Calls<'_>) -> bool {
+    match spelling {
+        Spelling::Llama => content.is_empty() || calls.is_empty(),
+        Spelling::Harmony => calls.len() < 2,
+        _ => true,
+    }
+}
+
+#[test]
+fn transcripts_are_in_the_grammar_and_read_back() {
+    for spelling in Spelling::all() {
+        let tools = Tools::parse(TOOLS).unwrap();
+        let reader = Reader::new(spelling, &tools);
+        let grammar = tools.grammar(&Calling::new(spelling), &Limits::default()).unwrap();
+        for (content, calls) in answers() {
+            if !says(spelling, content, &calls) {
+                continue;
+            }
+            let text = written(spelling, content, &calls);
+            assert!(accepts_of(&grammar, &text), "{spelling}: {text}");
+            let read = reader.read(&text, true);
+            assert_eq!((read.content.as_str(), read.reasoning.as_str()), (content, ""), "{spelling}: {text}");
+            let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            let found: Vec<_> =
+                read.calls.iter().map(|call| (call.name.as_str(), parsed(&call.arguments))).collect();
+            let wanted: Vec<_> = calls.iter().map(|(name, arguments)| (*name, parsed(arguments))).collect();
+            assert_eq!(found, wanted, "{spelling}: {text}");
+            grows(&reader, &text, &read);
+        }
+    }
+}
+
+/// Between tags, white space around a listed text is dropped, and a line feed at the ends of any text.
+#[test]
+fn arguments_between_tags_are_read_by_their_schema() {
+    let reader = Reader::new(Spelling::QwenCoder, &Tools::parse(TOOLS).unwrap());
+    let arguments = |name: &str, inside: &str| {
+        let text = format!("<tool_call>\n<function={name}>\n{inside}</function>\n</tool_call>");
+        serde_json::from_str::<Value>(&reader.read(&text, true).calls[0].arguments).unwrap()
+    };
+    let weather = "<parameter=city>\n two\nlines \n</parameter>\n<parameter=unit>\n  c \n</parameter>\n";
+    assert_eq!(arguments("get_weather", weather), serde_json::json!({ "city": " two\nlines ", "unit": "c" }));
+    let sum = "<parameter=a>\n 1 \n</parameter><parameter=b>-2</parameter>";
+    assert_eq!(arguments("add", sum), serde_json::json!({ "a": 1, "b": -2 }));
+}
+
+/// Reads every prefix of an answer: each result must be a prefix of the whole.
+fn grows(reader: &Reader, text: &str, whole: &Answer) {
+    for (at, _) in text.char_indices() {
+        let part = reader.read(&text[..at], false);
+        assert!(whole.content.starts_with(&part.content), "{:?} of {text}", &text[..at]);
+        assert!(whole.reasoning.starts_with(&part.reasoning), "{:?} of {text}", &text[..at]);
+        assert!(part.calls.len() <= whole.calls.len(), "{:?} of {text}", &text[..at]);
+        for (part, whole) in part.calls.iter().zip(&whole.calls) {
+            assert_eq!(part.name, whole.name, "{:?} of {text}", &text[..at]);
+            assert!(whole.arguments.starts_with(&part.arguments), "{:?} of {text}", &text[..at]);
+        }
+    }
+}
+
+/// Transcripts of two calls (or one, where there can be no more) with one mistake each. A call is required,
+/// since a mistake turns many transcripts into free text.
+#[test]
+fn mutations_are_refused() {
+    for spelling in Spelling::all() {
+        let calling = Calling::new(spelling).choice(Choice::Required);
+        let of = |calls: Calls<'_>| written(spelling, "", calls);
+        let calls: Calls<'_> = if says(spelling, "", &[PARIS, SUM]) { &[PARIS, SUM] } else { &[SUM] };
+        let good = of(calls);
+        assert!(accepts(&calling, &good), "{spelling}: {good}");
+        let mut bad = vec![
+            of(&[("get_wether", r#"{"city": "Paris"}"#)]),
+            of(&[("get_weather", r#"{"town": "Paris"}"#)]),
+            of(&[("get_weather", r#"{"city": "Paris", "unit": "k"}"#)]),
+            of(&[("get_weather", "{}")]),
+            of(&[("add", r#"{"a": 1, "b": "x"}"#)]),
+            of(&[("add", r#"{"a": 1, "b": 1.5}"#)]),
+            of(&[("now", r#"{"zone": 1}"#)]),
+        ];
+        // Every mark that is left out, doubled or cut off.
+        for mark in [
+            "<tool_call>",
+            "</tool_call>",
+            "<function=",
+            "</function>",
+            "<parameter=",
+            "\"name\"",
+            "\"arguments\"",
+            "\"parameters\"",
+            "[TOOL_CALLS]",
+            "[ARGS]",
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁call▁begin｜>",
+            "<｜tool▁sep｜>",
+            "<｜tool▁call▁end｜>",
+            "<｜tool▁calls▁end｜>",
+            "```json",
+            "<|channel|>",
+            "<|message|>",
+            "to=functions.",
+            "commentary",
+        ] {
+            if good.contains(mark) {
+                bad.push(good.replacen(mark, &mark.repeat(2), 1));
+                bad.push(good.replacen(mark, "", 1));
+            }
+        }
+        let last = good.char_indices().next_back().unwrap().0;
+        bad.push(good[..last].to_owned());
+        bad.push(format!("{good}}}"));
+        for text in bad {
+            assert!(!accepts(&calling, &text), "{spelling}: {text}");
+        }
+    }
+}
+
+#[test]
+fn choices_are_kept() {
+    for spelling in Spelling::all() {
+        let calling = Calling::new(spelling);
+        let says_text = written(spelling, "It is sunny.", &[]);
+        let (paris, sum) = (written(spelling, "", &[PARIS]), written(spelling, "", &[SUM]));
+        let with = |choice: Choice, text: &str| accepts(&calling.clone().choice(choice), text);
+        assert!(with(Choice::None, &says_text) && !with(Choice::None, &paris), "{spelling}");
+        assert!(!with(Choice::Required, &says_text) && with(Choice::Required, &paris), "{spelling}");
+        let named = || Choice::Named("add".into());
+        assert!(with(named(), &sum) && !with(named(), &paris) && !with(named(), &says_text), "{spelling}");
+        if says(spelling, "", &[PARIS, SUM]) {
+            let both = written(spelling, "", &[PARIS, SUM]);
+            assert!(with(Choice::Required, &both), "{spelling}");
+            assert!(!accepts(&calling.clone().parallel(false), &both), "{spelling}");
+            assert!(accepts(&calling.clone().parallel(false), &paris), "{spelling}");
+        }
+    }
+}
+
+#[test]
+fn thinking_comes_first() {
+    for spelling in Spelling::all() {
+        let tools = Tools::parse(TOOLS).unwrap();
+        let reader = Reader::new(spelling, &tools);
+        let answer = written(spelling, "", &[PARIS]);
+        let (text, open) = match spelling {
+            Spelling::Harmony => {
+                let text = "<|channel|>analysis<|message|>Which city?<|end|><|start|>assistant";
+                (format!("{text}{answer}"), None)
+            }
+            _ => (
+                format!("<think>Which city?</think>\n\n{answer}"),
+                Some(format!("Which city?\n</think>\n{answer}")),
+            ),
+        };
+        let with =
+            |reasoning: Reasoning, text: &str| accepts(&Calling::new(spelling).reasoning(reasoning), text);
+        assert!(with(Reasoning::Optional, &text) && with(Reasoning::Optional, &answer), "{spelling}: {text}");
+        assert!(!with(Reasoning::Off, &text), "{spelling}: {text}");
+        let opened = open.iter().map(|open| (open, reader.clone().open()));
+        for (text, reader) in opened.chain([(&text, reader.clone())]) {
+            let read = reader.read(text, true);
+            assert_eq!((read.reasoning.as_str(), read.calls.len()), ("Which city?", 1), "{spelling}: {text}");
+            grows(&reader, text, &read);
+        }
+        if let Some(open) = open {
+            assert!(with(Reasoning::Open, &open) && !with(Reasoning::Open, &answer), "{spelling}: {open}");
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_lists_have_a_place() {
+    let read = |text: &str| {
+        Tools::parse(text)
+            .and_then(|tools| tools.grammar(&Calling::new(Spelling::Hermes), &Limits::default()))
+    };
+    for (text, message) in [
+        ("{}", "a list of functions must stand here"),
+        ("[1]", "a function must stand here, with a name"),
+        (r#"[{"type": "web_search"}]"#, "tools of type `web_search` are not supported"),
+        (r#"[{"name": "a b"}]"#, "`a b` is no name of a function"),
+        (r#"[{"name": "f"}, {"name": "f"}]"#, "two functions are called `f`"),
+        (r#"[{"name": "f", "parameters": {"type": "strin"}}]"#, "strin"),
+    ] {
+        let error = read(text).expect_err(text);
+        assert!(error.to_string().contains(message), "{text}: {error}");
+        assert!(error.span().is_some(), "{text}: {error}");
+    }
+    let tools = Tools::parse(TOOLS).unwrap();
+    let named = Calling::new(Spelling::Hermes).choice(Choice::Named("ad".into()));
+    let error = tools.structural_tag(&named).unwrap_err().to_string();
+    assert!(error.contains("there is no function `ad`") && error.contains("did you mean `add`?"), "{error}");
+    let none = Tools::parse("[]").unwrap();
+    let required = Calling::new(Spelling::Hermes).choice(Choice::Required);
+    assert!(none.structural_tag(&required).is_err());
+}
+
+/// The lists of OpenAI's two APIs, of MCP and of Anthropic, each with a mistake in the schema of the second
+/// function, on line 6.
+#[test]
+fn mistakes_in_schemas_name_the_function_and_the_place_in_the_list() {
+    let mistakes = [
+        (r#"{"x": {"type": "strin"}}"#, r#""strin""#, "strin"),
+        (r#"{"x": {"type": "string", "pattern": "("}}"#, r#""(""#, "pattern"),
+        (r#"{"y": {}, "x": {"anyOf": [{"type": "null"}, {"minimum": "1"}]}}"#, r#""1""#, "minimum"),
+        (r#"{"x": {"$ref": "nowhere.json"}}"#, r#""nowhere.json""#, "nowhere.json"),
+        (r#"{"a/b~": {"items": {"enum": 3}}}"#, "3", "enum"),
+    ];
+    let lists: [fn(&str, &str) -> String; 5] = [
+        |good, bad| format!("[{{\"type\": \"function\",\n{good}}},\n{{\"type\": \"function\",\n{bad}}}]"),
+        |good, bad| {
+            let of = |function: &str| format!("{{\"type\": \"function\", \"function\": {{\n{function}}}}}");
+            format!("[{},\n{}]", of(good), of(bad))
+        },
+        |good, bad| {
+            let text = format!("{{\"tools\": [{{\n{good}}},\n{{\n{bad}}}]}}");
+            text.replace("\"parameters\"", "\"inputSchema\"")
+        },
+        |good, bad| format!("[{{\n{good}}},{{\n\n{bad}}}]").replace("\"parameters\"", "\"input_schema\""),
+        |good, bad| format!("{{\"model\": \"m\", \"tools\": [{{\n{good}}},{{\n\n{bad}}}]}}"),
+    ];
+    for (properties, at, about) in mistakes {
+        let of = |name: &str, properties: &str| {
+            let schema = format!("{{\"type\": \"object\",\n  \"properties\": {properties}}}");
+            format!("\"name\": \"{name}\", \"parameters\": {schema}")
+        };
+        for list in lists {
+            let text = list(&of("one", r#"{"x": {"type": "object"}}"#), &of("two", properties));
+            for spelling in Spelling::all() {
+                let tools = Tools::parse(&text).unwrap();
+                let read = tools.grammar(&Calling::new(spelling), &Limits::default());
+                let error = read.map(|_| ()).expect_err(&text);
+                let shown = error.to_string();
+                assert!(
+                    shown.starts_with("function `two`: ") && shown.contains(about),
+                    "{spelling}: {shown}"
+                );
+                assert_eq!(&text[error.span().unwrap().range()], at, "{spelling}: {shown}");
+                assert_eq!(error.places()[0].position().line, 6, "{spelling}: {shown}");
+                // Called alone it is the same.
+                let alone = Calling::new(spelling).choice(Choice::Named("two".into()));
+                assert_eq!(tools.grammar(&alone, &Limits::default()).unwrap_err(), error);
+                let other = Calling::new(spelling).choice(Choice::Named("one".into()));
+                assert!(tools.grammar(&other, &Limits::default()).is_ok());
+            }
+        }
+    }
+}
+
+/// Warnings name the function and the place in the list too.
+#[test]
+fn warnings_name_the_function_and_the_place_in_the_list() {
+    let text =
+        r#"[{"name": "f"}, {"name": "g", "parameters": {"type": "object", "additionalProperties": true}}]"#;
+    for spelling in Spelling::all() {
+        let tools = Tools::parse(text).unwrap();
+        let grammar = tools.grammar(&Calling::new(spelling), &Limits::default()).unwrap();
+        assert!(!grammar.warnings().is_empty(), "{spelling}");
+        for warning in grammar.warnings() {
+            assert!(warning.message().starts_with("function `g`: "), "{spelling}: {warning}");
+            let place = &text[warning.place().span().range()];
+            assert_eq!(place, r#"{"type": "object", "additionalProperties": true}"#, "{spelling}");
+        }
+    }
+}
+
+#[test]
+fn lists_have_several_forms() {
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
+    let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+    for list in [
+        format!(r#"[{{"name": "f", "inputSchema": {schema}, "annotations": {{"title": "F"}}}}]"#),
+        format!(
+            r#"{{"tools": [{{"name": "f", "inputSchema": {schema}, "parameters": null}}], "more": "x"}}"#
+        ),
+        format!(r#"[{{"name": "f", "description": "d", "input_schema": {schema}}}]"#),
+        format!(
+            r#"{{"tools": [{{"type": "function", "function": {{"name": "f", "parameters": {schema}}}}}]}}"#
+        ),
+    ] {
+        let tools = Tools::parse(&list).unwrap();
+        let required = Calling::new(Spelling::Hermes).choice(Choice::Required);
+        let grammar = tools.grammar(&required, &Limits::default()).unwrap();
+        assert!(accepts_of(&grammar, call), "{list}");
+        assert!(!accepts_of(&grammar, &call.replace("{\"a\": 1}", "{}")), "{list}");
+    }
+    let two = r#"[{"name": "f", "parameters": {}, "inputSchema": {}}]"#;
+    let error = Tools::parse(two).unwrap_err();
+    assert!(error.message().contains("two schemas, `parameters` and `inputSchema`"), "{error}");
+    assert!(Tools::parse(r#"{"tools": 3}"#).is_err());
+}
+
+/// Bad input: very many functions are refused or read, in bounded time.
+#[test]
+fn ten_thousand_functions_are_bounded() {
+    let list: Vec<String> = (0..10_000).map(|n| format!(r#"{{"name": "f{n}"}}"#)).collect();
+    let text = format!("[{}]", list.join(","));
+    let tools = Tools::parse(&text).unwrap();
+    match tools.grammar(&Calling::new(Spelling::Hermes), &Limits::default()) {
+        Ok(grammar) => {
+            let call = "<tool_call>\n{\"name\": \"f9999\", \"arguments\": {}}\n</tool_call>";
+            assert!(accepts_of(&grammar, call));
+        }
+        Err(error) => assert!(error.hint().is_some(), "{error}"),
+    }
+}

@@ -1,0 +1,13 @@
+//! Models.
+
+// Passes over several sequences.
+mod batch;
+// GGUF files against reference programs.
+pub(crate) mod gguf;
+// Models from a hub.
+#[cfg(feature = "hub")]
+mod hub;
+// The model runner against reference logits.
+pub(crate) mod runner;
+// The tensor runner.
+mod tensor;
