@@ -38,7 +38,7 @@ use crate::{
     automata::{
         csr::Grouped,
         hash::mix,
-        minimize::{NONE, Table, minimize},
+        minimize::{DfaTable, NONE, minimize},
     },
     grammar::Automaton,
     ids::numbers,

@@ -9,7 +9,7 @@ use crate::{
     grammar::{
         budgets,
         bytes::byte_vocabulary,
-        reading::{End, Leaving, Reading, Unanswered},
+        reading::{Leaving, ReadEnd, Reading, Unanswered},
     },
 };
 

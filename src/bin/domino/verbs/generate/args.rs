@@ -27,7 +27,7 @@ use crate::{
     session::{
         chat::{Chat, Prompts},
         drafts::speculation::Speculation,
-        prompt::Prompt,
+        prompt::PromptSource,
         reach::Reach,
         runner::Card,
     },

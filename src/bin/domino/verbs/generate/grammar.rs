@@ -2,7 +2,7 @@
 
 use domino::{CompiledGrammar, Compiler, Vocabulary, store::CacheFolder};
 
-use super::args::{Generate, Work};
+use super::args::{Generate, TextsToWrite};
 use crate::{
     grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, trees},
     terminal::failure::BadInput,

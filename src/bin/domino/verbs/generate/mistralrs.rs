@@ -21,7 +21,7 @@ use crate::{
     files::output::Output,
     grammar::warned,
     session::{
-        prompt::{Prompt, prompt_text},
+        prompt::{PromptSource, prompt_text},
         tokenizer,
     },
     terminal::{

@@ -25,7 +25,7 @@ use crate::{
     session::{
         drafts::{draft_model, learner::Keeper},
         load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{Prompt, prompt_text},
+        prompt::{PromptSource, prompt_text},
         reach,
         runner::Runner,
         tokenizer,

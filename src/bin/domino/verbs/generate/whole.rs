@@ -26,7 +26,7 @@ use crate::{
     grammar::warned,
     session::{
         load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{Prompt, prompt_text},
+        prompt::{PromptSource, prompt_text},
         runner::tell_idle_quantising,
         tokenizer,
     },

@@ -31,7 +31,7 @@ use self::{
     subject::{Subject, left_language},
 };
 use crate::{
-    grammar::{bytes::byte_vocabulary, keywords::report, places::Places, reading::Reading, warned},
+    grammar::{bytes::byte_vocabulary, keywords::report, places::LineIndex, reading::Reading, warned},
     terminal::{
         failure::{BadInput, Exit},
         progress, stdout,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{args::Inspect, origins::Origins};
 use crate::{
-    grammar::{places::Places, reading::Leaving, warned},
+    grammar::{places::LineIndex, reading::Leaving, warned},
     session::reach::terminals_name,
 };
 

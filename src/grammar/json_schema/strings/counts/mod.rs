@@ -16,7 +16,7 @@ use super::{
     spelling::{CharacterPlan, MAX_SPELLED, Style, code_points},
 };
 use crate::{
-    automata::minimize::{NONE, Table},
+    automata::minimize::{DfaTable, NONE},
     grammar::{
         Pattern,
         json_schema::{dfa::CharDfa, leaf::LeafError},
