@@ -1,4 +1,4 @@
-//! The JSON readers of a session, of keys and of items, and the steps of a text with them.
+//! The JSON readers of a session, of keys and of items, and how to undo their steps.
 //!
 //! Readers know what no context-free grammar says: which keys and items have come. The machine does not know,
 //! so its states and masks are shared by all texts. A step moves the machine and the readers, or, on an
