@@ -7,25 +7,16 @@
 
 use hashbrown::HashMap;
 
-use super::{program::Program, state_automaton::StateAutomaton, states::Thread};
+use super::{
+    memos::walks::{CountedSets, CountedThread},
+    program::Program,
+    state_automaton::StateAutomaton,
+    states::Thread,
+};
 use crate::{
     ids::{StateId, as_index},
     limits::{LimitExceeded, Work},
 };
-
-/// A thread, and the least number of terminals that the token has begun past its first one on the way to it.
-type CountedThread = (Thread, u32);
-
-/// Hash-consed sets of counted threads, and the moves between them: the memo of one walk over the trie.
-#[derive(Debug)]
-pub(super) struct CountedSets {
-    sets: Vec<Box<[CountedThread]>>,
-    /// Number of threads before the token that are inside a terminal.
-    inside: usize,
-    index: HashMap<Box<[CountedThread]>, u32>,
-    /// Moves by set and byte class.
-    moves: HashMap<(u32, usize), Option<u32>>,
-}
 
 impl CountedSets {
     /// Creates the memo with the set before a token in `state`, which is number 0.

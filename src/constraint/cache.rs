@@ -8,11 +8,19 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::{enclosed::SharedEnclosed, fast_advance::GrammarMask};
+use super::{cache::GrammarMask, enclosed::SharedEnclosed};
 use crate::{ids::StateId, vocab::TokenSet};
 
 /// Stands for no slot and no state.
 const NONE: u32 = u32::MAX;
+
+/// A mask before the readers of keys and items have taken from it.
+#[derive(Debug, Clone)]
+pub(super) struct GrammarMask {
+    pub(super) tokens: Arc<TokenSet>,
+    /// Used only where there is a reader of keys.
+    pub(super) enclosed: SharedEnclosed,
+}
 
 /// The slot of a state's mask, and the next state with the same mask.
 #[derive(Debug, Clone, Copy)]

@@ -4,15 +4,16 @@
 //! Invariant: the distance of a state, in bytes, to the nearest complete text is exact; so a step is on a
 //! shortest way if and only if it lessens the distance by one.
 
+mod distinct;
+mod greedy;
+
 use hashbrown::HashMap;
 
 use super::{program::Program, readers::JsonReaders, state_automaton::StateAutomaton};
 use crate::{
-    ids::{ScanStateId, SetId, StateId, TokenId, TrieNodeId},
+    ids::{SetId, StateId, TokenId, TrieNodeId},
     limits::{Budget, LimitExceeded, Work},
-    lower::{Lowered, rests},
     parser::Remaining,
-    scanner::Scanner,
     vocab::ByteTrie,
 };
 
@@ -40,46 +41,6 @@ pub struct Completion {
     /// Is `tokens` proven to be the least number of tokens among all completions of this length? False where
     /// there were too many completions to search.
     pub fewest: bool,
-}
-
-/// Shortest lengths of texts of a grammar, in bytes.
-#[derive(Debug)]
-pub(super) struct ShortestLengths {
-    /// Shortest rest of the production, by dot.
-    rests: Vec<u64>,
-    /// Shortest rest of the terminal, by scanner state, of terminals with tables.
-    scans: Vec<u32>,
-}
-
-impl ShortestLengths {
-    /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.rests) + size_of_val(&*self.scans)
-    }
-
-    /// Computes all lengths. Linear in the grammar.
-    pub(super) fn new(lowered: &Lowered) -> Self {
-        let (mut terminals, mut scans) = (Vec::new(), Vec::new());
-        for dfa in lowered.scanner.dfas() {
-            let start = match dfa.unlisted_distance(0) {
-                Some(distance) => distance,
-                None => {
-                    let start = scans.len();
-                    scans.extend(dfa.distances());
-                    scans[start]
-                }
-            };
-            terminals.push(u64::from(start));
-        }
-        Self { rests: rests(&lowered.cfg, &terminals), scans }
-    }
-
-    /// Returns the fewest bytes after which the terminal of a state may end.
-    fn scan(&self, scanner: &Scanner, state: ScanStateId) -> u64 {
-        let unlisted = || scanner.dfa(scanner.terminal(state)).unlisted_distance(scanner.local(state));
-        let known = self.scans.get(state.index()).copied();
-        u64::from(known.or_else(unlisted).unwrap_or_default())
-    }
 }
 
 /// A way to a state: the number of its bytes that are in no token, the number of its tokens and such bytes,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{
+    cache::GrammarMask,
     completion::Completion,
-    context::Context,
     error::{StepError, StepErrorKind, TextPlace},
-    fast_advance::GrammarMask,
     history::History,
     machine_pool::{MachinePool, SharedMachine, lock},
+    memos::contexts::Context,
     patience::{Patience, SpentWork, StepMeter},
     program::Program,
     readers::{JsonReaders, Undo, UndoLog},

@@ -6,67 +6,18 @@
 //! sets and states, which depend on what was met first. So it means the same in every run and on every
 //! machine.
 
-use hashbrown::HashMap;
-
-use super::{program::Program, state_automaton::StateAutomaton};
+use super::{memos::contexts::Context, program::Program, state_automaton::StateAutomaton};
 use crate::{
     grammar::any_order::Chosen,
     ids::{SetId, StateId},
     split_mix::mixed,
 };
 
-/// Scanner states and parser state of a text, as two hashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Context {
-    alpha: u64,
-    beta: u64,
-}
-
-impl Context {
-    /// Hash of the terminals that the text is inside of or may begin, each with the state of its scanner.
-    #[must_use]
-    pub fn alpha(self) -> u64 {
-        self.alpha
-    }
-
-    /// Hash of the dotted rules in which those terminals were started. The sets where these were predicted
-    /// are forgotten, and so is the stack.
-    #[must_use]
-    pub fn beta(self) -> u64 {
-        self.beta
-    }
-}
-
 /// One hash for a set of hashes.
 fn of_set(mut hashes: Vec<u64>) -> u64 {
     hashes.sort_unstable();
     hashes.dedup();
     hashes.into_iter().fold(0, mixed)
-}
-
-/// Number of contexts that are kept, at 32 bytes each. Past it all are forgotten and computed again on
-/// demand.
-const MOST: usize = 1 << 16;
-
-/// The contexts of states that were asked for.
-#[derive(Debug, Default)]
-pub(super) struct Contexts {
-    known: HashMap<StateId, Context>,
-}
-
-impl Contexts {
-    /// The context of `state`, if it was asked for before.
-    pub(super) fn get(&self, state: StateId) -> Option<Context> {
-        self.known.get(&state).copied()
-    }
-
-    /// Files the context of `state`.
-    pub(super) fn keep(&mut self, state: StateId, context: Context) {
-        if self.known.len() >= MOST {
-            self.known.clear();
-        }
-        self.known.insert(state, context);
-    }
 }
 
 impl Context {
@@ -96,6 +47,18 @@ impl Context {
             beta.push(kernel(set, 0));
         }
         Self { alpha: of_set(alpha), beta: of_set(beta) }
+    }
+}
+
+impl StateAutomaton {
+    /// Returns the state's key for counts of tokens. Cached by state.
+    pub(super) fn context(&mut self, shared: &Program, state: StateId) -> Context {
+        let known = self.contexts.get(state);
+        known.unwrap_or_else(|| {
+            let context = Context::work_out(shared, self, state);
+            self.contexts.keep(state, context);
+            context
+        })
     }
 }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::{
+    cache::GrammarMask,
     completion::Completion,
     constraint::Constraint,
     error::{StepError, StepErrorKind},
-    fast_advance::GrammarMask,
     keys::{KeyPrefix, ObjectKeys},
     states::Thread,
 };

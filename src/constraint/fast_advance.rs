@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::{
+    cache::GrammarMask,
     constraint::{Constraint, TextPosition},
-    enclosed::SharedEnclosed,
     keys::KeyChange,
     machine_pool::lock,
     program::Program,
@@ -19,14 +19,6 @@ use crate::{
     ids::{StateId, TokenId},
     vocab::TokenSet,
 };
-
-/// A mask before the readers of keys and items have taken from it.
-#[derive(Debug, Clone)]
-pub(super) struct GrammarMask {
-    pub(super) tokens: Arc<TokenSet>,
-    /// Used only where there is a reader of keys.
-    pub(super) enclosed: SharedEnclosed,
-}
 
 impl StateAutomaton {
     /// Returns the state after these bytes and its mask, as far as they are memoised. `None` if a move is

@@ -7,10 +7,10 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    distinct_mask::{Fingerprint, with_bytes, with_number},
     enclosed::Enclosed,
-    finite_keys::ScarceKeys,
     key_set::{Filed, KeySet},
+    memos::fingerprint::{Fingerprint, with_bytes, with_number},
+    memos::scarce_keys::ScarceKeys,
     program::Program,
 };
 use crate::{

@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashSet;
 
 use super::{
-    class::ResolvedClass, completion::ShortestLengths, finite_keys::ScarceKeys,
-    resolved_tokens::ResolvedTokens, space::rests::BlankRests,
+    class::ResolvedClass,
+    memos::{lengths::ShortestLengths, scarce_keys::ScarceKeys},
+    resolved_tokens::ResolvedTokens,
+    space::rests::BlankRests,
 };
 use crate::{
     cores,

@@ -1,4 +1,4 @@
-//! The JSON readers of a session, of keys and of items, and the steps of a text with them.
+//! The JSON readers of a session, of keys and of items, and how to undo their steps.
 //!
 //! Readers know what no context-free grammar says: which keys and items have come. The machine does not know,
 //! so its states and masks are shared by all texts. A step moves the machine and the readers, or, on an
@@ -10,14 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    constraint::{Constraint, STEP_BYTES},
-    error::StepError,
-    items::ArrayItems,
-    keys::ObjectKeys,
-    program::Program,
-    state_automaton::StateAutomaton,
-};
+use super::{items::ArrayItems, keys::ObjectKeys, program::Program, state_automaton::StateAutomaton};
 use crate::{
     ids::StateId,
     limits::{LimitExceeded, Work},
@@ -31,9 +24,6 @@ pub(super) struct JsonReaders {
     /// each step.
     pub(super) items: Option<Arc<ArrayItems>>,
 }
-
-/// The place after some bytes, or how many of them can follow.
-type WalkedTo = Result<(StateId, JsonReaders), usize>;
 
 impl JsonReaders {
     /// Creates the readers that a grammar asks for, before any text.
@@ -149,76 +139,5 @@ impl StateAutomaton {
             readers.items = Some(Arc::new(items));
             (to, readers)
         }))
-    }
-}
-
-impl Constraint {
-    /// Returns the place after `bytes`, or how many of the bytes can follow.
-    pub(super) fn along(&mut self, bytes: &[u8]) -> Result<WalkedTo, StepError> {
-        let most = match self.leads(bytes)? {
-            Err(most) if !self.readers.are_none() => most,
-            led => return Ok(led),
-        };
-        // What follows a dead end is one as well.
-        for end in (1..=most).rev() {
-            if self.leads(&bytes[..end])?.is_ok() {
-                return Ok(Err(end));
-            }
-        }
-        Ok(Err(0))
-    }
-
-    /// Does the same as [`along`](Self::along), but the number on failure is only an upper bound.
-    pub(super) fn leads(&mut self, bytes: &[u8]) -> Result<WalkedTo, StepError> {
-        let (mut state, readers) = match self.walk_with_readers(bytes)? {
-            Ok(led) => led,
-            Err(taken) => return Ok(Err(taken)),
-        };
-        if self.is_dead_end(&mut state, &readers)? {
-            return Ok(Err(bytes.len().saturating_sub(1)));
-        }
-        Ok(Ok((state, readers)))
-    }
-
-    /// Returns the place after `bytes`, even if it is a dead end.
-    fn walk_with_readers(&mut self, bytes: &[u8]) -> Result<WalkedTo, StepError> {
-        let (mut state, mut taken) = (self.here.state(), 0);
-        let mut readers = self.readers.clone();
-        for chunk in bytes.chunks(STEP_BYTES) {
-            let items = readers.items.as_ref();
-            let (to, more, after) =
-                self.run_over(&mut state, chunk.len(), |machine, program, state, work| {
-                    let Some(items) = items else {
-                        let (to, more) = machine.walk(program, state, chunk, work)?;
-                        return Ok((to, more, None));
-                    };
-                    Ok(match machine.walk_items(program, (state, ArrayItems::clone(items)), chunk, work)? {
-                        Ok((to, after)) => (to, chunk.len(), Some(Arc::new(after))),
-                        Err(more) => (state, more, None),
-                    })
-                })?;
-            (state, readers.items) = (to, after);
-            taken += more;
-            if more < chunk.len() {
-                break;
-            }
-        }
-        if let Some(keys) = &mut readers.keys {
-            taken = keys.read(&bytes[..taken])?;
-        }
-        Ok(if taken < bytes.len() { Err(taken) } else { Ok((state, readers)) })
-    }
-
-    /// Does every text that goes on from here have a key or an item twice?
-    fn is_dead_end(&mut self, state: &mut StateId, readers: &JsonReaders) -> Result<bool, StepError> {
-        if let Some(keys) = &readers.keys
-            && self.runs_out(state, keys)?
-        {
-            return Ok(true);
-        }
-        match &readers.items {
-            Some(items) => self.items_run_out(state, items, readers.keys.as_ref()),
-            None => Ok(false),
-        }
     }
 }

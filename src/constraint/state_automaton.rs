@@ -9,14 +9,12 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{
     cache::MaskCache,
-    context::{Context, Contexts},
-    distinct_mask::RefusalCache,
     enclosed::{Enclosed, SharedEnclosed},
     mask::{MaskMaker, MaskRequest},
     memory::Memory,
+    memos::{contexts::Contexts, refusals::RefusalCache, walks::TrieWalk},
     program::Program,
     states::{Move, States, Thread},
-    trie_walk::TrieWalk,
 };
 use crate::{
     ids::{ScanStateId, SetId, StateId, TokenId},
@@ -49,7 +47,7 @@ pub(crate) struct StateAutomaton {
     pub(super) masks: MaskCache,
     /// Masks with the tokens of classes, by state.
     widened: HashMap<StateId, Arc<TokenSet>>,
-    contexts: Contexts,
+    pub(super) contexts: Contexts,
     /// States that lose threads where an item repeats one before it, and what is left of them.
     after_repeats: HashMap<StateId, Option<StateId>>,
     /// Memo of the tokens that readers refused, by state.
@@ -524,16 +522,6 @@ impl StateAutomaton {
                 Err(limit)
             }
         }
-    }
-
-    /// Returns the state's key for counts of tokens. Cached by state.
-    pub(super) fn context(&mut self, shared: &Program, state: StateId) -> Context {
-        let known = self.contexts.get(state);
-        known.unwrap_or_else(|| {
-            let context = Context::work_out(shared, self, state);
-            self.contexts.keep(state, context);
-            context
-        })
     }
 }
 

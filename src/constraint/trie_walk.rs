@@ -9,7 +9,11 @@
 
 use hashbrown::HashMap;
 
-use super::{bounded_lookahead::CountedSets, program::Program, state_automaton::StateAutomaton};
+use super::{
+    memos::walks::{CountedSets, KindEdge, TrieWalk},
+    program::Program,
+    state_automaton::StateAutomaton,
+};
 use crate::{
     ids::{StateId, TrieNodeId},
     limits::{LimitExceeded, Work},
@@ -25,28 +29,6 @@ const RUN_WORK: usize = 64;
 
 /// Nodes of the trie for each unit of work that may go into runs before they have saved any.
 const NODES_OF_RUN_WORK: usize = 16;
-
-/// Bytes of the kinds in `kinds` all lead from a state to `next`.
-#[derive(Debug, Clone, Copy)]
-struct KindEdge {
-    next: u32,
-    kinds: u64,
-}
-
-/// A walk in progress. Invariant: all nodes before `next` are done, and `path` holds the ancestors of `next`
-/// with the ends of their subtrees and the states that they lead to.
-#[derive(Debug)]
-pub(super) struct TrieWalk {
-    mask: TokenSet,
-    path: Vec<(u32, u32)>,
-    next: u32,
-    /// Runs by state.
-    runs: HashMap<u32, KindEdge>,
-    /// Work that may still go into runs; bounds the loss where they save nothing.
-    room: usize,
-    /// At finite lookahead, the bound and the sets that states are the numbers of.
-    counted: Option<(u32, CountedSets)>,
-}
 
 impl TrieWalk {
     /// Starts a walk at the root, in `state`.

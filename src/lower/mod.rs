@@ -3,8 +3,8 @@
 //! The passes, and what holds after each:
 //! 1. [`recursion`]: no rule begins or ends with itself; such recursion has become repetition.
 //! 2. [`factor_runs`], unless terminals are written: no repetition has regular alternatives beside others;
-//!    adjacent regular ones form one expression. Or [`lexemes`]: neighbours that a lexer would take as one are
-//!    one expression.
+//!    adjacent regular ones form one expression. Or [`lexemes`]: neighbours that a lexer would take as one
+//!    are one expression.
 //! 3. [`regular`]: it is known which expressions are regular, and how large.
 //! 4. [`emit`]: regular expressions within the budget have become terminals, none of which matches the empty
 //!    string; the rest has become productions, with repetition as left recursion.

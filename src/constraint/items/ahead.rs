@@ -1,7 +1,7 @@
 //! Questions about the item at hand: can it still equal one that came before?
 
 use super::{
-    super::distinct_mask::{Fingerprint, with_bytes, with_number},
+    super::memos::fingerprint::{Fingerprint, with_bytes, with_number},
     ArrayItems, Awaits, IS_LONG, ItemFrame, ItemPhase, LONG, fact, numerals,
 };
 

@@ -8,7 +8,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashMap;
 
-use super::completion::{Completion, CompletionSearch};
+use super::{Completion, CompletionSearch};
 use crate::{
     ids::{StateId, TokenId},
     limits::LimitExceeded,
@@ -24,7 +24,10 @@ type TokenCut = (usize, Option<(usize, TokenId)>);
 impl CompletionSearch<'_> {
     /// Returns the shortest completion, of equally short ones a fixed one; `None` if there is none. Costs a
     /// visit for each state that is nearer than that, and each class of bytes.
-    pub(super) fn greedily(&mut self, start: StateId) -> Result<Option<Completion>, LimitExceeded> {
+    pub(in crate::constraint) fn greedily(
+        &mut self,
+        start: StateId,
+    ) -> Result<Option<Completion>, LimitExceeded> {
         let scanner = &self.program.lowered.scanner;
         let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
         bytes.sort_by_key(|&byte| scanner.byte_class(byte));

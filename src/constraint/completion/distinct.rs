@@ -7,7 +7,8 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashSet;
 
-use super::{completion::CompletionSearch, readers::JsonReaders};
+use super::CompletionSearch;
+use crate::constraint::readers::JsonReaders;
 use crate::{ids::StateId, limits::LimitExceeded};
 
 /// A node of the search, with the node and byte that led to it.
@@ -21,7 +22,7 @@ struct DetourNode {
 impl CompletionSearch<'_> {
     /// Returns the bytes of the shortest such completion; `None` if there is none. Costs a visit for each
     /// node that is nearer than that, and each byte.
-    pub(super) fn past_readers(
+    pub(in crate::constraint) fn past_readers(
         &mut self,
         start: StateId,
         readers: &JsonReaders,
