@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use super::symbols::{DottedRule, NonterminalId, Symbol};
 use crate::{
     grammar::any_order::{AnyOrder, Chosen, OrderRules},
+    ids::as_index,
     store::PayloadWriter,
 };
 
