@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::{cache::GrammarMask, enclosed::SharedEnclosed};
+use super::enclosed::SharedEnclosed;
 use crate::{ids::StateId, vocab::TokenSet};
 
 /// Stands for no slot and no state.

@@ -2,7 +2,7 @@
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use super::{kv::blocks::KEYS, memory::CHUNK};
+use super::kv::blocks::KEYS;
 use crate::model::{files::config::Config, formats::kv_format::KvFormat};
 
 /// Tokens run at a time, so that the memory of a long prompt's pass is bounded.

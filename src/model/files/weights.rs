@@ -9,7 +9,7 @@ use std::{
 use half::{bf16, f16};
 
 use crate::model::{
-    error::{ModelError, ModelErrorKind},
+    error::{ModelError, ModelErrorKind, file_error},
     formats::format::Format,
 };
 

@@ -59,7 +59,7 @@ impl CardFault {
     ///
     /// A name counts only as a whole word, so that `CUDA_ERROR_INVALID_DEVICE_...` is not taken for a missing
     /// card.
-    pub(in crate::model::candle) fn of(text: &str) -> Option<Self> {
+    pub(in crate::model) fn of(text: &str) -> Option<Self> {
         let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
         words.find_map(|word| NAMES.iter().find(|(name, _)| *name == word).map(|(_, fault)| *fault))
     }

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::model::{
     cpu::{pages::Pages, products::packing},
-    formats::kv_format::KvFormat,
+    formats::kv_format::{GROUP, KvFormat},
 };
 
 /// Positions of a block.
