@@ -33,7 +33,7 @@ use crate::{
         inspect::args::{Inspect, LowInspect},
         learn::{Learn, LowLearn},
         man::LowMan,
-        mask::LowMask,
+        mask::{LowMask, Mask},
         model::{LowModel, ModelFacts},
         retokenize::{LowRetokenize, Retokenize},
         trace::args::{LowTrace, Trace},

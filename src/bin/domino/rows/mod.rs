@@ -24,4 +24,3 @@ pub(crate) use self::{
     row::{Row, RowReading},
     stream::{Lines, NextLine, SeenIds, survey},
 };
-pub(crate) use crate::flags::grammar::UsualGrammar;

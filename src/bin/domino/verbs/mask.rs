@@ -20,7 +20,6 @@ use crate::{
         json::extend,
         progress, stdout,
     },
-    verbs::mask::Mask,
 };
 
 /// Limit on the tokens and threads shown, unless all are asked for.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     faults::explain,
-    verdict::{Verdict, judge},
+    verdict::{Verdict, explained, judge},
 };
 use crate::{
     flags::schema,

@@ -31,7 +31,7 @@ use crate::{
         tokenizer,
     },
     terminal::{
-        failure::{self, BadInput, Exit},
+        failure::{self, Exit},
         interrupt,
         numbers::count,
     },
