@@ -7,6 +7,8 @@ pub mod candle;
 pub mod hub;
 mod in_turns;
 mod kept;
+#[cfg(feature = "experiments")]
+mod known_prompts;
 mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
@@ -16,6 +18,8 @@ mod scripted;
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
 pub use in_turns::InTurns;
 pub use kept::KeptRows;
+#[cfg(feature = "experiments")]
+pub(crate) use known_prompts::KnownPrompts;
 pub use kv_copy::KvCopy;
 pub use model::{Batch, Kept, Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};
