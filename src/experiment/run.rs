@@ -18,7 +18,7 @@ use super::{
 use crate::{
     chat::ChatTemplate,
     decode::{DecodeError, Decoder},
-    model::Model,
+    model::{KnownPrompts, Model},
     vocab::{Tokenizer, Vocabulary},
 };
 
@@ -140,6 +140,12 @@ pub fn run_with<M: Model + 'static>(
     others: Others<'_>,
 ) -> Result<Ended, ExperimentError> {
     others.check(&plan.definition().methods)?;
+    let once = plan.definition().prompts_once;
+    let load: Load<'_, KnownPrompts<M>> = &mut |part| {
+        let Loaded { model, vocabulary, tokenizer, priors, template } = load(part)?;
+        let model = KnownPrompts::new(model, once && matches!(part, ModelPart::Model(_)));
+        Ok(Loaded { model, vocabulary, tokenizer, priors, template })
+    };
     let there = plan.keys().iter().filter(|key| records.has(key)).count();
     watch.begun(plan.runs(), there);
     let mut turn = there;

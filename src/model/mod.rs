@@ -13,6 +13,8 @@ mod files;
 mod formats;
 #[cfg(feature = "hub")]
 pub mod hub;
+#[cfg(feature = "experiments")]
+mod known_prompts;
 mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
@@ -24,6 +26,8 @@ mod scripted;
 mod serial_batch;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
+#[cfg(feature = "experiments")]
+pub(crate) use known_prompts::KnownPrompts;
 pub use kv_copy::KvCopy;
 pub use model::{Batch, Kept, Logits, Model, Rows};
 pub use pending_logits::KeptRows;

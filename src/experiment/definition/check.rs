@@ -71,6 +71,7 @@ pub(super) fn resolve(
         warm_up_prompts: apart.way(),
         stop: raw.stop,
         first_value: raw.first_value,
+        prompts_once: raw.prompts_once,
         passes: raw.passes,
         enumerate: raw.enumerate,
         retokenize: raw.retokenize,
@@ -232,6 +233,9 @@ fn check(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), Ex
     for (&s, &threshold) in s.iter().flat_map(|s| thresholds.iter().map(move |threshold| (s, threshold))) {
         DraftLength::up_to(s, threshold)
             .map_err(|error| source.wrong(format!("`s` and `threshold`: {error}")))?;
+    }
+    if definition.prompts_once && definition.passes.is_some() {
+        return Err(source.wrong("`passes` are measured, and `prompts_once` would skip some: leave one out"));
     }
     if definition.passes == Some(0) {
         return Err(source.wrong("`passes` is 0: there is nothing to measure"));

@@ -78,6 +78,8 @@ pub struct Definition {
     /// Is the first complete text of the language judged, white space before it left out, and what comes
     /// behind it not? Otherwise the whole text is.
     pub first_value: bool,
+    /// Is what the cache still holds of a prompt not read again? The times of prompts then mean nothing.
+    pub prompts_once: bool,
     /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
     pub passes: Option<usize>,
     /// If set, all token sequences of each grammar are [listed with their probabilities](super::enumeration),
@@ -227,6 +229,9 @@ impl Definition {
         if self.first_value {
             value["first_value"] = json!(true);
         }
+        if self.prompts_once {
+            value["prompts_once"] = json!(true);
+        }
         if let Some(passes) = self.passes {
             value["passes"] = json!(passes);
         }
@@ -295,6 +300,7 @@ impl Definition {
             warm_up_prompts: of(value, "warm_up_prompts").unwrap_or_default(),
             stop: of(value, "stop").unwrap_or_default(),
             first_value: of(value, "first_value").unwrap_or_default(),
+            prompts_once: of(value, "prompts_once").unwrap_or_default(),
             passes: of(value, "passes"),
             enumerate: of(value, "enumerate"),
             retokenize: of(value, "retokenize").unwrap_or_default(),

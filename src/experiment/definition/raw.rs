@@ -52,6 +52,8 @@ pub(super) struct RawDefinition {
     pub(super) stop: Vec<String>,
     #[serde(default)]
     pub(super) first_value: bool,
+    #[serde(default)]
+    pub(super) prompts_once: bool,
     pub(super) passes: Option<usize>,
     pub(super) enumerate: Option<usize>,
     #[serde(default)]

@@ -318,6 +318,7 @@ fn wrong_definitions_are_refused() {
         ("warm_ups = 2", "warm_ups = [3, 3]", "twice"),
         ("warm_ups = 2", "warm_ups = \"many\"", "a number, or a list of numbers"),
         ("warm_ups = 2", "warm_ups = 2\npasses = 0", "`passes` is 0"),
+        ("warm_ups = 2", "warm_ups = 2\npasses = 4\nprompts_once = true", "leave one out"),
         ("warm_ups = 2", "warm_ups = 2\nenumerate = 0", "`enumerate` is 0"),
         ("\"masks\"", "\"conditional-4\"", "conditional-4 with temperature 0"),
         ("max_tokens = 20", "max_tokens = 0", "`max_tokens` is 0"),
