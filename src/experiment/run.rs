@@ -146,6 +146,17 @@ pub fn run_with<M: Model + 'static>(
         let model = KnownPrompts::new(model, once && matches!(part, ModelPart::Model(_)));
         Ok(Loaded { model, vocabulary, tokenizer, priors, template })
     };
+    run_left(plan, records, load, watch, others)
+}
+
+/// Makes the runs that are not in the records yet.
+fn run_left<M: Model + 'static>(
+    plan: &Plan,
+    records: &mut Records,
+    load: Load<'_, M>,
+    watch: &mut dyn Watch,
+    others: Others<'_>,
+) -> Result<Ended, ExperimentError> {
     let there = plan.keys().iter().filter(|key| records.has(key)).count();
     watch.begun(plan.runs(), there);
     let mut turn = there;

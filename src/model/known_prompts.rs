@@ -9,9 +9,9 @@ use std::num::NonZeroUsize;
 use super::model::{Batch, Kept, Logits, Model, Rows};
 use crate::ids::TokenId;
 
-/// A model whose [`truncate`](Model::truncate) forgets nothing yet: tokens that are given again, but for those
-/// whose rows are wanted, are skipped. A pass over a known prompt takes no time, so the time of prompts is
-/// not to be measured with it.
+/// A model whose [`truncate`](Model::truncate) forgets nothing yet: tokens that are given again, but for
+/// those whose rows are wanted, are skipped. A pass over a known prompt takes no time, so the time of prompts
+/// is not to be measured with it.
 #[derive(Debug)]
 pub(crate) struct KnownPrompts<M> {
     model: M,
@@ -140,7 +140,8 @@ mod tests {
             for call in calls {
                 match call {
                     Call::Forward(tokens, rows) => {
-                        let tokens: Vec<TokenId> = tokens.iter().map(|&id| TokenId::new(u32::from(id))).collect();
+                        let tokens = tokens.iter().map(|&id| TokenId::new(u32::from(id)));
+                        let tokens: Vec<TokenId> = tokens.collect();
                         let sets = vec![crate::vocab::TokenSet::empty(3); 2];
                         let rows = [Rows::Last, Rows::All, Rows::Among(&sets)][rows];
                         let (one, other) = (plain.forward(&tokens, rows), known.forward(&tokens, rows));

@@ -83,9 +83,7 @@ pub(super) fn resolve(
         let whole = definition.clone();
         lessen(source, &mut definition, changes)?;
         check(source, &definition)?;
-        if !quick {
-            definition = whole;
-        }
+        definition = if quick { definition } else { whole };
     }
     if apart.warm_ups > 0 && definition.tasks.iter().any(|task| task.warm_up_prompts.is_empty()) {
         definition.warm_up_prompts = WarmUpPrompts::Measured;
