@@ -30,10 +30,10 @@ pub(super) fn ask<T>(
     let room = (context - length.min(context)).min(run.room().saturating_sub(1));
     sequence.clear();
     sequence.extend_from_slice(run.sequence());
-    let noise = |position, token| run.sampler().noise(position, token);
+    let noise = |position, token| run.chooser().sampler().noise(position, token);
     let draw =
         |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
-    let temperature = run.sampler().sampling().temperature();
+    let temperature = run.chooser().sampler().sampling().temperature();
     let site = Site::new(run.constraint(), sequence, temperature, &noise);
     let mut site = site.ahead(run.is_ahead()).drawing(&draw);
     propose(&mut site, room)
@@ -61,8 +61,8 @@ pub(super) fn observed(
     timed(&mut time, || {
         sequence.clear();
         sequence.extend_from_slice(&run.sequence()[..length]);
-        let noise = |position, token| run.sampler().noise(position, token);
-        let temperature = run.sampler().sampling().temperature();
+        let noise = |position, token| run.chooser().sampler().noise(position, token);
+        let temperature = run.chooser().sampler().sampling().temperature();
         let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
         let ended = || run.end_of_text();
         if let Some(token) = step.map(|step| step.token).or_else(ended) {

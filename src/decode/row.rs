@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::{error::DecodeError, run::Run};
+use super::{choice::KeptRow, error::DecodeError, run::Run};
 use crate::{
     ids::TokenId,
-    model::{Kept, KeptRows, Logits},
+    model::{ChosenTokens, Kept, KeptRows, Logits, RowChoice},
     vocab::TokenSet,
 };
 
@@ -15,24 +15,47 @@ use crate::{
 pub(super) enum Made {
     /// Rows in memory.
     Here(Logits),
-    /// Rows where the model computes them.
-    There(Kept<DecodeError>),
+    /// Rows where the model computes them, and the tokens that were chosen from them there, if any were.
+    There(Kept<DecodeError>, ChosenTokens),
 }
 
 /// A row of a pass.
 pub(super) enum Row<'a> {
     /// The needed part of a row, in memory.
     Here(Cow<'a, [f32]>),
-    /// The row with this index, where the model computes it.
-    There(&'a Kept<DecodeError>, usize),
+    /// A row where the model computes it.
+    There(KeptRow<'a>),
 }
 
 impl Made {
+    /// Waits for rows where the model computes them. If the run `chooses`, its next token and those after the
+    /// draft's are chosen there, from all rows at once; `sets` are the tokens that may follow, if the run has
+    /// a constraint.
+    pub(super) fn there(
+        rows: Kept<DecodeError>,
+        sets: Option<&[TokenSet]>,
+        run: &Run,
+        chooses: bool,
+    ) -> Result<Self, DecodeError> {
+        // Without masks, as where a budget is used up, there is nothing to choose among.
+        let chooses = chooses && (sets.is_some() || run.constraint().is_none());
+        let chosen = match chooses {
+            true => run.chooser().choose_rows(&rows, sets, run.sequence().len())?,
+            false => None,
+        };
+        if chosen.is_none() {
+            rows.wait()?;
+        }
+        Ok(Self::There(rows, chosen.unwrap_or_default()))
+    }
+
     /// Returns the row with this index; an empty one if there is none in memory.
     pub(super) fn row(&self, index: usize) -> Row<'_> {
         match self {
             Self::Here(logits) => Row::Here(logits.row(index).unwrap_or_default().into()),
-            Self::There(rows) => Row::There(rows, index),
+            Self::There(rows, chosen) => {
+                Row::There(KeptRow { rows, index, chosen: chosen.get(index).copied().flatten() })
+            }
         }
     }
 }
@@ -42,7 +65,7 @@ impl<'a> Row<'a> {
     pub(super) fn bring(self, run: &mut Run) -> Result<Row<'a>, DecodeError> {
         match self {
             Self::Here(row) => Ok(Self::Here(row)),
-            Self::There(rows, index) => Ok(Self::Here(run.among(rows, index)?.into())),
+            Self::There(KeptRow { rows, index, .. }) => Ok(Self::Here(run.among(rows, index)?.into())),
         }
     }
 }
@@ -63,6 +86,10 @@ impl<E: std::error::Error + Send + Sync + 'static> KeptRows for Rows<E> {
 
     fn likeliest(&self, index: usize, allowed: &TokenSet) -> Result<Option<TokenId>, DecodeError> {
         self.0.likeliest(index, allowed).map_err(DecodeError::model)
+    }
+
+    fn choose(&self, first: usize, choices: &[RowChoice<'_>]) -> Result<Option<ChosenTokens>, DecodeError> {
+        self.0.choose(first, choices).map_err(DecodeError::model)
     }
 
     fn row(&self, index: usize) -> Result<Vec<f32>, DecodeError> {

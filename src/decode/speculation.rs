@@ -59,8 +59,10 @@ impl<'a> Speculation<'a> {
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
         let mut ready = between.prepare(self.drafter, run, seen, model.context());
+        // A proposer that learns from probabilities has rows brought back, and tokens are chosen from those.
+        let brings = self.drafter.learns() && self.drafter.wants_likely();
         let made = match run.takes_kept() {
-            true => begun(model, &mut ready, run)?,
+            true => begun(model, &mut ready, run, !brings)?,
             false => None,
         };
         let (made, took) = match made {
@@ -80,20 +82,22 @@ impl<'a> Speculation<'a> {
     }
 }
 
-/// Makes a pass whose rows stay where the model computes them, and times it; the masks are made meanwhile.
-/// `None`, and no pass, for a model that cannot do so.
+/// Makes a pass whose rows stay where the model computes them, and times it; the masks are made meanwhile. If
+/// it `chooses`, tokens are chosen there, from all rows with one wait. `None`, and no pass, for a model that
+/// cannot keep rows.
 fn begun<M: Model>(
     model: &mut M,
     ready: &mut Ready,
     run: &mut Run,
+    chooses: bool,
 ) -> Result<Option<(Made, Duration)>, DecodeError> {
     let mut took = Duration::ZERO;
     let pass = |ready: &Ready| model.begin(ready.tokens(), ready.wanted());
     let rows = timed(&mut took, || or_without_draft(ready, run, pass)).map_err(DecodeError::model)?;
     let Some(rows) = rows.map(kept) else { return Ok(None) };
-    ready.make_masks(run);
-    timed(&mut took, || rows.wait())?;
-    Ok(Some((Made::There(rows), took)))
+    let sets = ready.masks(run);
+    let made = timed(&mut took, || Made::there(rows, sets.as_deref(), run, chooses))?;
+    Ok(Some((made, took)))
 }
 
 /// Makes a pass, and repeats it without its draft if it fails.

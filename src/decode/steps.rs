@@ -5,6 +5,7 @@
 use std::{fmt, iter::FusedIterator};
 
 use super::{
+    choice::KeptRow,
     error::DecodeError,
     logprobs::Logprobs,
     row::kept,
@@ -143,7 +144,7 @@ impl<M: Model> Steps<'_, M> {
             if let Some(rows) = begun.map_err(DecodeError::model)? {
                 self.run.stats_mut().model_time = time;
                 self.run.stats_mut().passes += 1;
-                return self.run.take_kept(&kept(rows), 0);
+                return self.run.take_kept(KeptRow { rows: &kept(rows), index: 0, chosen: None });
             }
         }
         let sets = self.run.ahead(&[]);

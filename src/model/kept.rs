@@ -2,6 +2,30 @@
 
 use crate::{ids::TokenId, vocab::TokenSet};
 
+/// A draw by Gumbel-max: of the tokens the one with the largest logit over the temperature plus noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GumbelDraw {
+    /// The key of the noise, which is a function of seed and position. The noise of a token is Gumbel's
+    /// distribution at 64 bits of SplitMix64, `mix(key + (token + 1) * GOLDEN)`: whoever computes it must
+    /// arrive at the bits of `decode::Sampler::noise`.
+    pub key: u64,
+    /// The temperature, above zero.
+    pub temperature: f64,
+}
+
+/// A token to be chosen from a row.
+#[derive(Debug, Clone, Copy)]
+pub struct RowChoice<'a> {
+    /// The tokens that may be chosen. Entries of the row past the set's size (padding) do not count.
+    pub allowed: &'a TokenSet,
+    /// The draw; `None` for the largest logit.
+    pub draw: Option<GumbelDraw>,
+}
+
+/// The tokens chosen from rows. `None` for a row from which none can be: no token is allowed, all allowed
+/// ones are at minus infinity, or any logit is NaN or plus infinity.
+pub type ChosenTokens = Vec<Option<TokenId>>;
+
 /// Rows of logits on a device, perhaps still being computed. Each question waits for them.
 pub trait KeptRows: Send {
     /// Errors of the device.
@@ -17,6 +41,20 @@ pub trait KeptRows: Send {
     /// # Errors
     /// If there is no such row, or the device fails.
     fn likeliest(&self, index: usize, allowed: &TokenSet) -> Result<Option<TokenId>, Self::Error>;
+
+    /// Chooses a token from each row from `first` on, as many as there are choices, with one wait for all. Of
+    /// equals the lowest id is chosen. Default: `None`, as these rows cannot do it; nothing was waited for.
+    ///
+    /// # Errors
+    /// If there are not so many rows, or the device fails.
+    fn choose(
+        &self,
+        first: usize,
+        choices: &[RowChoice<'_>],
+    ) -> Result<Option<ChosenTokens>, Self::Error> {
+        let _ = (first, choices);
+        Ok(None)
+    }
 
     /// A copy of row `index`.
     ///

@@ -6,6 +6,7 @@
 
 mod bits;
 mod choice;
+mod draws;
 mod logits;
 mod lossless;
 mod shapes;

@@ -98,11 +98,13 @@ impl Driver for HostDriver {
         if code == 0 { Ok(()) } else { candle_core::bail!("no product of {:?}", self.numbers) }
     }
 
-    fn write(&mut self, to: Address, words: &[u32]) -> Result<()> {
+    fn write(&mut self, to: Address, words: usize, fill: &mut dyn FnMut(&mut [u32])) -> Result<()> {
+        let mut room = vec![0; words];
+        fill(&mut room);
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
         // SAFETY: the address is of a tensor of at least as many words, which the plan keeps.
         unsafe {
-            std::ptr::copy_nonoverlapping(words.as_ptr(), pointer(to).cast(), words.len());
+            std::ptr::copy_nonoverlapping(room.as_ptr(), pointer(to).cast(), words);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use crate::{
     ids::TokenId,
     model::{
-        KeptRows, Logits,
+        ChosenTokens, KeptRows, Logits, RowChoice,
         candle::{card::CardChooser, error::ModelError},
     },
     vocab::TokenSet,
@@ -19,7 +19,7 @@ const FEW: usize = 16;
 pub struct DeviceRows {
     /// `[rows, vocabulary]`, in 32 bits.
     logits: Tensor,
-    /// Chooser of tokens by one kernel of the card, if there is one.
+    /// Chooser of tokens by kernels of the card, if there is one.
     chooser: Option<CardChooser>,
 }
 
@@ -31,6 +31,19 @@ impl DeviceRows {
             parts => Tensor::cat(parts, 0)?,
         };
         Ok(Self { logits, chooser })
+    }
+
+    /// Copies of rows as if a card had left them, for tests of choices: kernels choose from them, thread by
+    /// thread on the host. As for [`Placement::emulated`](super::Placement::emulated).
+    ///
+    /// # Errors
+    /// If the tensor library fails.
+    #[cfg(feature = "card-host")]
+    pub fn emulated(rows: &Logits, backwards: bool) -> std::result::Result<Self, ModelError> {
+        let numbers: Vec<f32> = (0..rows.rows()).filter_map(|row| rows.row(row)).flatten().copied().collect();
+        let logits = Tensor::from_vec(numbers, (rows.rows(), rows.width()), &Device::Cpu)?;
+        let chooser = CardChooser::emulated(rows.width(), backwards)?;
+        Ok(Self { logits, chooser: Some(chooser) })
     }
 
     /// All rows, once they are done.
@@ -91,8 +104,8 @@ impl KeptRows for DeviceRows {
         if allowed.size() == 0 {
             return Ok(None);
         }
-        if let Some(chooser) = &self.chooser {
-            return Ok(chooser.likeliest(&self.logits, index, allowed)?);
+        if let Some(chosen) = self.choose(index, &[RowChoice { allowed, draw: None }])? {
+            return Ok(chosen.first().copied().flatten());
         }
         let [largest, id, fine] = self.search(index, allowed)?;
         if fine == 0.0 || largest.is_nan() || largest == f32::NEG_INFINITY || !id.is_finite() {
@@ -100,6 +113,15 @@ impl KeptRows for DeviceRows {
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a column's number")]
         Ok(Some(TokenId::new(id as u32)))
+    }
+
+    fn choose(
+        &self,
+        first: usize,
+        choices: &[RowChoice<'_>],
+    ) -> std::result::Result<Option<ChosenTokens>, ModelError> {
+        let Some(chooser) = &self.chooser else { return Ok(None) };
+        Ok(Some(chooser.choose(&self.logits, first, choices)?))
     }
 
     fn row(&self, index: usize) -> std::result::Result<Vec<f32>, ModelError> {

@@ -180,6 +180,7 @@ extern "C" int domino_card_launch(const char* name, const unsigned* grid, unsign
   TRY(single_##NAME)
   FOR_NUMBERS(TRY_ALL)
   TRY(choose)
+  TRY(settle)
   return 1;
 }
 
