@@ -1,6 +1,6 @@
 //! Speculative decoding of one run (paper, 3.6): passes over the last token and a draft.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use super::{
     error::DecodeError,
@@ -19,7 +19,9 @@ pub(super) struct Speculation<'a> {
 }
 
 impl<'a> Speculation<'a> {
-    pub(super) fn new(drafter: &'a mut Drafter) -> Self {
+    /// Creates the speculation of a model that takes so many tokens at the cost of one.
+    pub(super) fn new(drafter: &'a mut Drafter, at_once: NonZeroUsize) -> Self {
+        drafter.set_at_once(at_once);
         Self { drafter, phase: Phase::default() }
     }
 

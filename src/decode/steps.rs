@@ -39,7 +39,8 @@ enum Progress {
 
 impl<'a, M: Model> Steps<'a, M> {
     pub(super) fn new(model: &'a mut M, run: Run, drafter: Option<&'a mut Drafter>) -> Self {
-        let speculation = drafter.map(Speculation::new);
+        let at_once = model.tokens_at_once();
+        let speculation = drafter.map(|drafter| Speculation::new(drafter, at_once));
         Self { model, run, speculation, progress: Progress::NotStarted }
     }
 }

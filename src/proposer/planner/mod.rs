@@ -16,6 +16,8 @@ mod worth;
 pub use pass::{Pass, PassCost};
 pub(crate) use worth::{Cut, Offered, Speedup, Worth, count};
 
+use std::num::NonZeroUsize;
+
 use super::{draft::Draft, median::Median};
 use rest::Rest;
 
@@ -74,6 +76,11 @@ impl DraftPlanner {
     /// Sets the expected cost of passes.
     pub(super) fn set_cost(&mut self, cost: PassCost) {
         self.cost = cost;
+    }
+
+    /// Sets that passes take so many tokens at the cost of one.
+    pub(super) fn set_at_once(&mut self, tokens: NonZeroUsize) {
+        self.cost.set_at_once(tokens);
     }
 
     /// The cost of passes.

@@ -1,6 +1,6 @@
 //! Runs a model's passes over few tokens.
 
-use std::fmt;
+use std::{fmt, num::NonZeroUsize};
 
 use candle_core::{Result, Tensor};
 
@@ -66,6 +66,12 @@ impl CardEngine {
         })?;
         // The next pass writes its rows where these are.
         self.plan.logits.narrow(0, 0, tokens.len())?.force_contiguous()
+    }
+
+    /// Tokens that a pass takes at the cost of one: all rows where each pass has all of them. Where a pass
+    /// over one token is another, only measuring tells.
+    pub(in crate::model::candle) fn tokens_at_once(&self) -> NonZeroUsize {
+        NonZeroUsize::new(ROWS).filter(|_| self.mode.is_exact()).unwrap_or(NonZeroUsize::MIN)
     }
 
     /// The chooser of tokens from rows of this engine.
