@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     error::DecodeError,
+    likely::likely_of,
     row::Row,
     run::{Run, Step},
     stats::timed,
@@ -50,10 +51,17 @@ pub(super) fn observed(
     let before = run.constraint().map(Constraint::fork);
     let length = run.sequence().len();
     // Where there is no mask to be had, the run may need none: only the proposer goes without.
-    let row = if drafter.wants_likely() { row.bring(run)? } else { row };
-    let likely = match &row {
-        Row::Here(row) if drafter.wants_likely() => run.likely(row).ok(),
-        _ => None,
+    let (row, likely) = match row.listed() {
+        _ if !drafter.wants_likely() => (row, None),
+        Some(near) => (row, Some(likely_of(near))),
+        None => {
+            let row = row.bring(run)?;
+            let likely = match &row {
+                Row::Here(row) => run.likely(row).ok(),
+                Row::There(_) => None,
+            };
+            (row, likely)
+        }
     };
     let looked = start.elapsed();
     let step = run.take_row(&row)?;

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     constraint::Constraint,
     ids::TokenId,
-    model::{ChosenTokens, Kept},
+    model::{Kept, RowAnswer, RowChoice},
     proposer::Drawn,
     vocab::{TokenSet, Vocabulary},
 };
@@ -38,8 +38,8 @@ pub(super) struct Chooser {
 pub(super) struct KeptRow<'a> {
     pub(super) rows: &'a Kept<DecodeError>,
     pub(super) index: usize,
-    /// The token that was [chosen](Chooser::choose_rows) there already.
-    pub(super) chosen: Option<TokenId>,
+    /// The answer that it has [given](Chooser::choose_rows) already, if it was asked.
+    pub(super) answer: Option<&'a RowAnswer>,
 }
 
 impl Chooser {
@@ -107,20 +107,22 @@ impl Chooser {
     }
 
     /// Chooses from all rows of a pass, with one wait: row `i` is about the token at `position + i`, and the
-    /// tokens that may follow there are `sets[i]`; all that can be generated without sets. `None` if the rows
-    /// cannot do it for such draws; nothing was waited for then.
+    /// tokens that may follow there are `sets[i]`; all that can be generated without sets. Lists the tokens
+    /// that are `near` the likeliest, if that is asked. `None` if the rows cannot do it for such draws:
+    /// nothing was waited for then.
     pub(super) fn choose_rows(
         &self,
         rows: &Kept<DecodeError>,
         sets: Option<&[TokenSet]>,
         position: usize,
-    ) -> Result<Option<ChosenTokens>, DecodeError> {
+        near: Option<f32>,
+    ) -> Result<Option<Vec<RowAnswer>>, DecodeError> {
         let choice = |index: usize| {
             let allowed = match sets {
                 Some(sets) => sets.get(index)?,
                 None => &*self.possible,
             };
-            self.sampler.choice(allowed, position + index)
+            Some(RowChoice { near, ..self.sampler.choice(allowed, position + index)? })
         };
         match (0..rows.rows()).map(choice).collect::<Option<Vec<_>>>() {
             Some(choices) => rows.choose(0, &choices),
@@ -147,7 +149,8 @@ impl Chooser {
                 &self.possible
             }
         };
-        let KeptRow { rows, index, chosen } = row;
+        let KeptRow { rows, index, answer } = row;
+        let chosen = answer.and_then(|answer| answer.token);
         debug_assert!(chosen.is_none_or(|token| allowed.contains(token)), "the mask is the one it was by");
         // Waiting for the pass is most of it.
         let draw = || match chosen {

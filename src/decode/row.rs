@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::{choice::KeptRow, error::DecodeError, run::Run};
 use crate::{
     ids::TokenId,
-    model::{ChosenTokens, Kept, KeptRows, Logits, RowChoice},
+    model::{Kept, KeptRows, Logits, RowAnswer, RowChoice},
     vocab::TokenSet,
 };
 
@@ -15,8 +15,8 @@ use crate::{
 pub(super) enum Made {
     /// Rows in memory.
     Here(Logits),
-    /// Rows where the model computes them, and the tokens that were chosen from them there, if any were.
-    There(Kept<DecodeError>, ChosenTokens),
+    /// Rows where the model computes them, and their answers, if they were asked.
+    There(Kept<DecodeError>, Vec<RowAnswer>),
 }
 
 /// A row of a pass.
@@ -28,39 +28,46 @@ pub(super) enum Row<'a> {
 }
 
 impl Made {
-    /// Waits for rows where the model computes them. If the run `chooses`, its next token and those after the
-    /// draft's are chosen there, from all rows at once; `sets` are the tokens that may follow, if the run has
-    /// a constraint.
+    /// Waits for rows where the model computes them. Where these can, the run's next token and those after
+    /// the draft's are chosen there, from all rows at once; `sets` are the tokens that may follow, if the run
+    /// has a constraint. Lists the tokens that are `near` the likeliest ones, if that is asked.
     pub(super) fn there(
         rows: Kept<DecodeError>,
         sets: Option<&[TokenSet]>,
         run: &Run,
-        chooses: bool,
+        near: Option<f32>,
     ) -> Result<Self, DecodeError> {
         // Without masks, as where a budget is used up, there is nothing to choose among.
-        let chooses = chooses && (sets.is_some() || run.constraint().is_none());
-        let chosen = match chooses {
-            true => run.chooser().choose_rows(&rows, sets, run.sequence().len())?,
+        let answers = match sets.is_some() || run.constraint().is_none() {
+            true => run.chooser().choose_rows(&rows, sets, run.sequence().len(), near)?,
             false => None,
         };
-        if chosen.is_none() {
+        if answers.is_none() {
             rows.wait()?;
         }
-        Ok(Self::There(rows, chosen.unwrap_or_default()))
+        Ok(Self::There(rows, answers.unwrap_or_default()))
     }
 
     /// Returns the row with this index; an empty one if there is none in memory.
     pub(super) fn row(&self, index: usize) -> Row<'_> {
         match self {
             Self::Here(logits) => Row::Here(logits.row(index).unwrap_or_default().into()),
-            Self::There(rows, chosen) => {
-                Row::There(KeptRow { rows, index, chosen: chosen.get(index).copied().flatten() })
+            Self::There(rows, answers) => {
+                Row::There(KeptRow { rows, index, answer: answers.get(index) })
             }
         }
     }
 }
 
 impl<'a> Row<'a> {
+    /// The tokens that the row has listed, with their logits, if it was asked and could.
+    pub(super) fn listed(&self) -> Option<&'a [(TokenId, f32)]> {
+        match self {
+            Self::Here(_) => None,
+            Self::There(row) => row.answer?.near.as_deref(),
+        }
+    }
+
     /// Brings the row to memory; logits of tokens that cannot follow in `run` may be missing.
     pub(super) fn bring(self, run: &mut Run) -> Result<Row<'a>, DecodeError> {
         match self {
@@ -88,7 +95,11 @@ impl<E: std::error::Error + Send + Sync + 'static> KeptRows for Rows<E> {
         self.0.likeliest(index, allowed).map_err(DecodeError::model)
     }
 
-    fn choose(&self, first: usize, choices: &[RowChoice<'_>]) -> Result<Option<ChosenTokens>, DecodeError> {
+    fn choose(
+        &self,
+        first: usize,
+        choices: &[RowChoice<'_>],
+    ) -> Result<Option<Vec<RowAnswer>>, DecodeError> {
         self.0.choose(first, choices).map_err(DecodeError::model)
     }
 

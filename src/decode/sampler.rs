@@ -146,7 +146,7 @@ impl Sampler {
             None => None,
         };
         let token = match chosen {
-            Some(chosen) => chosen.first().copied().flatten(),
+            Some(answers) => answers.first().and_then(|answer| answer.token),
             None if self.sampling.is_greedy() => {
                 rows.likeliest(index, allowed).map_err(KeptDrawError::Rows)?
             }
@@ -169,10 +169,11 @@ impl Sampler {
             return None;
         }
         if self.sampling.is_greedy() {
-            return Some(RowChoice { allowed, draw: None });
+            return Some(RowChoice { allowed, draw: None, near: None });
         }
         let key = Noise::new(self.seed, u64::try_from(position).ok()?).key();
-        Some(RowChoice { allowed, draw: Some(GumbelDraw { key, temperature: self.sampling.temperature() }) })
+        let draw = GumbelDraw { key, temperature: self.sampling.temperature() };
+        Some(RowChoice { allowed, draw: Some(draw), near: None })
     }
 
     /// Returns the allowed tokens that top-k, top-p and min-p leave; the likeliest is always among them.

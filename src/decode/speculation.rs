@@ -4,6 +4,7 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use super::{
     error::DecodeError,
+    likely::FAR,
     row::{Made, kept},
     run::{Run, Step},
     stats::timed,
@@ -61,10 +62,9 @@ impl<'a> Speculation<'a> {
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
         let mut ready = between.prepare(self.drafter, run, seen, model.context());
-        // A proposer that learns from probabilities has rows brought back, and tokens are chosen from those.
-        let brings = self.drafter.learns() && self.drafter.wants_likely();
+        let learns = self.drafter.learns() && self.drafter.wants_likely();
         let made = match run.takes_kept() {
-            true => begun(model, &mut ready, run, !brings)?,
+            true => begun(model, &mut ready, run, learns.then_some(FAR))?,
             false => None,
         };
         let (made, took) = match made {
@@ -84,21 +84,21 @@ impl<'a> Speculation<'a> {
     }
 }
 
-/// Makes a pass whose rows stay where the model computes them, and times it; the masks are made meanwhile. If
-/// it `chooses`, tokens are chosen there, from all rows with one wait. `None`, and no pass, for a model that
-/// cannot keep rows.
+/// Makes a pass whose rows stay where the model computes them, and times it; the masks are made meanwhile.
+/// Tokens are chosen there, from all rows with one wait, if the model can, and tokens `near` the likeliest
+/// are listed for whoever learns from them. `None`, and no pass, for a model that cannot keep rows.
 fn begun<M: Model>(
     model: &mut M,
     ready: &mut Ready,
     run: &mut Run,
-    chooses: bool,
+    near: Option<f32>,
 ) -> Result<Option<(Made, Duration)>, DecodeError> {
     let mut took = Duration::ZERO;
     let pass = |ready: &Ready| model.begin(ready.tokens(), ready.wanted());
     let rows = timed(&mut took, || or_without_draft(ready, run, pass)).map_err(DecodeError::model)?;
     let Some(rows) = rows.map(kept) else { return Ok(None) };
     let sets = ready.masks(run);
-    let made = timed(&mut took, || Made::there(rows, sets.as_deref(), run, chooses))?;
+    let made = timed(&mut took, || Made::there(rows, sets.as_deref(), run, near))?;
     Ok(Some((made, took)))
 }
 

@@ -145,7 +145,7 @@ impl<M: Model> Steps<'_, M> {
             if let Some(rows) = begun.map_err(DecodeError::model)? {
                 self.run.stats_mut().model_time = time;
                 self.run.stats_mut().passes += 1;
-                return self.run.take_kept(KeptRow { rows: &kept(rows), index: 0, chosen: None });
+                return self.run.take_kept(KeptRow { rows: &kept(rows), index: 0, answer: None });
             }
         }
         let sets = self.run.ahead(&[]);

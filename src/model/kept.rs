@@ -20,11 +20,21 @@ pub struct RowChoice<'a> {
     pub allowed: &'a TokenSet,
     /// The draw; `None` for the largest logit.
     pub draw: Option<GumbelDraw>,
+    /// The distance below the largest allowed logit, above zero, within which allowed tokens are listed too;
+    /// `None` if no list is wanted.
+    pub near: Option<f32>,
 }
 
-/// The tokens chosen from rows. `None` for a row from which none can be: no token is allowed, all allowed
-/// ones are at minus infinity, or any logit is NaN or plus infinity.
-pub type ChosenTokens = Vec<Option<TokenId>>;
+/// The answer of a row to a [`RowChoice`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RowAnswer {
+    /// The token. `None` if none can be chosen: no token is allowed, all allowed ones are at minus infinity,
+    /// or any logit is NaN or plus infinity.
+    pub token: Option<TokenId>,
+    /// The allowed tokens whose logits are less than the distance below the largest one, ascending, with
+    /// their logits. `None` if no list was wanted, there is no token, or there are too many for the device.
+    pub near: Option<Vec<(TokenId, f32)>>,
+}
 
 /// Rows of logits on a device, perhaps still being computed. Each question waits for them.
 pub trait KeptRows: Send {
@@ -51,7 +61,7 @@ pub trait KeptRows: Send {
         &self,
         first: usize,
         choices: &[RowChoice<'_>],
-    ) -> Result<Option<ChosenTokens>, Self::Error> {
+    ) -> Result<Option<Vec<RowAnswer>>, Self::Error> {
         let _ = (first, choices);
         Ok(None)
     }

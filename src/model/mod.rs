@@ -15,7 +15,7 @@ mod scripted;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
 pub use in_turns::InTurns;
-pub use kept::{ChosenTokens, GumbelDraw, KeptRows, RowChoice};
+pub use kept::{GumbelDraw, KeptRows, RowAnswer, RowChoice};
 pub use kv_copy::KvCopy;
 pub use model::{Batch, Kept, Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

@@ -6,7 +6,7 @@ use domino::{
     TokenId,
     decode::{DecodeErrorKind, Decoder, DrawError, Generation, Sampling},
     model::{
-        ChosenTokens, Fault, Kept, KeptRows, Logits, Model, RowChoice, Rows, ScriptedError, ScriptedModel,
+        Fault, Kept, KeptRows, Logits, Model, RowAnswer, RowChoice, Rows, ScriptedError, ScriptedModel,
     },
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
     vocab::TokenSet,
@@ -29,6 +29,8 @@ struct Log {
     waits: usize,
     /// Questions about one row.
     others: usize,
+    /// Lists of tokens that were given.
+    lists: usize,
 }
 
 /// A scripted model whose rows stay with it, and choose likeliest tokens but draw none.
@@ -36,12 +38,15 @@ struct Choosing {
     model: ScriptedModel,
     log: Arc<Mutex<Log>>,
     loses: bool,
+    /// Most tokens of a list.
+    listed: usize,
 }
 
 struct ChoosingRows {
     logits: Logits,
     log: Arc<Mutex<Log>>,
     loses: bool,
+    listed: usize,
 }
 
 fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<TokenId> {
@@ -57,6 +62,21 @@ fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<TokenId> {
         }
     }
     best.map(|(token, _)| token)
+}
+
+impl ChoosingRows {
+    fn answer(&self, index: usize, choice: &RowChoice<'_>) -> RowAnswer {
+        let row = self.logits.row(index).unwrap();
+        let token = likeliest(row, choice.allowed);
+        let near = choice.near.zip(token).map(|(far, token)| {
+            let top = row[token.index()];
+            let near = choice.allowed.iter().filter(|token| top - row[token.index()] < far);
+            near.map(|token| (token, row[token.index()])).collect::<Vec<_>>()
+        });
+        let near = near.filter(|near| near.len() <= self.listed);
+        self.log.lock().unwrap().lists += usize::from(near.is_some());
+        RowAnswer { token, near }
+    }
 }
 
 impl KeptRows for ChoosingRows {
@@ -75,7 +95,7 @@ impl KeptRows for ChoosingRows {
         &self,
         first: usize,
         choices: &[RowChoice<'_>],
-    ) -> Result<Option<ChosenTokens>, ScriptedError> {
+    ) -> Result<Option<Vec<RowAnswer>>, ScriptedError> {
         if self.loses {
             return Err(ScriptedError::Scripted);
         }
@@ -83,8 +103,7 @@ impl KeptRows for ChoosingRows {
             return Ok(None);
         }
         self.log.lock().unwrap().chosen.push(choices.len());
-        let row = |index| self.logits.row(first + index).unwrap();
-        Ok(Some(choices.iter().enumerate().map(|(index, one)| likeliest(row(index), one.allowed)).collect()))
+        Ok(Some((first..).zip(choices).map(|(row, choice)| self.answer(row, choice)).collect()))
     }
 
     fn row(&self, index: usize) -> Result<Vec<f32>, ScriptedError> {
@@ -126,7 +145,8 @@ impl Model for Choosing {
         let mut log = self.log.lock().unwrap();
         log.passes += 1;
         log.rows.push(logits.rows());
-        Ok(Some(Box::new(ChoosingRows { logits, log: Arc::clone(&self.log), loses: self.loses })))
+        let Self { loses, listed, .. } = *self;
+        Ok(Some(Box::new(ChoosingRows { logits, log: Arc::clone(&self.log), loses, listed })))
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
@@ -149,7 +169,7 @@ fn reciting(plain: &Generation) -> Drafter {
 
 fn choosing(model: ScriptedModel, loses: bool) -> (Choosing, Arc<Mutex<Log>>) {
     let log = Arc::default();
-    (Choosing { model, log: Arc::clone(&log), loses }, log)
+    (Choosing { model, log: Arc::clone(&log), loses, listed: 50 }, log)
 }
 
 #[test]
@@ -197,21 +217,50 @@ fn rows_that_cannot_draw_are_asked_one_by_one() {
     }
 }
 
-/// Whoever learns from probabilities has rows brought back; then it is those that are chosen from.
+/// Whoever learns from probabilities is given lists in the same question, and learns the same from them. A
+/// row of which there is no list, since too many tokens are near, is brought back.
 #[test]
-fn rows_that_are_learnt_from_are_not_asked_to_choose() {
+fn priors_learn_the_same_from_lists() {
     let text = std::fs::read_to_string(format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR")));
-    let prior = Prior::new(&compiled(&text.unwrap()));
-    let plain = decoder(model(5), Some("json"), Sampling::greedy()).generate(&prompt()).unwrap();
-    for (learning, asks) in [(Learning::Online, false), (Learning::Text, false), (Learning::Fixed, true)] {
-        let (choosing, log) = choosing(model(5), false);
-        let mut decoder = decoder(choosing, Some("json"), Sampling::greedy());
-        let proposer = CountProposer::new(prior.clone(), learning);
-        let length = DraftLength::up_to(3, 0.0).unwrap();
-        decoder.set_drafter(Some(Drafter::new(Box::new(proposer), length)));
-        assert_eq!(decoder.generate(&prompt()).unwrap().tokens, plain.tokens, "{learning:?}");
-        assert_eq!(!log.lock().unwrap().chosen.is_empty(), asks, "{learning:?}");
+    let grammar = compiled(&text.unwrap());
+    for learning in [Learning::Online, Learning::Text, Learning::Fixed] {
+        let learnt = [None, Some(0), Some(20), Some(usize::MAX)].map(|listed| {
+            let log = Arc::<Mutex<Log>>::default();
+            let learner = CountProposer::new(Prior::new(&grammar), learning);
+            let learner = Arc::new(Mutex::new(learner));
+            let mut texts = Vec::new();
+            for seed in 0..4 {
+                let length = DraftLength::up_to(3, 0.0).unwrap();
+                let drafter = Drafter::new(Box::new(Arc::clone(&learner)), length);
+                texts.push(match listed {
+                    None => drafted(model(seed), drafter),
+                    Some(listed) => {
+                        let (choosing, _) = choosing(model(seed), false);
+                        drafted(Choosing { listed, log: Arc::clone(&log), ..choosing }, drafter)
+                    }
+                });
+            }
+            let prior = learner.lock().unwrap().prior().clone();
+            let log = log.lock().unwrap().clone();
+            (texts, prior, log)
+        });
+        let [(texts, prior, _), others @ ..] = &learnt;
+        for (other, of_other, _) in others {
+            assert_eq!(other, texts, "{learning:?}");
+            assert!(of_other == prior, "{learning:?}");
+        }
+        let [none, some, all] = others.each_ref().map(|(.., log)| (log.lists > 0, log.others > 0));
+        match learning {
+            Learning::Fixed => assert_eq!([none, some, all], [(false, false); 3]),
+            _ => assert_eq!([none, some, all], [(false, true), (true, true), (true, false)]),
+        }
     }
+}
+
+fn drafted<M: Model>(model: M, drafter: Drafter) -> Vec<TokenId> {
+    let mut decoder = decoder(model, Some("json"), Sampling::greedy());
+    decoder.set_drafter(Some(drafter));
+    decoder.generate(&prompt()).unwrap().tokens
 }
 
 fn error_of(kind: &DecodeErrorKind) -> DrawError {

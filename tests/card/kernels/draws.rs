@@ -5,7 +5,7 @@ use domino::{
     TokenId,
     decode::{DrawError, KeptDrawError, Sampler, Sampling},
     model::{
-        KeptRows, Logits,
+        KeptRows, Logits, RowAnswer, RowChoice,
         candle::{DeviceRows, ModelError},
     },
     vocab::TokenSet,
@@ -77,6 +77,17 @@ fn samplings() -> impl Strategy<Value = Sampling> {
     temperature.prop_map(|temperature| Sampling::with_temperature(temperature).unwrap())
 }
 
+/// Most tokens that are listed of a row.
+const LISTED: usize = 512;
+
+/// The allowed tokens that are less than `far` below the likeliest of them.
+fn near(row: &[f32], allowed: &TokenSet, far: f32) -> Vec<(TokenId, f32)> {
+    let tokens = || allowed.iter().filter(|token| token.index() < row.len());
+    let top = tokens().map(|token| row[token.index()]).fold(f32::NEG_INFINITY, f32::max);
+    let near = tokens().filter(|token| top - row[token.index()] < far);
+    near.map(|token| (token, row[token.index()])).collect()
+}
+
 fn drawn(found: Result<TokenId, KeptDrawError<ModelError>>) -> Result<TokenId, DrawError> {
     found.map_err(|error| match error {
         KeptDrawError::Draw(error) => error,
@@ -102,11 +113,22 @@ proptest! {
         let choices = asked.iter().zip(&samplers).zip(position..);
         let choices: Option<Vec<_>> =
             choices.map(|(((_, allowed), sampler), position)| sampler.choice(allowed, position)).collect();
-        let chosen = kept.choose(0, &choices.unwrap()).unwrap().unwrap();
-        prop_assert_eq!(chosen.len(), asked.len());
+        // Some have their likelier tokens listed.
+        let far = |index: usize| [None, Some(8.0), Some(0.5), None, Some(100.0)][index % 5];
+        let choices: Vec<RowChoice<'_>> = choices
+            .unwrap()
+            .into_iter()
+            .enumerate()
+            .map(|(index, choice)| RowChoice { near: far(index), ..choice })
+            .collect();
+        let answers = kept.choose(0, &choices).unwrap().unwrap();
+        prop_assert_eq!(answers.len(), asked.len());
         for (index, ((row, allowed), sampler)) in asked.iter().zip(&samplers).enumerate() {
             let expected = sampler.draw(row, allowed, position + index);
-            prop_assert_eq!(chosen[index], expected.ok(), "row {}", index);
+            prop_assert_eq!(answers[index].token, expected.ok(), "row {}", index);
+            let near = far(index).filter(|_| expected.is_ok()).map(|far| near(row, allowed, far));
+            let near = near.filter(|near| near.len() <= LISTED);
+            prop_assert_eq!(&answers[index].near, &near, "row {}", index);
             // One by one, with the reason where there is no token.
             let found = drawn(sampler.draw_kept(&kept, index, allowed, position + index));
             prop_assert_eq!(found, expected, "row {}", index);
@@ -176,10 +198,11 @@ fn many_rows_are_chosen_from_in_their_order() {
         let sampler = Sampler::new(sampling, 5);
         let sets: Vec<TokenSet> = (0..190).map(|row| set(50, (row % 7..50).step_by(1 + row % 5))).collect();
         let choices: Vec<_> = (9..190).map(|row| sampler.choice(&sets[row], row).unwrap()).collect();
-        let chosen = kept.choose(9, &choices).unwrap().unwrap();
-        let expected: Vec<Option<TokenId>> =
-            (9..190).map(|row| sampler.draw(&rows[row], &sets[row], row).ok()).collect();
-        assert_eq!(chosen, expected, "{sampling:?}");
+        let answers = kept.choose(9, &choices).unwrap().unwrap();
+        let token = |row: usize| sampler.draw(&rows[row], &sets[row], row).ok();
+        let expected: Vec<RowAnswer> =
+            (9..190).map(|row| RowAnswer { token: token(row), near: None }).collect();
+        assert_eq!(answers, expected, "{sampling:?}");
         // Rows that are not there.
         assert!(kept.choose(10, &choices).is_err() && kept.choose(191, &choices[..1]).is_err());
         assert!(kept.choose(190, &[]).unwrap().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Chooses tokens from rows of logits in a device's memory: masks go up, two kernels, tokens come back.
+//! Chooses tokens from rows of logits in a device's memory: masks go up, kernels choose, tokens come back.
 //!
 //! Invariant: the tokens are those that the CPU chooses from the same rows, to the last tie; the kernels
 //! compute the same noise.
@@ -15,7 +15,7 @@ use super::driver::{Address, Driver, KernelArgument, Launch};
 use super::place::Where;
 use crate::{
     ids::TokenId,
-    model::{ChosenTokens, RowChoice},
+    model::{RowAnswer, RowChoice},
     vocab::{Contents, TokenSet},
 };
 
@@ -23,10 +23,13 @@ use crate::{
 const NONE: u32 = u32::MAX;
 /// Most rows that are chosen from at once: more than the longest draft has.
 const CHOICES: usize = 80;
-/// Words of what is asked of a row, and of what a block finds; `ASKED_WORDS` and `PART_WORDS` of
+/// Words of what is asked of a row, of what a block finds, and of an answer: constants of the same names in
 /// `kernels/choice.cu`.
-const ASKED_WORDS: usize = 5;
-const PART_WORDS: usize = 4;
+const ASKED_WORDS: usize = 6;
+const PART_WORDS: usize = 5;
+const ANSWER_WORDS: usize = 3;
+/// Most tokens of a row that are listed; a constant of the same name there.
+const LISTED: usize = 512;
 /// Logits of a row that a block looks at, and most blocks of a row; `MOST_PARTS` of the same file.
 const PART: usize = 2048;
 const MOST_PARTS: usize = 32;
@@ -47,7 +50,8 @@ struct QueueAndRoom {
     /// Questions, one of each row, then a mask for each.
     asked: Address,
     parts: Address,
-    found: Address,
+    /// Answers, one of each row, then a list for each.
+    answers: Address,
     _kept: [Tensor; 3],
 }
 
@@ -58,12 +62,16 @@ impl CardChooser {
     /// If the device has no room.
     pub(super) fn new(driver: Box<dyn Driver>, device: &Device, vocabulary: usize) -> Result<Self> {
         let room = |words: usize| Tensor::zeros(CHOICES * words, DType::U32, device);
-        let kept = [room(ASKED_WORDS + vocabulary.div_ceil(32))?, room(MOST_PARTS * PART_WORDS)?, room(1)?];
-        let [asked, parts, found] = &kept;
+        let kept = [
+            room(ASKED_WORDS + vocabulary.div_ceil(32))?,
+            room(MOST_PARTS * PART_WORDS)?,
+            room(ANSWER_WORDS + 2 * LISTED)?,
+        ];
+        let [asked, parts, answers] = &kept;
         let shared = QueueAndRoom {
             asked: driver.address(asked)?,
             parts: driver.address(parts)?,
-            found: driver.address(found)?,
+            answers: driver.address(answers)?,
             _kept: kept,
             driver,
         };
@@ -88,8 +96,7 @@ impl CardChooser {
     }
 
     /// Chooses a token from each row from `first` on of `logits` (`[rows, vocabulary]` in 32 bits), as many
-    /// as there are choices. `None` for a row without an allowed logit above minus infinity, or one of whose
-    /// logits up to the set's size is NaN or plus infinity. Waits for the rows, once for each [`CHOICES`].
+    /// as there are choices. Waits for the rows, once for each [`CHOICES`].
     ///
     /// # Errors
     /// If there are not so many rows, or the device fails.
@@ -98,60 +105,76 @@ impl CardChooser {
         logits: &Tensor,
         first: usize,
         choices: &[RowChoice<'_>],
-    ) -> Result<ChosenTokens> {
+    ) -> Result<Vec<RowAnswer>> {
         let (rows, width) = logits.dims2()?;
         if choices.len() > rows.saturating_sub(first) || width > self.vocabulary {
             candle_core::bail!("{} choices from row {first} on of {rows} by {width}", choices.len());
         }
-        let mut chosen = ChosenTokens::with_capacity(choices.len());
+        let mut answers = Vec::with_capacity(choices.len());
         let mut row = first;
         for choices in choices.chunks(CHOICES) {
-            chosen.extend(self.ask(&logits.narrow(0, row, choices.len())?, choices)?);
+            answers.extend(self.ask(&logits.narrow(0, row, choices.len())?, choices)?);
             row += choices.len();
         }
-        Ok(chosen)
+        Ok(answers)
     }
 
     /// Chooses from all of `rows`, at most [`CHOICES`].
-    fn ask(&self, rows: &Tensor, choices: &[RowChoice<'_>]) -> Result<ChosenTokens> {
+    fn ask(&self, rows: &Tensor, choices: &[RowChoice<'_>]) -> Result<Vec<RowAnswer>> {
         let (count, stride) = (choices.len(), rows.dim(1)?);
         let words = stride.div_ceil(32);
         let widths = choices.iter().map(|choice| u32::try_from(stride.min(choice.allowed.size())));
         let widths: Vec<u32> = widths.collect::<std::result::Result<_, _>>()?;
+        let lists = choices.iter().any(|choice| choice.near.is_some());
+        let mut found = vec![0; count * (ANSWER_WORDS + if lists { 2 * LISTED } else { 0 })];
+        {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let shared = &mut *shared;
+            shared.driver.write(shared.asked, count * (ASKED_WORDS + words), &mut |room| {
+                let (questions, masks) = room.split_at_mut(count * ASKED_WORDS);
+                let rooms =
+                    questions.chunks_exact_mut(ASKED_WORDS).zip(masks.chunks_exact_mut(words.max(1)));
+                for ((question, mask), (choice, &width)) in rooms.zip(choices.iter().zip(&widths)) {
+                    question.copy_from_slice(&words_of(choice, width));
+                    write_bits(choice.allowed, mask);
+                }
+            })?;
+            let rows = shared.driver.address(rows)?;
+            shared.launch(rows, [count, stride], lists)?;
+            shared.driver.read(shared.answers, &mut found)?;
+        }
+        let (answers, lists) = found.split_at(count * ANSWER_WORDS);
+        let lists = lists.chunks_exact(2 * LISTED).map(Some).chain(std::iter::repeat(None));
+        let answers = answers.chunks_exact(ANSWER_WORDS).zip(lists);
+        answers.zip(choices).map(|((answer, list), choice)| read_answer(answer, list, choice)).collect()
+    }
+}
+
+impl QueueAndRoom {
+    /// Queues the kernels that choose from so many rows of so many logits, what is asked of which is there.
+    fn launch(&mut self, logits: Address, [rows, stride]: [usize; 2], lists: bool) -> Result<()> {
+        use KernelArgument::{Address as At, Number};
         let parts = stride.div_ceil(PART).clamp(1, MOST_PARTS);
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let QueueAndRoom { driver, asked, parts: partly, found, .. } = &mut *shared;
-        driver.write(*asked, count * (ASKED_WORDS + words), &mut |room| {
-            let (questions, masks) = room.split_at_mut(count * ASKED_WORDS);
-            let questions = questions.chunks_exact_mut(ASKED_WORDS).zip(masks.chunks_exact_mut(words.max(1)));
-            for ((question, mask), (choice, &width)) in questions.zip(choices.iter().zip(&widths)) {
-                question.copy_from_slice(&words_of(choice, width));
-                write_bits(choice.allowed, mask);
-            }
-        })?;
-        let rows = driver.address(rows)?;
-        let masks = Address(asked.0 + u64::try_from(count * ASKED_WORDS * size_of::<u32>())?);
-        let arguments = [
-            KernelArgument::Address(rows),
-            KernelArgument::Address(*asked),
-            KernelArgument::Address(masks),
-            KernelArgument::Address(*partly),
-            KernelArgument::Number(i32::try_from(stride)?),
-            KernelArgument::Number(i32::try_from(words)?),
-        ];
-        let (blocks, down) = (u32::try_from(parts)?, u32::try_from(count)?);
-        let grid = [blocks, down, 1];
-        driver.launch(&Launch { kernel: "choose", grid, threads: CHOOSERS, arguments: &arguments })?;
-        let arguments = [
-            KernelArgument::Address(*partly),
-            KernelArgument::Address(*found),
-            KernelArgument::Number(i32::try_from(parts)?),
-        ];
-        let threads = u32::try_from(MOST_PARTS)?;
-        driver.launch(&Launch { kernel: "settle", grid: [down, 1, 1], threads, arguments: &arguments })?;
-        let mut tokens = vec![NONE; count];
-        driver.read(*found, &mut tokens)?;
-        Ok(tokens.into_iter().map(|token| (token != NONE).then(|| TokenId::new(token))).collect())
+        let (stride, words) = (Number(i32::try_from(stride)?), Number(i32::try_from(stride.div_ceil(32))?));
+        let behind = |start: Address, words: usize| {
+            Ok::<_, std::num::TryFromIntError>(Address(start.0 + u64::try_from(words * size_of::<u32>())?))
+        };
+        let masks = behind(self.asked, rows * ASKED_WORDS)?;
+        let lists_at = behind(self.answers, rows * ANSWER_WORDS)?;
+        let (blocks, down) = (u32::try_from(parts)?, u32::try_from(rows)?);
+        let [asked, partly, answers] = [self.asked, self.parts, self.answers];
+        let mut launch = |kernel: &str, grid: [u32; 3], threads: u32, arguments: &[KernelArgument]| {
+            self.driver.launch(&Launch { kernel, grid, threads, arguments })
+        };
+        let arguments = [At(logits), At(asked), At(masks), At(partly), stride, words];
+        launch("choose", [blocks, down, 1], CHOOSERS, &arguments)?;
+        let arguments = [At(partly), At(answers), Number(i32::try_from(parts)?)];
+        launch("settle", [down, 1, 1], u32::try_from(MOST_PARTS)?, &arguments)?;
+        if lists {
+            let arguments = [At(logits), At(asked), At(masks), At(answers), At(lists_at), stride, words];
+            launch("list_near", [blocks, down, 1], CHOOSERS, &arguments)?;
+        }
+        Ok(())
     }
 }
 
@@ -161,11 +184,29 @@ impl fmt::Debug for CardChooser {
     }
 }
 
-/// The words of a question: key and temperature, their lower halves first, and how many logits count.
+/// The words of a question: key and temperature, their lower halves first, how many logits count, and how far
+/// below the largest tokens are listed.
 fn words_of(choice: &RowChoice<'_>, width: u32) -> [u32; ASKED_WORDS] {
     let (key, temperature) = choice.draw.map_or((0, 0.0), |draw| (draw.key, draw.temperature));
     let ([a, b], [c, d]) = (halves(key), halves(temperature.to_bits()));
-    [a, b, c, d, width]
+    [a, b, c, d, width, choice.near.unwrap_or_default().to_bits()]
+}
+
+/// The answer of a row by its words, and those of its list.
+fn read_answer(answer: &[u32], list: Option<&[u32]>, choice: &RowChoice<'_>) -> Result<RowAnswer> {
+    let [token, count, _largest] = *answer else { candle_core::bail!("an answer of other words") };
+    let token = (token != NONE).then(|| TokenId::new(token));
+    let count = usize::try_from(count)?;
+    let wanted = choice.near.is_some() && token.is_some() && count <= LISTED;
+    let near = list.filter(|_| wanted).map(|list| {
+        let pairs = list.as_chunks::<2>().0.iter().take(count);
+        let mut near: Vec<(TokenId, f32)> =
+            pairs.map(|[token, logit]| (TokenId::new(*token), f32::from_bits(*logit))).collect();
+        // Blocks list their tokens in any order.
+        near.sort_unstable_by_key(|(token, _)| *token);
+        near
+    });
+    Ok(RowAnswer { token, near })
 }
 
 /// Writes a set as a bit for each token, and clears the rest of the words. Tokens past their end are left
@@ -202,10 +243,27 @@ mod tests {
     fn words_are_split_in_order() {
         assert_eq!(halves(0x8000_0000_0000_0001), [1, 0x8000_0000]);
         let allowed = TokenSet::empty(9);
-        let greedy = RowChoice { allowed: &allowed, draw: None };
-        assert_eq!(words_of(&greedy, 9), [0, 0, 0, 0, 9]);
+        let greedy = RowChoice { allowed: &allowed, draw: None, near: None };
+        assert_eq!(words_of(&greedy, 9), [0, 0, 0, 0, 9, 0]);
         let draw = Some(GumbelDraw { key: 5 << 32 | 3, temperature: 2.0 });
-        assert_eq!(words_of(&RowChoice { draw, ..greedy }, 7), [3, 5, 0, 0x4000_0000, 7]);
+        let drawn = RowChoice { draw, near: Some(1.0), ..greedy };
+        assert_eq!(words_of(&drawn, 7), [3, 5, 0, 0x4000_0000, 7, 0x3f80_0000]);
+    }
+
+    #[test]
+    fn lists_are_sorted_and_told_only_where_they_are_whole() {
+        let allowed = TokenSet::empty(9);
+        let wants = RowChoice { allowed: &allowed, draw: None, near: Some(8.0) };
+        let list = [5, 2.0_f32.to_bits(), 3, 1.0_f32.to_bits(), 99, 99];
+        let answer = |words: [u32; 3], choice| read_answer(&words, Some(&list), choice).unwrap();
+        let near = vec![(TokenId::new(3), 1.0), (TokenId::new(5), 2.0)];
+        let token = Some(TokenId::new(5));
+        assert_eq!(answer([5, 2, 0], &wants), RowAnswer { token, near: Some(near) });
+        assert_eq!(answer([5, 2, 0], &RowChoice { near: None, ..wants }), RowAnswer { token, near: None });
+        let most = u32::try_from(LISTED).unwrap();
+        assert_eq!(answer([5, most + 1, 0], &wants), RowAnswer { token, near: None });
+        assert_eq!(answer([NONE, 0, 0], &wants), RowAnswer::default());
+        assert!(read_answer(&[1, 2], None, &wants).is_err());
     }
 
     #[test]
@@ -213,7 +271,9 @@ mod tests {
         let kernels = include_str!("kernels/choice.cu");
         for constants in [
             format!("constexpr int CHOOSERS = {CHOOSERS}, MOST_PARTS = {MOST_PARTS};"),
-            format!("constexpr int ASKED_WORDS = {ASKED_WORDS}, PART_WORDS = {PART_WORDS};"),
+            format!("constexpr int ASKED_WORDS = {ASKED_WORDS}, PART_WORDS = {PART_WORDS}, "),
+            format!("ANSWER_WORDS = {ANSWER_WORDS};"),
+            format!("constexpr uint32_t LISTED = {LISTED};"),
         ] {
             assert!(kernels.contains(&constants), "{constants}");
         }

@@ -5,7 +5,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use crate::{
     ids::TokenId,
     model::{
-        ChosenTokens, KeptRows, Logits, RowChoice,
+        KeptRows, Logits, RowAnswer, RowChoice,
         candle::{card::CardChooser, error::ModelError},
     },
     vocab::TokenSet,
@@ -104,8 +104,8 @@ impl KeptRows for DeviceRows {
         if allowed.size() == 0 {
             return Ok(None);
         }
-        if let Some(chosen) = self.choose(index, &[RowChoice { allowed, draw: None }])? {
-            return Ok(chosen.first().copied().flatten());
+        if let Some(answers) = self.choose(index, &[RowChoice { allowed, draw: None, near: None }])? {
+            return Ok(answers.first().and_then(|answer| answer.token));
         }
         let [largest, id, fine] = self.search(index, allowed)?;
         if fine == 0.0 || largest.is_nan() || largest == f32::NEG_INFINITY || !id.is_finite() {
@@ -119,7 +119,7 @@ impl KeptRows for DeviceRows {
         &self,
         first: usize,
         choices: &[RowChoice<'_>],
-    ) -> std::result::Result<Option<ChosenTokens>, ModelError> {
+    ) -> std::result::Result<Option<Vec<RowAnswer>>, ModelError> {
         let Some(chooser) = &self.chooser else { return Ok(None) };
         Ok(Some(chooser.choose(&self.logits, first, choices)?))
     }

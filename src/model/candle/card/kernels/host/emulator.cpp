@@ -181,6 +181,7 @@ extern "C" int domino_card_launch(const char* name, const unsigned* grid, unsign
   FOR_NUMBERS(TRY_ALL)
   TRY(choose)
   TRY(settle)
+  TRY(list_near)
   return 1;
 }
 
