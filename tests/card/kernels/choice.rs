@@ -25,7 +25,7 @@ fn draws_from_kept_rows_are_those_from_rows() {
         let logits = rows.fetch().unwrap();
         assert_eq!((rows.rows(), logits.rows()), (20, 20));
         let mut others = 0;
-        for sampling in [Sampling::greedy(), Sampling::default()] {
+        for sampling in [Sampling::greedy(), Sampling::with_temperature(1.0).unwrap()] {
             let sampler = Sampler::new(sampling, 3);
             for position in 0..20 {
                 // Sets may be smaller than the vocabulary: tokens past them do not count.
@@ -79,7 +79,7 @@ fn weights_that_are_no_numbers_end_in_an_error_and_not_in_a_token() {
         let mut allowed = TokenSet::empty(vocabulary);
         (0..vocabulary).for_each(|id| allowed.insert(TokenId::from_index(id).unwrap()));
         let rows = card.launch(&some_tokens(3, vocabulary), Rows::All).unwrap();
-        for sampling in [Sampling::greedy(), Sampling::default()] {
+        for sampling in [Sampling::greedy(), Sampling::with_temperature(1.0).unwrap()] {
             let error = Sampler::new(sampling, 0).draw_kept(&rows, 2, &allowed, 0).unwrap_err();
             assert!(matches!(error, KeptDrawError::Draw(_)), "{error:?}");
         }
