@@ -1,5 +1,5 @@
-//! Failures of a card, as its driver words them, and weights that are no numbers: what ends, what is said, and
-//! what goes on.
+//! Failures of a card, as its driver words them, and weights that are no numbers: what ends, what is said,
+//! and what goes on.
 
 use std::{error::Error, fs, path::Path};
 
@@ -35,6 +35,11 @@ const FAULTS: [CardFault; 6] = [
 fn failing(fault: CardFault, after: u64) -> Result<TensorModel, ModelError> {
     let place = Placement::emulated(false).with_precision(Precision::Bf16).failing(fault, after);
     TensorModel::load(model::fixture("mistral_tied"), &LoadOptions::default(), place)
+}
+
+/// The same model on a card that does not fail.
+fn sound() -> TensorModel {
+    emulated(&model::fixture("mistral_tied"), Precision::Bf16)
 }
 
 /// The number of calls to the card while a model is loaded.
@@ -78,7 +83,7 @@ fn a_failure_while_a_model_is_loaded_says_what_can_be_done() {
 #[test]
 fn a_full_memory_ends_one_text_and_others_go_on() {
     let prompt = some_tokens(4, 90);
-    let plain = decoder(emulated(&model::fixture("mistral_tied"), Precision::Bf16)).generate(&prompt).unwrap();
+    let plain = decoder(sound()).generate(&prompt).unwrap();
     let loading = calls_of_loading();
     let mut failed = 0;
     // At calls of all kinds: writes, kernels, products, choices and reads.
@@ -102,7 +107,7 @@ fn a_full_memory_ends_one_text_and_others_go_on() {
 fn a_pass_that_fails_leaves_the_cache_as_it_was() {
     let loading = calls_of_loading();
     let tokens = some_tokens(12, 90);
-    let mut whole = emulated(&model::fixture("mistral_tied"), Precision::Bf16);
+    let mut whole = sound();
     let expected = whole.forward(&tokens, Rows::Last).unwrap();
     for after in loading + 60..loading + 80 {
         let mut card = failing(CardFault::Memory, after).unwrap();
@@ -130,7 +135,7 @@ fn a_pass_that_fails_leaves_the_cache_as_it_was() {
 #[test]
 fn drafts_of_a_pass_that_fails_change_no_text() {
     let prompt = some_tokens(4, 90);
-    let plain = decoder(emulated(&model::fixture("mistral_tied"), Precision::Bf16)).generate(&prompt).unwrap();
+    let plain = decoder(sound()).generate(&prompt).unwrap();
     let loading = calls_of_loading();
     let (mut ended, mut went_on) = (0, 0);
     for after in (loading..loading + 90).step_by(3) {
