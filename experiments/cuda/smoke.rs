@@ -2,10 +2,14 @@
 //!
 //!     cargo experiment cuda_smoke --features cuda -- [DEVICE] [PRECISION] [MODEL]
 //!
+//!     cargo experiment cuda_smoke --features cuda -- bits ...
+//!
 //! DEVICE is `cuda` (default), `cuda:INDEX` or `cpu`, with which the program itself can be tried on any
 //! machine. PRECISION is f32 (default), f16 or bf16. MODEL is the shipped one unless named. Exit code 1 if
 //! logits differ by more than rounding explains, or, in f32, a text written with masks and draws on the
-//! device is another.
+//! device is another. `bits` compares a card with itself: see `bits.rs`.
+
+mod bits;
 
 use std::{error::Error, path::PathBuf, process::ExitCode, time::Instant};
 
@@ -29,6 +33,11 @@ const GRAMMAR: &str = "root ::= \"{\\\"name\\\": \\\"\" [a-z ]+ \"\\\", \\\"age\
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "bits"
+    {
+        return bits::run(rest);
+    }
     let argument =
         |index: usize, default: &str| arguments.get(index).map_or(default, String::as_str).to_owned();
     let precision: Precision = argument(1, "f32").parse()?;
@@ -49,7 +58,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let vocabulary = Vocabulary::from_tokenizer_file(&folder)?;
     let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &Limits::default())?;
     let constraint = Compiler::new(vocabulary.clone()).compile(&grammar)?.constraint();
-    for sampling in [Sampling::greedy(), Sampling::default()] {
+    for sampling in [Sampling::greedy(), Sampling::with_temperature(1.0)?] {
         let sampler = Sampler::new(sampling, 1);
         let expected = write_on_cpu(&mut cpu, &sampler, constraint.clone(), &vocabulary)?;
         let got = write_on_device(&mut device, &sampler, constraint.clone(), &vocabulary)?;

@@ -1,6 +1,7 @@
 //! A model with its own draws but another one's pace: a replay.
 
 use std::{
+    num::NonZeroUsize,
     str::FromStr,
     time::{Duration, Instant},
 };
@@ -69,6 +70,10 @@ impl<M: Model> Model for Paced<M> {
 
     fn vocabulary_size(&self) -> usize {
         self.model.vocabulary_size()
+    }
+
+    fn tokens_at_once(&self) -> NonZeroUsize {
+        if self.pace.is_some() { NonZeroUsize::MIN } else { self.model.tokens_at_once() }
     }
 
     fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<M::Error>>, M::Error> {

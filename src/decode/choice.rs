@@ -16,7 +16,7 @@ use super::{
 use crate::{
     constraint::Constraint,
     ids::TokenId,
-    model::Kept,
+    model::{Kept, RowAnswer, RowChoice},
     proposer::Drawn,
     vocab::{TokenSet, Vocabulary},
 };
@@ -31,6 +31,15 @@ pub(super) struct Chooser {
     ahead: bool,
     /// All tokens that can be generated; see [`possible`].
     possible: Arc<TokenSet>,
+}
+
+/// A row where the model computed it.
+#[derive(Clone, Copy)]
+pub(super) struct KeptRow<'a> {
+    pub(super) rows: &'a Kept<DecodeError>,
+    pub(super) index: usize,
+    /// The answer that it has [given](Chooser::choose_rows) already, if it was asked.
+    pub(super) answer: Option<&'a RowAnswer>,
 }
 
 impl Chooser {
@@ -97,13 +106,35 @@ impl Chooser {
         Some(Drawn { token, margin })
     }
 
-    /// Chooses like [`choose`](Self::choose), from row `index` of rows that may still be in progress: the
-    /// mask is made first. Not possible with penalties, and only if masks need not wait for the model's own
-    /// choice.
-    pub(super) fn choose_kept(
+    /// Chooses from all rows of a pass, with one wait: row `i` is about the token at `position + i`, and the
+    /// tokens that may follow there are `sets[i]`; all that can be generated without sets. Lists the tokens
+    /// that are `near` the likeliest, if that is asked. `None` if the rows cannot do it for such draws:
+    /// nothing was waited for then.
+    pub(super) fn choose_rows(
         &self,
         rows: &Kept<DecodeError>,
-        index: usize,
+        sets: Option<&[TokenSet]>,
+        position: usize,
+        near: Option<f32>,
+    ) -> Result<Option<Vec<RowAnswer>>, DecodeError> {
+        let choice = |index: usize| {
+            let allowed = match sets {
+                Some(sets) => sets.get(index)?,
+                None => &*self.possible,
+            };
+            Some(RowChoice { near, ..self.sampler.choice(allowed, position + index)? })
+        };
+        match (0..rows.rows()).map(choice).collect::<Option<Vec<_>>>() {
+            Some(choices) => rows.choose(0, &choices),
+            None => Ok(None),
+        }
+    }
+
+    /// Chooses like [`choose`](Self::choose), from a row that may still be in progress: the mask is made
+    /// first. Not possible with penalties, and only if masks need not wait for the model's own choice.
+    pub(super) fn choose_kept(
+        &self,
+        row: KeptRow<'_>,
         position: usize,
         constraint: Option<&mut Constraint>,
         stats: &mut DecodeStats,
@@ -118,10 +149,15 @@ impl Chooser {
                 &self.possible
             }
         };
+        let KeptRow { rows, index, answer } = row;
+        let chosen = answer.and_then(|answer| answer.token);
+        debug_assert!(chosen.is_none_or(|token| allowed.contains(token)), "the mask is the one it was by");
         // Waiting for the pass is most of it.
-        let drawn =
-            timed(&mut stats.model_time, || self.sampler.draw_kept(&**rows, index, allowed, position));
-        let token = drawn.map_err(|error| match error {
+        let draw = || match chosen {
+            Some(token) => Ok(token),
+            None => self.sampler.draw_kept(&**rows, index, allowed, position),
+        };
+        let token = timed(&mut stats.model_time, draw).map_err(|error| match error {
             KeptDrawError::Rows(error) => error,
             KeptDrawError::Draw(error) => DecodeError::draw(error, position),
         })?;

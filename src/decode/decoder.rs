@@ -151,15 +151,15 @@ impl<M: Model> Decoder<M> {
     /// # Errors
     /// If a pass fails.
     pub fn calibrate(&mut self) -> Result<(), DecodeError> {
-        let token = self.vocabulary.end_of_text().first().copied();
         let ahead = self.constraint.is_some() && self.options.is_ahead();
-        match (&mut self.drafter, token) {
-            (Some(drafter), Some(token)) if !drafter.unmeasured(ahead).is_empty() => {
-                let passes = drafter.unmeasured(ahead);
-                calibrate(&mut self.model, token, passes, |pass, seconds| drafter.passed(pass, seconds))
-            }
-            _ => Ok(()),
+        let token = self.vocabulary.end_of_text().first().copied();
+        let (Some(drafter), Some(token)) = (&mut self.drafter, token) else { return Ok(()) };
+        drafter.set_at_once(self.model.tokens_at_once());
+        let passes = drafter.unmeasured(ahead);
+        if passes.is_empty() {
+            return Ok(());
         }
+        calibrate(&mut self.model, token, passes, |pass, seconds| drafter.passed(pass, seconds))
     }
 
     /// The drafter, if runs speculate.

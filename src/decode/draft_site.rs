@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     error::DecodeError,
+    likely::likely_of,
     row::PassRow,
     run::{Step, TextRun},
     stats::timed,
@@ -30,10 +31,10 @@ pub(super) fn ask<T>(
     let room = (context - length.min(context)).min(run.room().saturating_sub(1));
     sequence.clear();
     sequence.extend_from_slice(run.sequence());
-    let noise = |position, token| run.sampler().noise(position, token);
+    let noise = |position, token| run.chooser().sampler().noise(position, token);
     let draw =
         |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
-    let temperature = run.sampler().sampling().temperature();
+    let temperature = run.chooser().sampler().sampling().temperature();
     let site = Site::new(run.constraint(), sequence, temperature, &noise);
     let mut site = site.ahead(run.is_ahead()).drawing(&draw);
     propose(&mut site, room)
@@ -50,10 +51,17 @@ pub(super) fn observed(
     let before = run.constraint().map(Constraint::fork);
     let length = run.sequence().len();
     // Where there is no mask to be had, the run may need none: only the proposer goes without.
-    let row = if drafter.wants_likely() { row.bring(run)? } else { row };
-    let likely = match &row {
-        PassRow::Here(row) if drafter.wants_likely() => run.likely(row).ok(),
-        _ => None,
+    let (row, likely) = match row.listed() {
+        _ if !drafter.wants_likely() => (row, None),
+        Some(near) => (row, Some(likely_of(near))),
+        None => {
+            let row = row.bring(run)?;
+            let likely = match &row {
+                PassRow::Here(row) => run.likely(row).ok(),
+                PassRow::There(_) => None,
+            };
+            (row, likely)
+        }
     };
     let looked = start.elapsed();
     let step = run.take_row(&row)?;
@@ -61,8 +69,8 @@ pub(super) fn observed(
     timed(&mut time, || {
         sequence.clear();
         sequence.extend_from_slice(&run.sequence()[..length]);
-        let noise = |position, token| run.sampler().noise(position, token);
-        let temperature = run.sampler().sampling().temperature();
+        let noise = |position, token| run.chooser().sampler().noise(position, token);
+        let temperature = run.chooser().sampler().sampling().temperature();
         let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
         let ended = || run.end_of_text();
         if let Some(token) = step.map(|step| step.token).or_else(ended) {

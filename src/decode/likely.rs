@@ -11,7 +11,7 @@ const MOST: usize = 96;
 /// Probability below which a token is left out.
 const LEAST: f64 = 0.0005;
 /// Distance below the largest logit at which a token's probability is certainly below [`LEAST`].
-const FAR: f32 = 8.0;
+pub(super) const FAR: f32 = 8.0;
 /// Number of tokens in a word of a set.
 const WORD: usize = 64;
 
@@ -49,6 +49,21 @@ pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
             }
         }
     }
+    shares(found, sum)
+}
+
+/// Returns what [`likely`] does, given the allowed tokens that are less than [`FAR`] below the largest logit,
+/// ascending, and their logits.
+pub(super) fn likely_of(near: &[(TokenId, f32)]) -> Vec<(TokenId, f32)> {
+    let top = near.iter().map(|(_, logit)| *logit).fold(f32::NEG_INFINITY, f32::max);
+    let weights = near.iter().map(|&(token, logit)| (token, exp(f64::from(logit - top))));
+    let found: Vec<(TokenId, f64)> = weights.collect();
+    let sum = found.iter().map(|(_, weight)| weight).sum();
+    shares(found, sum)
+}
+
+/// Returns the shares of a `sum` that tokens have by their weights, without small ones.
+fn shares(mut found: Vec<(TokenId, f64)>, sum: f64) -> Vec<(TokenId, f32)> {
     found.retain(|(_, weight)| *weight >= LEAST * sum);
     if found.len() > MOST {
         found.select_nth_unstable_by(MOST, |one, other| other.1.total_cmp(&one.1));
@@ -76,6 +91,7 @@ mod tests {
         assert!((found[0].1 - 1.0 / 3.0).abs() < 1e-6 && (found[1].1 - 2.0 / 3.0).abs() < 1e-6);
         assert!(likely(&[f32::NEG_INFINITY; 5], &allowed).is_empty());
         assert!(likely(&row, &TokenSet::empty(5)).is_empty());
+        assert!(likely_of(&[]).is_empty());
         let even = likely(&[1.0; 300], &{
             let mut all = TokenSet::empty(300);
             (0..300).map(TokenId::new).for_each(|token| all.insert(token));
@@ -100,6 +116,10 @@ mod tests {
             let weight = |at: usize| f64::from(row[at] - top).exp();
             let sum: f64 = near.iter().map(|&at| weight(at)).sum();
             let found = likely(&row, &allowed);
+            // The same bits from a list of what is near.
+            let listed: Vec<(TokenId, f32)> =
+                near.iter().map(|&at| (TokenId::from_index(at).unwrap(), row[at])).collect();
+            prop_assert_eq!(&likely_of(&listed), &found);
             prop_assert!(found.is_sorted_by_key(|(token, _)| *token) && found.len() <= MOST);
             for (token, share) in &found {
                 prop_assert!(near.contains(&token.index()));

@@ -26,6 +26,11 @@ impl PositionNoise {
         Self { key: finalise(finalise(seed.wrapping_add(GOLDEN)) ^ finalise(position).wrapping_mul(GOLDEN)) }
     }
 
+    /// The key, which tells it from the noise of other positions and seeds.
+    pub(super) fn key(self) -> u64 {
+        self.key
+    }
+
     /// Returns 64 random bits for a token.
     pub(super) fn bits(self, token: TokenId) -> u64 {
         self.bits_of(u64::from(token.raw()))

@@ -6,13 +6,12 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    choice::Chooser,
+    choice::{Chooser, KeptRow},
     error::DecodeError,
     likely::likely,
     logprobs::Logprobs,
     options::DecodeOptions,
     row::PassRow,
-    sampler::Sampler,
     stats::{DecodeStats, timed},
     stop::StopSearch,
 };
@@ -227,15 +226,11 @@ impl TextRun {
         self.go_on(token, logprobs, self.stats.interventions > interventions)
     }
 
-    /// Takes a token like [`take`](Self::take), from row `index` of rows that may still be in progress, if
-    /// [`takes_kept`](Self::takes_kept) allows it: the mask is made before the rows are read.
-    pub(super) fn take_kept(
-        &mut self,
-        rows: &Kept<DecodeError>,
-        index: usize,
-    ) -> Result<Option<Step>, DecodeError> {
+    /// Takes a token like [`take`](Self::take), from a row that may still be in progress, if
+    /// [`takes_kept`](Self::takes_kept) allows it: the mask is made before the row is read.
+    pub(super) fn take_kept(&mut self, row: KeptRow<'_>) -> Result<Option<Step>, DecodeError> {
         let (constraint, position) = (self.constraint.as_mut(), self.sequence.len());
-        let token = self.chooser.choose_kept(rows, index, position, constraint, &mut self.stats)?;
+        let token = self.chooser.choose_kept(row, position, constraint, &mut self.stats)?;
         self.go_on(token, None, false)
     }
 
@@ -243,7 +238,7 @@ impl TextRun {
     pub(super) fn take_row(&mut self, row: &PassRow<'_>) -> Result<Option<Step>, DecodeError> {
         match row {
             PassRow::Here(row) => self.take(row),
-            PassRow::There(rows, index) => self.take_kept(rows, *index),
+            PassRow::There(row) => self.take_kept(*row),
         }
     }
 
@@ -317,9 +312,9 @@ impl TextRun {
         }
     }
 
-    /// The sampler.
-    pub(super) fn sampler(&self) -> &Sampler {
-        self.chooser.sampler()
+    /// The chooser of its tokens.
+    pub(super) fn chooser(&self) -> &Chooser {
+        &self.chooser
     }
 
     /// Predicts the draw after `tokens` from another model's row, among the allowed tokens or else all.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ids::{TokenId, as_u64},
-    model::KeptRows,
+    model::{GumbelDraw, KeptRows, RowChoice},
     vocab::TokenSet,
 };
 
@@ -128,9 +128,9 @@ impl Sampler {
     }
 
     /// Draws like [`draw`](Self::draw), from row `index` of rows that are still where the model computed
-    /// them. Greedy choices are made there, and only the token comes back. For others the device lacks the
-    /// noise, so the logits of the allowed tokens come back, or the whole row if these are many. The token is
-    /// the same either way.
+    /// them. Where the rows can [choose](KeptRows::choose) only the token comes back, unless tokens are cut
+    /// off; elsewhere greedy choices are made there, and for draws the logits of the allowed tokens come
+    /// back, or the whole row if these are many. The token is the same either way.
     ///
     /// # Errors
     /// All of [`draw`](Self::draw), and if the rows cannot be read.
@@ -141,13 +141,39 @@ impl Sampler {
         allowed: &TokenSet,
         position: usize,
     ) -> Result<TokenId, KeptDrawError<R::Error>> {
-        if self.sampling.is_greedy()
-            && let Some(token) = rows.likeliest(index, allowed).map_err(KeptDrawError::Rows)?
-        {
+        let chosen = match self.choice(allowed, position) {
+            Some(choice) => rows.choose(index, &[choice]).map_err(KeptDrawError::Rows)?,
+            None => None,
+        };
+        let token = match chosen {
+            Some(answers) => answers.first().and_then(|answer| answer.token),
+            None if self.sampling.is_greedy() => {
+                rows.likeliest(index, allowed).map_err(KeptDrawError::Rows)?
+            }
+            None => None,
+        };
+        if let Some(token) = token {
             return Ok(token);
         }
+        // Without a token the row says why.
         let row = rows.among(index, allowed).map_err(KeptDrawError::Rows)?;
         self.draw(&row, allowed, position).map_err(KeptDrawError::Draw)
+    }
+
+    /// Returns the choice that [rows on a device](KeptRows::choose) are to make at `position` among the
+    /// `allowed` tokens: the one that [`draw`](Self::draw) makes. `None` if tokens are cut off, which takes
+    /// the numbers of the row.
+    #[must_use]
+    pub fn choice<'a>(&self, allowed: &'a TokenSet, position: usize) -> Option<RowChoice<'a>> {
+        if self.sampling.cuts() {
+            return None;
+        }
+        if self.sampling.is_greedy() {
+            return Some(RowChoice { allowed, draw: None, near: None });
+        }
+        let key = Noise::new(self.seed, u64::try_from(position).ok()?).key();
+        let draw = GumbelDraw { key, temperature: self.sampling.temperature() };
+        Some(RowChoice { allowed, draw: Some(draw), near: None })
     }
 
     /// Returns the allowed tokens that top-k, top-p and min-p leave; the likeliest is always among them.

@@ -1,9 +1,10 @@
 //! Speculative decoding of one run (paper, 3.6): passes over the last token and a draft.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use super::{
     error::DecodeError,
+    likely::FAR,
     row::{PassRows, kept},
     run::{Step, TextRun},
     stats::timed,
@@ -19,7 +20,9 @@ pub(super) struct RunSpeculation<'a> {
 }
 
 impl<'a> RunSpeculation<'a> {
-    pub(super) fn new(drafter: &'a mut Drafter) -> Self {
+    /// Creates the speculation of a model that takes so many tokens at the cost of one.
+    pub(super) fn new(drafter: &'a mut Drafter, at_once: NonZeroUsize) -> Self {
+        drafter.set_at_once(at_once);
         Self { drafter, phase: Phase::default() }
     }
 
@@ -59,8 +62,9 @@ impl<'a> RunSpeculation<'a> {
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
         let mut ready = between.prepare(self.drafter, run, seen, model.context());
+        let learns = self.drafter.learns() && self.drafter.wants_likely();
         let made = match run.takes_kept() {
-            true => begun(model, &mut ready, run)?,
+            true => begun(model, &mut ready, run, learns.then_some(FAR))?,
             false => None,
         };
         let (made, took) = match made {
@@ -81,19 +85,21 @@ impl<'a> RunSpeculation<'a> {
 }
 
 /// Makes a pass whose rows stay where the model computes them, and times it; the masks are made meanwhile.
-/// `None`, and no pass, for a model that cannot do so.
+/// Tokens are chosen there, from all rows with one wait, if the model can, and tokens `near` the likeliest
+/// are listed for whoever learns from them. `None`, and no pass, for a model that cannot keep rows.
 fn begun<M: Model>(
     model: &mut M,
     ready: &mut Ready,
     run: &mut TextRun,
+    near: Option<f32>,
 ) -> Result<Option<(PassRows, Duration)>, DecodeError> {
     let mut took = Duration::ZERO;
     let pass = |ready: &Ready| model.begin(ready.tokens(), ready.wanted());
     let rows = timed(&mut took, || or_without_draft(ready, run, pass)).map_err(DecodeError::model)?;
     let Some(rows) = rows.map(kept) else { return Ok(None) };
-    ready.make_masks(run);
-    timed(&mut took, || rows.wait())?;
-    Ok(Some((PassRows::There(rows), took)))
+    let sets = ready.masks(run);
+    let made = timed(&mut took, || PassRows::there(rows, sets.as_deref(), run, near))?;
+    Ok(Some((made, took)))
 }
 
 /// Makes a pass, and repeats it without its draft if it fails.

@@ -5,6 +5,7 @@
 use std::{fmt, iter::FusedIterator};
 
 use super::{
+    choice::KeptRow,
     error::DecodeError,
     logprobs::Logprobs,
     row::kept,
@@ -38,7 +39,8 @@ enum Progress {
 
 impl<'a, M: Model> Steps<'a, M> {
     pub(super) fn new(model: &'a mut M, run: TextRun, drafter: Option<&'a mut Drafter>) -> Self {
-        let speculation = drafter.map(RunSpeculation::new);
+        let at_once = model.tokens_at_once();
+        let speculation = drafter.map(|drafter| RunSpeculation::new(drafter, at_once));
         Self { model, run, speculation, progress: Progress::NotStarted }
     }
 }
@@ -143,7 +145,7 @@ impl<M: Model> Steps<'_, M> {
             if let Some(rows) = begun.map_err(DecodeError::model)? {
                 self.run.stats_mut().model_time = time;
                 self.run.stats_mut().passes += 1;
-                return self.run.take_kept(&kept(rows), 0);
+                return self.run.take_kept(KeptRow { rows: &kept(rows), index: 0, answer: None });
             }
         }
         let sets = self.run.ahead(&[]);

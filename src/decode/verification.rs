@@ -232,8 +232,8 @@ impl Ready {
     }
 
     /// Makes the masks that will be applied to whole rows, so that they are ready by then.
-    pub(super) fn make_masks(&self, run: &mut TextRun) {
-        let _ = run.ahead(&self.draft.tokens);
+    pub(super) fn masks(&self, run: &mut TextRun) -> Option<Vec<TokenSet>> {
+        run.ahead(&self.draft.tokens)
     }
 
     /// The tokens of the pass.

@@ -30,6 +30,6 @@ pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
 pub(crate) use known_prompts::KnownPrompts;
 pub use kv_copy::KvCopy;
 pub use model::{Batch, Kept, Logits, Model, Rows};
-pub use pending_logits::KeptRows;
+pub use pending_logits::{GumbelDraw, KeptRows, RowAnswer, RowChoice};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};
 pub use serial_batch::InTurns;

@@ -132,6 +132,13 @@ pub trait Model: Send {
     /// Length of a row of logits. May be more than the tokenizer has tokens (padding).
     fn vocabulary_size(&self) -> usize;
 
+    /// Tokens that a pass takes at the cost of one, whichever rows are wanted: passes over more cost as many
+    /// times as much as they need such steps. It decides how long drafts are, and never what is drawn. 1, the
+    /// default, says nothing: what passes cost is measured then.
+    fn tokens_at_once(&self) -> NonZeroUsize {
+        NonZeroUsize::MIN
+    }
+
     /// Appends `tokens` (at least one) to the cache and returns rows of logits: row `i` is about the token
     /// that follows `tokens[i]`. [`Rows::Last`] gives one row, about what follows the last token, and
     /// [`Rows::Among`] the last rows.

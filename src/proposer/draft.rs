@@ -1,5 +1,7 @@
 //! Drafts: the guesses of a proposer, one after the other, as long as the planner expects them to pay.
 
+use std::num::NonZeroUsize;
+
 use super::{
     planner::{Allocation, DraftBudget, DraftPlanner, Offered, Pass, PassCost},
     propose::{Guess, Propose, Seen},
@@ -127,6 +129,12 @@ impl Drafter {
     pub fn cost(mut self, cost: PassCost) -> Self {
         self.planner.set_cost(cost);
         self
+    }
+
+    /// Sets that passes take up to `tokens` tokens at the cost of one; see [`PassCost::set_at_once`]. A
+    /// decoder sets what its model says.
+    pub fn set_at_once(&mut self, tokens: NonZeroUsize) {
+        self.planner.set_at_once(tokens);
     }
 
     /// The cost of passes.

@@ -66,6 +66,51 @@ fn a_dry_run_makes_one_record_of_all_parts() {
     let curve: Value = serde_json::from_str(passes["out"].as_str().unwrap()).unwrap();
     assert_eq!(curve["curve"].as_array().unwrap().len(), 2);
     assert!(out.join("passes-13m.out").exists() && !out.join("cache").exists());
+    assert!(part(&lines, "bits")["command"].as_str().unwrap().starts_with("./cuda_smoke bits cpu f32"));
+    // What came stands beside what is asked, and what did not run says so.
+    let table = lines.last().unwrap()["table"].as_str().unwrap();
+    assert_eq!(table.trim_end(), fs::read_to_string(out.join("table.md")).unwrap().trim_end());
+    let milliseconds = curve["curve"][0]["median_seconds"].as_f64().unwrap() * 1e3;
+    for row in [
+        format!("| 13m bf16, t(1), ms | 0.3 | {milliseconds:.2} | not run |"),
+        "| 13m bf16, t(8), ms | 0.3 | not run | not run |".into(),
+        "| 7b bf16, t(16), ms | 5.8 | not run | not run |".into(),
+        "| drafts over unconstrained, 13m, json | >= 1.00, tokens a pass x 0.85 | not run | |".into(),
+        "| texts that differ, 13m bf16 | 0 | not run | |".into(),
+    ] {
+        assert!(table.lines().any(|line| line == row), "{row}\n{table}");
+    }
+}
+
+/// Figures of all kinds of parts arrive in the table.
+#[test]
+fn the_table_is_read_off_the_outputs() {
+    let smoke = r#"[ "$1" = bits ] || exit 0
+echo '{"rows":{"compared":1152,"differing":0},"choices":{"compared":640,"differing":1},'\
+'"texts":{"compared":2000,"differing":3,"drafted":5}}'"#;
+    let speculation = r#"while [ $# -gt 1 ]; do if [ "$1" = --out ]; then out=$2; fi; shift; done
+plain='"plain_over_unconstrained":0.9'
+echo '{"grammar":"json",'$plain',"over_unconstrained":1.5234,"tokens_per_pass":2.0}' > "$out"
+echo '{"grammar":"c","over_unconstrained":0.9,"tokens_per_pass":1.1,'$plain'}' >> "$out""#;
+    let folder = folder(smoke, speculation);
+    let (output, lines, ..) = dry(folder.path(), "300");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let table = lines.last().unwrap()["table"].as_str().unwrap();
+    for row in [
+        "| drafts over unconstrained, 13m, json | >= 1.70 | 1.52 | |",
+        "| drafts over unconstrained, 13m, c | >= 1.00 | 0.90 | |",
+        "| drafts over unconstrained, 13m, rpg | >= 1.00, tokens a pass x 0.85 | not run | |",
+        "| rows that differ, 13m bf16 | 0 | 0 of 1152 | |",
+        "| choices that differ, 13m bf16 | 0 | 1 of 640 | |",
+        "| texts that differ, 13m bf16 | 0 | 3 of 2000 | |",
+        "| texts that differ, SmolLM2 bf16 | 0 | not run | |",
+    ] {
+        assert!(table.lines().any(|line| line == row), "{row}\n{table}");
+    }
+    assert!(table.starts_with("A dry run on the CPU"), "{table}");
+    // It is shown, too.
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("| texts that differ, 13m bf16 | 0 | 3 of 2000"), "{shown}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn priors_learn_the_same_where_rows_stay() {
     let grammar = compiled(&text.unwrap());
     let mut options = DecodeOptions::default();
     options.max_new_tokens = 24;
-    for sampling in [Sampling::greedy(), Sampling::default()] {
+    for sampling in [Sampling::greedy(), Sampling::with_temperature(1.0).unwrap()] {
         options.sampling = sampling;
         let learnt = [true, false].map(|keeps| {
             let learner = CountProposer::new(Prior::new(&grammar), Learning::Online);

@@ -1,6 +1,7 @@
 //! Sampling and the decode loop.
 
 mod batch;
+mod chosen;
 mod draw;
 mod kept;
 #[cfg(all(feature = "candle", feature = "tokenizers"))]

@@ -4,6 +4,7 @@
 mod definitions;
 mod draft_model;
 mod drafts;
+mod flat;
 mod priors;
 #[cfg(all(feature = "cli", feature = "experiments"))]
 mod several;

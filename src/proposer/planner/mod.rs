@@ -16,6 +16,8 @@ mod pass;
 pub(crate) use budget::{Allocation, DraftBudget, Offered, Speedup};
 pub use pass::{Pass, PassCost};
 
+use std::num::NonZeroUsize;
+
 use super::{draft::Draft, median::Median};
 use crate::ids::as_f64;
 use backoff::DraftBackoff;
@@ -75,6 +77,11 @@ impl DraftPlanner {
     /// Sets the expected cost of passes.
     pub(super) fn set_cost(&mut self, cost: PassCost) {
         self.cost = cost;
+    }
+
+    /// Sets that passes take so many tokens at the cost of one.
+    pub(super) fn set_at_once(&mut self, tokens: NonZeroUsize) {
+        self.cost.set_at_once(tokens);
     }
 
     /// The cost of passes.

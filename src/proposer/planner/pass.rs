@@ -4,6 +4,8 @@
 //! and the model computes only theirs. So the cost of a pass is that of its tokens plus that of its whole
 //! rows.
 
+use std::num::NonZeroUsize;
+
 use super::cost::CostCurve;
 use crate::{proposer::median::Median, vocab::TokenSet};
 
@@ -54,6 +56,9 @@ pub struct PassCost {
     /// Cost added by whole rows, by their number.
     rows: CostCurve,
     pace: Pace,
+    /// Tokens that cost as much as one, if there are more than that: then the curve of tokens has the cost of
+    /// a step of so many, and nothing else is needed.
+    at_once: Option<NonZeroUsize>,
 }
 
 /// The machine's pace: by what factor passes take longer now than at first (a running median).
@@ -75,9 +80,31 @@ impl Pace {
 }
 
 impl PassCost {
+    /// Sets that passes take up to `tokens` tokens, and their whole rows, at the cost of one token, and
+    /// longer ones as many times that as they need: those of a card that computes padding all the same. With
+    /// 1, the default, costs are measured for each number of tokens. A change forgets what was measured.
+    pub fn set_at_once(&mut self, tokens: NonZeroUsize) {
+        let at_once = Some(tokens).filter(|tokens| *tokens > NonZeroUsize::MIN);
+        if self.at_once != at_once {
+            *self = Self { at_once, ..Self::default() };
+        }
+    }
+
+    /// Number of steps of a pass, each at the cost of one token; `None` where tokens have costs of their own.
+    fn steps(&self, pass: Pass) -> Option<f64> {
+        let steps = pass.tokens.max(1).div_ceil(self.at_once?.get());
+        #[expect(clippy::cast_precision_loss, reason = "counts of steps")]
+        Some(steps as f64)
+    }
+
     /// Adds a measured time of a pass.
     pub fn observe(&mut self, pass: Pass, seconds: f64) {
         let Pass { tokens, whole } = pass;
+        if let Some(steps) = self.steps(pass) {
+            // The first passes may be many times as long as later ones, which are recorded and replayed; so
+            // nothing is told in relation to them.
+            return self.tokens.observe(1, seconds / steps);
+        }
         if self.is_measured(pass) {
             self.pace.add(seconds / self.seconds(pass));
         }
@@ -107,6 +134,9 @@ impl PassCost {
     /// Returns the seconds of a pass.
     #[must_use]
     pub fn seconds(&self, pass: Pass) -> f64 {
+        if let Some(steps) = self.steps(pass) {
+            return steps * self.tokens.seconds(1);
+        }
         let rows = if pass.whole == 0 || self.rows.is_empty() { 0.0 } else { self.rows.seconds(pass.whole) };
         self.tokens.seconds(pass.tokens) + rows
     }
@@ -121,6 +151,9 @@ impl PassCost {
     /// passes with rows that are not needed whole.
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
+        if self.at_once.is_some() {
+            return Some(Pass::whole(1)).filter(|_| !self.tokens.is_measured(1)).into_iter().collect();
+        }
         let missing = |curve: &CostCurve| {
             let curve = curve.clone();
             CostCurve::PROBES.into_iter().filter(move |&count| !curve.is_measured(count))
@@ -208,6 +241,31 @@ mod tests {
             }
         }
         assert!((cost.seconds(long) / cost.seconds(short) - 1.0).abs() < 0.07, "{cost:?}");
+    }
+
+    #[test]
+    fn tokens_that_are_taken_at_once_cost_what_one_does() {
+        let sixteen = NonZeroUsize::new(16).unwrap();
+        let mut cost = PassCost::default();
+        cost.observe(Pass::whole(1), 7.0);
+        cost.set_at_once(sixteen);
+        assert_eq!(cost.unmeasured(true), [Pass::whole(1)]);
+        assert!((cost.relative(Pass::whole(16)) - 1.0).abs() < 1e-9, "what was measured is forgotten");
+        // The first pass is made kernel by kernel, and then recorded; most later ones are replays.
+        for (tokens, seconds) in [(1, 90.0), (9, 30.0), (1, 2.0), (16, 2.0), (5, 2.0), (17, 4.0), (40, 6.0)] {
+            cost.observe(Pass { tokens, whole: tokens / 2 }, seconds);
+            cost.set_at_once(sixteen);
+        }
+        (0..4).for_each(|_| cost.observe(Pass::whole(3), 2.0));
+        for (tokens, whole, seconds) in
+            [(0, 0, 2.0), (1, 0, 2.0), (1, 1, 2.0), (16, 16, 2.0), (17, 1, 4.0), (32, 3, 4.0), (65, 65, 10.0)]
+        {
+            let got = cost.seconds(Pass { tokens, whole });
+            assert!((got - seconds).abs() < 1e-9, "{tokens} {whole}: {got}");
+        }
+        assert!(cost.unmeasured(true).is_empty() && cost.unmeasured(false).is_empty());
+        cost.set_at_once(NonZeroUsize::MIN);
+        assert_eq!(cost, PassCost::default());
     }
 
     #[test]

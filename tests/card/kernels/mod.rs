@@ -6,6 +6,8 @@
 
 mod bits;
 mod choice;
+mod draws;
+mod faults;
 mod logits;
 mod lossless;
 mod shapes;

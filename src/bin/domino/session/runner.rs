@@ -99,6 +99,13 @@ impl Model for Runner {
         }
     }
 
+    fn tokens_at_once(&self) -> NonZeroUsize {
+        match self {
+            Self::Own(model) => model.tokens_at_once(),
+            Self::Tensors(model) => model.tokens_at_once(),
+        }
+    }
+
     fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
         match self {
             Self::Own(model) => model.forward(tokens, rows),

@@ -22,10 +22,16 @@ use candle_core::{
     },
 };
 
-use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
+use super::{
+    driver::{Address, CardProduct, Driver, KernelArgument, Launch},
+    pinned::PinnedWords,
+};
 
 /// The kernels, as assembly that the driver compiles for its card.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
+
+/// Page-locked words at first: masks of sixteen rows over 32,000 tokens, and more are locked when needed.
+const FIRST_WORDS: usize = 1 << 15;
 
 /// The stages of a width's passes up to their replay.
 enum Recording {
@@ -51,6 +57,10 @@ pub(super) struct CudaDriver {
     numbers: blas::cudaDataType_t,
     functions: HashMap<String, CudaFunction>,
     recordings: HashMap<u32, Recording>,
+    /// The memory that words are copied from and to. `None`: the system gave none.
+    pinned: Option<PinnedWords>,
+    /// Memory in its place, which the driver copies before a call returns.
+    spare: Vec<u32>,
 }
 
 impl fmt::Debug for CudaDriver {
@@ -73,11 +83,35 @@ impl CudaDriver {
             other => candle_core::bail!("no kernels for {other:?}"),
         };
         let stream = device.cuda_stream();
-        let mut driver =
-            Self { device, stream, numbers, functions: HashMap::new(), recordings: HashMap::new() };
+        let mut driver = Self {
+            device,
+            stream,
+            numbers,
+            functions: HashMap::new(),
+            recordings: HashMap::new(),
+            pinned: None,
+            spare: Vec::new(),
+        };
         // A card or a driver that cannot take the kernels is found out before there is a text.
         driver.function("choose")?;
+        driver.stream.context().bind_to_thread().map_err(Error::wrap)?;
+        driver.pinned = PinnedWords::new(FIRST_WORDS);
         Ok(driver)
+    }
+
+    /// Sees to it that so many page-locked words are free, if the system gives any: waits until those in use
+    /// are not, and locks more if they are too few.
+    fn make_room(&mut self, words: usize) -> Result<()> {
+        self.stream.context().bind_to_thread().map_err(Error::wrap)?;
+        let Some(pinned) = &mut self.pinned else { return Ok(()) };
+        if !pinned.has(words) {
+            self.stream.synchronize().map_err(Error::wrap)?;
+            pinned.clear();
+            if !pinned.holds(words) {
+                self.pinned = PinnedWords::new(words.saturating_mul(2));
+            }
+        }
+        Ok(())
     }
 
     fn function(&mut self, name: &str) -> Result<CudaFunction> {
@@ -181,20 +215,40 @@ impl Driver for CudaDriver {
         .map_err(Error::wrap)
     }
 
-    fn write(&mut self, to: Address, words: &[u32]) -> Result<()> {
-        self.stream.context().bind_to_thread().map_err(Error::wrap)?;
+    fn write(&mut self, to: Address, words: usize, fill: &mut dyn FnMut(&mut [u32])) -> Result<()> {
+        self.make_room(words)?;
+        let words = match self.pinned.as_mut().and_then(|pinned| pinned.take(words)) {
+            Some(part) => part,
+            None => {
+                self.spare.resize(words, 0);
+                self.spare.as_mut_slice()
+            }
+        };
+        fill(words);
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
-        // SAFETY: the address is of a tensor of at least as many words, which the plan keeps. Of memory that
-        // is not page-locked the driver takes a copy before it returns.
+        // SAFETY: the address is of a tensor of at least as many words, which the plan keeps. Page-locked
+        // words stay as they are until the stream was waited for; of others the driver takes a copy before it
+        // returns.
         unsafe { result::memcpy_htod_async(to.0, words, self.stream.cu_stream()) }.map_err(Error::wrap)
     }
 
     fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()> {
-        self.stream.context().bind_to_thread().map_err(Error::wrap)?;
+        self.make_room(words.len())?;
+        let count = words.len();
+        let room = match self.pinned.as_mut().and_then(|pinned| pinned.take(count)) {
+            Some(part) => part,
+            None => {
+                self.spare.resize(count, 0);
+                self.spare.as_mut_slice()
+            }
+        };
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
         // SAFETY: the address is of a tensor of at least as many words, and the words are waited for below.
-        unsafe { result::memcpy_dtoh_async(words, from.0, self.stream.cu_stream()) }.map_err(Error::wrap)?;
-        self.stream.synchronize().map_err(Error::wrap)
+        unsafe { result::memcpy_dtoh_async(room, from.0, self.stream.cu_stream()) }.map_err(Error::wrap)?;
+        self.stream.synchronize().map_err(Error::wrap)?;
+        words.copy_from_slice(room);
+        self.pinned.iter_mut().for_each(PinnedWords::clear);
+        Ok(())
     }
 
     fn run(&mut self, width: u32, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()> {
@@ -220,6 +274,15 @@ impl Driver for CudaDriver {
                 queue(self)
             }
         }
+    }
+}
+
+impl Drop for CudaDriver {
+    fn drop(&mut self) {
+        // Page-locked memory is given back once no copy has it in use, and in its context. Errors have been
+        // said where they came up.
+        let _ = self.stream.context().bind_to_thread();
+        let _ = self.stream.synchronize();
     }
 }
 

@@ -62,11 +62,12 @@ pub(super) trait Driver: Send {
     /// If the device fails.
     fn product(&mut self, product: CardProduct) -> Result<()>;
 
-    /// Queues a write of words. They may change once this returns.
+    /// Queues a write of `words` words, which `fill` puts in place of whatever is there: straight into memory
+    /// that the device copies from.
     ///
     /// # Errors
     /// If the device fails.
-    fn write(&mut self, to: Address, words: &[u32]) -> Result<()>;
+    fn write(&mut self, to: Address, words: usize, fill: &mut dyn FnMut(&mut [u32])) -> Result<()>;
 
     /// Reads words once all that was queued is done.
     ///

@@ -11,6 +11,7 @@
     allow(dead_code, reason = "only builds for cards and tests of the kernels run them")
 )]
 
+mod chooser;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod driver;
@@ -19,10 +20,17 @@ mod fault;
 #[cfg(feature = "card-host")]
 mod host;
 mod mode;
+#[cfg(feature = "cuda")]
+mod pinned;
+mod place;
 mod plan;
 mod weights;
 
-pub(super) use engine::{CardChooser, CardEngine, ROWS, Where};
+pub(super) use chooser::CardChooser;
+pub(super) use engine::{CardEngine, ROWS};
 pub use fault::CardFault;
+#[cfg(feature = "card-host")]
+pub(super) use fault::HostFailure;
 pub use mode::CardMode;
+pub(super) use place::Where;
 pub(super) use weights::{CardMatrix, LayerWeights, ModelWeights};

@@ -243,6 +243,11 @@ impl Model for TensorModel {
         self.transformer.config().vocabulary
     }
 
+    /// All rows that a pass of the kernels has room for, since each of their passes has as many.
+    fn tokens_at_once(&self) -> NonZeroUsize {
+        self.engine.as_ref().map_or(NonZeroUsize::MIN, CardEngine::tokens_at_once)
+    }
+
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
         let position = self.position();
         let fetched = self.launch(tokens, rows)?.fetch();

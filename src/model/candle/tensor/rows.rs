@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::{
     ids::TokenId,
-    model::{KeptRows, Logits, candle::card::CardChooser, error::ModelError},
+    model::{KeptRows, Logits, RowAnswer, RowChoice, candle::card::CardChooser, error::ModelError},
     vocab::TokenSet,
 };
 
@@ -16,7 +16,7 @@ const FEW: usize = 16;
 pub struct DeviceRows {
     /// `[rows, vocabulary]`, in 32 bits.
     logits: Tensor,
-    /// Chooser of tokens by one kernel of the card, if there is one.
+    /// Chooser of tokens by kernels of the card, if there is one.
     chooser: Option<CardChooser>,
 }
 
@@ -28,6 +28,19 @@ impl DeviceRows {
             parts => Tensor::cat(parts, 0)?,
         };
         Ok(Self { logits, chooser })
+    }
+
+    /// Copies of rows as if a card had left them, for tests of choices: kernels choose from them, thread by
+    /// thread on the host. As for [`Placement::emulated`](super::Placement::emulated).
+    ///
+    /// # Errors
+    /// If the tensor library fails.
+    #[cfg(feature = "card-host")]
+    pub fn emulated(rows: &Logits, backwards: bool) -> std::result::Result<Self, ModelError> {
+        let numbers: Vec<f32> = (0..rows.rows()).filter_map(|row| rows.row(row)).flatten().copied().collect();
+        let logits = Tensor::from_vec(numbers, (rows.rows(), rows.width()), &Device::Cpu)?;
+        let chooser = CardChooser::emulated(rows.width(), backwards)?;
+        Ok(Self { logits, chooser: Some(chooser) })
     }
 
     /// All rows, once they are done.
@@ -88,8 +101,8 @@ impl KeptRows for DeviceRows {
         if allowed.size() == 0 {
             return Ok(None);
         }
-        if let Some(chooser) = &self.chooser {
-            return Ok(chooser.likeliest(&self.logits, index, allowed)?);
+        if let Some(answers) = self.choose(index, &[RowChoice { allowed, draw: None, near: None }])? {
+            return Ok(answers.first().and_then(|answer| answer.token));
         }
         let [largest, id, fine] = self.search(index, allowed)?;
         if fine == 0.0 || largest.is_nan() || largest == f32::NEG_INFINITY || !id.is_finite() {
@@ -97,6 +110,15 @@ impl KeptRows for DeviceRows {
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a column's number")]
         Ok(Some(TokenId::new(id as u32)))
+    }
+
+    fn choose(
+        &self,
+        first: usize,
+        choices: &[RowChoice<'_>],
+    ) -> std::result::Result<Option<Vec<RowAnswer>>, ModelError> {
+        let Some(chooser) = &self.chooser else { return Ok(None) };
+        Ok(Some(chooser.choose(&self.logits, first, choices)?))
     }
 
     fn row(&self, index: usize) -> std::result::Result<Vec<f32>, ModelError> {

@@ -1,50 +1,180 @@
-// The greedy choice of a row under a mask.
-#include "card.cuh"
+// The choice of a token from each row, under masks: the largest logit, or the largest logit over the
+// temperature plus noise (Gumbel-max sampling). The tokens are those that the CPU chooses, to the last tie.
+#include "noise.cuh"
 
 // No token can be chosen.
 constexpr uint32_t NONE = 0xffffffffu;
+// Threads of a block, and most blocks for a row.
+constexpr int CHOOSERS = 256, MOST_PARTS = 32;
+// Words of what is asked of a row, of what a block has found in its part of it, and of the answer.
+constexpr int ASKED_WORDS = 6, PART_WORDS = 5, ANSWER_WORDS = 3;
+// Most tokens of a row that are listed.
+constexpr uint32_t LISTED = 512;
 
-// found[row]: of the tokens whose bits are set the one with the largest logit, of equals the lowest; NONE if
-// there is none above minus infinity, or if any logit of the row is NaN or plus infinity. Rows have `stride`
-// logits, of which `width` count; masks have `words` words of 32 bits. A block for each row.
-KERNEL(256)
-choose(const float* logits, const uint32_t* masks, uint32_t* found, int stride, int width, int words) {
-  logits += (size_t)blockIdx.x * stride;
-  masks += (size_t)blockIdx.x * words;
-  float best = -INFINITY, wrong = 0.f;
-  uint32_t token = NONE;
-  for (int i = threadIdx.x; i < width; i += blockDim.x) {
-    const float logit = logits[i];
-    if (!(logit < INFINITY)) wrong = 1.f;
-    if ((masks[i / 32] >> (i % 32) & 1u) != 0 && logit > best) {
-      best = logit;
-      token = (uint32_t)i;
-    }
-  }
-  SHARED float bests[8];
-  SHARED uint32_t tokens[8];
-  UNROLL
-  for (int o = 16; o > 0; o >>= 1) {
-    const float other = __shfl_xor_sync(0xffffffffu, best, o);
-    const uint32_t theirs = __shfl_xor_sync(0xffffffffu, token, o);
-    if (other > best || (other == best && theirs < token)) {
-      best = other;
+DEVICE uint64_t joined(const uint32_t* halves) { return (uint64_t)halves[1] << 32 | halves[0]; }
+
+// A word as a number, and back.
+union Word {
+  uint32_t bits;
+  float number;
+};
+DEVICE float number_of(uint32_t bits) {
+  Word word;
+  word.bits = bits;
+  return word.number;
+}
+DEVICE uint32_t word_of(float number) {
+  Word word;
+  word.number = number;
+  return word.bits;
+}
+
+// What is asked of a row: the key of the noise, the temperature (zero: the largest logit wins), how many of
+// the row's logits count, and how far below the largest logit tokens are listed (zero: none are). Words, since
+// the buffer is one of words.
+struct Asked {
+  uint64_t key;
+  double temperature;
+  int width;
+  float far;
+
+  DEVICE explicit Asked(const uint32_t* words)
+      : key(joined(words)),
+        temperature(exact::of_bits(joined(words + 2))),
+        width((int)words[4]),
+        far(number_of(words[5])) {}
+
+  // The part of the row that a block looks at: whole words of the mask.
+  DEVICE int from() const { return (int)blockIdx.x * chunk(); }
+  DEVICE int to() const { return from() + chunk() < width ? from() + chunk() : width; }
+  DEVICE int chunk() const { return ((width + (int)gridDim.x - 1) / (int)gridDim.x + 31) / 32 * 32; }
+};
+
+DEVICE bool has_bit(const uint32_t* mask, int i) { return (mask[i / 32] >> (i % 32) & 1u) != 0; }
+
+// The best token so far: the larger total, of equals the lower id.
+struct Best {
+  double total;
+  uint32_t token;
+
+  DEVICE void take(double other, uint32_t theirs) {
+    if (other > total || (other == total && theirs < token)) {
+      total = other;
       token = theirs;
     }
   }
-  if (threadIdx.x % 32 == 0) {
-    bests[threadIdx.x / 32] = best;
-    tokens[threadIdx.x / 32] = token;
-  }
-  // Its barriers are those of the two arrays too.
-  const bool fine = block_sum(wrong) == 0.f;
-  if (threadIdx.x == 0) {
-    for (int w = 1; w < (int)blockDim.x / 32; w++) {
-      if (bests[w] > best || (bests[w] == best && tokens[w] < token)) {
-        best = bests[w];
-        token = tokens[w];
-      }
+
+  DEVICE void enter(const Asked& asked, float logit, uint32_t id) {
+    if (asked.temperature == 0.0) {
+      take((double)logit, id);
+      return;
     }
-    found[blockIdx.x] = fine ? token : NONE;
+    const double score = exact::over((double)logit, asked.temperature);
+    const uint64_t bits = noise_bits(asked.key, id);
+    // Most tokens cannot win whatever their noise is, and need no logarithms.
+    if (exact::plus(score, gumbel_bound(bits)) >= total) take(exact::plus(score, gumbel(bits)), id);
+  }
+};
+
+// Of each part of each row the best token whose bit is set and whose logit is above minus infinity, the
+// largest such logit, and whether any logit there is NaN or plus infinity. Rows have `stride` logits, masks
+// `words` words of 32 bits. Grid (parts, rows).
+KERNEL(CHOOSERS)
+choose(const float* logits, const uint32_t* asked, const uint32_t* masks, uint32_t* parts, int stride,
+       int words) {
+  const Asked own(asked + (size_t)blockIdx.y * ASKED_WORDS);
+  logits += (size_t)blockIdx.y * stride;
+  masks += (size_t)blockIdx.y * words;
+  Best best = {-INFINITY, NONE};
+  float top = -INFINITY;
+  uint32_t wrong = 0;
+  for (int i = own.from() + (int)threadIdx.x; i < own.to(); i += (int)blockDim.x) {
+    const float logit = logits[i];
+    if (!(logit < INFINITY)) {
+      wrong = 1;
+    } else if (has_bit(masks, i) && logit > -INFINITY) {
+      top = fmaxf(top, logit);
+      best.enter(own, logit, (uint32_t)i);
+    }
+  }
+  SHARED double totals[CHOOSERS];
+  SHARED float tops[CHOOSERS];
+  SHARED uint32_t tokens[CHOOSERS], faults[CHOOSERS];
+  const int thread = (int)threadIdx.x;
+  totals[thread] = best.total;
+  tops[thread] = top;
+  tokens[thread] = best.token;
+  faults[thread] = wrong;
+  __syncthreads();
+  for (int half = (int)blockDim.x / 2; half > 0; half /= 2) {
+    if (thread < half) {
+      best.take(totals[thread + half], tokens[thread + half]);
+      totals[thread] = best.total;
+      tops[thread] = fmaxf(tops[thread], tops[thread + half]);
+      tokens[thread] = best.token;
+      faults[thread] |= faults[thread + half];
+    }
+    __syncthreads();
+  }
+  if (thread == 0) {
+    uint32_t* part = parts + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * PART_WORDS;
+    const uint64_t total = exact::bits(best.total);
+    part[0] = (uint32_t)total;
+    part[1] = (uint32_t)(total >> 32);
+    part[2] = best.token;
+    part[3] = faults[0];
+    part[4] = word_of(tops[0]);
+  }
+}
+
+// The answer of each row: the best token of its parts (NONE if there is none, or any logit is NaN or plus
+// infinity), no token listed so far, and the largest logit. A block for each row.
+KERNEL(MOST_PARTS) settle(const uint32_t* parts, uint32_t* answers, int count) {
+  SHARED double totals[MOST_PARTS];
+  SHARED float tops[MOST_PARTS];
+  SHARED uint32_t tokens[MOST_PARTS], faults[MOST_PARTS];
+  const int thread = (int)threadIdx.x;
+  if (thread < count) {
+    const uint32_t* part = parts + ((size_t)blockIdx.x * count + thread) * PART_WORDS;
+    totals[thread] = exact::of_bits(joined(part));
+    tokens[thread] = part[2];
+    faults[thread] = part[3];
+    tops[thread] = number_of(part[4]);
+  }
+  __syncthreads();
+  if (thread > 0) return;
+  Best best = {-INFINITY, NONE};
+  float top = -INFINITY;
+  uint32_t wrong = 0;
+  for (int i = 0; i < count; i++) {
+    best.take(totals[i], tokens[i]);
+    top = fmaxf(top, tops[i]);
+    wrong |= faults[i];
+  }
+  uint32_t* answer = answers + (size_t)blockIdx.x * ANSWER_WORDS;
+  answer[0] = wrong ? NONE : best.token;
+  answer[1] = 0;
+  answer[2] = word_of(top);
+}
+
+// Lists the tokens of each row whose bits are set and whose logits are near the largest of these, in any
+// order: a token and its logit each, the first LISTED of them. Counts all of them in the answer. Grid (parts,
+// rows).
+KERNEL(CHOOSERS)
+list_near(const float* logits, const uint32_t* asked, const uint32_t* masks, uint32_t* answers,
+          uint32_t* lists, int stride, int words) {
+  const Asked own(asked + (size_t)blockIdx.y * ASKED_WORDS);
+  uint32_t* answer = answers + (size_t)blockIdx.y * ANSWER_WORDS;
+  if (own.far <= 0.f || answer[0] == NONE) return;
+  logits += (size_t)blockIdx.y * stride;
+  masks += (size_t)blockIdx.y * words;
+  lists += (size_t)blockIdx.y * LISTED * 2;
+  const float top = number_of(answer[2]);
+  for (int i = own.from() + (int)threadIdx.x; i < own.to(); i += (int)blockDim.x) {
+    if (!has_bit(masks, i) || !(top - logits[i] < own.far)) continue;
+    const uint32_t at = atomicAdd(answer + 1, 1u);
+    if (at >= LISTED) continue;
+    lists[2 * at] = (uint32_t)i;
+    lists[2 * at + 1] = word_of(logits[i]);
   }
 }

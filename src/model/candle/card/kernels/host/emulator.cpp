@@ -180,6 +180,8 @@ extern "C" int domino_card_launch(const char* name, const unsigned* grid, unsign
   TRY(single_##NAME)
   FOR_NUMBERS(TRY_ALL)
   TRY(choose)
+  TRY(settle)
+  TRY(list_near)
   return 1;
 }
 
