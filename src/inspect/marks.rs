@@ -75,9 +75,9 @@ impl Edges {
                     AfterDot::Nonterminal(symbol) => Some(symbol.index()),
                     _ => None,
                 };
-                edges.left[lhs].extend(row[..head].iter().filter_map(corner));
-                edges.right[lhs].extend(row[tail..].iter().filter_map(corner));
-                edges.unit[lhs].extend(row[tail.min(head)..head].iter().filter_map(corner));
+                edges.left[number.index()].extend(row[..head].iter().filter_map(corner));
+                edges.right[number.index()].extend(row[tail..].iter().filter_map(corner));
+                edges.unit[number.index()].extend(row[tail.min(head)..head].iter().filter_map(corner));
             }
         }
         edges

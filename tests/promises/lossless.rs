@@ -169,7 +169,7 @@ impl Second {
         let draft = draft.mask(if self.masked { DraftMask::On } else { DraftMask::Off });
         match self.alone {
             true => Box::new(draft),
-            false => Box::new(BestOf::new(vec![Box::new(liar)]).with_dear(Box::new(draft))),
+            false => Box::new(BestOf::new(vec![Box::new(liar)]).with_expensive(Box::new(draft))),
         }
     }
 }

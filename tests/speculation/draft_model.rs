@@ -262,7 +262,7 @@ fn texts_of_a_batch_are_those_alone() {
     for seed in 0..7 {
         let options = options(Sampling::with_temperature(1.0).unwrap(), seed);
         let draft = drafting(scripted(if seed % 2 == 0 { SEED } else { seed }));
-        let proposer = BestOf::new(vec![Box::new(Lookup::default())]).with_dear(Box::new(draft));
+        let proposer = BestOf::new(vec![Box::new(Lookup::default())]).with_expensive(Box::new(draft));
         let length = if seed < 4 { DraftLength::Auto } else { DraftLength::up_to(3, 0.0).unwrap() };
         let drafter = Drafter::new(Box::new(proposer), length);
         let constraint = Some(compiled(LISTS).constraint());

@@ -284,7 +284,7 @@ fn the_dear_one_is_asked_last_and_trusted_most() {
     let mut best = |cheap: f64, dear: f64| {
         let guess = Guess { token: TokenId::new(9), acceptance: dear };
         let asked = Arc::new(Mutex::new(Asked { guess, times: 0, may_miss: false }));
-        let mut both = BestOf::new(vec![always(1, cheap)]).with_dear(Box::new(Arc::clone(&asked)));
+        let mut both = BestOf::new(vec![always(1, cheap)]).with_expensive(Box::new(Arc::clone(&asked)));
         let guess = both.guess(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE)).unwrap();
         let times = asked.lock().unwrap().times;
         assert!(both.learns() && !both.may_miss() && both.is_shared());

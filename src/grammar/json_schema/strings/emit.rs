@@ -2,7 +2,7 @@
 //!
 //! * one automaton;
 //! * with a bound on the length, a [length-bounded](crate::grammar::LengthBounded) terminal, which counts
-//! characters   beside the automaton of the strings of any length;
+//!   characters beside the automaton of the strings of any length;
 //! * blocks of characters counted by the grammar, if only lengths are bounded or the pattern has one loop
 //!   (`^[a-z]\w*=?$`); else a grammar over characters. Lists too long for one automaton become several.
 
