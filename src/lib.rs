@@ -53,7 +53,7 @@
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * `byte_set`: sets of bytes, as bits.
-//! * [`ids`], [`limits`]: indices, budgets.
+//! * [`ids`], [`limits`]: indices; budgets, and the handle that ends work on a grammar.
 //! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
 //! * `interner`: hash consing, equal values as equal numbers.
 //! * `hopcroft`: minimal automata.
@@ -101,7 +101,7 @@
 //!    nor does asking before masking.
 //! 5. *Rollback exact*: `n` steps and their rollback lead back to the same state.
 //! 6. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a
-//!    hang.
+//!    hang; and the work on a grammar ends soon after it was [cancelled](Cancel).
 
 #![cfg_attr(
     not(test),
@@ -182,7 +182,7 @@ pub use constraint::{
 };
 pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
-pub use limits::{Budget, LimitExceeded, Limits};
+pub use limits::{Budget, Cancel, LimitExceeded, Limits};
 pub use lower::{CompileError, CompileErrorKind, Terminals};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};

@@ -150,7 +150,8 @@ impl Grammar {
                 text.len()
             )));
         }
-        match syntax {
+        limits.look().map_err(GrammarError::cancelled)?;
+        let read = match syntax {
             Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
             Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
@@ -158,7 +159,10 @@ impl Grammar {
             Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, schemas, limits, automata),
             Syntax::JsonSchema => Ok(schemas.parse_with(text, limits, automata)?.grammar),
             Syntax::StructuralTag => structural::parse(text, schemas, limits, automata),
-        }
+        };
+        // Whatever came of work that was cut off.
+        limits.look().map_err(GrammarError::cancelled)?;
+        read
     }
 
     /// Reads a grammar from bytes, as [`parse`](Self::parse) reads it from a text.

@@ -168,7 +168,7 @@ impl Emitter<'_> {
             return Err(self.exceeded());
         }
         self.out.productions.push((nonterminal, symbols));
-        Ok(())
+        self.limits.look()
     }
 
     fn rule(&mut self, rule: RuleId) -> Result<Symbol, CompileError> {

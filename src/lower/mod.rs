@@ -48,7 +48,7 @@ use std::time::Duration;
 use crate::{
     clock::Instant,
     grammar::{DistinctItems, DistinctKeys, Grammar},
-    limits::Limits,
+    limits::{Budget, LimitExceeded, Limits},
     scanner::Scanner,
 };
 
@@ -81,18 +81,18 @@ pub(crate) fn lower(
     terminals: Terminals,
     limits: &Limits,
 ) -> Result<Lowered, CompileError> {
-    let mut clock = Clock::start();
+    let mut clock = Clock::start(limits);
     let mut work = work::WorkGrammar::from_ir(grammar, limits)?;
     let mut order = work.rules_callees_first();
     let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
-    clock.lap("recursion to repetition");
+    clock.lap("recursion to repetition")?;
     let mut emitted = match terminals {
         Terminals::Folded => {
             let mut regular = regular::analyse(&work, &order);
             if runs::to_runs(&mut work, &regular, &mut order, limits)? {
                 regular = regular::analyse(&work, &order);
             }
-            clock.lap("runs of regular parts");
+            clock.lap("runs of regular parts")?;
             emit::emit(&work, &regular, limits)?
         }
         Terminals::Written => {
@@ -103,7 +103,7 @@ pub(crate) fn lower(
             emit::emit(&work, &regular, &Limits { fold_states, ..limits.clone() })?
         }
     };
-    clock.lap("terminals and productions");
+    clock.lap("terminals and productions")?;
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
     let reduced =
         reduce::reduce(emitted).ok_or_else(|| CompileError::new(CompileErrorKind::EmptyLanguage))?;
@@ -119,15 +119,11 @@ pub(crate) fn lower(
     }
     let rules =
         provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
-    clock.lap("reduction");
+    clock.lap("reduction")?;
     let scanner = Scanner::new(reduced.terminals, limits.terminal_bytes).ok_or_else(|| {
-        CompileError::limit(crate::limits::LimitExceeded::new(
-            crate::limits::Budget::Fixed,
-            "scanner states",
-            u32::MAX as usize,
-        ))
+        CompileError::limit(LimitExceeded::new(Budget::Fixed, "scanner states", u32::MAX as usize))
     })?;
-    clock.lap("scanner");
+    clock.lap("scanner")?;
     let provenance = Provenance {
         root: work.root(),
         rules,
@@ -147,21 +143,23 @@ pub(crate) fn lower(
     })
 }
 
-/// A clock of passes, for display only.
-struct Clock {
+/// A clock of passes, for display only, which looks between them whether the work was cancelled.
+struct Clock<'l> {
     last: Instant,
     laps: Vec<(&'static str, Duration)>,
+    limits: &'l Limits,
 }
 
-impl Clock {
-    fn start() -> Self {
-        Self { last: Instant::now(), laps: Vec::new() }
+impl<'l> Clock<'l> {
+    fn start(limits: &'l Limits) -> Self {
+        Self { last: Instant::now(), laps: Vec::new(), limits }
     }
 
-    fn lap(&mut self, pass: &'static str) {
+    fn lap(&mut self, pass: &'static str) -> Result<(), LimitExceeded> {
         let now = Instant::now();
         self.laps.push((pass, now.duration_since(self.last)));
         self.last = now;
+        self.limits.look()
     }
 }
 
