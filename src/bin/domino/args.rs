@@ -367,6 +367,11 @@ impl LowArgs {
         if matches!(self.verb, LowVerb::Check(_)) { Exit::NoAnswer } else { Exit::Failure }
     }
 
+    /// Does the command take signals itself?
+    pub(crate) fn takes_signals(&self) -> bool {
+        cfg!(feature = "serve") && matches!(self.verb, LowVerb::Serve(_))
+    }
+
     /// Takes the flags about budgets for this run.
     pub(crate) fn install_budgets(&self) -> Result<(), BadInput> {
         self.budgets.install()

@@ -5,7 +5,7 @@ use std::{sync::OnceLock, time::Duration};
 use clap::Args;
 use domino::{AutomataCache, Compiler, Limits, Patience, Vocabulary};
 
-use crate::failure::BadInput;
+use crate::{failure::BadInput, interrupt};
 
 /// How long a step may take, and how much memory a grammar. For all commands that compile grammars.
 #[derive(Debug, Args)]
@@ -69,10 +69,10 @@ impl LowBudgetFlags {
     }
 }
 
-/// Makes the limits of this run, for reading and compiling grammars.
+/// Makes the limits of this run, for reading and compiling grammars, which Ctrl-C ends.
 pub(crate) fn limits() -> Limits {
     let budgets = BUDGETS.get().cloned().unwrap_or_default();
-    let mut limits = Limits::default();
+    let mut limits = Limits::default().cancelled_by(interrupt::cancel());
     if let Some(memory) = budgets.memory {
         limits = limits.memory(memory);
     }

@@ -1,6 +1,7 @@
 //! Sources of grammars (a file, the command line, the program itself), and the notations they are read in.
 
 mod inline;
+mod read;
 
 use std::{
     borrow::Cow,
@@ -9,7 +10,7 @@ use std::{
 
 use clap::ValueEnum;
 use domino::{
-    CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
+    CompiledGrammar, Compiler, Grammar, Syntax,
     grammar::{
         json_schema::{Relaxed, SchemaError, SchemaOptions},
         suggest,
@@ -122,15 +123,6 @@ impl Notation {
         }
     }
 
-    /// Reads a grammar in this notation, a schema with default options.
-    #[cfg_attr(
-        not(feature = "serve"),
-        expect(dead_code, reason = "only the server has texts without options")
-    )]
-    pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
-        Ok(self.read(text, &SchemaOptions::default())?.grammar)
-    }
-
     /// The options for schemas inside a text of this notation: those of their spelling, if it can have any
     /// inside.
     pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
@@ -142,26 +134,6 @@ impl Notation {
             }
             Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
             Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
-        }
-    }
-
-    /// Reads a grammar in this notation; the options are for schemas.
-    pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
-        let (limits, automata) = (budgets::limits(), budgets::automata());
-        match (self, std::str::from_utf8(text)) {
-            (Self::JsonSchema, Ok(text)) => {
-                let schema = options.parse_with(text, &limits, automata)?;
-                Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
-            }
-            (_, Ok(text)) => {
-                let options = self.options_inside(options);
-                let grammar = Grammar::parse_by(self.syntax(), text, &options, &limits, automata)?;
-                Ok(Parsed { grammar, relaxed: Vec::new() })
-            }
-            _ => {
-                let grammar = Grammar::parse_bytes_with(self.syntax(), text, &limits, automata)?;
-                Ok(Parsed { grammar, relaxed: Vec::new() })
-            }
         }
     }
 }
@@ -380,7 +352,7 @@ impl GrammarText {
     /// Parses the text.
     pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
         let parsed = match &self.tools {
-            None => self.notation.read(&self.text, &self.schema),
+            None => self.notation.read(&self.text, &self.schema, &budgets::limits()),
             Some((list, calling)) => {
                 let (limits, automata) = (budgets::limits(), budgets::automata());
                 let options = Notation::StructuralTag.options_inside(&self.schema);

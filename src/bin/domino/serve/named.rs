@@ -12,6 +12,7 @@ use domino::grammar::json_schema::SchemaOptions;
 
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
+    budgets,
     failure::BadInput,
     notation::{Notation, SHIPPED, Shipped},
 };
@@ -82,7 +83,7 @@ impl NamedGrammars {
     pub(crate) fn mistakes(&self) -> Vec<(String, String)> {
         let mistake = |(name, path): (String, PathBuf)| match read(&path) {
             Ok((Notation::JsonSchema, text)) => {
-                let wrong = self.schemas.read(&text, &self.schemas.options).err()?;
+                let wrong = self.schemas.read(&text, &self.schemas.options, &budgets::limits()).err()?;
                 Some((name, wrong.to_string()))
             }
             Ok((notation, text)) => Some((name, notation.parse(text.as_bytes()).err()?.to_string())),

@@ -99,16 +99,38 @@ pub(crate) enum Moment {
 }
 
 /// Measures `passes` over `traces`. `compile` makes a cold engine, `compare` judges the masks of a text, and
-/// `stop` ends the measurement early with the results so far.
+/// `stop` ends the measurement early with the results so far; where that is the reason why `compile` fails,
+/// too.
 pub(crate) fn run<E: Engine>(
+    traces: &[Trace],
+    passes: Passes,
+    compile: impl FnMut() -> anyhow::Result<E>,
+    compare: impl Fn(usize, &[Digest]) -> Result<(), (usize, String)>,
+    notify: impl FnMut(Moment),
+    stop: impl Fn() -> bool,
+) -> Result<Measured, Trouble> {
+    let mut measured = Measured { passes: 1, ..Measured::default() };
+    match measure_all(&mut measured, traces, passes, compile, compare, notify, &stop) {
+        Err(Trouble::Other(_)) if stop() => {
+            measured.interrupted = true;
+            // A text that was only looked at has no times.
+            measured.records.retain(|record| !record.fresh.is_empty());
+        }
+        done => done?,
+    }
+    Ok(measured)
+}
+
+/// Measures like [`run`]; the results so far are in `measured` also after an error.
+fn measure_all<E: Engine>(
+    measured: &mut Measured,
     traces: &[Trace],
     passes: Passes,
     mut compile: impl FnMut() -> anyhow::Result<E>,
     compare: impl Fn(usize, &[Digest]) -> Result<(), (usize, String)>,
     mut notify: impl FnMut(Moment),
-    stop: impl Fn() -> bool,
-) -> Result<Measured, Trouble> {
-    let mut measured = Measured { passes: 1, ..Measured::default() };
+    stop: &impl Fn() -> bool,
+) -> Result<(), Trouble> {
     let mut fresh = || {
         let (engine, time) = timed(&mut compile);
         engine.map(|engine| (engine, time)).map_err(Trouble::Other)
@@ -117,7 +139,7 @@ pub(crate) fn run<E: Engine>(
         for (number, trace) in traces.iter().enumerate() {
             if stop() {
                 measured.interrupted = true;
-                return Ok(measured);
+                return Ok(());
             }
             // The masks of a text are looked at once, on an engine whose steps are not timed.
             if measured.records.len() == number {
@@ -136,25 +158,25 @@ pub(crate) fn run<E: Engine>(
         }
     }
     if passes.all < 2 {
-        return Ok(measured);
+        return Ok(());
     }
     // The look at all masks also warms up the engine for the later passes.
     let (engine, _) = fresh()?;
-    check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
+    check_masks(&engine, traces, &measured.records, &mut notify, stop)?;
     for _ in 2..=passes.all {
         for (number, (record, trace)) in measured.records.iter_mut().zip(traces).enumerate() {
             if stop() {
                 measured.interrupted = true;
-                return Ok(measured);
+                return Ok(());
             }
             record.warm(&engine, number, trace)?;
             notify(Moment::Walked);
         }
         measured.passes += 1;
     }
-    check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
+    check_masks(&engine, traces, &measured.records, &mut notify, stop)?;
     measured.interrupted = stop();
-    Ok(measured)
+    Ok(())
 }
 
 /// Compares the masks of all texts with their records, outside the measurement, until `stop`.
@@ -404,6 +426,26 @@ mod tests {
             let passes = measured.records.iter().map(|record| record.warm.len() + 1);
             assert_eq!(passes.min().unwrap_or(1), measured.passes, "{end}");
         }
+    }
+
+    #[test]
+    fn a_compile_that_is_cancelled_is_an_interruption() {
+        let traces = traces(&[&[1], &[2], &[3]]);
+        let passes = Passes { fresh: 1, all: 2 };
+        for end in 0..7 {
+            let made = Cell::new(0);
+            let compile = || {
+                made.set(made.get() + 1);
+                anyhow::ensure!(made.get() <= end, "cancelled");
+                Ok(Toy::default())
+            };
+            let measured = run(&traces, passes, compile, |_, _| Ok(()), |_| (), || made.get() > end).unwrap();
+            assert!(measured.interrupted, "{end}");
+            assert_eq!(measured.records.len(), end / 2, "{end}");
+        }
+        let wrong = || anyhow::Result::<Toy>::Err(anyhow::anyhow!("wrong"));
+        let other = run(&traces, passes, wrong, |_, _| Ok(()), |_| (), || false);
+        assert!(matches!(other, Err(Trouble::Other(_))), "{other:?}");
     }
 
     #[test]
