@@ -6,7 +6,7 @@ use domino::inspect::{AutomatonView, TerminalView};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, dot::Graph, head, print_json, print_rest};
-use crate::describe;
+use crate::{describe, numbers::count};
 
 /// Shows the automata.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -54,10 +54,10 @@ fn text(
 ) -> io::Result<()> {
     writeln!(
         out,
-        "terminal {}: {}  ({} states; may end where there is a *)",
+        "terminal {}: {}  ({}; may end where there is a *)",
         terminal.terminal,
         describe::one_line(&terminal.name),
-        automaton.states.len()
+        count(automaton.states.len(), "state")
     )?;
     for (number, state) in automaton.states.iter().enumerate().take(subject.limit()) {
         let mark = if state.accepting { '*' } else { ' ' };

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Form, Subject, args::Text, head, left_language, milliseconds, origins::Origin, print_json, print_rest,
 };
-use crate::{describe, reading::Reading};
+use crate::{describe, numbers, reading::Reading};
 
 /// Limit on the terminals that are named for each mask; most masks have one or two.
 const MOST_TERMINALS: usize = 4;
@@ -44,7 +44,8 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
         object.insert("rows".to_owned(), rows.iter().map(|row| row_json(subject, row)).collect());
         return Ok(print_json(out, &Value::Object(object))?);
     }
-    writeln!(out, "{masks} masks in {:.3} ms, the slowest first", milliseconds(all))?;
+    let (counted, time) = (numbers::count(masks, "mask"), milliseconds(all));
+    writeln!(out, "{counted} in {time:.3} ms, the slowest first")?;
     writeln!(out, "   after         ms    tokens  made of")?;
     for row in &rows {
         let parts: Vec<String> = places(subject, row).into_iter().map(|place| place.words()).collect();
