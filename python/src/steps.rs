@@ -48,9 +48,10 @@ pub(crate) struct PyCancel {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// What steps look at.
+    /// True once cancelled, for steps to look at.
     flag: AtomicBool,
-    /// What reading and compiling look at, since the last reset. Both are changed together, under this lock.
+    /// The handle since the last reset, for reading and compiling to look at. Both are changed together,
+    /// under this lock.
     work: Mutex<Cancel>,
 }
 

@@ -101,7 +101,9 @@ impl OneOfSeveral {
     /// Says how far it came, in words.
     fn state(&self) -> String {
         match &self.made {
-            Ok(RunsMade { ended: Ended::Complete, rows, .. }) => format!("{}, all of them", count(rows, "run")),
+            Ok(RunsMade { ended: Ended::Complete, rows, .. }) => {
+                format!("{}, all of them", count(rows, "run"))
+            }
             Ok(RunsMade { rows, .. }) => format!("{rows} of {}", count(self.runs, "run")),
             Err(error) => format!("failed: {}", format!("{error:#}").replace('\n', "; ")),
         }
