@@ -360,7 +360,7 @@ impl<'o> Algebra<'o> {
 
     /// Notes in lenient mode that more is allowed than the schema says; otherwise returns the problem.
     pub(super) fn relax(&mut self, problem: Box<Problem>) -> Checked<()> {
-        if !self.options.lenient {
+        if !self.options.lenient || problem.kind == SchemaErrorKind::Cancelled {
             return Err(problem);
         }
         let known =
