@@ -20,8 +20,8 @@ static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::new);
 /// Takes Ctrl-C over from the system, for commands that do not take signals themselves.
 pub(crate) fn install() {
     let handler = || {
-        CANCEL.cancel();
         press();
+        CANCEL.cancel();
     };
     if let Err(error) = ctrlc::set_handler(handler) {
         tracing::warn!("Ctrl-C is left to the system: {error}");

@@ -16,7 +16,7 @@ mod stream;
 
 pub(crate) use self::{
     carried::{Carried, key_of},
-    grammar::{UsualGrammar, WantedGrammar},
+    grammar::{RowGrammar, UsualGrammar, WantedGrammar},
     kept::LastUsed,
     keys::RowReader,
     members::ObjectMembers,

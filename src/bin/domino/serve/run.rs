@@ -76,8 +76,8 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         let server = Arc::new(server(command, &path, loaded, pulse, doors, cache)?);
         let registry = Arc::clone(&server.registry);
         runtime.spawn_blocking(move || registry.prepare_for_schemas());
-        let keeper = Arc::clone(&server);
-        hangups.each(move || keeper.keys.look_now());
+        let keeper = Arc::downgrade(&server);
+        hangups.each(move || keeper.upgrade().iter().for_each(|server| server.keys.look_now()));
         warn_of_grammars(&server);
         serve(command, &server, listener, address).await
     });
