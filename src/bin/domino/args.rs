@@ -361,10 +361,11 @@ impl LowArgs {
         self.json
     }
 
-    /// The exit code for a failure of the work. It is not 1 for `check` without `--batch`, whose 1 says that a
-    /// text is not in the language.
+    /// The exit code for a failure of the work. It is not 1 for `check` of texts, whose 1 says that a text is
+    /// not in the language.
     pub(crate) fn failure(&self) -> Exit {
-        if matches!(&self.verb, LowVerb::Check(check) if !check.batch) { Exit::NoAnswer } else { Exit::Failure }
+        let is_of_texts = matches!(&self.verb, LowVerb::Check(check) if !check.batch);
+        if is_of_texts { Exit::NoAnswer } else { Exit::Failure }
     }
 
     /// Does the command take signals itself?
