@@ -101,7 +101,7 @@
 //!    nor does asking before masking.
 //! 5. *Rollback exact*: `n` steps and their rollback lead back to the same state.
 //! 6. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a
-//!    hang; and the work on a grammar ends soon after it was [cancelled](Cancel).
+//!    hang.
 
 #![cfg_attr(
     not(test),
