@@ -27,7 +27,7 @@ use super::{
 use crate::{
     grammar::{AnyOrder, DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, Pattern, source::Span},
     ids::ExprId,
-    limits::{LimitExceeded, Limits},
+    limits::Limits,
 };
 
 pub use outline::Outline;
