@@ -113,8 +113,8 @@ impl Captures {
     /// names. Linear in the grammar.
     ///
     /// # Errors
-    /// If there is no rule or group of a name, if the grammar has more places than `limits.symbols`, or if the
-    /// work was [cancelled](Limits::cancel).
+    /// If there is no rule or group of a name, if the grammar has more places than `limits.symbols`, or if
+    /// the work was [cancelled](Limits::cancel).
     pub fn new(grammar: &Grammar, names: &[&str], limits: &Limits) -> Result<Self, CaptureError> {
         let mut captured: Vec<(RuleId, &str)> = grammar.captured().collect();
         let mut unknown = Vec::new();
