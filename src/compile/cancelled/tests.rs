@@ -30,8 +30,7 @@ fn compiler() -> Compiler {
 
 /// Reads and compiles a grammar.
 fn compiled(compiler: &Compiler, syntax: Syntax, text: &str) -> Tried<CompiledGrammar> {
-    let grammar =
-        compiler.parse(syntax, text).map_err(|error| (error.is_cancelled(), error.to_string()))?;
+    let grammar = compiler.parse(syntax, text).map_err(|error| (error.is_cancelled(), error.to_string()))?;
     compiler.compile(&grammar).map_err(|error| (error.is_cancelled(), error.to_string()))
 }
 
@@ -55,8 +54,7 @@ fn listed(count: usize, separator: &str, one: impl Fn(usize) -> String) -> Strin
 
 /// A schema with this many divisors.
 fn divisors(count: usize) -> String {
-    let property =
-        |number| format!(r#""p{number}": {{"type": "number", "multipleOf": {}}}"#, number + 2);
+    let property = |number| format!(r#""p{number}": {{"type": "number", "multipleOf": {}}}"#, number + 2);
     format!(r#"{{"properties": {{{}}}}}"#, listed(count, ", ", property))
 }
 
@@ -131,8 +129,7 @@ fn grammars() -> Vec<(Syntax, String)> {
 /// Some of the looks `0..all`: the first ones, ever fewer, and the last.
 fn some(all: usize) -> Vec<usize> {
     let next = |look: &usize| Some(look + 1 + look / 2);
-    let mut looks: Vec<usize> =
-        std::iter::successors(Some(0), next).take_while(|&look| look < all).collect();
+    let mut looks: Vec<usize> = std::iter::successors(Some(0), next).take_while(|&look| look < all).collect();
     looks.extend(all.checked_sub(1));
     looks.dedup();
     looks

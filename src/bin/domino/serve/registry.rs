@@ -301,11 +301,11 @@ impl Shop {
     fn prepare(&self, source: &Source, given_up: &Cancel) -> Outcome {
         let limits = budgets::limits().cancelled_by(given_up);
         let (grammar, relaxed) = self.parse(source, &limits).map_err(|problem| problem.param("grammar"))?;
-        let grammar = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| {
-            match error.is_cancelled() {
-                true => Problem::given_up(&error),
-                false => Problem::compile(&source.name, &error).param("grammar"),
-            }
+        let grammar = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
+            .is_cancelled()
+        {
+            true => Problem::given_up(&error),
+            false => Problem::compile(&source.name, &error).param("grammar"),
         })?;
         let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&grammar));
         Ok(Prepared { grammar, guesses, relaxed: relaxed.into() })
