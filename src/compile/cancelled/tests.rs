@@ -128,7 +128,7 @@ fn grammars() -> Vec<(Syntax, String)> {
 
 /// Some of the looks `0..all`: the first ones, ever fewer, and the last.
 fn some(all: usize) -> Vec<usize> {
-    let next = |look: &usize| Some(look + 1 + look / 2);
+    let next = |look: &usize| Some(2 * look + 1);
     let mut looks: Vec<usize> = std::iter::successors(Some(0), next).take_while(|&look| look < all).collect();
     looks.extend(all.checked_sub(1));
     looks.dedup();
