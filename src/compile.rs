@@ -1,5 +1,6 @@
 //! The pipeline, called in order: grammar to terminals and productions to a machine for constraints.
 
+mod cancelled;
 mod kept;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -112,8 +113,8 @@ impl Compiler {
     /// [`Limits::dfa_states`]. The first grammar with a kind of JSON Schema's strings walks the vocabulary.
     ///
     /// # Errors
-    /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, or a
-    /// budget is used up.
+    /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, a
+    /// budget is used up, or the work was [cancelled](Self::cancelled_by).
     ///
     /// # Example
     /// ```
@@ -133,6 +134,24 @@ impl Compiler {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, CompileError> {
+        self.limits.look()?;
+        let compiled = self.pipeline(grammar);
+        // Whatever came of work that was cut off.
+        self.limits.look()?;
+        let compiled = compiled?;
+        match compiled.cached_trees() {
+            Some(forest) => {
+                let _ = compiled.program.grown.set(Arc::new(forest));
+            }
+            None => make_ahead(&compiled.program.tables, &compiled.program.vocabulary, &self.limits),
+        }
+        Ok(compiled)
+    }
+}
+
+impl Compiler {
+    /// Runs the stages, in order.
+    fn pipeline(&self, grammar: &Grammar) -> Result<CompiledGrammar, CompileError> {
         let lowered = lower(grammar, self.terminals, &self.limits)?;
         tracing::debug!(
             terminals = lowered.scanner.terminal_count(),
@@ -143,24 +162,18 @@ impl Compiler {
         let asked = ResolvedTokens::of(grammar, self.tables.vocabulary(), self.any_special)?;
         let tables = self.tables_for(grammar, &asked)?;
         let common = self.common(grammar, &tables);
-        let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
-        program.tables.iter().for_each(|table| table.prepare(tables.vocabulary().trie()));
+        let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone())?;
+        for table in &program.tables {
+            self.limits.look()?;
+            table.prepare(tables.vocabulary().trie());
+        }
         let program = Arc::new(program);
         let host = MachinePool::new(&program).map_err(CompileError::limit)?;
         let patience = self.patience;
         let grammar_warnings = Arc::from(grammar.warnings());
-        let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
-        match compiled.cached_trees() {
-            Some(forest) => {
-                let _ = compiled.program.grown.set(Arc::new(forest));
-            }
-            None => make_ahead(&compiled.program.tables, &compiled.program.vocabulary, self.limits.ahead),
-        }
-        Ok(compiled)
+        Ok(CompiledGrammar { program, tables, host, patience, grammar_warnings })
     }
-}
 
-impl Compiler {
     /// Returns the tables of the vocabulary, with the tokens spelled out that the grammar asks for.
     fn tables_for(
         &self,

@@ -54,7 +54,7 @@
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * `automata`: sets of bytes, compressed sparse rows, hash consing (equal values as equal numbers), minimal
 //!   automata.
-//! * [`limits`], [`ids`]: budgets, indices.
+//! * [`limits`], [`ids`]: budgets, and the handle that ends work on a grammar; indices.
 //! * `split_mix`: mixing of bits, for hashes and random numbers.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
@@ -179,7 +179,7 @@ pub use constraint::{
 };
 pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
-pub use limits::{Budget, LimitExceeded, Limits};
+pub use limits::{Budget, Cancel, LimitExceeded, Limits};
 pub use lower::{CompileError, CompileErrorKind, Terminals};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};

@@ -7,11 +7,16 @@
 //! Costs are orders of magnitude, from the sizes of the types and from single runs on two cores of an x86-64
 //! server; they tell which budget to turn, not how long a call takes.
 
-use std::fmt;
+mod cancel;
+mod exceeded;
+
+pub use cancel::Cancel;
+pub use exceeded::{Budget, LimitExceeded};
 
 /// Budgets for reading grammars, compiling them and running constraints.
 ///
-/// Plain numbers: any value is legal. Zero forbids what the budget counts.
+/// Plain numbers: any value is legal. Zero forbids what the budget counts. Besides them it has the
+/// [handle](Self::cancel) by which others end the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -89,6 +94,9 @@ pub struct Limits {
     pub captures: usize,
     /// Steps of a session that can be rolled back. Default: 65,536. Cost: eight bytes each.
     pub history: usize,
+    /// The handle by which another thread, or a time, ends the reading and compiling of grammars. Default:
+    /// none. Sessions of a compiled grammar do not look at it.
+    pub cancel: Option<Cancel>,
 }
 
 impl Default for Limits {
@@ -119,6 +127,7 @@ impl Default for Limits {
             completion_visits: 4_000_000,
             captures: 8_000_000,
             history: 65_536,
+            cancel: None,
         }
     }
 }
@@ -142,6 +151,20 @@ impl Limits {
         self.tree_bytes = part(default.tree_bytes);
         self.mask_bytes = part(default.mask_bytes);
         self
+    }
+
+    /// Sets the handle by which another thread, or a time, ends the reading and compiling of grammars.
+    #[must_use]
+    pub fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self { cancel: Some(cancel.clone()), ..self }
+    }
+
+    /// Checks that nobody has cancelled the work: called wherever work is counted.
+    ///
+    /// # Errors
+    /// If somebody has, or its time is over.
+    pub(crate) fn look(&self) -> Result<(), LimitExceeded> {
+        self.cancel.as_ref().map_or(Ok(()), Cancel::look)
     }
 
     /// Units of one step over a vocabulary whose trie has `nodes` nodes; at least one piece.
@@ -222,175 +245,6 @@ pub const DEFAULT_CONTEXT: usize = 4096;
 
 /// Tokens generated at most by default.
 pub const DEFAULT_NEW_TOKENS: usize = 512;
-
-/// The budgets that can end in an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Budget {
-    /// [`Limits::grammar_bytes`].
-    GrammarBytes,
-    /// [`Limits::regex_bytes`].
-    RegexBytes,
-    /// [`Limits::expressions`].
-    Expressions,
-    /// [`Limits::repeat`].
-    Repeat,
-    /// [`Limits::regex_nesting`].
-    RegexNesting,
-    /// [`Limits::dfa_states`].
-    DfaStates,
-    /// [`Limits::nfa_bytes`].
-    NfaBytes,
-    /// [`Limits::symbols`].
-    Symbols,
-    /// [`Limits::terminal_bytes`].
-    TerminalBytes,
-    /// [`Limits::parser_bytes`].
-    ParserBytes,
-    /// [`Limits::state_bytes`].
-    StateBytes,
-    /// [`Limits::step_work`]. The step called again goes on where it stopped.
-    StepWork,
-    /// [`Limits::step_units`].
-    StepTotal,
-    /// [`Limits::text_units`].
-    TextTotal,
-    /// The time that [`Patience`](crate::Patience) gives one step.
-    StepTime,
-    /// The time that [`Patience`](crate::Patience) gives the long steps of one text.
-    TextTime,
-    /// [`Limits::completion_visits`].
-    CompletionVisits,
-    /// [`Limits::captures`].
-    Captures,
-    /// A size that no setting can raise.
-    Fixed,
-}
-
-impl Budget {
-    /// The field of [`Limits`], if it is one.
-    #[must_use]
-    pub fn field(self) -> Option<&'static str> {
-        Some(match self {
-            Self::GrammarBytes => "grammar_bytes",
-            Self::RegexBytes => "regex_bytes",
-            Self::Expressions => "expressions",
-            Self::Repeat => "repeat",
-            Self::RegexNesting => "regex_nesting",
-            Self::DfaStates => "dfa_states",
-            Self::NfaBytes => "nfa_bytes",
-            Self::Symbols => "symbols",
-            Self::TerminalBytes => "terminal_bytes",
-            Self::ParserBytes => "parser_bytes",
-            Self::StateBytes => "state_bytes",
-            Self::StepWork => "step_work",
-            Self::StepTotal => "step_units",
-            Self::TextTotal => "text_units",
-            Self::CompletionVisits => "completion_visits",
-            Self::Captures => "captures",
-            Self::StepTime | Self::TextTime | Self::Fixed => return None,
-        })
-    }
-
-    /// Advice for the author of a grammar.
-    #[must_use]
-    pub fn advice(self) -> &'static str {
-        match self {
-            Self::GrammarBytes | Self::Expressions => "split the grammar, or leave out what is not needed",
-            Self::RegexBytes => "split the expression, or write it as a grammar of several rules",
-            Self::Repeat => "allow any number (`*`), or nest counts: `(x{100}){100}`",
-            Self::RegexNesting => "give the inner groups names of their own, as rules of a grammar",
-            Self::TerminalBytes => {
-                "bring counts and classes of the patterns down, or let fewer of them have both"
-            }
-            Self::DfaStates | Self::NfaBytes => {
-                "split the terminal into rules, or bring its counts and classes down"
-            }
-            Self::Symbols => "bring counts down, or allow any number (`*`)",
-            Self::ParserBytes | Self::StateBytes => {
-                "the text nests too deep, or the grammar reads it in too many ways: look for alternatives \
-                 that match the same text, and for optional or repeated parts next to each other that do"
-            }
-            Self::StepWork => {
-                "call the step again, which goes on where it stopped, or have the session do so: \
-                 `Constraint::patient`"
-            }
-            Self::StepTotal | Self::TextTotal => {
-                "the grammar reads the text here in very many ways: look for alternatives that match the \
-                 same text, and for optional or repeated parts next to each other that do"
-            }
-            Self::StepTime | Self::TextTime => {
-                "give it more time; or look for alternatives of the grammar that match the same text, and \
-                 for optional or repeated parts next to each other that do"
-            }
-            Self::CompletionVisits => {
-                "every end of the text is far, or there are very many: end texts nearer to one"
-            }
-            Self::Captures => {
-                "ask for captures of shorter texts; or look for alternatives of the grammar that match the \
-                 same text, and for optional or repeated parts next to each other that do"
-            }
-            Self::Fixed => "make the grammar smaller",
-        }
-    }
-}
-
-/// A budget was reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitExceeded {
-    budget: Budget,
-    what: &'static str,
-    limit: u64,
-}
-
-impl LimitExceeded {
-    /// Creates an error: `budget` allows `limit` of `what`, with its unit, as in "DFA states of a terminal".
-    #[must_use]
-    pub fn new(budget: Budget, what: &'static str, limit: usize) -> Self {
-        Self { budget, what, limit: limit as u64 }
-    }
-
-    /// Creates the error of automata of a grammar that take more than `limit` bytes.
-    pub(crate) fn of_terminals(limit: usize) -> Self {
-        Self::new(Budget::TerminalBytes, "bytes of the terminals' automata", limit)
-    }
-
-    /// The budget that is used up.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// The budget in words.
-    #[must_use]
-    pub fn what(&self) -> &'static str {
-        self.what
-    }
-
-    /// The value of the budget.
-    #[must_use]
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Advice in one line.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        let advice = self.budget.advice();
-        match self.budget.field() {
-            Some(field) => format!("{advice}; or raise `Limits::{field}`"),
-            None => advice.to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for LimitExceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the budget of {} {} is used up", self.limit, self.what)
-    }
-}
-
-impl std::error::Error for LimitExceeded {}
 
 /// The work left to one step, in units of [`Limits::step_work`].
 #[derive(Debug)]

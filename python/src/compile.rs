@@ -15,6 +15,7 @@ use crate::{
     grammar::{PyGrammar, automata},
     limits,
     parts::{Parts, write},
+    steps::PyCancel,
     vocabulary::PyVocabulary,
 };
 
@@ -58,25 +59,39 @@ impl PyCompiler {
     }
 
     /// Compiles a grammar. Raises `CompileError` if it has no text at all, or asks for tokens that are not
-    /// there.
-    #[pyo3(signature = (grammar, /))]
-    fn compile(&self, py: Python<'_>, grammar: PyRef<'_, PyGrammar>) -> Outcome<PyCompiled> {
+    /// there, and `CancelledError` if another thread cancels it by the handle `cancel`.
+    #[pyo3(signature = (grammar, /, *, cancel=None))]
+    fn compile(
+        &self,
+        py: Python<'_>,
+        grammar: PyRef<'_, PyGrammar>,
+        cancel: Option<PyRef<'_, PyCancel>>,
+    ) -> Outcome<PyCompiled> {
         let read = Arc::clone(&grammar.read);
-        let parts = unlocked(py, || Parts::new(&self.inner, &read, &self.limits, self.step))?;
+        let ended = cancel.map(|cancel| self.inner.cancelled_by(&cancel.of_work()));
+        let compiler = ended.as_ref().unwrap_or(&self.inner);
+        let parts = unlocked(py, || Parts::new(compiler, &read, &self.limits, self.step))?;
         Ok(PyCompiled { parts: Arc::new(parts) })
     }
 
     /// Makes ahead what grammars such as this one need of the vocabulary; without one, what JSON Schemas
-    /// need: while a model is loaded, for instance.
-    #[pyo3(signature = (grammar=None, /))]
-    fn prepare(&self, py: Python<'_>, grammar: Option<PyRef<'_, PyGrammar>>) -> Outcome<()> {
+    /// need: while a model is loaded, for instance. `cancel` as for `compile`.
+    #[pyo3(signature = (grammar=None, /, *, cancel=None))]
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        grammar: Option<PyRef<'_, PyGrammar>>,
+        cancel: Option<PyRef<'_, PyCancel>>,
+    ) -> Outcome<()> {
         let read = grammar.map(|grammar| Arc::clone(&grammar.read));
+        let ended = cancel.map(|cancel| self.inner.cancelled_by(&cancel.of_work()));
+        let compiler = ended.as_ref().unwrap_or(&self.inner);
         unlocked(py, || {
             let made = match &read {
-                Some(read) => self.inner.prepare(&read.grammar),
+                Some(read) => compiler.prepare(&read.grammar),
                 None => {
                     let kinds = SchemaOptions::default().kinds_of_values_with(&self.limits, automata())?;
-                    self.inner.prepare(&kinds.grammar)
+                    compiler.prepare(&kinds.grammar)
                 }
             };
             Ok(made?)

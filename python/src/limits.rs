@@ -1,6 +1,6 @@
 //! Budgets by name: `limits={"step_work": 1000}`.
 
-use domino::Limits;
+use domino::{Cancel, Limits};
 use pyo3::{prelude::*, types::PyDict};
 
 use crate::failure::{Failure, Outcome};
@@ -30,6 +30,11 @@ fields! {
     symbols, terminal_bytes, parser_bytes, state_bytes, step_work, step_units, tree_work, text_units,
     tree_bytes, mask_bytes, exploration, rehearsal, rehearsal_size, ahead, completion_visits, captures,
     history,
+}
+
+/// The default budgets, with a handle that cancels the work.
+pub(crate) fn cancelled_by(cancel: Option<&Cancel>) -> Limits {
+    cancel.map_or_else(Limits::default, |cancel| Limits::default().cancelled_by(cancel))
 }
 
 /// Reads budgets from a `dict`; the others are the defaults.

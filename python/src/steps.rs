@@ -5,13 +5,13 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use domino::{Constraint, Limits, StepError, Vocabulary};
+use domino::{Cancel, Constraint, Limits, StepError, Vocabulary};
 use pyo3::prelude::*;
 
 use crate::failure::{Failure, Outcome};
@@ -38,12 +38,21 @@ impl Bounds {
     }
 }
 
-/// Cancels what constraints do, from another thread. All that they do afterwards raises `CancelledError`,
-/// until `reset`.
+/// Cancels from another thread what constraints do, and the reading and compiling of grammars that were given
+/// it. All that they do afterwards raises `CancelledError`, until `reset`.
 #[pyclass(name = "CancelHandle", module = "domino_decoding", frozen)]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PyCancel {
-    flag: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// True once cancelled, for steps to look at.
+    flag: AtomicBool,
+    /// The handle since the last reset, for reading and compiling to look at. Both are changed together,
+    /// under this lock.
+    work: Mutex<Cancel>,
 }
 
 #[pymethods]
@@ -53,14 +62,19 @@ impl PyCancel {
         Self::default()
     }
 
-    /// Ends the steps that are being taken, within some milliseconds, and all later ones.
+    /// Ends the steps that are being taken, within some milliseconds, and the reading and compiling, within
+    /// some tenths of a second; and all later ones.
     fn cancel(&self) {
-        self.flag.store(true, Ordering::Relaxed);
+        let work = self.work();
+        work.cancel();
+        self.shared.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Lets steps be taken again.
+    /// Lets steps be taken again, and grammars be read and compiled. What was cancelled stays so.
     fn reset(&self) {
-        self.flag.store(false, Ordering::Relaxed);
+        let mut work = self.work();
+        *work = Cancel::new();
+        self.shared.flag.store(false, Ordering::Relaxed);
     }
 
     /// Has it been cancelled?
@@ -72,7 +86,16 @@ impl PyCancel {
 
 impl PyCancel {
     pub(crate) fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
+        self.shared.flag.load(Ordering::Relaxed)
+    }
+
+    /// The handle for work on a grammar that begins now.
+    pub(crate) fn of_work(&self) -> Cancel {
+        self.work().clone()
+    }
+
+    fn work(&self) -> MutexGuard<'_, Cancel> {
+        self.shared.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

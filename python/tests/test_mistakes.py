@@ -286,6 +286,44 @@ class Threads(unittest.TestCase):
         with self.assertRaises(errors.CancelledError):
             fill_batch([constraint], mask, cancel=handle)
 
+    def test_reading_and_compiling_are_cancelled(self):
+        compiler, handle = common.compiler(), CancelHandle()
+        schema = {"properties": {f"p{at}": {"type": "number", "multipleOf": at + 2} for at in range(1000)}}
+        small = Grammar.json_schema({"type": "integer"})
+        tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+        tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {}}}
+        works = [
+            lambda: Grammar.json_schema(schema, cancel=handle),
+            lambda: Grammar.gbnf('root ::= "a"', cancel=handle),
+            lambda: Grammar.ebnf('root ::= "a"', cancel=handle),
+            lambda: Grammar.regex("a", cancel=handle),
+            lambda: Grammar.lark('start: "a"', cancel=handle),
+            lambda: Grammar.tools(tools, cancel=handle),
+            lambda: Grammar.structural_tag(tag, cancel=handle),
+            lambda: Grammar.report_of({"type": "integer"}, cancel=handle),
+            lambda: small.report(cancel=handle),
+            lambda: compiler.compile(small, cancel=handle),
+            lambda: compiler.prepare(small, cancel=handle),
+        ]
+        handle.cancel()
+        for work in works:
+            with self.assertRaisesRegex(errors.CancelledError, "was cancelled"):
+                work()
+        handle.reset()
+        for work in works[1:]:
+            work()
+        # A schema of seconds, of which another thread sees a part.
+        canceller = threading.Timer(0.02, handle.cancel)
+        canceller.start()
+        with self.assertRaises(errors.CancelledError):
+            works[0]()
+        canceller.join()
+        # The compiler goes on, and so does what it has compiled.
+        constraint = compiler.compile(small).constraint()
+        constraint.fill(Mask(compiler.vocabulary))
+        with self.assertRaises(TypeError):
+            compiler.compile(small, cancel=True)
+
     def test_a_step_is_cancelled_between_its_pieces(self):
         limits = {"step_work": 1000, "rehearsal": 0, "step_units": 1 << 30}
         compiler = Compiler(Vocabulary.from_file(common.MODEL), limits=limits)

@@ -113,7 +113,8 @@ impl Captures {
     /// names. Linear in the grammar.
     ///
     /// # Errors
-    /// If there is no rule or group of a name, or if the grammar has more places than `limits.symbols`.
+    /// If there is no rule or group of a name, if the grammar has more places than `limits.symbols`, or if
+    /// the work was [cancelled](Limits::cancel).
     pub fn new(grammar: &Grammar, names: &[&str], limits: &Limits) -> Result<Self, CaptureError> {
         let mut captured: Vec<(RuleId, &str)> = grammar.captured().collect();
         let mut unknown = Vec::new();
@@ -121,7 +122,9 @@ impl Captures {
             let rule = grammar.rules().find(|&rule| grammar.rule_name(rule) == name);
             rule.map_or_else(|| unknown.push(name), |rule| captured.push((rule, name)));
         }
+        limits.look()?;
         let network = Network::new(grammar, &captured, limits.symbols)?;
+        limits.look()?;
         let known = |name: &str| network.names.iter().any(|known| known == name);
         if let Some(&name) = unknown.iter().find(|name| !known(name)) {
             let rules = grammar.rules().map(|rule| grammar.rule_name(rule));

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cores,
     ids::{ScanStateId, TerminalId, TokenId},
-    limits::Limits,
+    limits::{LimitExceeded, Limits},
     lower::{Follow, Lowered, Terminals},
     scanner::Strings,
     store::{PayloadKey, PayloadWriter},
@@ -98,6 +98,9 @@ impl Program {
     }
 
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
+    ///
+    /// # Errors
+    /// If the work was cancelled.
     pub(crate) fn new(
         mut lowered: Lowered,
         tables: &VocabularyTables,
@@ -105,16 +108,20 @@ impl Program {
         common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
         limits: Limits,
-    ) -> Self {
+    ) -> Result<Self, LimitExceeded> {
         let count = lowered.scanner.terminal_count();
         let follow = || Follow::new(&lowered.cfg, count);
         let room = limits.terminal_bytes;
-        let make = || lowered.scanner.dfas().iter().map(|dfa| tables.of_within(dfa, common, room)).collect();
-        let (own, follow): (Vec<Arc<TerminalTable>>, _) =
+        let make = || {
+            let dfas = lowered.scanner.dfas().iter();
+            dfas.map(|dfa| limits.look().map(|()| tables.of_within(dfa, common, room))).collect()
+        };
+        let (own, follow): (Result<Vec<Arc<TerminalTable>>, LimitExceeded>, _) =
             if count >= WORTH_A_THREAD { cores::beside(make, follow) } else { (make(), follow()) };
+        let own = own?;
         lowered.scanner.share(own.iter().map(|table| Arc::clone(table.dfa())));
         distinct(&own).for_each(|table| table.enlist());
-        Self {
+        Ok(Self {
             tables: own,
             vocabulary: tables.vocabulary().clone(),
             classes: std::mem::take(&mut asked.classes),
@@ -123,12 +130,13 @@ impl Program {
             lowered,
             lookahead: reach.0,
             terminals: reach.1,
-            limits,
+            // Sessions outlive whoever waited for the compiling.
+            limits: Limits { cancel: None, ..limits },
             lengths: OnceLock::new(),
             blank_rests: OnceLock::new(),
             scarce: OnceLock::new(),
             grown: OnceLock::new(),
-        }
+        })
     }
 
     /// Memory of the lowered grammar, in bytes. Linear in its names.

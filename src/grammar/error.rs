@@ -123,6 +123,12 @@ impl GrammarError {
         self.inner.hint.as_deref()
     }
 
+    /// True if somebody has ended the reading by its [`Cancel`](crate::Cancel), or the time of that is over.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind(), GrammarErrorKind::Limit(limit) if limit.is_cancelled())
+    }
+
     /// An error without a place yet.
     pub(crate) fn new(kind: GrammarErrorKind, message: impl Into<String>) -> Self {
         let inner = Inner { kind, message: message.into(), places: Vec::new(), hidden_places: 0, hint: None };
@@ -143,6 +149,12 @@ impl GrammarError {
     pub(crate) fn limit(limit: LimitExceeded) -> Self {
         let message = limit.to_string();
         Self::new(GrammarErrorKind::Limit(limit), message)
+    }
+
+    /// An error of work that was cancelled.
+    pub(crate) fn cancelled(limit: LimitExceeded) -> Self {
+        let hint = limit.hint();
+        Self::limit(limit).with_hint(hint)
     }
 
     /// Adds a place.

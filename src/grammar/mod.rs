@@ -153,7 +153,8 @@ impl Grammar {
                 text.len()
             )));
         }
-        match syntax {
+        limits.look().map_err(GrammarError::cancelled)?;
+        let read = match syntax {
             Syntax::Gbnf => gbnf::parse(gbnf::GbnfDialect::LlamaCpp, text, limits),
             Syntax::Ebnf => gbnf::parse(gbnf::GbnfDialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
@@ -161,7 +162,10 @@ impl Grammar {
             Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, schemas, limits, automata),
             Syntax::JsonSchema => Ok(schemas.parse_with(text, limits, automata)?.grammar),
             Syntax::StructuralTag => structural::parse(text, schemas, limits, automata),
-        }
+        };
+        // Whatever came of work that was cut off.
+        limits.look().map_err(GrammarError::cancelled)?;
+        read
     }
 
     /// Reads a grammar from bytes, as [`parse`](Self::parse) reads it from a text.

@@ -1,9 +1,10 @@
-//! The budgets of a grammar under construction: of its expressions and of their automata.
+//! The budgets of a grammar under construction: of its expressions and of their automata; and the handle that
+//! ends the construction.
 
 use hashbrown::HashSet;
 
 use super::{automaton::Automaton, pattern::PatternKind};
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::limits::{Budget, Cancel, LimitExceeded, Limits};
 
 /// The budgets of a [`GrammarBuilder`](super::GrammarBuilder).
 #[derive(Debug)]
@@ -14,22 +15,25 @@ pub(super) struct Room {
     bytes: usize,
     /// The automata met so far, each counted once.
     known: HashSet<Automaton>,
+    cancel: Option<Cancel>,
 }
 
 impl Room {
     /// The budgets that the limits allow.
     pub(super) fn new(limits: &Limits) -> Self {
         let expressions = limits.expressions.min(u32::MAX as usize);
-        Self { expressions, most: limits.terminal_bytes, bytes: 0, known: HashSet::new() }
+        let (known, cancel) = (HashSet::new(), limits.cancel.clone());
+        Self { expressions, most: limits.terminal_bytes, bytes: 0, known, cancel }
     }
 
     /// Checks that there is room for one more expression beside `count`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or the construction was cancelled.
     pub(super) fn expression(&self, count: usize) -> Result<(), LimitExceeded> {
         let exceeded =
             || LimitExceeded::new(Budget::Expressions, "expressions of a grammar", self.expressions);
+        self.cancel.as_ref().map_or(Ok(()), Cancel::look)?;
         if count < self.expressions { Ok(()) } else { Err(exceeded()) }
     }
 

@@ -159,7 +159,7 @@ impl ProductionEmitter<'_> {
             return Err(self.exceeded());
         }
         self.out.productions.push((nonterminal, symbols));
-        Ok(())
+        self.limits.look()
     }
 
     fn rule(&mut self, rule: RuleId) -> Result<Symbol, CompileError> {

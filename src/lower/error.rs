@@ -63,6 +63,13 @@ impl CompileError {
         &self.kind
     }
 
+    /// True if somebody has ended the compiling by its [`Cancel`](crate::Cancel), or the time of that is
+    /// over.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(&self.kind, CompileErrorKind::Limit(limit) if limit.is_cancelled())
+    }
+
     /// The part of the grammar text that the error is about, where that is one token.
     #[must_use]
     pub fn place(&self) -> Option<&Location> {

@@ -44,7 +44,12 @@ pub use terminals::Terminals;
 
 use std::time::Duration;
 
-use crate::{clock::Instant, grammar::Grammar, limits::Limits, scanner::Scanner};
+use crate::{
+    clock::Instant,
+    grammar::Grammar,
+    limits::{Budget, LimitExceeded, Limits},
+    scanner::Scanner,
+};
 
 /// Runs the passes. Roughly linear in the grammar, apart from determinisation, which is bounded by `limits`.
 pub(crate) fn lower(
@@ -52,18 +57,18 @@ pub(crate) fn lower(
     terminals: Terminals,
     limits: &Limits,
 ) -> Result<Lowered, CompileError> {
-    let mut clock = Clock::start();
+    let mut clock = Clock::start(limits);
     let mut work = rewrite::WorkGrammar::from_ir(grammar, limits)?;
     let mut order = work.rules_callees_first();
     let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
-    clock.lap("recursion to repetition");
+    clock.lap("recursion to repetition")?;
     let mut emitted = match terminals {
         Terminals::Folded => {
             let mut regular = regular::analyse(&work, &order);
             if factor_runs::to_runs(&mut work, &regular, &mut order, limits)? {
                 regular = regular::analyse(&work, &order);
             }
-            clock.lap("runs of regular parts");
+            clock.lap("runs of regular parts")?;
             emit::emit(&work, &regular, limits)?
         }
         Terminals::Written => {
@@ -74,7 +79,7 @@ pub(crate) fn lower(
             emit::emit(&work, &regular, &Limits { fold_states, ..limits.clone() })?
         }
     };
-    clock.lap("terminals and productions");
+    clock.lap("terminals and productions")?;
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
     let reduced =
         reduce::reduce(emitted).ok_or_else(|| CompileError::new(CompileErrorKind::EmptyLanguage))?;
@@ -85,15 +90,11 @@ pub(crate) fn lower(
         return Err(CompileError::new(CompileErrorKind::EmptyPart));
     }
     let rules = fates::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
-    clock.lap("reduction");
+    clock.lap("reduction")?;
     let scanner = Scanner::new(reduced.terminals, limits.terminal_bytes).ok_or_else(|| {
-        CompileError::limit(crate::limits::LimitExceeded::new(
-            crate::limits::Budget::Fixed,
-            "scanner states",
-            u32::MAX as usize,
-        ))
+        CompileError::limit(LimitExceeded::new(Budget::Fixed, "scanner states", u32::MAX as usize))
     })?;
-    clock.lap("scanner");
+    clock.lap("scanner")?;
     let provenance = Provenance {
         root: work.root(),
         rules,
@@ -113,21 +114,23 @@ pub(crate) fn lower(
     })
 }
 
-/// A clock of passes, for display only.
-struct Clock {
+/// A clock of passes, for display only, which looks between them whether the work was cancelled.
+struct Clock<'l> {
     last: Instant,
     laps: Vec<(&'static str, Duration)>,
+    limits: &'l Limits,
 }
 
-impl Clock {
-    fn start() -> Self {
-        Self { last: Instant::now(), laps: Vec::new() }
+impl<'l> Clock<'l> {
+    fn start(limits: &'l Limits) -> Self {
+        Self { last: Instant::now(), laps: Vec::new(), limits }
     }
 
-    fn lap(&mut self, pass: &'static str) {
+    fn lap(&mut self, pass: &'static str) -> Result<(), LimitExceeded> {
         let now = Instant::now();
         self.laps.push((pass, now.duration_since(self.last)));
         self.last = now;
+        self.limits.look()
     }
 }
 

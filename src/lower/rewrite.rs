@@ -222,6 +222,7 @@ impl WorkGrammar {
         }
         let id = ExprId::from_index(self.exprs.len()).ok_or_else(exceeded)?;
         self.exprs.push(expr);
+        limits.look()?;
         Ok(id)
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn build_pattern(
     limits: &Limits,
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
     let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
+    limits.look()?;
     match pattern {
         PatternKind::Expression(hir) => build(hir, max_states, limits),
         PatternKind::Substrings(text) => Ok(Some(TerminalDfa::of_substrings(text))),
@@ -59,13 +60,15 @@ fn most_of(automaton: &Automaton, max_states: usize) -> usize {
 /// `max_states` bounds the states before minimisation, `limits.nfa_bytes` the NFA.
 ///
 /// # Errors
-/// When a budget is used up. Determinisation can cost `2^n` states for `n` of the expression; budgets end it.
+/// When a budget is used up, or the work was cancelled. Determinisation can cost `2^n` states for `n` of the
+/// expression; budgets end it.
 pub(crate) fn build(
     hir: &Hir,
     max_states: usize,
     limits: &Limits,
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
     let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
+    limits.look()?;
     if let HirKind::Literal(literal) = hir.kind() {
         if literal.0.len() >= max_states {
             return Err(too_many());

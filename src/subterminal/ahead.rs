@@ -8,7 +8,11 @@
 use std::sync::Arc;
 
 use super::table::TerminalTable;
-use crate::{cores, limits::Work, vocab::Vocabulary};
+use crate::{
+    cores,
+    limits::{Limits, Work},
+    vocab::Vocabulary,
+};
 
 /// Work after which a job yields to others of the thread pool, such as a model's pass; some 0.1 ms.
 const PIECE: usize = if cfg!(test) { 500 } else { 20_000 };
@@ -17,17 +21,18 @@ const PIECE: usize = if cfg!(test) { 500 } else { 20_000 };
 struct WarmupJob {
     tables: Vec<Arc<TerminalTable>>,
     vocabulary: Vocabulary,
-    /// Units of work left to the job.
-    left: usize,
+    /// Units of work left to the job: those of [`Limits::ahead`]. It ends before if it is cancelled.
+    limits: Limits,
 }
 
-/// Starts a job on another core that makes the rows of the first states of each terminal, for `most` units of
-/// work. The rows are those that texts would make; a text waits for a row that is being made.
-pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary, most: usize) {
-    if most > 0 && cores::count() > 1 {
+/// Starts a job on another core that makes the rows of the first states of each terminal, for as much work as
+/// [`Limits::ahead`] says, unless it is cancelled before. The rows are those that texts would make; a text
+/// waits for a row that is being made.
+pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary, limits: &Limits) {
+    if limits.ahead > 0 && cores::count() > 1 {
         // Rows of strings that count characters are mostly those of the strings of any length.
         let tables = tables.iter().map(|table| table.unbounded().unwrap_or(table)).cloned().collect();
-        let mut job = WarmupJob { tables, vocabulary: vocabulary.clone(), left: most };
+        let mut job = WarmupJob { tables, vocabulary: vocabulary.clone(), limits: limits.clone() };
         cores::start(move || {
             // From the last one on.
             job.tables.retain(|table| table.dfa().is_table());
@@ -45,12 +50,12 @@ impl WarmupJob {
     /// Does a piece of the work, then queues the rest.
     fn go_on(mut self) {
         let mut work = Work::unlimited();
-        while work.spent() < PIECE.min(self.left) {
+        while work.spent() < PIECE.min(self.limits.ahead) && self.limits.look().is_ok() {
             let Some(table) = self.tables.pop() else { return };
             table.begin(self.vocabulary.trie(), &mut work);
         }
-        self.left = self.left.saturating_sub(work.spent());
-        if self.left > 0 && !self.tables.is_empty() {
+        self.limits.ahead = self.limits.ahead.saturating_sub(work.spent());
+        if self.limits.ahead > 0 && !self.tables.is_empty() && self.limits.look().is_ok() {
             cores::start(move || self.go_on());
         }
     }
@@ -62,6 +67,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        Cancel,
         ids::TokenId,
         store::CacheFolder,
         subterminal::{reference_rows_tests::dfa, tables::VocabularyTables},
@@ -86,8 +92,9 @@ mod tests {
         let is_begun = |table: &Arc<TerminalTable>| {
             table.first().iter().all(|&(_, state)| table.rows()[state as usize].get().is_some())
         };
-        make_ahead(&made, tables.vocabulary(), 0);
-        make_ahead(&made, tables.vocabulary(), usize::MAX);
+        let limits = |ahead| Limits { ahead, ..Limits::default() };
+        make_ahead(&made, tables.vocabulary(), &limits(0));
+        make_ahead(&made, tables.vocabulary(), &limits(usize::MAX));
         if cores::count() > 1 {
             assert!(comes_true(|| made.iter().all(is_begun)));
         }
@@ -100,13 +107,15 @@ mod tests {
         let vocabulary = builder.build().unwrap();
         let tables = VocabularyTables::new(vocabulary.clone(), CacheFolder::none());
         let [number, text] = ["[0-9]+", r#""[^"]*""#].map(|one| tables.of(&dfa(one), &[]));
-        let job = |left| WarmupJob {
+        let job = |limits| WarmupJob {
             tables: vec![Arc::clone(&number), Arc::clone(&text)],
             vocabulary: vocabulary.clone(),
-            left,
+            limits,
         };
-        job(1).go_on();
         let is_begun = |table: &TerminalTable| table.rows().iter().any(|row| row.get().is_some());
+        job(Limits::default().cancelled_by(&Cancel::at_look(0))).go_on();
+        assert!(!is_begun(&text) && !is_begun(&number));
+        job(Limits { ahead: 1, ..Limits::default() }).go_on();
         assert!(is_begun(&text) && !is_begun(&number));
     }
 }

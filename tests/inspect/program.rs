@@ -57,6 +57,31 @@ fn the_summary_warns_by_name_and_place() {
     assert!(good(inspect("root ::= \"(\" root \")\" | \"x\"", &[])).stdout.contains("warnings: 0\n"));
 }
 
+/// One of anything is not several.
+#[test]
+fn counts_are_in_english() {
+    let grammar = "root ::= \"(\" root \")\" | [a-z]+ \";\"\n";
+    for (text, said) in [("(", "0 threads (0 doubled), 2 terminals"), ("a", "1 thread (0 doubled), ")] {
+        let sets = good(inspect(grammar, &["sets", "--text", text])).stdout;
+        assert!(sets.contains(said), "{sets}");
+    }
+    for (arguments, all) in [
+        (&["sets", "--text", "a"][..], "thread terminal set item"),
+        (&["masks", "--text", "a", "--tokenizer", BYTE_LEVEL], "mask"),
+        (&["trees", "--tokenizer", BYTE_LEVEL], "tree node token exit byte"),
+        (&["dfas"], "state"),
+    ] {
+        let shown = good(inspect(grammar, arguments)).stdout;
+        for word in all.split(' ') {
+            let wrong = shown.lines().find(|line| {
+                let words: Vec<&str> = line.split([' ', ':', ';', ',', '(', ')']).collect();
+                words.windows(2).any(|pair| pair[0] == "1" && pair[1] == format!("{word}s"))
+            });
+            assert_eq!(wrong, None, "{shown}");
+        }
+    }
+}
+
 #[test]
 fn rules_tell_their_productions() {
     let grammar = "root ::= \"(\" root \")\" | list\nlist ::= [a-z] \",\" list | \"x\"\n";

@@ -154,6 +154,26 @@ fn a_server_of_the_network_wants_a_key() {
     assert!(run.code == Some(2) && run.stderr.contains("no-such-file"), "{}", run.stderr);
 }
 
+/// Terminals that close and service managers send it.
+#[test]
+fn a_hangup_ends_nothing_and_has_the_keys_looked_at() {
+    let keys = tempfile::NamedTempFile::new().unwrap();
+    fs::write(keys.path(), "alice one\n").unwrap();
+    for (flag, value) in [("--api-keys", keys.path().to_str().unwrap()), ("--api-key", "one")] {
+        let (mut server, log) = logged(&[flag, value]);
+        for _ in 0..3 {
+            server.signal("-HUP");
+            std::thread::sleep(Duration::from_millis(100));
+            let models = server.send("GET", "/v1/models", "Authorization: Bearer one\r\n", "");
+            assert_eq!((server.get("/ready").status, models.status), (200, 200));
+        }
+        server.signal("-TERM");
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+        let log = log.join().unwrap();
+        assert!(log.contains("SIGHUP"), "{log}");
+    }
+}
+
 #[test]
 fn a_cache_folder_that_cannot_be_written_is_told() {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use domino::{
-    AutomataCache, Grammar, Limits, Syntax,
+    AutomataCache, Cancel, Grammar, Syntax,
     grammar::{GrammarWarning, json_schema::Relaxed},
 };
 use pyo3::{prelude::*, types::PyDict};
@@ -13,7 +13,9 @@ use crate::{
     engine::unlocked,
     failure::{Failure, Outcome},
     json::json_text,
-    schema, tools,
+    limits, schema,
+    steps::PyCancel,
+    tools,
 };
 
 /// Automata that all JSON Schemas of this process share.
@@ -41,11 +43,12 @@ pub(crate) struct Read {
 }
 
 impl Written {
-    /// Reads the text.
+    /// Reads the text, which `cancel` may end.
     ///
     /// # Errors
-    /// If the text is not of the notation.
-    pub(crate) fn read(self) -> Outcome<Read> {
+    /// If the text is not of the notation, or the reading was cancelled.
+    pub(crate) fn read(self, cancel: Option<&Cancel>) -> Outcome<Read> {
+        let limits = limits::cancelled_by(cancel);
         let syntax = match self.notation.as_str() {
             "gbnf" => Syntax::Gbnf,
             "ebnf" => Syntax::Ebnf,
@@ -55,17 +58,17 @@ impl Written {
             "structural_tag" => Syntax::StructuralTag,
             "json_schema" => {
                 let options = schema::read(&self.options)?;
-                let read = options.parse_with(&self.text, &Limits::default(), &AUTOMATA)?;
+                let read = options.parse_with(&self.text, &limits, &AUTOMATA)?;
                 return Ok(Read { written: self, grammar: read.grammar, relaxed: read.relaxed });
             }
             "tools" => {
-                let grammar = tools::grammar(&self.text, &self.options, &AUTOMATA)?;
+                let grammar = tools::grammar(&self.text, &self.options, &limits, &AUTOMATA)?;
                 return Ok(Read { written: self, grammar, relaxed: Vec::new() });
             }
             other => return Err(Failure::Value(format!("there is no notation `{other}`"))),
         };
         let schemas = schema::read(self.options.get("schemas").unwrap_or(&Value::Null))?;
-        let grammar = Grammar::parse_by(syntax, &self.text, &schemas, &Limits::default(), &AUTOMATA)?;
+        let grammar = Grammar::parse_by(syntax, &self.text, &schemas, &limits, &AUTOMATA)?;
         Ok(Read { written: self, grammar, relaxed: Vec::new() })
     }
 }
@@ -78,9 +81,19 @@ pub(crate) struct PyGrammar {
     pub(crate) read: Arc<Read>,
 }
 
-fn read(py: Python<'_>, notation: &str, text: String, options: Value) -> Outcome<PyGrammar> {
+/// A handle as an argument.
+type Handle<'py> = Option<PyRef<'py, PyCancel>>;
+
+fn read(
+    py: Python<'_>,
+    notation: &str,
+    text: String,
+    options: Value,
+    cancel: Handle<'_>,
+) -> Outcome<PyGrammar> {
     let written = Written { notation: notation.to_owned(), text, options };
-    unlocked(py, || Ok(PyGrammar { read: Arc::new(written.read()?) }))
+    let cancel = cancel.map(|cancel| cancel.of_work());
+    unlocked(py, || Ok(PyGrammar { read: Arc::new(written.read(cancel.as_ref())?) }))
 }
 
 /// Options with those of schemas inside.
@@ -90,56 +103,65 @@ fn with_schemas(options: Option<&Bound<'_, PyDict>>) -> Outcome<Value> {
 
 #[pymethods]
 impl PyGrammar {
-    /// Reads llama.cpp's GBNF.
+    /// Reads llama.cpp's GBNF. Here and below another thread can end the reading by the handle `cancel`.
     #[staticmethod]
-    #[pyo3(signature = (text, /))]
-    fn gbnf(py: Python<'_>, text: String) -> Outcome<Self> {
-        read(py, "gbnf", text, Value::Null)
+    #[pyo3(signature = (text, /, *, cancel=None))]
+    fn gbnf(py: Python<'_>, text: String, cancel: Handle<'_>) -> Outcome<Self> {
+        read(py, "gbnf", text, Value::Null, cancel)
     }
 
     /// Reads XGrammar's EBNF.
     #[staticmethod]
-    #[pyo3(signature = (text, /))]
-    fn ebnf(py: Python<'_>, text: String) -> Outcome<Self> {
-        read(py, "ebnf", text, Value::Null)
+    #[pyo3(signature = (text, /, *, cancel=None))]
+    fn ebnf(py: Python<'_>, text: String, cancel: Handle<'_>) -> Outcome<Self> {
+        read(py, "ebnf", text, Value::Null, cancel)
     }
 
     /// Reads a regular expression, which a whole text must match.
     #[staticmethod]
-    #[pyo3(signature = (pattern, /))]
-    fn regex(py: Python<'_>, pattern: String) -> Outcome<Self> {
-        read(py, "regex", pattern, Value::Null)
+    #[pyo3(signature = (pattern, /, *, cancel=None))]
+    fn regex(py: Python<'_>, pattern: String, cancel: Handle<'_>) -> Outcome<Self> {
+        read(py, "regex", pattern, Value::Null, cancel)
     }
 
     /// Reads Lark, in the dialect of llguidance. `greedy`: as a lexer with longest match reads it. Further
     /// keywords say how schemas inside of it are read.
     #[staticmethod]
-    #[pyo3(signature = (text, /, *, greedy=false, **options))]
+    #[pyo3(signature = (text, /, *, greedy=false, cancel=None, **options))]
     fn lark(
         py: Python<'_>,
         text: String,
         greedy: bool,
+        cancel: Handle<'_>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Outcome<Self> {
         let mut options = with_schemas(options)?;
         options["greedy"] = Value::Bool(greedy);
-        read(py, "lark", text, options)
+        read(py, "lark", text, options, cancel)
     }
 
     /// Reads a JSON Schema: a text, or an object that `json.dumps` writes. Keywords: `draft`, `format`,
     /// `white_space`, `order`, `duplicate_keys`, `escapes`, `numbers`, `closed`, `max_depth`, `lenient`, and
     /// `documents`, a `dict` of those that references lead to.
     #[staticmethod]
-    #[pyo3(signature = (schema, /, **options))]
-    fn json_schema(schema: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> Outcome<Self> {
-        read(schema.py(), "json_schema", json_text(schema)?, schema::options_json(options)?)
+    #[pyo3(signature = (schema, /, *, cancel=None, **options))]
+    fn json_schema(
+        schema: &Bound<'_, PyAny>,
+        cancel: Handle<'_>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> Outcome<Self> {
+        read(schema.py(), "json_schema", json_text(schema)?, schema::options_json(options)?, cancel)
     }
 
     /// Reads one of XGrammar's structural tags: a text, or an object.
     #[staticmethod]
-    #[pyo3(signature = (tag, /, **options))]
-    fn structural_tag(tag: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> Outcome<Self> {
-        read(tag.py(), "structural_tag", json_text(tag)?, with_schemas(options)?)
+    #[pyo3(signature = (tag, /, *, cancel=None, **options))]
+    fn structural_tag(
+        tag: &Bound<'_, PyAny>,
+        cancel: Handle<'_>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> Outcome<Self> {
+        read(tag.py(), "structural_tag", json_text(tag)?, with_schemas(options)?, cancel)
     }
 
     /// Reads a list of functions that a model may call, as in OpenAI's API. `choice` is `auto`, `none`,
@@ -147,7 +169,7 @@ impl PyGrammar {
     /// `open`.
     #[staticmethod]
     #[pyo3(signature = (
-        tools, /, *, choice="auto", spelling="hermes", parallel=true, reasoning="off", **options
+        tools, /, *, choice="auto", spelling="hermes", parallel=true, reasoning="off", cancel=None, **options
     ))]
     fn tools(
         tools: &Bound<'_, PyAny>,
@@ -155,6 +177,7 @@ impl PyGrammar {
         spelling: &str,
         parallel: bool,
         reasoning: &str,
+        cancel: Handle<'_>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Outcome<Self> {
         let mut all = with_schemas(options)?;
@@ -162,7 +185,7 @@ impl PyGrammar {
         all["spelling"] = spelling.into();
         all["parallel"] = parallel.into();
         all["reasoning"] = reasoning.into();
-        read(tools.py(), "tools", json_text(tools)?, all)
+        read(tools.py(), "tools", json_text(tools)?, all, cancel)
     }
 
     /// The notation: the name of the function that read it.
@@ -200,25 +223,31 @@ impl PyGrammar {
 
     /// Reports what becomes of each keyword of a JSON Schema: `dict`s of `pointer`, `keyword`, `status`
     /// (`enforced`, `annotation`, `unknown`, `relaxed` or `refused`) and `note`. Empty for other notations.
-    fn report<'py>(&self, py: Python<'py>) -> Outcome<Vec<Bound<'py, PyDict>>> {
+    #[pyo3(signature = (*, cancel=None))]
+    fn report<'py>(&self, py: Python<'py>, cancel: Handle<'py>) -> Outcome<Vec<Bound<'py, PyDict>>> {
         if self.read.written.notation != "json_schema" {
             return Ok(Vec::new());
         }
         let written = &self.read.written;
-        let report =
-            unlocked(py, || Ok(schema::read(&written.options)?.report(&written.text, &Limits::default())?))?;
+        let cancel = cancel.map(|cancel| cancel.of_work());
+        let report = unlocked(py, || {
+            let limits = limits::cancelled_by(cancel.as_ref());
+            Ok(schema::read(&written.options)?.report(&written.text, &limits)?)
+        })?;
         Ok(schema::report(py, &report)?)
     }
 
     /// The report of a schema that may be refused: see `report`.
     #[staticmethod]
-    #[pyo3(signature = (schema, /, **options))]
+    #[pyo3(signature = (schema, /, *, cancel=None, **options))]
     fn report_of<'py>(
         schema: &Bound<'py, PyAny>,
+        cancel: Handle<'py>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Outcome<Vec<Bound<'py, PyDict>>> {
         let (text, options) = (json_text(schema)?, schema::read(&schema::options_json(options)?)?);
-        let report = unlocked(schema.py(), || Ok(options.report(&text, &Limits::default())?))?;
+        let limits = limits::cancelled_by(cancel.map(|cancel| cancel.of_work()).as_ref());
+        let report = unlocked(schema.py(), || Ok(options.report(&text, &limits)?))?;
         Ok(schema::report(schema.py(), &report)?)
     }
 
@@ -234,7 +263,7 @@ impl PyGrammar {
     fn of_parts(py: Python<'_>, notation: &str, text: String, options: &str) -> Outcome<Self> {
         let options = serde_json::from_str(options)
             .map_err(|error| Failure::Value(format!("a pickle with options that are no JSON: {error}")))?;
-        read(py, notation, text, options)
+        read(py, notation, text, options, None)
     }
 
     fn __repr__(&self) -> String {

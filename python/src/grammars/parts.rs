@@ -68,7 +68,7 @@ impl Parts {
         let text = std::str::from_utf8(text).map_err(|error| wrong(&error))?.to_owned();
         let notation = head.get("notation").and_then(Value::as_str).unwrap_or_default().to_owned();
         let options = head.get("options").cloned().unwrap_or_default();
-        let read = Arc::new(Written { notation, text, options }.read()?);
+        let read = Arc::new(Written { notation, text, options }.read(None)?);
         let limits = limits::from_json(head.get("limits").unwrap_or(&Value::Null))?;
         let step = match head.get("step_seconds").and_then(Value::as_f64) {
             Some(seconds) => Some(Duration::try_from_secs_f64(seconds).map_err(|error| wrong(&error))?),

@@ -1,6 +1,9 @@
 //! Reads lists of functions as grammars, and the keyword arguments of `Grammar.tools`.
 
-use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools};
+use domino::{
+    Limits,
+    grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools},
+};
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
@@ -41,10 +44,11 @@ pub(crate) fn calling(options: &Value) -> Outcome<Calling> {
 /// Reads a list of functions as the grammar of their calls.
 ///
 /// # Errors
-/// If the list is none, or a schema in it cannot be read.
+/// If the list is none, a schema in it cannot be read, or the reading was cancelled.
 pub(crate) fn grammar(
     text: &str,
     options: &Value,
+    limits: &Limits,
     automata: &domino::AutomataCache,
 ) -> Outcome<domino::Grammar> {
     let calling = calling(options)?;
@@ -53,5 +57,5 @@ pub(crate) fn grammar(
         None => domino::grammar::json_schema::SchemaOptions::default(),
     };
     let tools = Tools::parse(text)?;
-    Ok(tools.grammar_by(&calling, &schemas, &domino::Limits::default(), automata)?)
+    Ok(tools.grammar_by(&calling, &schemas, limits, automata)?)
 }

@@ -152,10 +152,16 @@ impl LowArgs {
         self.json
     }
 
-    /// The exit code for a failure of the work. It is not 1 for `check`, whose 1 says that a text is not in
-    /// the language.
+    /// The exit code for a failure of the work. It is not 1 for `check` of texts, whose 1 says that a text is
+    /// not in the language.
     pub(crate) fn failure(&self) -> Exit {
-        if matches!(self.verb, LowVerb::Check(_)) { Exit::NoAnswer } else { Exit::Failure }
+        let is_of_texts = matches!(&self.verb, LowVerb::Check(check) if !check.batch);
+        if is_of_texts { Exit::NoAnswer } else { Exit::Failure }
+    }
+
+    /// Does the command take signals itself?
+    pub(crate) fn takes_signals(&self) -> bool {
+        cfg!(feature = "serve") && matches!(self.verb, LowVerb::Serve(_))
     }
 
     /// Takes the flags about budgets for this run.

@@ -51,7 +51,9 @@ fn main() -> ExitCode {
     };
     failure::be_quiet(args.quiet());
     log::install(args.log());
-    interrupt::install();
+    if !args.takes_signals() {
+        interrupt::install();
+    }
     let json = args.json();
     let cache = args.cache();
     let failure = args.failure();

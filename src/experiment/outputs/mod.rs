@@ -212,7 +212,8 @@ impl Outputs {
         let Header { command, version, commit, models, machines, begun, shard, .. } = &self.header;
         let runs = match (self.planned, shard) {
             (Some(planned), _) if planned == self.runs => {
-                format!("{} runs, all of the definition", self.runs)
+                let runs = if self.runs == 1 { "run" } else { "runs" };
+                format!("{} {runs}, all of the definition", self.runs)
             }
             (Some(planned), _) => format!("{} of {planned} runs: the record is not whole", self.runs),
             (None, Some(shard)) => format!("{} runs of shard {shard}", self.runs),

@@ -46,6 +46,16 @@ pub enum SchemaErrorKind {
     Unsupported,
     /// A budget is used up.
     Limit,
+    /// Somebody has ended the reading by its [`Cancel`](crate::Cancel), or the time of that is over.
+    Cancelled,
+}
+
+impl SchemaErrorKind {
+    /// The kind of a budget that is used up, or of work that was cancelled, which lenient mode must not
+    /// answer by allowing more.
+    fn of_limit(limit: &LimitExceeded) -> Self {
+        if limit.is_cancelled() { Self::Cancelled } else { Self::Limit }
+    }
 }
 
 /// A schema that cannot be used. `Display` prints the place, what is wrong, the line of the text, and a hint.
@@ -88,10 +98,16 @@ impl SchemaError {
         self.shown.hint()
     }
 
+    /// True if somebody has ended the reading by its [`Cancel`](crate::Cancel), or the time of that is over.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.kind == SchemaErrorKind::Cancelled
+    }
+
     /// Wraps an error about the text, which is shown as in other notations.
     pub(super) fn of_text(shown: GrammarError) -> Self {
         let kind = match shown.kind() {
-            GrammarErrorKind::Limit(_) => SchemaErrorKind::Limit,
+            GrammarErrorKind::Limit(limit) => SchemaErrorKind::of_limit(limit),
             _ => SchemaErrorKind::NotJson,
         };
         Self { kind, pointer: "#".to_owned(), keyword: None, shown: Box::new(shown) }
@@ -181,15 +197,24 @@ impl PendingError {
 
     /// The problem of a keyword of strings or numbers whose language cannot be made.
     pub(super) fn of_leaf(node: NodeId, keyword: Option<&'static str>, error: LeafError) -> Box<Self> {
-        let kind = match error {
+        let kind = match &error {
             LeafError::Syntax { .. } | LeafError::Number(_) => SchemaErrorKind::Invalid,
             LeafError::Unsupported { .. } => SchemaErrorKind::Unsupported,
-            LeafError::Budget { .. } | LeafError::Limit(_) => SchemaErrorKind::Limit,
+            LeafError::Budget { .. } => SchemaErrorKind::Limit,
+            LeafError::Limit(limit) => SchemaErrorKind::of_limit(limit),
         };
         let mut problem = Self::new(kind, node, keyword, error.to_string()).with_hint(error.hint());
         if let LeafError::Limit(limit) = error {
             problem.limit = Some(limit);
         }
+        problem
+    }
+
+    /// The problem of a budget of the grammar that is used up, or of work that was cancelled.
+    pub(super) fn of_limit(node: NodeId, limit: LimitExceeded) -> Box<Self> {
+        let kind = SchemaErrorKind::of_limit(&limit);
+        let mut problem = Self::new(kind, node, None, limit.to_string()).with_hint(limit.hint());
+        problem.limit = Some(limit);
         problem
     }
 

@@ -137,7 +137,7 @@ type Attempt<'o, T> = (Checked<T>, Algebra<'o>, NodeId);
 /// Works like [`with_algebra`], but returns problems of the schema together with the algebra.
 ///
 /// # Errors
-/// If a text is not JSON.
+/// If a text is not JSON, or the work was cancelled.
 fn attempt<'o, T>(
     options: &'o SchemaOptions,
     text: &str,
@@ -145,6 +145,8 @@ fn attempt<'o, T>(
     automata: &'o AutomataCache,
     work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
 ) -> Result<Attempt<'o, T>, SchemaError> {
+    let look = || limits.look().map_err(|limit| SchemaError::of_text(GrammarError::cancelled(limit)));
+    look()?;
     let mut documents = Documents::default();
     let mut roots = vec![(String::new(), read(&mut documents, text, limits)?)];
     for (address, text) in &options.documents {
@@ -158,6 +160,8 @@ fn attempt<'o, T>(
         let start = algebra.schema(root, scope);
         work(&mut algebra, start)
     });
+    // Whatever came of work that was cut off.
+    look()?;
     Ok((done, algebra, root))
 }
 

@@ -137,6 +137,7 @@ impl<'t> LarkLexer<'t, '_> {
 
     /// Reads a token; `false` at the end.
     fn token(&mut self) -> Result<bool, GrammarError> {
+        self.limits.look().map_err(GrammarError::cancelled)?;
         let start = self.at;
         let newline = self.skip();
         let Some(first) = self.rest().chars().next() else { return Ok(false) };

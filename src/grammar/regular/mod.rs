@@ -3,7 +3,8 @@
 //!
 //! Each operation returns a minimal automaton, so that chains of operations stay as small as their results.
 //! Sequences and repeats go through an NFA and the subset construction, Boolean operations through products.
-//! All of them are bounded by [`Limits::dfa_states`] and [`Limits::nfa_bytes`].
+//! All of them are bounded by [`Limits::dfa_states`] and [`Limits::nfa_bytes`], and look at
+//! [`Limits::cancel`] before they begin.
 
 mod determinize;
 mod product;
@@ -41,8 +42,10 @@ impl Language {
     /// The language of an expression without look-around.
     ///
     /// # Errors
-    /// As all constructors and operations: if automata would be larger than the limits allow.
+    /// As all constructors and operations: if automata would be larger than the limits allow, or the work was
+    /// cancelled.
     pub(crate) fn of(hir: &Hir, limits: &Limits) -> Result<Self, LimitExceeded> {
+        limits.look()?;
         let nfa = thompson::Compiler::new()
             .configure(
                 thompson::Config::new()
@@ -183,6 +186,7 @@ impl Language {
         limits: &Limits,
         build: impl FnOnce(&mut Builder) -> Result<Fragment, NoRoom>,
     ) -> Result<Self, LimitExceeded> {
+        limits.look()?;
         let mut builder = Builder::new();
         let nfa = (|| {
             builder.set_size_limit(Some(limits.nfa_bytes))?;

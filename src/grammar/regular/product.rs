@@ -28,6 +28,7 @@ impl Language {
     /// The right quotient: the texts that a text of `suffix` completes to a text of the language. `O(n m)` in
     /// the numbers of states.
     pub(crate) fn before(&self, suffix: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
+        limits.look()?;
         let (mine, other) = (&self.dfa, &suffix.dfa);
         let width = other.accepting.len();
         let pairs = mine.accepting.len().saturating_mul(width);
@@ -72,6 +73,7 @@ impl Language {
         limits: &Limits,
         keep: impl Fn(bool, bool) -> bool,
     ) -> Result<Self, LimitExceeded> {
+        limits.look()?;
         if self.is_empty() {
             return Ok(self.clone());
         }

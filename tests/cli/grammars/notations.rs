@@ -37,6 +37,40 @@ fn batches_name_the_notation() {
     assert!(answers[7]["error"].as_str().unwrap().contains("1:8"), "{}", answers[7]);
 }
 
+/// The exit codes of the table on the page about batches.
+#[test]
+fn rows_that_are_checked_end_in_documented_codes() {
+    let row = |grammar: &str, text: &str| {
+        serde_json::json!({ "syntax": "regex", "grammar": grammar, "text": text }).to_string()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("bad.gbnf"), "root ::= (").unwrap();
+    std::fs::write(path("empty.gbnf"), "root ::= root").unwrap();
+    std::fs::write(path("bad.json"), r#"{"type": "text"}"#).unwrap();
+    for (flags, rows, code) in [
+        (&[][..], vec![row("a+", "aa"), row("a+", "b")], 0),
+        (&[], vec![], 0),
+        (&[], vec![row("a+", "aa"), row("a(", "b")], 1),
+        (&[], vec!["{".to_owned(), row("a+", "aa")], 1),
+        (&["-g", "json"], vec![r#"{"text": "[1]"}"#.to_owned(), row("a", "a")], 0),
+        (&["-g", &path("bad.gbnf")], vec![row("a", "a")], 2),
+        (&["-g", &path("empty.gbnf")], vec![row("a", "a")], 2),
+        (&["-g", &path("bad.json")], vec![row("a", "a")], 2),
+        (&["-g", &path("no such file")], vec![row("a", "a")], 2),
+        (&["-r", "a("], vec![row("a", "a")], 2),
+        (&["--no-such-flag"], vec![row("a", "a")], 2),
+        (&["--max-bytes", "10"], vec![row("a", "a")], 2),
+        (&[&path("no such file")], vec![], 2),
+        (&[&path(".")], vec![], 2),
+    ] {
+        let run = domino(&[&["check", "--batch"], flags].concat(), rows.join("\n").as_bytes());
+        assert_eq!(run.code, Some(code), "{flags:?} {rows:?}: {} {}", run.stdout, run.stderr);
+        let answers = run.stdout.lines().count();
+        assert_eq!(answers, if code == 2 { 0 } else { rows.len() }, "{flags:?}: {}", run.stdout);
+    }
+}
+
 /// Every command that takes a grammar takes these notations.
 #[test]
 fn all_commands_take_lark_and_ebnf() {

@@ -23,10 +23,10 @@ pub(crate) fn set(step_time: Option<Duration>, memory: Option<usize>) {
     let _ = BUDGETS.set(Budgets { step_time, memory });
 }
 
-/// Makes the limits of this run, for reading and compiling grammars.
+/// Makes the limits of this run, for reading and compiling grammars, which Ctrl-C ends.
 pub(crate) fn limits() -> Limits {
     let budgets = BUDGETS.get().cloned().unwrap_or_default();
-    let mut limits = Limits::default();
+    let mut limits = Limits::default().cancelled_by(interrupt::cancel());
     if let Some(memory) = budgets.memory {
         limits = limits.memory(memory);
     }

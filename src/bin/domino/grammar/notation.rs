@@ -1,10 +1,12 @@
 //! Notations that grammars are read in.
 
+mod read;
+
 use std::path::Path;
 
 use clap::ValueEnum;
 use domino::{
-    Grammar, GrammarError, Syntax,
+    Grammar, Syntax,
     grammar::{
         json_schema::{Relaxed, SchemaOptions},
         suggest,
@@ -12,7 +14,7 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use crate::{grammar::budgets, terminal::failure::BadInput};
+use crate::terminal::failure::BadInput;
 
 /// The notations, under the names that flags and batches use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -109,15 +111,6 @@ impl Notation {
         }
     }
 
-    /// Reads a grammar in this notation, a schema with default options.
-    #[cfg_attr(
-        not(feature = "serve"),
-        expect(dead_code, reason = "only the server has texts without options")
-    )]
-    pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
-        Ok(self.read(text, &SchemaOptions::default())?.grammar)
-    }
-
     /// The options for schemas inside a text of this notation: those of their spelling, if it can have any
     /// inside.
     pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
@@ -129,26 +122,6 @@ impl Notation {
             }
             Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
             Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
-        }
-    }
-
-    /// Reads a grammar in this notation; the options are for schemas.
-    pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
-        let (limits, automata) = (budgets::limits(), budgets::automata());
-        match (self, std::str::from_utf8(text)) {
-            (Self::JsonSchema, Ok(text)) => {
-                let schema = options.parse_with(text, &limits, automata)?;
-                Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
-            }
-            (_, Ok(text)) => {
-                let options = self.options_inside(options);
-                let grammar = Grammar::parse_by(self.syntax(), text, &options, &limits, automata)?;
-                Ok(Parsed { grammar, relaxed: Vec::new() })
-            }
-            _ => {
-                let grammar = Grammar::parse_bytes_with(self.syntax(), text, &limits, automata)?;
-                Ok(Parsed { grammar, relaxed: Vec::new() })
-            }
         }
     }
 }

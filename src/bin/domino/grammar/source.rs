@@ -196,7 +196,7 @@ impl GrammarText {
     /// Parses the text.
     pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
         let parsed = match &self.tools {
-            None => self.notation.read(&self.text, &self.schema),
+            None => self.notation.read(&self.text, &self.schema, &budgets::limits()),
             Some((list, calling)) => {
                 let (limits, automata) = (budgets::limits(), budgets::automata());
                 let options = Notation::StructuralTag.options_inside(&self.schema);

@@ -17,7 +17,7 @@ mod stream;
 
 pub(crate) use self::{
     carried::{Carried, key_of},
-    grammar::WantedGrammar,
+    grammar::{RowGrammar, WantedGrammar},
     kept::LastUsed,
     keys::RowReader,
     members::ObjectMembers,

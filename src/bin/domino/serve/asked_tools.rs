@@ -1,7 +1,7 @@
 //! `tools` of a request -> structural tags: which functions may or must be called.
 
 use domino::{
-    GrammarError, TokenId, Vocabulary,
+    GrammarError, Limits, TokenId, Vocabulary,
     grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools, calls},
 };
 use serde_json::{Map, Value, json, value::RawValue};
@@ -59,17 +59,18 @@ impl ToolsAsked {
     }
 
     /// Reports what becomes of the keywords of the functions' schemas; `None` if the list cannot be read.
-    pub(crate) fn reports(&self) -> Option<Reports> {
+    pub(crate) fn reports(&self, limits: &Limits) -> Option<Reports> {
         let tools = Tools::parse(&self.list).ok()?;
-        let reports = tools.reports(&budgets::limits()).ok()?.into_iter();
+        let reports = tools.reports(limits).ok()?.into_iter();
         Some(Reports { list: reports.map(|(name, report)| (Some(name.to_owned()), report)).collect() })
     }
 
     /// Finds the mistake in a schema of the list, with its place in the list: an error of the structural tags
     /// that are made of it names a place in those. Reads all schemas once more.
-    pub(crate) fn mistake(&self) -> Option<Problem> {
+    pub(crate) fn mistake(&self, limits: &Limits) -> Option<Problem> {
         let tools = Tools::parse(&self.list).ok()?;
-        tools.grammar_with(&self.calling, &budgets::limits(), budgets::automata()).err().map(wrong)
+        let error = tools.grammar_with(&self.calling, limits, budgets::automata()).err()?;
+        (!error.is_cancelled()).then(|| wrong(error))
     }
 }
 

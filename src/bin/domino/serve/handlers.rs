@@ -21,6 +21,7 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
+use domino::Cancel;
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
@@ -28,18 +29,20 @@ use super::{
     access::caller::Caller,
     answer::{Form, Spent},
     asked_grammar::GrammarAsked,
-    asked_tools::reasoning,
+    asked_tools::{ToolsAsked, reasoning},
     body,
     endpoint::Endpoint,
     engines::client::Client,
     problem::Problem,
     prompts::PromptAsked,
+    registry::Prepared,
     request::Asked,
     server::Server,
     told,
     tool_calls::{News, ToolCall},
     writing::{self, GrammarOrder, Order, Piece, Pieces, PromptOrder, chances::Chance},
 };
+use crate::grammar::budgets;
 
 /// Time between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -120,7 +123,7 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
     let asked = body::read(request, endpoint, limits, &server.bodies, &server.schemas, spelling).await?;
     let (stream, include_usage) = (asked.stream, asked.include_usage);
     let logprobs = asked.drawing.options.logprobs.is_some();
-    let report = told::report(server, &asked).await;
+    let report = told::report(server, &asked, &caller).await?;
     let order = order(server, asked, &caller).await?;
     let choices = order.texts();
     let told = told::of_grammar(order.grammar.as_ref(), report);
@@ -164,15 +167,7 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
         let model = &server.model;
         let (tags, reader) = tools.tags(reasoning(&model.vocabulary, &prompt.tokens, model.thinks))?;
-        let found = server.registry.get(caller, GrammarAsked::Tools(tags)).await;
-        let found = match found {
-            Ok(found) => found,
-            Err(problem) => {
-                let tools = tools.clone();
-                let mistake = tokio::task::spawn_blocking(move || tools.mistake()).await;
-                return Err(mistake.ok().flatten().unwrap_or(problem));
-            }
-        };
+        let found = of_tools(server, caller, tools, tags).await?;
         grammar = Some(GrammarOrder { grammar: found, calls: Some(reader) });
     }
     // Set for each text.
@@ -191,6 +186,24 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         request: REQUESTS.fetch_add(1, Ordering::Relaxed),
         places,
     })
+}
+
+/// The grammar of answers that may call functions, from its tags. A mistake in a schema of a function is told
+/// with its place in the list of functions, which is looked for in the caller's turn.
+async fn of_tools(
+    server: &Arc<Server>,
+    caller: &Caller,
+    tools: &ToolsAsked,
+    tags: String,
+) -> Result<Prepared, Problem> {
+    let problem = match server.registry.get(caller, GrammarAsked::Tools(tags)).await {
+        Err(problem) if problem.status().is_client_error() => problem,
+        found => return found,
+    };
+    let tools = tools.clone();
+    let look = move |cancel: &Cancel| tools.mistake(&budgets::limits().cancelled_by(cancel));
+    let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
+    Err(mistake.ok().flatten().unwrap_or(problem))
 }
 
 /// Refuses the name of another model.

@@ -71,6 +71,8 @@ mod shelf;
 #[cfg(feature = "serve")]
 mod shown;
 #[cfg(feature = "serve")]
+mod signals;
+#[cfg(feature = "serve")]
 mod told;
 #[cfg(feature = "serve")]
 mod tool_calls;

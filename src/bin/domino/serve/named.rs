@@ -13,6 +13,7 @@ use domino::grammar::json_schema::SchemaOptions;
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
     grammar::{
+        budgets,
         notation::Notation,
         shipped::{SHIPPED, Shipped},
     },
@@ -87,7 +88,7 @@ impl NamedGrammars {
     pub(crate) fn mistakes(&self) -> Vec<(String, String)> {
         let mistake = |(name, path): (String, PathBuf)| match read(&path) {
             Ok((Notation::JsonSchema, text)) => {
-                let wrong = self.schemas.read(&text, &self.schemas.options).err()?;
+                let wrong = self.schemas.read(&text, &self.schemas.options, &budgets::limits()).err()?;
                 Some((name, wrong.to_string()))
             }
             Ok((notation, text)) => Some((name, notation.parse(text.as_bytes()).err()?.to_string())),

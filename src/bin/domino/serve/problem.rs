@@ -160,6 +160,13 @@ impl Problem {
         self.with("detail", error.to_string())
     }
 
+    /// Work on a grammar that was cancelled, as nobody waits for it any more.
+    pub(crate) fn given_up(error: &dyn std::error::Error) -> Self {
+        let line = error.to_string();
+        let line = line.lines().next().unwrap_or_default();
+        Self::unavailable("grammar_given_up", format!("nobody waits for the grammar: {line}"))
+    }
+
     /// A grammar that cannot be compiled.
     pub(crate) fn compile(name: &str, error: &CompileError) -> Self {
         Self::bad_request("invalid_grammar", format!("{name}: {error}"))

@@ -1,18 +1,18 @@
 //! Compiles the grammars of requests: each once, off the threads that answer and in fair turns
-//! (`work::pool`). Compiled grammars are kept while there is room. Work that nobody waits for any more is
-//! given up.
+//! (`work::pool`). Compiled grammars are kept while there is room. Work that nobody waits for any more, since
+//! clients went away or their time is over, is given up: cancelled where it is, which frees its worker.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use domino::{
-    CompiledGrammar, Compiler, Grammar, Memory,
+    Cancel, CompiledGrammar, Compiler, Grammar, Limits, Memory,
     grammar::json_schema::{Relaxed, SchemaOptions},
 };
 use tokio::sync::watch;
@@ -70,8 +70,8 @@ struct Slot {
 struct CompileTask {
     /// Changed only while the shelf is locked.
     waiting: AtomicUsize,
-    /// Has everybody who waited left?
-    given_up: AtomicBool,
+    /// Cancelled once everybody who waited has left.
+    given_up: Cancel,
     task: PoolTask,
 }
 
@@ -204,7 +204,7 @@ impl Registry {
                 registry.work(&key, &source, &sender, &wanted);
             }
         })?;
-        let wanted = CompileTask { waiting: AtomicUsize::new(0), given_up: AtomicBool::new(false), task };
+        let wanted = CompileTask { waiting: AtomicUsize::new(0), given_up: Cancel::new(), task };
         let wanted = Arc::new(wanted);
         // A task that was begun at once waits for this; one that was withdrawn has hung up.
         let _ = tell.send(Arc::clone(&wanted));
@@ -229,7 +229,7 @@ impl Registry {
         {
             let mut shelf = self.shelf();
             if outcome.is_err() {
-                self.metrics.grammar_failures.add(usize::from(!stop.load(Ordering::Relaxed)));
+                self.metrics.grammar_failures.add(usize::from(!stop.is_cancelled()));
                 Self::forget(&mut shelf, key, wanted);
             }
             sender.send_replace(Some(outcome));
@@ -288,7 +288,7 @@ impl Drop for GrammarWaiter<'_> {
         if !last || outcome.borrow().is_some() {
             return;
         }
-        wanted.given_up.store(true, Ordering::Relaxed);
+        wanted.given_up.cancel();
         self.registry.metrics.grammar_cancelled.add(1);
         Registry::forget(&mut shelf, &self.key, wanted);
         drop(shelf);
@@ -298,33 +298,34 @@ impl Drop for GrammarWaiter<'_> {
 
 impl Shop {
     /// Reads and compiles a grammar, unless it is given up meanwhile.
-    fn prepare(&self, source: &Source, given_up: &AtomicBool) -> Outcome {
-        let go_on = || match given_up.load(Ordering::Relaxed) {
-            true => Err(Problem::unavailable("grammar_given_up", "nobody waits for the grammar")),
-            false => Ok(()),
-        };
-        go_on()?;
-        let (grammar, relaxed) = self.parse(source).map_err(|problem| problem.param("grammar"))?;
-        go_on()?;
-        let grammar = self
-            .compiler
-            .compile(&grammar)
-            .map_err(|error| Problem::compile(&source.name, &error).param("grammar"))?;
+    fn prepare(&self, source: &Source, given_up: &Cancel) -> Outcome {
+        let limits = budgets::limits().cancelled_by(given_up);
+        let (grammar, relaxed) = self.parse(source, &limits).map_err(|problem| problem.param("grammar"))?;
+        let grammar = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
+            .is_cancelled()
+        {
+            true => Problem::given_up(&error),
+            false => Problem::compile(&source.name, &error).param("grammar"),
+        })?;
         let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&grammar));
         Ok(Prepared { grammar, guesses, relaxed: relaxed.into() })
     }
 
-    /// Reads the grammar, with the keywords that it relaxes.
-    fn parse(&self, source: &Source) -> Result<(Grammar, Vec<Relaxed>), Problem> {
+    /// Reads the grammar within limits, with the keywords that it relaxes.
+    fn parse(&self, source: &Source, limits: &Limits) -> Result<(Grammar, Vec<Relaxed>), Problem> {
         if source.notation == Notation::JsonSchema {
-            let read = self.schemas.read(&source.text, &source.options);
-            let schema = read.map_err(|error| Problem::schema(&source.name, error))?;
+            let read = self.schemas.read(&source.text, &source.options, limits);
+            let schema = read.map_err(|error| match error.is_cancelled() {
+                true => Problem::given_up(&error),
+                false => Problem::schema(&source.name, error),
+            })?;
             return Ok((schema.grammar, schema.relaxed));
         }
-        let parsed = source.notation.read(source.text.as_bytes(), &source.options);
-        parsed
-            .map(|parsed| (parsed.grammar, parsed.relaxed))
-            .map_err(|error| Problem::grammar(&source.name, &error))
+        let parsed = source.notation.read(source.text.as_bytes(), &source.options, limits);
+        parsed.map(|parsed| (parsed.grammar, parsed.relaxed)).map_err(|error| match error.is_cancelled() {
+            true => Problem::given_up(&error),
+            false => Problem::grammar(&source.name, &error),
+        })
     }
 }
 

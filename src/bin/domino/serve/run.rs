@@ -28,6 +28,7 @@ use super::{
     prompts::PromptReader,
     registry::{Registry, Shop},
     server::{self, Served, Server},
+    signals,
     visitors::Visitors,
     work::pool::Pool,
 };
@@ -47,7 +48,7 @@ const TEXT_TIME: Duration = Duration::from_secs(30);
 /// Time that is given at the end to threads that still work.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
-/// Serves until Ctrl-C or SIGTERM.
+/// Serves until Ctrl-C or SIGTERM. After a SIGHUP the file of keys is looked at once more.
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let (path, kind) = load::find(&command.engine)?;
     let schemas = Arc::new(command.schemas.clone());
@@ -62,6 +63,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
     // While the model is loaded.
     runtime.spawn_blocking(|| memory::take_ahead(available_memory()));
     let ended = runtime.block_on(async {
+        let hangups = signals::install().context("cannot take signals")?;
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
         let address = listener.local_addr()?;
@@ -74,6 +76,8 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         let server = Arc::new(server(command, &path, loaded, pulse, doors, cache)?);
         let registry = Arc::clone(&server.registry);
         runtime.spawn_blocking(move || registry.prepare_for_schemas());
+        let keeper = Arc::downgrade(&server);
+        hangups.each(move || keeper.upgrade().iter().for_each(|server| server.keys.look_now()));
         warn_of_grammars(&server);
         serve(command, &server, listener, address).await
     });

@@ -3,7 +3,10 @@
 
 use std::collections::HashMap;
 
-use domino::grammar::json_schema::{SchemaError, SchemaGrammar, SchemaOptions, SchemaReport};
+use domino::{
+    Limits,
+    grammar::json_schema::{SchemaError, SchemaGrammar, SchemaOptions, SchemaReport},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -19,17 +22,27 @@ const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitio
 
 impl SchemaRules {
     /// Reads a schema with options that a request, or the server, chose.
-    pub(crate) fn read(&self, text: &str, options: &SchemaOptions) -> Result<SchemaGrammar, SchemaError> {
+    pub(crate) fn read(
+        &self,
+        text: &str,
+        options: &SchemaOptions,
+        limits: &Limits,
+    ) -> Result<SchemaGrammar, SchemaError> {
         let mut options = options.clone();
         options.documents.clone_from(&self.documents);
-        options.parse_with(text, &budgets::limits(), budgets::automata())
+        options.parse_with(text, limits, budgets::automata())
     }
 
     /// Reports what becomes of the keywords of a schema that is read with `options`.
-    pub(crate) fn report(&self, text: &str, options: &SchemaOptions) -> Result<SchemaReport, SchemaError> {
+    pub(crate) fn report(
+        &self,
+        text: &str,
+        options: &SchemaOptions,
+        limits: &Limits,
+    ) -> Result<SchemaReport, SchemaError> {
         let mut options = options.clone();
         options.documents.clone_from(&self.documents);
-        options.report(text, &budgets::limits())
+        options.report(text, limits)
     }
 }
 

@@ -3,10 +3,14 @@
 
 use std::sync::Arc;
 
+use domino::Cancel;
 use serde_json::{Map, Value};
 
-use super::{request::Asked, server::Server, writing::GrammarOrder};
+use super::{
+    access::caller::Caller, problem::Problem, request::Asked, server::Server, writing::GrammarOrder,
+};
 use crate::grammar::{
+    budgets,
     keywords::Reports,
     notation::{Notation, relaxed_as_json},
     warned,
@@ -40,22 +44,27 @@ fn without_place(warning: &mut Value) {
 }
 
 /// Reports what becomes of the keywords of the schema, or of those of the functions, if the request asks for
-/// that and they can be read. Reads them once more.
-pub(crate) async fn report(server: &Server, asked: &Asked) -> Option<Value> {
+/// that and they can be read in the time that a grammar may take. Reads them once more, in the caller's turn.
+///
+/// # Errors
+/// If too much work waits.
+pub(crate) async fn report(
+    server: &Server,
+    asked: &Asked,
+    caller: &Caller,
+) -> Result<Option<Value>, Problem> {
     if !asked.schema_report {
-        return None;
+        return Ok(None);
     }
     let (grammar, tools) = (asked.grammar.clone(), asked.tools.clone());
     let (schemas, named) = (Arc::clone(&server.schemas), server.registry.named().clone());
-    let made = tokio::task::spawn_blocking(move || match (grammar, tools) {
-        (Some(grammar), _) => {
-            let source =
-                named.find(&grammar).ok().filter(|source| source.notation == Notation::JsonSchema)?;
-            let report = schemas.report(&source.text, &source.options).ok()?;
-            Some(Reports { list: vec![(None, report)] })
-        }
-        (None, tools) => tools?.reports(),
-    });
-    let reports = made.await.ok().flatten()?;
-    Some(Value::Object(reports.fields()))
+    let work = move |cancel: &Cancel| -> Option<Reports> {
+        let limits = budgets::limits().cancelled_by(cancel);
+        let Some(grammar) = grammar else { return tools?.reports(&limits) };
+        let source = named.find(&grammar).ok().filter(|source| source.notation == Notation::JsonSchema)?;
+        let report = schemas.report(&source.text, &source.options, &limits).ok()?;
+        Some(Reports { list: vec![(None, report)] })
+    };
+    let made = server.registry.pool().run_within(caller, server.limits.compile, work).await?;
+    Ok(made.map(|reports| Value::Object(reports.fields())))
 }

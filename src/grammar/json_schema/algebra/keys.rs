@@ -15,6 +15,7 @@ use super::{
 impl Algebra<'_> {
     /// Turns an exceeded budget of a set of strings into a problem of the schema at work, by its keyword.
     pub(in super::super) fn fitting_strings<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
+        self.look()?;
         result.map_err(|error| PendingError::of_strings(&self.resolver.documents, self.here(), error))
     }
 }

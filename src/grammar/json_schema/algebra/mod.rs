@@ -174,21 +174,6 @@ impl<'o> Algebra<'o> {
         self.site.push(node);
     }
 
-    /// The problem of a budget that is used up at the schema at work.
-    pub(super) fn too_large(&self, what: &str) -> Box<PendingError> {
-        PendingError::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
-            .with_hint("combine fewer alternatives, or patterns with smaller counts")
-    }
-
-    /// Counts work that is about to be done against the budget.
-    pub(super) fn spend(&mut self, units: usize) -> Checked<()> {
-        self.work += units;
-        if self.work > MOST_WORK || self.formulas.len() > MOST_FORMULAS {
-            return Err(self.too_large("the schema's combinations are too many to multiply out"));
-        }
-        Ok(())
-    }
-
     /// Expands a formula to its shape, one level deep. Memoised.
     pub(super) fn expand(&mut self, id: FormulaId) -> Checked<Rc<Shape>> {
         if let Some(known) = self.shapes.get(&id) {
@@ -375,7 +360,7 @@ impl<'o> Algebra<'o> {
 
     /// Notes in lenient mode that more is allowed than the schema says; otherwise returns the problem.
     pub(super) fn relax(&mut self, problem: Box<PendingError>) -> Checked<()> {
-        if !self.options.lenient {
+        if !self.options.lenient || problem.kind == SchemaErrorKind::Cancelled {
             return Err(problem);
         }
         let known =

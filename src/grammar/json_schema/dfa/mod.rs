@@ -107,6 +107,11 @@ impl CharDfa {
         self.0.spelled.get_or_init(|| spell(self)).clone()
     }
 
+    /// True if somebody else has it too, who may ask for what is made of it.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// True if the automaton over bytes has been made.
     pub(super) fn is_spelled(&self) -> bool {
         self.0.spelled.get().is_some()

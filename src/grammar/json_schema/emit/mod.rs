@@ -27,7 +27,7 @@ use super::{
 use crate::{
     grammar::{AnyOrder, DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, Pattern, source::Span},
     ids::ExprId,
-    limits::{LimitExceeded, Limits},
+    limits::Limits,
 };
 
 pub use outline::Outline;
@@ -144,14 +144,6 @@ pub(super) fn emit(
         return Err(algebra.nothing_allowed(root));
     }
     Ok(grammar)
-}
-
-/// The problem of an exceeded budget of the grammar.
-fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<PendingError> {
-    let mut problem =
-        PendingError::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
-    problem.limit = Some(limit);
-    problem
 }
 
 impl SchemaEmitter<'_, '_> {
@@ -302,7 +294,7 @@ impl SchemaEmitter<'_, '_> {
 
     fn key_pattern(&mut self, pattern: Pattern) -> Checked<ExprId> {
         let expr = self.builder.pattern(pattern, self.span);
-        expr.map_err(|limit| exceeded(self.node, limit))
+        expr.map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     /// Makes a rule of an expression, and returns a reference to it.
@@ -336,19 +328,19 @@ impl SchemaEmitter<'_, '_> {
     /// A byte language that is part of no schema.
     fn pattern(&mut self, pattern: Pattern) -> Checked<ExprId> {
         let expr = self.builder.pattern(pattern, Span::default());
-        expr.map_err(|limit| exceeded(self.node, limit))
+        expr.map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     fn sequence(&mut self, parts: Vec<ExprId>) -> Checked<ExprId> {
-        self.builder.sequence(parts, self.span).map_err(|limit| exceeded(self.node, limit))
+        self.builder.sequence(parts, self.span).map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     fn alternatives(&mut self, parts: Vec<ExprId>) -> Checked<ExprId> {
-        self.builder.alternatives(parts, self.span).map_err(|limit| exceeded(self.node, limit))
+        self.builder.alternatives(parts, self.span).map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     fn list_of(&mut self, parts: AnyOrder) -> Checked<ExprId> {
-        self.builder.any_order(parts, self.span).map_err(|limit| exceeded(self.node, limit))
+        self.builder.any_order(parts, self.span).map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     /// Repeats a part `min` to `max` times. A `max` too large for the IR counts as none, as no text reaches
@@ -357,11 +349,13 @@ impl SchemaEmitter<'_, '_> {
         let too_many = || self.algebra.too_large(&format!("at least {min} items or members are too many"));
         let min = u32::try_from(min).map_err(|_| too_many())?;
         let max = max.and_then(|max| u32::try_from(max).ok());
-        self.builder.repeat(part, min, max, self.span).map_err(|limit| exceeded(self.node, limit))
+        self.builder
+            .repeat(part, min, max, self.span)
+            .map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     fn rule_ref(&mut self, name: &str) -> Checked<ExprId> {
-        self.builder.rule_ref(name, self.span).map_err(|limit| exceeded(self.node, limit))
+        self.builder.rule_ref(name, self.span).map_err(|limit| PendingError::of_limit(self.node, limit))
     }
 
     fn define(&mut self, name: &str, body: ExprId) -> Checked<()> {

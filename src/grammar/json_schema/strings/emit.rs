@@ -144,12 +144,12 @@ impl StringSet {
     /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
     pub(in super::super) fn spell_ahead(&self, spelling: ValueSpelling) {
         // Other styles are not kept, and bounds make other sets.
-        let ([(_, dfa)], Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
+        let ([(_, dfa)], all @ Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
         if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() {
             let dfa = dfa.clone();
             cores::start(move || {
-                // An error is kept for the caller that asks for the result.
-                let _ = (!is_too_large(&dfa, Style::All)).then(|| quoted(&dfa, Style::All));
+                // An error is kept for the caller that asks for the result, unless that has been cancelled.
+                let _ = (dfa.is_shared() && !is_too_large(&dfa, all)).then(|| quoted(&dfa, all));
             });
         }
     }

@@ -108,6 +108,7 @@ impl Algebra<'_> {
         if let Some(known) = self.keys.known(pattern) {
             return Ok(known);
         }
+        self.look()?;
         match StringSet::from_pattern(pattern) {
             Ok(set) => Ok(self.keys.pattern(pattern, set)),
             Err(error) => Err(PendingError::of_leaf(site.node, Some("patternProperties"), error)),

@@ -216,6 +216,7 @@ impl Algebra<'_> {
         if let Some(known) = self.known_leaf(keyword, value) {
             return Ok(Some(known));
         }
+        self.look()?;
         let made = set().and_then(|set| {
             set.as_ref().map_or(Ok(()), |set| self.automata.take(set))?;
             Ok(set)

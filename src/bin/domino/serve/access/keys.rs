@@ -83,6 +83,17 @@ impl ApiKeys {
         self.fixed.is_some() || self.file.is_some()
     }
 
+    /// Looks at the file now, whenever that was done last, and says so in the log.
+    pub(crate) fn look_now(&self) {
+        match &self.file {
+            Some(file) => {
+                tracing::warn!("SIGHUP: {} is looked at", file.path.display());
+                file.look_now();
+            }
+            None => tracing::warn!("SIGHUP: there is no file of API keys to look at, and nothing changes"),
+        }
+    }
+
     /// Returns the name of the key that a request has. `None`: no key is asked for.
     ///
     /// # Errors
@@ -127,6 +138,12 @@ impl KeyFile {
             self.look_again(&mut last);
         }
         Arc::clone(&last.keys)
+    }
+
+    fn look_now(&self) {
+        let mut last = self.lock();
+        last.looked = Instant::now();
+        self.look_again(&mut last);
     }
 
     fn look_again(&self, last: &mut ReadKeys) {
@@ -260,6 +277,19 @@ mod tests {
             (name(&keys, "Bearer six"), name(&keys, "Bearer three")),
             (None, Some("carol".to_owned()))
         );
+    }
+
+    #[test]
+    fn keys_are_looked_at_when_told_to() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "alice one").unwrap();
+        let hour = Duration::from_secs(3_600);
+        let keys = ApiKeys { fixed: None, file: Some(KeyFile::open(file.path(), hour).unwrap()) };
+        fs::write(file.path(), "bob two").unwrap();
+        assert_eq!(name(&keys, "Bearer one").as_deref(), Some("alice"));
+        keys.look_now();
+        assert_eq!((name(&keys, "Bearer one"), name(&keys, "Bearer two")), (None, Some("bob".to_owned())));
+        ApiKeys::default().look_now();
     }
 
     #[test]

@@ -160,17 +160,61 @@ async fn who_goes_away_gives_up_the_grammar_unless_others_wait() {
     registry.get(&me(), regex("c+")).await.unwrap();
 }
 
+/// A schema that takes seconds.
+fn slow(salt: usize) -> GrammarAsked {
+    let property = |at: usize| format!(r#""p{at}": {{"type": "number", "multipleOf": {}}}"#, at + 2);
+    let properties: Vec<String> = (0..1000).map(property).collect();
+    let text = format!(r#"{{"title": "{salt}", "properties": {{{}}}}}"#, properties.join(", "));
+    GrammarAsked::Schema(text, SchemaOptions::default())
+}
+
+/// Work ends where it is, not when it is done: its own error says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grammar_that_nobody_waits_for_frees_its_worker() {
+    let registry = registry(1 << 30);
+    for salt in 0..3 {
+        let source = registry.named().find(&slow(salt)).unwrap();
+        let waiting = registry.wait(&me(), source).unwrap();
+        let mut outcome = waiting.slot.outcome.clone();
+        let begun = Instant::now();
+        while waiting.slot.wanted.task.waits() {
+            assert!(begun.elapsed() < LONG);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(outcome.borrow().is_none(), "the schema was not slow enough to tell");
+        drop(waiting);
+        let ended = tokio::time::timeout(LONG, outcome.wait_for(Option::is_some)).await.unwrap();
+        let problem = ended.unwrap().clone().unwrap().unwrap_err().to_json();
+        assert_eq!(problem["error"]["code"], "grammar_given_up");
+        assert!(problem["error"]["message"].as_str().unwrap().contains("was cancelled"), "{problem}");
+        assert_eq!(registry.size().0, 0);
+    }
+    // The worker of this caller is free, and a grammar that was given up can be asked for again.
+    registry.get(&me(), regex("a+")).await.unwrap();
+}
+
+/// Clients who ask for the same one by one, each of whom goes away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grammar_goes_on_while_anybody_waits() {
+    let registry = registry(1 << 30);
+    let find = || registry.named().find(&slow(7)).unwrap();
+    let [first, second] = ["a", "b"].map(|name| registry.wait(&Caller::Key(name.into()), find()).unwrap());
+    assert!(Arc::ptr_eq(&first.slot.wanted, &second.slot.wanted));
+    drop(first);
+    assert!(!second.slot.wanted.given_up.is_cancelled());
+    let cancel = second.slot.wanted.given_up.clone();
+    drop(second);
+    assert!(cancel.is_cancelled());
+    // Whoever comes now has nothing of what was cancelled.
+    let third = registry.wait(&me(), find()).unwrap();
+    assert!(!third.slot.wanted.given_up.is_cancelled() && third.slot.outcome.borrow().is_none());
+}
+
 /// A schema that takes seconds, of one client, and grammars of another.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_client_does_not_stop_grammars_of_others() {
     let registry = registry(1 << 30);
-    let properties: Vec<String> = (0..1000)
-        .map(|number| format!(r#""p{number}": {{"type": "number", "multipleOf": {}}}"#, number + 2))
-        .collect();
-    let slow = |salt: usize| {
-        let text = format!(r#"{{"title": "{salt}", "properties": {{{}}}}}"#, properties.join(", "));
-        GrammarAsked::Schema(text, SchemaOptions::default())
-    };
     let hogs: Vec<_> = (0..8)
         .map(|salt| {
             let (registry, asked) = (Arc::clone(&registry), slow(salt));

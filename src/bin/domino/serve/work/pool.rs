@@ -9,8 +9,10 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
+use domino::Cancel;
 use tokio::{runtime::Handle, sync::oneshot};
 
 use super::super::{access::caller::Caller, problem::Problem};
@@ -163,6 +165,22 @@ impl Pool {
         done.await.map_err(|_| Problem::engine("work for the request failed"))
     }
 
+    /// Does `work` as [`run`](Self::run) does, with a handle that ends it once whoever waits goes away, or
+    /// `patience` is over since it was asked for.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) async fn run_within<T: Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        patience: Duration,
+        work: impl FnOnce(&Cancel) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let cancel = Cancel::after(patience);
+        let _left = CancelledWhenDropped(cancel.clone());
+        self.run(caller, move || work(&cancel)).await
+    }
+
     /// Number of tasks that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().waiting()
@@ -269,6 +287,15 @@ struct Withdrawn<'a> {
 impl Drop for Withdrawn<'_> {
     fn drop(&mut self) {
         self.pool.withdraw(&self.task);
+    }
+}
+
+/// Work that is cancelled when whoever waits for it goes away.
+struct CancelledWhenDropped(Cancel);
+
+impl Drop for CancelledWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

@@ -5,7 +5,6 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use anyhow::Context;
 use domino::{CompiledGrammar, Compiler};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +12,7 @@ use crate::{
     files::{input::Input, lines},
     flags::grammar::UsualGrammar,
     grammar::{bytes::byte_vocabulary, notation::relaxed_as_json, source::GrammarSource, warned},
-    rows::{LastUsed, Row, RowReader, RowReading, WantedGrammar},
+    rows::{LastUsed, Row, RowGrammar, RowReader, RowReading, WantedGrammar},
     terminal::{
         failure::{self, BadInput, Exit, note},
         json::extend,
@@ -56,6 +55,7 @@ struct Verdicts {
 pub(crate) fn run(command: &RowCheck) -> anyhow::Result<Exit> {
     let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
     let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
+    judge.begin()?;
     let reading = RowReading { reader: RowReader::Check, keep: command.keep };
     let (mut lines, mut out) = (command.input.open()?, stdout::lock());
     let (mut tally, mut line) = (Verdicts::default(), Vec::new());
@@ -65,7 +65,7 @@ pub(crate) fn run(command: &RowCheck) -> anyhow::Result<Exit> {
             .by_ref()
             .take(command.max_bytes.saturating_add(1))
             .read_until(b'\n', &mut line)
-            .with_context(|| format!("cannot read {}", command.input.name()))?;
+            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", command.input.name())))?;
         if length == 0 {
             break;
         }
@@ -107,6 +107,15 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Compiles the grammar of the flags, whose mistakes are told before any row is read.
+    fn begin(&mut self) -> Result<(), BadInput> {
+        if let Some((wanted, source)) = RowGrammar::default().resolve(&self.command.usual)? {
+            let made = compile(&source, &self.compiler)?;
+            let _ = self.compiled.get_or_make(wanted, |_| Ok(made));
+        }
+        Ok(())
+    }
+
     /// Answers one row.
     fn answer(&mut self, row: &Row) -> Value {
         // A mistake in the program must not cost the rest of the batch.

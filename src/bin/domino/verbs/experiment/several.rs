@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use super::{RunsMade, args::Several, failed};
 use crate::terminal::{
     failure::{BadInput, Exit, note},
-    interrupt, stdout,
+    interrupt,
+    numbers::count,
+    stdout,
 };
 
 /// The file with the tables of all, and the one that each folder of records has.
@@ -99,8 +101,10 @@ impl OneOfSeveral {
     /// Says how far it came, in words.
     fn state(&self) -> String {
         match &self.made {
-            Ok(RunsMade { ended: Ended::Complete, rows, .. }) => format!("{rows} runs, all of them"),
-            Ok(RunsMade { rows, .. }) => format!("{rows} of {} runs", self.runs),
+            Ok(RunsMade { ended: Ended::Complete, rows, .. }) => {
+                format!("{}, all of them", count(rows, "run"))
+            }
+            Ok(RunsMade { rows, .. }) => format!("{rows} of {}", count(self.runs, "run")),
             Err(error) => format!("failed: {}", format!("{error:#}").replace('\n', "; ")),
         }
     }
@@ -119,7 +123,7 @@ fn refuse_same_names(definitions: &[Definition]) -> Result<(), BadInput> {
 
 /// The tables of all, each under its name; links lead from the folder `out`.
 fn tables(parts: &[OneOfSeveral], out: &Path) -> String {
-    let mut text = format!("# {} experiments\n\n", parts.len());
+    let mut text = format!("# {}\n\n", count(parts.len(), "experiment"));
     for part in parts {
         text += &format!("* {}: {}\n", part.name, part.state());
     }

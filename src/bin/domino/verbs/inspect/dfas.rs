@@ -10,7 +10,7 @@ use super::{
     dot::Graph,
     subject::{Subject, head, print_json, print_rest},
 };
-use crate::terminal::describe;
+use crate::terminal::{describe, numbers::count};
 
 /// Shows the automata.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -58,10 +58,10 @@ fn text(
 ) -> io::Result<()> {
     writeln!(
         out,
-        "terminal {}: {}  ({} states; may end where there is a *)",
+        "terminal {}: {}  ({}; may end where there is a *)",
         terminal.terminal,
         describe::one_line(&terminal.name),
-        automaton.states.len()
+        count(automaton.states.len(), "state")
     )?;
     for (number, state) in automaton.states.iter().enumerate().take(subject.limit()) {
         let mark = if state.accepting { '*' } else { ' ' };

@@ -14,7 +14,10 @@ use super::{
     origins::Origin,
     subject::{Subject, head, left_language, milliseconds, print_json, print_rest},
 };
-use crate::{grammar::reading::Reading, terminal::describe};
+use crate::{
+    grammar::reading::Reading,
+    terminal::{describe, numbers},
+};
 
 /// Limit on the terminals that are named for each mask; most masks have one or two.
 const MOST_TERMINALS: usize = 4;
@@ -46,7 +49,8 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
         object.insert("rows".to_owned(), rows.iter().map(|row| row_json(subject, row)).collect());
         return Ok(print_json(out, &Value::Object(object))?);
     }
-    writeln!(out, "{masks} masks in {:.3} ms, the slowest first", milliseconds(all))?;
+    let (counted, time) = (numbers::count(masks, "mask"), milliseconds(all));
+    writeln!(out, "{counted} in {time:.3} ms, the slowest first")?;
     writeln!(out, "   after         ms    tokens  made of")?;
     for row in &rows {
         let parts: Vec<String> = places(subject, row).into_iter().map(|place| place.words()).collect();

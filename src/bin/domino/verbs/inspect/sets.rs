@@ -14,7 +14,7 @@ use super::{
     dot::Graph,
     subject::{Subject, head, print_json, print_rest},
 };
-use crate::terminal::describe::one_line;
+use crate::terminal::{describe::one_line, numbers::count};
 
 /// Limit on the items of a set that are searched for those of a rule.
 const MOST_SEARCHED: usize = 10_000;
@@ -47,14 +47,17 @@ fn text(
     let sizes = constraint.state_sizes();
     writeln!(
         out,
-        "{} threads ({} of them doubled), {} terminals may begin; {} parser sets with {} items from earlier \
-         sets",
-        sizes.threads, sizes.doubled, sizes.starting, sizes.sets, sizes.items
+        "{} ({} doubled), {} may begin; {} with {} from earlier sets",
+        count(sizes.threads, "thread"),
+        sizes.doubled,
+        count(sizes.starting, "terminal"),
+        count(sizes.sets, "parser set"),
+        count(sizes.items, "item")
     )?;
     for set in &view.sets {
         let mut notes = Vec::new();
         if set.threads > 0 {
-            notes.push(format!("{} threads began here", set.threads));
+            notes.push(format!("{} began here", count(set.threads, "thread")));
         }
         if set.boundary {
             notes.push("the next terminal begins here".to_owned());

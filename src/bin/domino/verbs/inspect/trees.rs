@@ -10,7 +10,7 @@ use super::{
     dot::Graph,
     subject::{Subject, head, print_json, print_rest},
 };
-use crate::terminal::{describe, failure::BadInput, progress};
+use crate::terminal::{describe, failure::BadInput, numbers::count, progress};
 
 /// Shows all trees, or one.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {
@@ -71,13 +71,13 @@ fn table(subject: &Subject<'_>, trees: &[TreeView], out: &mut impl Write) -> io:
     let total = |count: fn(&TreeView) -> usize| trees.iter().map(count).sum::<usize>();
     writeln!(
         out,
-        "{} trees: {} nodes, {} tokens and {} exits in them, {} bytes; {} nodes left open",
-        trees.len(),
-        total(|tree| tree.nodes),
-        total(|tree| tree.tokens),
-        total(|tree| tree.exits),
-        total(|tree| tree.bytes),
-        total(|tree| tree.open)
+        "{}: {}, {} and {} in them, {}; {} left open",
+        count(trees.len(), "tree"),
+        count(total(|tree| tree.nodes), "node"),
+        count(total(|tree| tree.tokens), "token"),
+        count(total(|tree| tree.exits), "exit"),
+        count(total(|tree| tree.bytes), "byte"),
+        count(total(|tree| tree.open), "node")
     )?;
     writeln!(out, "  terminal  state   nodes  depth    tokens     exits     bytes   open")?;
     for tree in trees.iter().take(subject.limit()) {
@@ -115,8 +115,13 @@ fn node_lines(subject: &Subject<'_>, nodes: &[TreeNodeView], out: &mut impl Writ
     Ok(())
 }
 
+/// The tokens and exits of a node, in words.
+fn counts(node: &TreeNodeView) -> String {
+    format!("{}, {}", count(node.tokens, "token"), count(node.exits, "exit"))
+}
+
 fn describe_node(subject: &Subject<'_>, node: &TreeNodeView) -> String {
-    let mut text = format!("{}: {} tokens, {} exits", name(subject, node.terminal), node.tokens, node.exits);
+    let mut text = format!("{}: {}", name(subject, node.terminal), counts(node));
     let examples = examples(subject, node);
     if !examples.is_empty() {
         text += &format!(", such as {}", examples.join(" "));
@@ -161,8 +166,7 @@ fn graph(subject: &Subject<'_>, tree: &TreeView, nodes: &[TreeNodeView]) -> Stri
         Graph::new(&format!("tree of terminal {} in state {}", tree.terminal, tree.scanner_state));
     let id = |at: usize| format!("n{at}");
     for (at, node) in nodes.iter().enumerate() {
-        let label =
-            format!("{} tokens, {} exits\n{}", node.tokens, node.exits, examples(subject, node).join(" "));
+        let label = format!("{}\n{}", counts(node), examples(subject, node).join(" "));
         graph.node(&id(at), &label, if node.children.is_none() { "octagon" } else { "box" });
     }
     for (at, node) in nodes.iter().enumerate() {

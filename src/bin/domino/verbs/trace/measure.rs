@@ -99,16 +99,38 @@ pub(crate) enum Moment {
 }
 
 /// Measures `passes` over `traces`. `compile` makes a cold engine, `compare` judges the masks of a text, and
-/// `stop` ends the measurement early with the results so far.
+/// `stop` ends the measurement early with the results so far; where that is the reason why `compile` fails,
+/// too.
 pub(crate) fn run<E: Engine>(
+    traces: &[Trace],
+    passes: Passes,
+    compile: impl FnMut() -> anyhow::Result<E>,
+    compare: impl Fn(usize, &[Digest]) -> Result<(), (usize, String)>,
+    notify: impl FnMut(Moment),
+    stop: impl Fn() -> bool,
+) -> Result<Measured, Trouble> {
+    let mut measured = Measured { passes: 1, ..Measured::default() };
+    match measure_all(&mut measured, traces, passes, compile, compare, notify, &stop) {
+        Err(Trouble::Other(_)) if stop() => {
+            measured.interrupted = true;
+            // A text that was only looked at has no times.
+            measured.records.retain(|record| !record.fresh.is_empty());
+        }
+        done => done?,
+    }
+    Ok(measured)
+}
+
+/// Measures like [`run`]; the results so far are in `measured` also after an error.
+fn measure_all<E: Engine>(
+    measured: &mut Measured,
     traces: &[Trace],
     passes: Passes,
     mut compile: impl FnMut() -> anyhow::Result<E>,
     compare: impl Fn(usize, &[Digest]) -> Result<(), (usize, String)>,
     mut notify: impl FnMut(Moment),
-    stop: impl Fn() -> bool,
-) -> Result<Measured, Trouble> {
-    let mut measured = Measured { passes: 1, ..Measured::default() };
+    stop: &impl Fn() -> bool,
+) -> Result<(), Trouble> {
     let mut fresh = || {
         let (engine, time) = timed(&mut compile);
         engine.map(|engine| (engine, time)).map_err(Trouble::Other)
@@ -117,7 +139,7 @@ pub(crate) fn run<E: Engine>(
         for (number, trace) in traces.iter().enumerate() {
             if stop() {
                 measured.interrupted = true;
-                return Ok(measured);
+                return Ok(());
             }
             // The masks of a text are looked at once, on an engine whose steps are not timed.
             if measured.records.len() == number {
@@ -136,25 +158,25 @@ pub(crate) fn run<E: Engine>(
         }
     }
     if passes.all < 2 {
-        return Ok(measured);
+        return Ok(());
     }
     // The look at all masks also warms up the engine for the later passes.
     let (engine, _) = fresh()?;
-    check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
+    check_masks(&engine, traces, &measured.records, &mut notify, stop)?;
     for _ in 2..=passes.all {
         for (number, (record, trace)) in measured.records.iter_mut().zip(traces).enumerate() {
             if stop() {
                 measured.interrupted = true;
-                return Ok(measured);
+                return Ok(());
             }
             record.warm(&engine, number, trace)?;
             notify(Moment::Walked);
         }
         measured.passes += 1;
     }
-    check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
+    check_masks(&engine, traces, &measured.records, &mut notify, stop)?;
     measured.interrupted = stop();
-    Ok(measured)
+    Ok(())
 }
 
 /// Compares the masks of all texts with their records, outside the measurement, until `stop`.
@@ -284,132 +306,4 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use domino::TokenId;
-
-    use super::*;
-
-    /// An engine that allows every token but 9. If it is `fickle`, its masks count its requests.
-    #[derive(Default)]
-    struct Toy {
-        fickle: bool,
-        requests: Cell<u64>,
-    }
-
-    impl Engine for Toy {
-        type Request = u64;
-        type Error = &'static str;
-
-        fn start(&self) -> Result<u64, &'static str> {
-            self.requests.set(self.requests.get() + 1);
-            Ok(0)
-        }
-        fn mask(&self, _: &mut u64) -> Result<(), &'static str> {
-            Ok(())
-        }
-        fn holds(&self, _: &mut u64, token: TokenId) -> Result<bool, &'static str> {
-            Ok(token.raw() != 9)
-        }
-        fn digest(&self, at: &mut u64) -> Result<Digest, &'static str> {
-            let hash = if self.fickle { self.requests.get() } else { 0 };
-            Ok(Digest { pop: *at, hash, eos: false })
-        }
-        fn allows(&self, request: &mut u64, token: TokenId) -> Result<bool, &'static str> {
-            self.holds(request, token)
-        }
-        fn commit(&self, at: &mut u64, token: TokenId) -> Result<(), &'static str> {
-            *at += 1;
-            if token.raw() == 8 { Err("8 breaks it") } else { Ok(()) }
-        }
-    }
-
-    fn traces(tokens: &[&[u32]]) -> Vec<Trace> {
-        let rows: Vec<_> =
-            tokens.iter().map(|tokens| serde_json::json!({ "text": "", "tokens": tokens })).collect();
-        let json = serde_json::json!({ "grammar": "g", "vocab": "v", "traces": rows });
-        super::super::input::Traces::parse(json.to_string().as_bytes(), "file").unwrap().list
-    }
-
-    fn measure(
-        toy: bool,
-        traces: &[Trace],
-        passes: usize,
-        stop: impl Fn() -> bool,
-    ) -> (Result<Measured, Trouble>, usize, usize) {
-        let (mut compiled, mut walked) = (0, 0);
-        let measured = run(
-            traces,
-            Passes { fresh: 2, all: passes },
-            || Ok(Toy { fickle: toy, ..Toy::default() }),
-            |_, digests| if digests.len() > 4 { Err((4, "too long".to_owned())) } else { Ok(()) },
-            |moment| match moment {
-                Moment::Compiled => compiled += 1,
-                Moment::Walked => walked += 1,
-            },
-            stop,
-        );
-        (measured, compiled, walked)
-    }
-
-    #[test]
-    fn every_text_gets_every_pass() {
-        let traces = traces(&[&[1, 2, 3], &[1, 9, 3]]);
-        let (measured, compiled, walked) = measure(false, &traces, 4, || false);
-        let measured = measured.unwrap();
-        assert_eq!((measured.passes, measured.interrupted), (4, false));
-        assert_eq!((compiled, walked), (2, 2 * Passes { fresh: 2, all: 4 }.walks()));
-        let [whole, cut] = &measured.records[..] else { panic!("two texts") };
-        let shape = |record: &Record| {
-            let walk = &record.fresh[0].walk;
-            (walk.masks.len(), walk.commits.len(), record.rejected_at())
-        };
-        assert_eq!((shape(whole), shape(cut)), ((4, 3, None), (2, 1, Some(1))));
-        for record in [whole, cut] {
-            let (masks, commits, _) = shape(record);
-            assert_eq!((record.fresh.len(), record.warm.len(), record.checks.len()), (2, 3, 3));
-            assert_eq!(record.digests.len(), masks);
-            assert_eq!(record.fresh_medians(|walk| &walk.masks).len(), masks);
-            assert_eq!(record.warm_medians(|walk| &walk.masks).len(), masks);
-            assert_eq!(record.check_medians(|checks| &checks.allows).len(), commits);
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        let wrong = |toy, tokens: &[&[u32]], passes| match measure(toy, &traces(tokens), passes, || false).0 {
-            Err(Trouble::Step(wrong)) => (wrong.trace, wrong.step, wrong.what),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(wrong(false, &[&[1], &[1, 8]], 1), (1, 1, "8 breaks it".to_owned()));
-        assert_eq!(wrong(false, &[&[1], &[1, 1, 1, 1]], 1), (1, 4, "too long".to_owned()));
-        let (trace, step, what) = wrong(true, &[&[1], &[1]], 2);
-        assert_eq!((trace, step), (1, 0), "{what}");
-    }
-
-    #[test]
-    fn an_interrupted_run_has_what_was_done() {
-        let traces = traces(&[&[1], &[2], &[3]]);
-        for end in 0..18 {
-            let asked = Cell::new(0);
-            let stop = || {
-                asked.set(asked.get() + 1);
-                asked.get() > end
-            };
-            let (measured, _, _) = measure(false, &traces, 3, stop);
-            let measured = measured.unwrap();
-            assert!(measured.interrupted, "{end}");
-            assert_eq!(measured.records.len(), end.min(3));
-            let passes = measured.records.iter().map(|record| record.warm.len() + 1);
-            assert_eq!(passes.min().unwrap_or(1), measured.passes, "{end}");
-        }
-    }
-
-    #[test]
-    fn medians_are_of_columns() {
-        assert_eq!(medians(&[&[1, 9], &[3, 7], &[2, 8]]), [2, 8]);
-        assert_eq!(medians(&[&[1], &[4]]), [2]);
-        assert!(medians(&[]).is_empty());
-    }
-}
+mod tests;

@@ -1,9 +1,6 @@
 //! Tests of turns, with jobs that end on command.
 
-use std::{
-    sync::mpsc::{Receiver, Sender, channel},
-    time::Duration,
-};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
 
@@ -134,6 +131,35 @@ async fn what_has_no_haste_waits_for_what_has() {
     let (_, d) = stage.submit("d", "d");
     assert_eq!(stage.next(), "d");
     drop((d, end));
+}
+
+/// Work is told when nobody waits for it any more, or for too long.
+#[tokio::test]
+async fn whoever_leaves_cancels() {
+    let pool = Pool::new(2);
+    let until_cancelled = |begin: Sender<()>, end: Sender<()>| {
+        move |cancel: &Cancel| {
+            let _ = begin.send(());
+            while !cancel.is_cancelled() {
+                std::thread::yield_now();
+            }
+            let _ = end.send(());
+        }
+    };
+    let ((begin, begun), (end, ended)) = (channel(), channel());
+    let me = caller("a");
+    let mut waits = Box::pin(pool.run_within(&me, LONG, until_cancelled(begin, end)));
+    while begun.try_recv().is_err() {
+        assert!(tokio::time::timeout(Duration::from_millis(1), &mut waits).await.is_err());
+    }
+    assert!(ended.try_recv().is_err());
+    drop(waits);
+    ended.recv_timeout(LONG).unwrap();
+    // A time that is over ends it too, and whoever waits has its result.
+    let ((begin, _begun), (end, ended)) = (channel(), channel());
+    pool.run_within(&me, Duration::from_millis(1), until_cancelled(begin, end)).await.unwrap();
+    ended.recv_timeout(LONG).unwrap();
+    assert!(!pool.run_within(&me, LONG, Cancel::is_cancelled).await.unwrap());
 }
 
 #[tokio::test]

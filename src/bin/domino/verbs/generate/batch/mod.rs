@@ -224,6 +224,8 @@ impl Batch<'_> {
                 Ok((sequence, running)) => {
                     self.running.insert(sequence, running);
                 }
+                // Ctrl-C cancels the row's grammar: the same command goes on with the row.
+                Err(_) if interrupt::pressed() => {}
                 Err(error) => self.wrong(&carried, &error)?,
             }
         }
