@@ -147,9 +147,7 @@ impl Compiler {
         }
         Ok(compiled)
     }
-}
 
-impl Compiler {
     /// Runs the stages, in order.
     fn pipeline(&self, grammar: &Grammar) -> Result<CompiledGrammar, CompileError> {
         let lowered = lower(grammar, self.terminals, &self.limits)?;
