@@ -16,10 +16,10 @@ const TEXTS: u64 = 40;
 
 /// A proposer of a known text's tokens, with a wrong one now and then.
 #[derive(Debug)]
-struct Liar {
-    truth: Vec<TokenId>,
-    prompt: usize,
-    turn: u64,
+pub(super) struct Liar {
+    pub(super) truth: Vec<TokenId>,
+    pub(super) prompt: usize,
+    pub(super) turn: u64,
 }
 
 impl Propose for Liar {
@@ -32,7 +32,7 @@ impl Propose for Liar {
 }
 
 /// A vocabulary in which each token is a number, and the last one ends a text.
-fn vocabulary(size: usize) -> Vocabulary {
+pub(super) fn vocabulary(size: usize) -> Vocabulary {
     let token = |index: usize| TokenId::from_index(index).unwrap();
     let numbers = (0..size - 1)
         .fold(Vocabulary::builder(), |builder, index| builder.token(token(index), format!("{index} ")));

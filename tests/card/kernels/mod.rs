@@ -7,6 +7,7 @@
 mod bits;
 mod choice;
 mod draws;
+mod faults;
 mod logits;
 mod lossless;
 mod shapes;

@@ -84,7 +84,7 @@ impl CardChooser {
     /// If the tensor library fails.
     #[cfg(feature = "card-host")]
     pub(in crate::model::candle) fn emulated(vocabulary: usize, backwards: bool) -> Result<Self> {
-        let driver = Where::Host { backwards }.open(&Device::Cpu, DType::F32)?;
+        let driver = Where::Host { backwards, failure: None }.open(&Device::Cpu, DType::F32)?;
         Self::new(driver, &Device::Cpu, vocabulary)
     }
 

@@ -25,6 +25,15 @@ pub enum CardFault {
     Dead,
 }
 
+/// A failure of the stand-in for a card.
+#[cfg(feature = "card-host")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::model::candle) struct HostFailure {
+    pub(in crate::model::candle) fault: CardFault,
+    /// Number of calls that go well before it. If the fault does not pass, all later ones fail too.
+    pub(in crate::model::candle) after: u64,
+}
+
 /// Names of the driver's errors, and what they mean here.
 const NAMES: [(&str, CardFault); 24] = [
     ("CUDA_ERROR_NO_DEVICE", CardFault::Driver),
@@ -62,6 +71,12 @@ impl CardFault {
     pub(in crate::model::candle) fn of(text: &str) -> Option<Self> {
         let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
         words.find_map(|word| NAMES.iter().find(|(name, _)| *name == word).map(|(_, fault)| *fault))
+    }
+
+    /// Returns one of the driver's names of it.
+    #[cfg(feature = "card-host")]
+    pub(super) fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, fault)| *fault == self).map_or("an unknown failure", |(name, _)| name)
     }
 
     /// Can the process go on with the card, and only what it was doing has failed?

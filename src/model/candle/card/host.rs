@@ -9,7 +9,10 @@ use std::{
 
 use candle_core::{CpuStorage, DType, InplaceOp1, Layout, Result, Tensor};
 
-use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
+use super::{
+    driver::{Address, CardProduct, Driver, KernelArgument, Launch},
+    fault::HostFailure,
+};
 
 #[expect(unsafe_code, reason = "the kernels are C++")]
 unsafe extern "C" {
@@ -37,22 +40,42 @@ pub(super) struct HostDriver {
     numbers: CString,
     /// Do the threads of a block run in the opposite order? A kernel without races computes the same.
     backwards: bool,
+    /// The failure of one call, or of all from one on.
+    failure: Option<HostFailure>,
+    calls: AtomicU64,
 }
 
 impl HostDriver {
-    pub(super) fn new(numbers: DType, backwards: bool) -> Result<Self> {
+    pub(super) fn new(numbers: DType, backwards: bool, failure: Option<HostFailure>) -> Result<Self> {
         let name = match numbers {
             DType::F32 => c"f32",
             DType::F16 => c"f16",
             DType::BF16 => c"bf16",
             other => candle_core::bail!("no kernels for {other:?}"),
         };
-        Ok(Self { numbers: name.to_owned(), backwards })
+        Ok(Self { numbers: name.to_owned(), backwards, failure, calls: AtomicU64::new(0) })
+    }
+
+    /// Counts a call.
+    ///
+    /// # Errors
+    /// If it is to fail: with the words of a card's driver.
+    fn call(&self) -> Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        match self.failure {
+            Some(HostFailure { fault, after })
+                if call == after || call > after && !fault.is_passing() =>
+            {
+                candle_core::bail!("DriverError({}, \"by a test\")", fault.name())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Driver for HostDriver {
     fn address(&self, tensor: &Tensor) -> Result<Address> {
+        self.call()?;
         if !tensor.is_contiguous() {
             candle_core::bail!("a tensor that is not contiguous");
         }
@@ -62,6 +85,7 @@ impl Driver for HostDriver {
     }
 
     fn launch(&mut self, launch: &Launch<'_>) -> Result<()> {
+        self.call()?;
         let name = CString::new(launch.kernel).map_err(candle_core::Error::wrap)?;
         let mut arguments = launch.arguments.to_vec();
         let mut pointers: Vec<*mut c_void> = arguments
@@ -88,6 +112,7 @@ impl Driver for HostDriver {
     }
 
     fn product(&mut self, product: CardProduct) -> Result<()> {
+        self.call()?;
         let CardProduct { weights, x, y, rows, inputs, outputs } = product;
         let [weights, x, y] = [weights, x, y].map(pointer);
         #[expect(unsafe_code, reason = "the kernels are C++")]
@@ -99,6 +124,7 @@ impl Driver for HostDriver {
     }
 
     fn write(&mut self, to: Address, words: usize, fill: &mut dyn FnMut(&mut [u32])) -> Result<()> {
+        self.call()?;
         let mut room = vec![0; words];
         fill(&mut room);
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
@@ -110,6 +136,7 @@ impl Driver for HostDriver {
     }
 
     fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()> {
+        self.call()?;
         #[expect(unsafe_code, reason = "tensors are known by their addresses")]
         // SAFETY: the address is of a tensor of at least as many words, which the plan keeps.
         unsafe {

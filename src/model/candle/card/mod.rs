@@ -29,6 +29,8 @@ mod weights;
 pub(super) use chooser::CardChooser;
 pub(super) use engine::{CardEngine, ROWS};
 pub use fault::CardFault;
+#[cfg(feature = "card-host")]
+pub(super) use fault::HostFailure;
 pub use mode::CardMode;
 pub(super) use place::Where;
 pub(super) use weights::{CardMatrix, LayerWeights, ModelWeights};

@@ -3,6 +3,8 @@
 use candle_core::{DType, Device, Result};
 
 use super::driver::Driver;
+#[cfg(feature = "card-host")]
+use super::fault::HostFailure;
 
 /// The device that kernels are run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +16,8 @@ pub(in crate::model::candle) enum Where {
     Host {
         /// Is it the opposite one?
         backwards: bool,
+        /// The failure of a call, in tests of failures.
+        failure: Option<HostFailure>,
     },
 }
 
@@ -27,7 +31,9 @@ impl Where {
             #[cfg(feature = "cuda")]
             Self::Card => Ok(Box::new(super::cuda::CudaDriver::new(device, numbers)?)),
             #[cfg(feature = "card-host")]
-            Self::Host { backwards } => Ok(Box::new(super::host::HostDriver::new(numbers, backwards)?)),
+            Self::Host { backwards, failure } => {
+                Ok(Box::new(super::host::HostDriver::new(numbers, backwards, failure)?))
+            }
             #[cfg(not(feature = "cuda"))]
             Self::Card => {
                 candle_core::bail!("this build has no kernels in {numbers:?} for {:?}", device.location())

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
+#[cfg(feature = "card-host")]
+use crate::model::candle::card::HostFailure;
 use crate::model::candle::{
     ModelDescription,
     card::{CardFault, CardMode, Where},
@@ -59,7 +61,20 @@ impl Placement {
     #[cfg(feature = "card-host")]
     #[must_use]
     pub fn emulated(backwards: bool) -> Self {
-        Self { emulation: Some(Where::Host { backwards }), ..Self::CPU }
+        Self { emulation: Some(Where::Host { backwards, failure: None }), ..Self::CPU }
+    }
+
+    /// Returns the same stand-in for a card with a call to it that fails as a card does, after so many that
+    /// go well: for tests of failures. After a failure that does not pass, no call goes well.
+    #[cfg(feature = "card-host")]
+    #[must_use]
+    pub fn failing(self, fault: CardFault, after: u64) -> Self {
+        let failure = Some(HostFailure { fault, after });
+        let failing = |place| match place {
+            Where::Host { backwards, .. } => Where::Host { backwards, failure },
+            Where::Card => Where::Card,
+        };
+        Self { emulation: self.emulation.map(failing), ..self }
     }
 
     /// Returns the same device with these kernels.
