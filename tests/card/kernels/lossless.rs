@@ -1,11 +1,13 @@
 //! Tests that texts with drafts are the texts without, to the bit of every row, in a decoder over the card's
 //! kernels in bf16.
 
+use std::sync::{Arc, Mutex};
+
 use domino::{
     Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
     decode::{Decoder, Sampling},
     model::candle::{Precision, TensorModel},
-    proposer::{DraftLength, Drafter, Guess, Propose, Site},
+    proposer::{CountProposer, DraftLength, Drafter, Guess, Learning, Prior, Propose, Site},
 };
 
 use super::emulated;
@@ -83,4 +85,35 @@ fn drafts_change_no_token() {
     }
     println!("{written} texts, {drafted} drafted tokens of which {accepted} were accepted");
     assert!(written > 0 && accepted > 0 && drafted > accepted, "drafts were right and wrong");
+}
+
+/// Drafts that learn have the likelier tokens of each row listed by the card.
+#[test]
+fn drafts_that_learn_change_no_token() {
+    for name in ["llama_gqa_head_dim", "mistral_untied_window"] {
+        let mut decoder = decoder(name);
+        let grammar = Grammar::parse(Syntax::Gbnf, "root ::= ([0-9]+ \" \")*", &Limits::default()).unwrap();
+        let compiled = Compiler::new(decoder.vocabulary().clone()).compile(&grammar).unwrap();
+        for learning in [Learning::Text, Learning::Online] {
+            let learner = CountProposer::new(Prior::new(&compiled), learning);
+            let learner = Arc::new(Mutex::new(learner));
+            let mut drafted = 0;
+            for seed in 0..6 {
+                decoder.options_mut().seed = seed;
+                decoder.options_mut().sampling = match seed % 2 {
+                    0 => Sampling::greedy(),
+                    _ => Sampling::with_temperature(0.7).unwrap(),
+                };
+                let prompt: Vec<TokenId> = (1..6).map(TokenId::new).collect();
+                let plain = decoder.generate(&prompt).unwrap();
+                let length = DraftLength::up_to(4, 0.0).unwrap();
+                decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&learner)), length)));
+                let with = decoder.generate(&prompt).unwrap();
+                decoder.set_drafter(None);
+                assert_eq!(plain.tokens, with.tokens, "{name}, {learning:?}, seed {seed}");
+                drafted += with.stats.drafted;
+            }
+            assert!(drafted > 0, "{name}, {learning:?}");
+        }
+    }
 }
