@@ -6,8 +6,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Model, Rows};
-use crate::{clock::Instant, ids::TokenId};
+use super::{Model, RowChoice, Rows};
+use crate::{clock::Instant, ids::TokenId, vocab::TokenSet};
 
 /// Times of passes, by their number of new tokens.
 #[derive(Debug, Clone, Default)]
@@ -17,13 +17,26 @@ pub struct PassTimes {
 
 impl PassTimes {
     /// Times a pass over `new` tokens with these rows of logits. The model holds the same tokens afterwards.
+    /// Rows that a model leaves on its device stay there, as in a decoder: what is waited for are the
+    /// likeliest tokens, or the rows where these cannot choose.
     ///
     /// # Errors
     /// If the pass fails.
     pub fn pass<M: Model>(&mut self, model: &mut M, new: &[TokenId], rows: Rows<'_>) -> Result<(), M::Error> {
         let position = model.position();
+        let mut allowed = TokenSet::empty(model.vocabulary_size());
+        (0..model.vocabulary_size()).filter_map(TokenId::from_index).for_each(|token| allowed.insert(token));
+        let likeliest = RowChoice { allowed: &allowed, draw: None, near: None };
+        let choices = vec![likeliest; rows.count(new.len())];
         let begun = Instant::now();
-        model.forward(new, rows)?;
+        match model.begin(new, rows)? {
+            None => drop(model.forward(new, rows)?),
+            Some(kept) => {
+                if kept.choose(0, &choices)?.is_none() {
+                    kept.wait()?;
+                }
+            }
+        }
         let took = begun.elapsed();
         model.truncate(position)?;
         self.all.entry(new.len()).or_default().push(took);

@@ -7,6 +7,7 @@ use domino::{
     decode::{DecodeErrorKind, Decoder, DrawError, Generation, Sampling},
     model::{
         Fault, Kept, KeptRows, Logits, Model, RowAnswer, RowChoice, Rows, ScriptedError, ScriptedModel,
+        passes::{PassTimes, any_tokens},
     },
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
     vocab::TokenSet,
@@ -261,6 +262,20 @@ fn drafted<M: Model>(model: M, drafter: Drafter) -> Vec<TokenId> {
     let mut decoder = decoder(model, Some("json"), Sampling::greedy());
     decoder.set_drafter(Some(drafter));
     decoder.generate(&prompt()).unwrap().tokens
+}
+
+#[test]
+fn passes_are_timed_with_the_choice_of_their_tokens() {
+    let (mut choosing, log) = choosing(model(4), false);
+    let mut times = PassTimes::default();
+    choosing.forward(&prompt(), Rows::Last).unwrap();
+    for (count, rows) in [(1, Rows::All), (3, Rows::All), (3, Rows::Last)] {
+        times.pass(&mut choosing, &any_tokens(count, vocabulary().size()), rows).unwrap();
+        assert_eq!(choosing.position(), prompt().len());
+    }
+    assert!(times.median(1) > 0.0 && times.median(3) > 0.0);
+    let log = log.lock().unwrap();
+    assert_eq!((&log.chosen[..], log.waits, log.others), (&[1, 3, 1][..], 0, 0));
 }
 
 fn error_of(kind: &DecodeErrorKind) -> DrawError {

@@ -20,8 +20,8 @@ use crate::{
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
 ///
 /// Speculation is worth the more, the flatter this curve is. Each pass goes on from the same context and
-/// gives the logits of all its tokens; passes of all n take turns, so that all see the same machine. Medians
-/// and minima of the repeats are printed.
+/// gives the logits of all its tokens, or, with a device, the likeliest token of each; passes of all n take
+/// turns, so that all see the same machine. Medians and minima of the repeats are printed.
 #[derive(Debug, Args)]
 pub(crate) struct LowBenchModel {
     /// The model, as for `domino generate`.
