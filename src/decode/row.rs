@@ -52,9 +52,7 @@ impl Made {
     pub(super) fn row(&self, index: usize) -> Row<'_> {
         match self {
             Self::Here(logits) => Row::Here(logits.row(index).unwrap_or_default().into()),
-            Self::There(rows, answers) => {
-                Row::There(KeptRow { rows, index, answer: answers.get(index) })
-            }
+            Self::There(rows, answers) => Row::There(KeptRow { rows, index, answer: answers.get(index) }),
         }
     }
 }
@@ -95,11 +93,7 @@ impl<E: std::error::Error + Send + Sync + 'static> KeptRows for Rows<E> {
         self.0.likeliest(index, allowed).map_err(DecodeError::model)
     }
 
-    fn choose(
-        &self,
-        first: usize,
-        choices: &[RowChoice<'_>],
-    ) -> Result<Option<Vec<RowAnswer>>, DecodeError> {
+    fn choose(&self, first: usize, choices: &[RowChoice<'_>]) -> Result<Option<Vec<RowAnswer>>, DecodeError> {
         self.0.choose(first, choices).map_err(DecodeError::model)
     }
 

@@ -57,11 +57,7 @@ pub trait KeptRows: Send {
     ///
     /// # Errors
     /// If there are not so many rows, or the device fails.
-    fn choose(
-        &self,
-        first: usize,
-        choices: &[RowChoice<'_>],
-    ) -> Result<Option<Vec<RowAnswer>>, Self::Error> {
+    fn choose(&self, first: usize, choices: &[RowChoice<'_>]) -> Result<Option<Vec<RowAnswer>>, Self::Error> {
         let _ = (first, choices);
         Ok(None)
     }

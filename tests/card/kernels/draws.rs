@@ -91,7 +91,7 @@ fn near(row: &[f32], allowed: &TokenSet, far: f32) -> Vec<(TokenId, f32)> {
 fn drawn(found: Result<TokenId, KeptDrawError<ModelError>>) -> Result<TokenId, DrawError> {
     found.map_err(|error| match error {
         KeptDrawError::Draw(error) => error,
-        KeptDrawError::Rows(error) => panic!("{error}"),
+        other => panic!("{other}"),
     })
 }
 

@@ -132,8 +132,7 @@ impl CardChooser {
             let shared = &mut *shared;
             shared.driver.write(shared.asked, count * (ASKED_WORDS + words), &mut |room| {
                 let (questions, masks) = room.split_at_mut(count * ASKED_WORDS);
-                let rooms =
-                    questions.chunks_exact_mut(ASKED_WORDS).zip(masks.chunks_exact_mut(words.max(1)));
+                let rooms = questions.chunks_exact_mut(ASKED_WORDS).zip(masks.chunks_exact_mut(words.max(1)));
                 for ((question, mask), (choice, &width)) in rooms.zip(choices.iter().zip(&widths)) {
                     question.copy_from_slice(&words_of(choice, width));
                     write_bits(choice.allowed, mask);

@@ -63,9 +63,7 @@ impl HostDriver {
     fn call(&self) -> Result<()> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         match self.failure {
-            Some(HostFailure { fault, after })
-                if call == after || call > after && !fault.is_passing() =>
-            {
+            Some(HostFailure { fault, after }) if call == after || call > after && !fault.is_passing() => {
                 candle_core::bail!("DriverError({}, \"by a test\")", fault.name())
             }
             _ => Ok(()),
