@@ -104,7 +104,9 @@ fn bits(
     while !rest.is_empty() {
         let (part, after) = rest.split_at(size().min(rest.len()));
         let logits = model.forward(part, Rows::All)?;
-        let of_row = |row| logits.row(row).unwrap_or_default().iter().map(|logit| logit.to_bits()).collect();
+        let of_row = |row| -> Vec<u32> {
+            logits.row(row).unwrap_or_default().iter().map(|logit| logit.to_bits()).collect()
+        };
         rows.extend((0..logits.rows()).map(of_row));
         rest = after;
     }
@@ -159,8 +161,7 @@ fn compare_choices(model: &mut TensorModel) -> Result<Compared, Box<dyn Error>> 
         let sets = some_sets(&mut Stream(seed), logits.width());
         let position = 40 * usize::try_from(seed)?;
         let choices = sets.iter().zip(position..).filter_map(|(set, position)| sampler.choice(set, position));
-        let choices: Vec<_> =
-            choices.map(|choice| RowChoice { near: Some(NEAR), ..choice }).collect();
+        let choices: Vec<_> = choices.map(|choice| RowChoice { near: Some(NEAR), ..choice }).collect();
         let answers = rows.choose(0, &choices)?;
         for (index, set) in sets.iter().enumerate() {
             let row = logits.row(index).ok_or("a row is missing")?;

@@ -254,7 +254,8 @@ mod tests {
         let allowed = TokenSet::empty(9);
         let wants = RowChoice { allowed: &allowed, draw: None, near: Some(8.0) };
         let list = [5, 2.0_f32.to_bits(), 3, 1.0_f32.to_bits(), 99, 99];
-        let answer = |words: [u32; 3], choice| read_answer(&words, Some(&list), choice).unwrap();
+        let answer =
+            |words: [u32; 3], choice: &RowChoice<'_>| read_answer(&words, Some(&list), choice).unwrap();
         let near = vec![(TokenId::new(3), 1.0), (TokenId::new(5), 2.0)];
         let token = Some(TokenId::new(5));
         assert_eq!(answer([5, 2, 0], &wants), RowAnswer { token, near: Some(near) });
