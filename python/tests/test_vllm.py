@@ -1,15 +1,11 @@
 """The back end in vLLM's own manager of structured outputs, and along the calls of its scheduler."""
 
-import dataclasses
 import enum
-import importlib
 import json
 import os
 import random
-import re
 import time
 import types
-import typing
 import unittest
 from unittest import mock
 
@@ -19,8 +15,9 @@ import walks
 
 WHY = "LEFT OUT: vLLM's calls, which need torch, numpy, pydantic and its files (`.ci/hosts` gets them)"
 try:
-    import numpy
+    import numpy  # noqa: F401
     import pydantic
+    import vllm_host
 
     HAS = hosts.there(hosts.VLLM)
 except ImportError:
@@ -30,95 +27,8 @@ except ImportError:
 LOGITS = len(walks.TOKENS) + 37
 
 
-class Lazy(types.ModuleType):
-    """A module that is imported when it is first used, as vLLM's own kind."""
-
-    def __init__(self, _, __, name):
-        super().__init__(name)
-
-    def __getattr__(self, name):
-        return getattr(importlib.import_module(self.__name__), name)
-
-
-class Backend:
-    """A back end of vLLM's own, of which nothing is asked."""
-
-    def __init__(self, *_, **__):
-        raise AssertionError("another back end was made")
-
-
-class Adapter:
-    """A reasoning parser of the newer kind, which no request here has."""
-
-
-def refuse(*_, **__):
-    raise AssertionError("another back end was asked")
-
-
-def stand_ins():
-    """What vLLM's files import beside those that are looked at."""
-    hosts.folder("vllm", hosts.VLLM)
-    logger = types.SimpleNamespace(**{
-        name: mock.Mock() for name in ("error", "warning", "exception", "info", "warning_once")
-    })
-    hosts.stand_in("vllm.logger", init_logger=lambda name: logger)
-    for name in ("config", "utils", "v1", "parser", "parser.engine"):
-        hosts.folder(f"vllm.{name}", hosts.VLLM.joinpath(*name.split(".")), VllmConfig=object)
-
-    def config(kind):
-        return pydantic.dataclasses.dataclass(kind, config=pydantic.ConfigDict(extra="forbid"))
-
-    hosts.stand_in("vllm.config.utils", config=config)
-    hosts.stand_in("vllm.utils.hashing", safe_hash=None)
-    hosts.stand_in("vllm.utils.import_utils", LazyLoader=Lazy)
-    hosts.stand_in("vllm.parser.engine.adapters", ParserEngineReasoningAdapter=Adapter)
-    hosts.stand_in("vllm.reasoning", ReasoningParserManager=None)
-    hosts.stand_in(
-        "vllm.tokenizers", cached_tokenizer_from_config=lambda model_config: model_config.tokenizer
-    )
-    errors = hosts.imported("vllm.exceptions")
-    names = {
-        "dataclass": dataclasses.dataclass,
-        "field": dataclasses.field,
-        "VLLMValidationError": errors.VLLMValidationError,
-        "check_json_nesting": lambda *_, **__: None,
-        "is_mistral_tokenizer": lambda tokenizer: False,
-        "_is_non_tekken_mistral": lambda tokenizer: False,
-        "_get_llg_tokenizer": lambda tokenizer: None,
-    }
-    file = hosts.VLLM / "sampling_params.py"
-    params = hosts.class_of(file, "StructuredOutputsParams", names)
-    check = hosts.function_of(file, "_validate_structured_outputs", names)
-    sampling = type("SamplingParams", (), {"_validate_structured_outputs": check})
-    hosts.stand_in("vllm.sampling_params", SamplingParams=sampling, StructuredOutputsParams=params)
-    place = hosts.VLLM / "v1" / "structured_output"
-    utils = {
-        name: hosts.function_of(place / "utils.py", name, {"re": re})
-        for name in ("strip_speculative_padding", "grammar_is_likely_lark")
-    }
-    theirs = {
-        "backend_xgrammar": {"XgrammarBackend": Backend, "validate_xgrammar_grammar": refuse},
-        "backend_guidance": {
-            "GuidanceBackend": Backend,
-            "validate_guidance_grammar": refuse,
-            "has_guidance_unsupported_json_features": refuse,
-        },
-        "backend_outlines": {"validate_structured_output_request_outlines": refuse},
-        "backend_lm_format_enforcer": {"validate_structured_output_request_lm_format_enforcer": refuse},
-        "utils": utils,
-    }
-    # Before the package itself, whose first file imports them.
-    hosts.folder("vllm.v1.structured_output", place)
-    for name, members in theirs.items():
-        hosts.stand_in(f"vllm.v1.structured_output.{name}", **members)
-    del hosts.sys.modules["vllm.v1.structured_output"]
-    hosts.imported("vllm.v1.structured_output")
-
-
 if HAS:
-    import torch
-
-    stand_ins()
+    vllm_host.stand_ins()
     from vllm.config.structured_outputs import StructuredOutputsConfig
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams, StructuredOutputsParams
