@@ -2,6 +2,8 @@
 
 import gc
 import json
+import multiprocessing
+import os
 import tempfile
 import threading
 import time
@@ -22,7 +24,8 @@ try:
 except ImportError:
     numpy = None
 
-# A vocabulary of the model, and budgets by which its first masks fail.
+SHARED = '{"properties": {"a": {"type": "array", "items": {"type": "string"}}}}'
+# Budgets by which the first masks of a large vocabulary fail.
 TIGHT = {"step_work": 1000, "rehearsal": 0, "step_units": 0, "ahead": 0}
 
 
@@ -308,6 +311,56 @@ class Compiling(unittest.TestCase):
                 mask = Mask(compiled.vocabulary)
                 compiled.constraint().fill(mask)
                 self.assertIn(ord("["), mask.tokens())
+
+
+def mask_in(folder):
+    """A mask of a grammar that a process of its own compiles, with a folder that others share."""
+    one = library(cache=folder)
+    compiled = one.compile("json", SHARED)
+    one._ahead.shutdown(wait=True)
+    mask = Mask(compiled.vocabulary)
+    constraint = compiled.constraint()
+    constraint.advance_text('{"a": [')
+    constraint.fill(mask)
+    return mask.tobytes()
+
+
+class Processes(unittest.TestCase):
+    def test_several_share_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            wanted = mask_in(folder)
+            with multiprocessing.get_context("spawn").Pool(2) as pool:
+                found = pool.map_async(mask_in, [folder] * 6).get(60)
+            self.assertEqual(found, [wanted] * 6)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "LEFT OUT: there are no forks here")
+    def test_a_fork_has_threads_of_its_own(self):
+        one, may_go, real = library(), threading.Event(), notations.read
+        known = one.compile("regex", "ab")
+
+        def slow(*arguments):
+            may_go.wait(20)
+            return real(*arguments)
+
+        with mock.patch.object(notations, "read", slow):
+            # Its thread does not come along.
+            thread = threading.Thread(target=lambda: one.compile("regex", "abc"))
+            thread.start()
+            time.sleep(0.1)
+            child = os.fork()
+            if child == 0:
+                try:
+                    may_go.set()
+                    fine = one.compile("regex", "ab") is known
+                    fine &= one.compile("regex", "abc", seconds=10).constraint().advance_text("abc") == 3
+                    fine &= one.compile("regex", "abcd", seconds=10).constraint().advance_text("abcd") == 4
+                    os._exit(0 if fine else 1)
+                finally:
+                    os._exit(2)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            may_go.set()
+            thread.join(20)
+        self.assertFalse(thread.is_alive())
 
 
 @unittest.skipUnless(numpy, "LEFT OUT: texts that fail alone, without numpy")

@@ -283,7 +283,8 @@ class Manager(unittest.TestCase):
         self.assertEqual(grammar.validate_tokens([97, 98, 120]), [97, 98])
         self.assertEqual(grammar.validate_tokens([97, 98, 99, end, 97]), [97, 98, 99, end])
         for wrong in ([98], [97, 97], [97, 1 << 20], [end], [-1]):
-            self.assertFalse(grammar.accept_tokens("", wrong))
+            with self.assertLogs("domino_decoding", "ERROR"):
+                self.assertFalse(grammar.accept_tokens("", wrong))
         self.assertEqual(grammar.validate_tokens([97]), [97])
         with self.assertRaises(ValueError):
             grammar.rollback(1)
@@ -308,7 +309,8 @@ class Manager(unittest.TestCase):
             begun(manager, bad)
         mask = manager.grammar_bitmask({"0": bad}, ["0"], {})
         self.assertEqual(walks.tokens_of(mask[0].tolist(), tokenizer.size), tokenizer.end_of_text)
-        self.assertFalse(manager.accept_tokens(bad, [tokenizer.end_of_text[0]]))
+        with self.assertLogs("domino_decoding", "ERROR"):
+            self.assertFalse(manager.accept_tokens(bad, [tokenizer.end_of_text[0]]))
 
 
 @unittest.skipUnless(HAS, WHY)
@@ -407,10 +409,9 @@ class Scheduler(unittest.TestCase):
         self.assertGreater(seen, 400)
 
     def test_drafts(self):
-        for drafts in (1, 3, 7):
-            seen, refused = self.walk(drafts, 64, drafts)
-            self.assertGreater(seen, 200)
-            self.assertGreater(refused, 20)
+        seen, refused = zip(*(self.walk(drafts, 64, drafts) for drafts in (1, 3, 7)))
+        self.assertGreater(min(seen), 200)
+        self.assertGreater(sum(refused), 60)
 
 
 if __name__ == "__main__":

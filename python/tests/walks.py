@@ -84,7 +84,7 @@ class Request:
 
     def text(self):
         """The text of the tokens."""
-        return b"".join(TOKENS[token] or b"" for token in self.tokens if token not in ENDS)
+        return b"".join(TOKENS[token] or b"" for token in self.tokens if token < len(TOKENS))
 
     @property
     def ended(self):

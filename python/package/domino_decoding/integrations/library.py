@@ -47,17 +47,23 @@ class Library:
 
     def __init__(self, vocabulary: Vocabulary, options: Options) -> None:
         self.vocabulary, self.options = vocabulary, options
-        self._lock = threading.RLock()
         self._known: "OrderedDict[_Key, Future[_Made]]" = OrderedDict()
         self._compilers: "OrderedDict[FrozenSet[int], Compiler]" = OrderedDict()
+        self._begin()
         # What is wrong with the options shows here, when a server starts, and not at its first request.
         try:
             notations.read("json", "{}", options.schema)
             self._compiler(frozenset(vocabulary.end_of_text))
         except (TypeError, ValueError) as error:
             raise OptionsError(f"the options of Domino: {error}") from error
+
+    def _begin(self) -> None:
+        """Makes the threads of this process: a fork has none, and its lock may be that of a thread that has
+        stayed behind. What was being compiled there is compiled anew."""
+        self._process, self._lock = os.getpid(), threading.RLock()
         self._threads = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), "domino compile")
         self._ahead = ThreadPoolExecutor(1, "domino ahead")
+        self._known = OrderedDict((key, made) for key, made in self._known.items() if made.done())
 
     def prepare(self) -> None:
         """Makes what JSON Schemas have in common, on a thread of its own: for the start of a server."""
@@ -77,6 +83,8 @@ class Library:
         vocabulary's. `schema`: keywords of `Grammar.json_schema` beside those of the options, the same for
         all texts. Raises a `DominoError`: a `TimeError` after `seconds`, while the grammar is still being
         compiled for the next who asks."""
+        if self._process != os.getpid():
+            self._begin()
         known = frozenset(end for end in ends if 0 <= end < self.vocabulary.size)
         key = (kind, text, known or frozenset(self.vocabulary.end_of_text))
         with self._lock:

@@ -54,13 +54,16 @@ def _literal(word: str) -> str:
 
 
 def structural_tag(text: str) -> str:
-    """A structural tag in the newer form, with the schemas that servers leave out: they allow everything."""
+    """A structural tag in the newer form, with what servers leave out: its type, and schemas that allow
+    everything."""
     tag = _json(text, "a structural tag")
     if not isinstance(tag, dict):
         raise GrammarError("a structural tag must be an object")
     if tag.get("structures") is not None:
         return json.dumps(_format_of_structures(tag))
-    return json.dumps(tag) if _fill(tag.get("format")) else text
+    untyped = "type" not in tag
+    tag.setdefault("type", "structural_tag")
+    return json.dumps(tag) if _fill(tag.get("format")) or untyped else text
 
 
 def _format_of_structures(tag: Dict[str, Any]) -> Dict[str, Any]:
