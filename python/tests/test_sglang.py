@@ -268,6 +268,36 @@ def hang(*_, **__):
 
 
 @unittest.skipUnless(HAS, WHY)
+class Theirs(unittest.TestCase):
+    def test_their_own_trial_of_a_back_end(self):
+        """The function at the end of SGLang's file for XGrammar, with our back end under that name."""
+        pieces, made = ["hello", " world", " there", "hell"], []
+        tokens = [*(piece.encode() for piece in pieces), None]
+        words = common.Vocabulary.from_tokens(tokens, end_of_text=[4])
+        tokenizer = types.SimpleNamespace(eos_token_id=4, encode=lambda text, **_: [pieces.index(text)])
+        config = types.SimpleNamespace(vocab_size=len(tokens))
+
+        def backend(tokenizer, vocab_size, model_eos_token_ids):
+            made.append(ours.DominoBackend(words, vocab_size, model_eos_token_ids, options=Options()))
+            return made[-1]
+
+        models = types.SimpleNamespace(
+            AutoConfig=types.SimpleNamespace(from_pretrained=lambda _: config),
+            AutoTokenizer=types.SimpleNamespace(from_pretrained=lambda _: tokenizer),
+        )
+        file = hosts.SGLANG / "constrained" / "xgrammar_backend.py"
+        trial = hosts.function_of(file, "demo_test", {"XGrammarGrammarBackend": backend})
+        modules = {
+            "transformers": models,
+            "sglang.test": types.SimpleNamespace(),
+            "sglang.test.test_utils": types.SimpleNamespace(DEFAULT_MODEL_NAME_FOR_TEST=""),
+        }
+        with mock.patch.dict(hosts.sys.modules, modules):
+            trial()
+        self.assertEqual(len(made), 1)
+
+
+@unittest.skipUnless(HAS, WHY)
 class Reasoning(unittest.TestCase):
     """With a parser of reasoning masks begin behind the thoughts."""
 

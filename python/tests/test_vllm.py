@@ -313,6 +313,19 @@ class Manager(unittest.TestCase):
             self.assertFalse(manager.accept_tokens(bad, [tokenizer.end_of_text[0]]))
 
 
+class Thoughts:
+    """A parser of reasoning that ends at one token."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def is_reasoning_end(self, tokens):
+        return self.end in tokens
+
+    def is_reasoning_end_streaming(self, tokens, fresh):
+        return self.end in fresh
+
+
 @unittest.skipUnless(HAS, WHY)
 class Scheduler(unittest.TestCase):
     """Whole texts through vLLM's own manager: rows of batches, with and without drafts."""
@@ -399,6 +412,40 @@ class Scheduler(unittest.TestCase):
                 break
             kept.append(token)
         return kept
+
+    def test_masks_begin_behind_thoughts(self):
+        """Rows and drafts where a draft goes from thoughts, which a token ends, into the answer."""
+        over = walks.TOKENS.index(b"]]")
+        a, b, c, end = 97, 98, 99, walks.ENDS[0]
+        oracle = walks.Oracle([b"ab", b"ac"])
+        for draft, kept, begins in [
+            ([a, c, c], [a, c, c], None),
+            ([over, a, b], [over, a, b], 1),
+            ([c, over, a, a], [c, over, a], 2),
+            ([c, c, over], [c, c, over], 3),
+            ([over, c, a], [over], 1),
+            ([over, a, b, end, c], [over, a, b, end], 1),
+            ([], [], None),
+        ]:
+            with self.subTest(draft):
+                manager = StructuredOutputManager(settings(drafts=5))
+                self.addCleanup(manager.clear_backend)
+                manager.reasoner_cls = lambda tokenizer: Thoughts(over)
+                (asked,) = begun(manager, Asked("choice", '["ab", "ac"]', 0, walks.ENDS))
+                self.assertEqual(manager.validate_tokens(asked, draft), kept)
+                padded = kept + [-1] * (len(draft) - len(kept))
+                mask = manager.grammar_bitmask({"0": asked}, ["0"], {"0": padded})
+                for place in range(len(kept) + 1):
+                    row = walks.tokens_of(mask[place].tolist(), LOGITS)
+                    answer = [] if begins is None else kept[begins:place]
+                    if begins is None or place < begins or end in answer:
+                        self.assertEqual(row, list(range(LOGITS)))
+                    else:
+                        text = b"".join(walks.TOKENS[token] for token in answer)
+                        self.assertEqual(row, oracle.allowed(text))
+                asked.all_token_ids += kept
+                self.assertTrue(manager.accept_tokens(asked, kept))
+                self.assertEqual(asked.grammar.is_terminated(), end in kept)
 
     def test_64_requests(self):
         seen, _ = self.walk(0, 64, 1)
