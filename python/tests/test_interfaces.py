@@ -3,6 +3,7 @@
 import ast
 import pathlib
 import unittest
+from importlib import metadata
 
 import domino_decoding
 import hosts
@@ -68,6 +69,23 @@ class Interfaces(unittest.TestCase):
         self.assertEqual(manager["StructuredOutputManager"]["grammar_init"][0], ["self", "request"])
         choices = (hosts.SGLANG / "arg_groups" / "choices.py").read_text(encoding="utf-8")
         self.assertIn("add_grammar_backend_choices", choices)
+
+
+class EntryPoints(unittest.TestCase):
+    def test_servers_find_what_is_there(self):
+        try:
+            found = metadata.distribution("domino-decoding").entry_points
+        except metadata.PackageNotFoundError:
+            self.skipTest("LEFT OUT: entry points, since no wheel is installed")
+        named = {one.group: one.value for one in found if one.name == "domino"}
+        self.assertEqual(set(named), {"sglang.srt.plugins", "vllm.general_plugins"})
+        for value in named.values():
+            module, _, function = value.partition(":")
+            package, _, file = module.rpartition(".")
+            self.assertEqual(package, "domino_decoding.integrations")
+            tree = ast.parse((OURS / f"{file}.py").read_text(encoding="utf-8"))
+            functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+            self.assertEqual(hosts.parameters(functions[function]), [])
 
 
 if __name__ == "__main__":
