@@ -336,9 +336,11 @@ class Scheduler(unittest.TestCase):
             # Most of them over one grammar.
             language = 0 if number % 3 else number // 3 % len(walks.LANGUAGES)
             kind, text, _ = walks.LANGUAGES[language]
-            asked.append((language, Asked(kind, text, number, walks.ENDS)))
-        begun(manager, *(request for _, request in asked))
-        return [(walks.Request(language, request.grammar), request) for language, request in asked]
+            # Some end by tokens of their own, of which one is a hole.
+            ends = [walks.ENDS[1], 264] if number % 5 == 4 else walks.ENDS
+            asked.append((language, ends, Asked(kind, text, number, ends)))
+        begun(manager, *(request for _, _, request in asked))
+        return [(walks.Request(kind, one.grammar, ends), one) for kind, ends, one in asked]
 
     def drafted(self, request, chance, most):
         """A draft, right up to some place."""

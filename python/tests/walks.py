@@ -1,6 +1,7 @@
 """A walk of a server's scheduler: many requests over a few grammars, which begin and end in any order, with
 masks filled together, drafts that are refused in part, and rows held to those of a brute force."""
 
+import functools
 import itertools
 
 import common
@@ -49,23 +50,31 @@ class Oracle:
     """What may follow a text of a language that is written out."""
 
     def __init__(self, texts, tokens=TOKENS, ends=ENDS):
-        self.texts, self.tokens, self.ends = texts, tokens, ends
+        self.texts, self.tokens, self.ends, self.known = texts, tokens, ends, {}
 
     def allowed(self, prefix):
         """The tokens that may follow, in order."""
-        found = [
-            token
-            for token, piece in enumerate(self.tokens)
-            if piece and any(text.startswith(prefix + piece) for text in self.texts)
-        ]
-        return sorted(found + (list(self.ends) if prefix in self.texts else []))
+        if prefix not in self.known:
+            found = [
+                token
+                for token, piece in enumerate(self.tokens)
+                if piece and any(text.startswith(prefix + piece) for text in self.texts)
+            ]
+            self.known[prefix] = sorted(found + (list(self.ends) if prefix in self.texts else []))
+        return list(self.known[prefix])
+
+
+@functools.cache
+def oracle_of(language, ends):
+    """The oracle of a language, for texts that end by these tokens."""
+    return Oracle(LANGUAGES[language][2], TOKENS, ends)
 
 
 class Request:
     """A text of a language, in a host."""
 
-    def __init__(self, language, grammar):
-        self.oracle, self.grammar = Oracle(LANGUAGES[language][2]), grammar
+    def __init__(self, language, grammar, ends=ENDS):
+        self.oracle, self.grammar = oracle_of(language, tuple(ends)), grammar
         self.prefix, self.tokens = b"", []
 
     def allowed(self):
@@ -89,7 +98,7 @@ class Request:
     @property
     def ended(self):
         """Has a token come that ends it?"""
-        return bool(self.tokens) and self.tokens[-1] in ENDS
+        return bool(self.tokens) and self.tokens[-1] in self.oracle.ends
 
 
 def tokens_of(row, size):

@@ -5,19 +5,16 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Dict, FrozenSet, Iterable, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Optional, Tuple, Union
 
 from .. import Compiled, Compiler, Vocabulary
-from ..errors import DominoError, OptionsError, TimeError, VocabularyError
+from ..errors import DominoError, GrammarError, OptionsError, TimeError, VocabularyError
 from . import notations
 from .options import Options
 from .text import again
 
-# Sets of tokens that end a text for which what compilers share is kept.
-MOST_COMPILERS = 8
-
 _ENDING = "the server is ending: no grammar is compiled any more"
-_Key = Tuple[str, str, FrozenSet[int]]
+_Key = Tuple[str, str]
 _Made = Union[Compiled, DominoError]
 
 
@@ -48,12 +45,16 @@ class Library:
     def __init__(self, vocabulary: Vocabulary, options: Options) -> None:
         self.vocabulary, self.options = vocabulary, options
         self._known: "OrderedDict[_Key, Future[_Made]]" = OrderedDict()
-        self._compilers: "OrderedDict[FrozenSet[int], Compiler]" = OrderedDict()
         self._begin()
         # What is wrong with the options shows here, when a server starts, and not at its first request.
         try:
             notations.read("json", "{}", options.schema)
-            self._compiler(frozenset(vocabulary.end_of_text))
+            self._compiler = Compiler(
+                vocabulary,
+                cache=options.cache,
+                limits=dict(options.limits) or None,
+                step_seconds=options.step_seconds,
+            )
         except (TypeError, ValueError) as error:
             raise OptionsError(f"the options of Domino: {error}") from error
 
@@ -67,31 +68,30 @@ class Library:
 
     def prepare(self) -> None:
         """Makes what JSON Schemas have in common, on a thread of its own: for the start of a server."""
-        compiler = self._compiler(frozenset(self.vocabulary.end_of_text))
-        self._ahead.submit(compiler.prepare)
+        self._ahead.submit(self._compiler.prepare)
 
     def compile(
         self,
         kind: str,
         text: str,
         *,
-        ends: Iterable[int] = (),
         seconds: Optional[float] = None,
         schema: Optional[Dict[str, Any]] = None,
     ) -> Compiled:
-        """The grammar of a text of a kind of `notations`. `ends`: ids that end a text, if others than the
-        vocabulary's. `schema`: keywords of `Grammar.json_schema` beside those of the options, the same for
-        all texts. Raises a `DominoError`: a `TimeError` after `seconds`, while the grammar is still being
-        compiled for the next who asks."""
+        """The grammar of a text of a kind of `notations`. `schema`: keywords of `Grammar.json_schema` beside
+        those of the options, the same for all texts. Raises a `DominoError`: a `TimeError` after `seconds`,
+        while the grammar is still being compiled for the next who asks."""
+        if not isinstance(kind, str) or not isinstance(text, str):
+            raise GrammarError(f"a grammar must be a text, not {type(text).__name__}")
         if self._process != os.getpid():
             self._begin()
-        known = frozenset(end for end in ends if 0 <= end < self.vocabulary.size)
-        key = (kind, text, known or frozenset(self.vocabulary.end_of_text))
+        key = (kind, text)
         with self._lock:
             future = self._known.get(key)
             if future is None:
                 future = self._submit(key, {**self.options.schema, **(schema or {})})
-            self._known.move_to_end(key)
+            else:
+                self._known.move_to_end(key)
             while len(self._known) > self.options.grammars:
                 self._known.popitem(last=False)
         try:
@@ -110,9 +110,7 @@ class Library:
         """Forgets all grammars. What texts use stays until they end."""
         with self._lock:
             self._known.clear()
-            compilers = list(self._compilers.values())
-        for compiler in compilers:
-            compiler.trim()
+        self._compiler.trim()
 
     def close(self) -> None:
         """Forgets all grammars and begins none; what is being compiled ends within its budgets."""
@@ -134,9 +132,9 @@ class Library:
         return future
 
     def _made(self, key: _Key, schema: Dict[str, Any]) -> _Made:
-        kind, text, ends = key
+        kind, text = key
         try:
-            compiled = self._compiler(ends).compile(notations.read(kind, text, schema))
+            compiled = self._compiler.compile(notations.read(kind, text, schema))
         except DominoError as error:
             return again(error)
         if self.options.cache is not None:
@@ -153,24 +151,3 @@ class Library:
             with self._lock:
                 if self._known.get(key) is done:
                     del self._known[key]
-
-    def _compiler(self, ends: FrozenSet[int]) -> Compiler:
-        with self._lock:
-            compiler = self._compilers.get(ends)
-        if compiler is None:
-            vocabulary = self.vocabulary
-            if ends != frozenset(vocabulary.end_of_text):
-                vocabulary = vocabulary.with_end_of_text(sorted(ends))
-            options = self.options
-            compiler = Compiler(
-                vocabulary,
-                cache=options.cache,
-                limits=dict(options.limits) or None,
-                step_seconds=options.step_seconds,
-            )
-        with self._lock:
-            compiler = self._compilers.setdefault(ends, compiler)
-            self._compilers.move_to_end(ends)
-            while len(self._compilers) > MOST_COMPILERS:
-                self._compilers.popitem(last=False)
-        return compiler

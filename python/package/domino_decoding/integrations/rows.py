@@ -13,6 +13,16 @@ def only(mask: Any, row: int, tokens: Iterable[int]) -> None:
         mask[row, word] = bits - (1 << 32) if bits >> 31 else bits
 
 
+def change(mask: Any, row: int, on: Iterable[int], off: Iterable[int]) -> None:
+    """Allows some tokens in a row, and forbids others."""
+    array = mask.numpy() if hasattr(mask, "numpy") else mask
+    for tokens, allowed in ((on, True), (off, False)):
+        for token in tokens:
+            bits, bit = int(array[row, token // 32]) & 0xFFFFFFFF, 1 << token % 32
+            bits = bits | bit if allowed else bits & ~bit
+            array[row, token // 32] = bits - (1 << 32) if bits >> 31 else bits
+
+
 def allocate(vocab_size: int, rows: int, *, pinned: bool = False) -> Any:
     """A tensor of rows that allow everything; `pinned`: in memory that a card reads by itself."""
     import torch

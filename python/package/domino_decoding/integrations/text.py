@@ -1,10 +1,11 @@
 """The text of a request. A server fills masks for many requests at once, where an exception would end them
 all: so one that cannot be filled ends its own request alone, at the next token."""
 
-from typing import Any, List, Optional, Sequence
+import itertools
+from typing import Any, Iterable, List, Optional, Sequence
 
 from .. import Compiled, fill_batch
-from ..errors import BusyError, DominoError, MaskError, RollbackError
+from ..errors import BusyError, DominoError, MaskError, RefusedError, RollbackError
 from . import rows
 
 # Forced bytes that are looked for at a time.
@@ -18,14 +19,21 @@ def again(error: DominoError) -> DominoError:
 
 
 class Text:
-    """A text of a compiled grammar.
+    """A text of a compiled grammar, which ends by one of `ends` where they are others than its vocabulary's:
+    then these tokens have no text, and may come where the grammar may end.
 
     `fill` raises nothing that a grammar or a budget is to blame for. It leaves only end of text, which no
     other request notices, and then `advance` raises what was wrong, until `rollback` leads back before it."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, ends: Iterable[int] = ()) -> None:
         self.compiled = compiled
         self.constraint = compiled.constraint()
+        vocabulary = compiled.vocabulary
+        own = vocabulary.end_of_text
+        self.ends = sorted({end for end in ends if 0 <= end < vocabulary.size}) or own
+        # Tokens whose meaning is another one than in the vocabulary, and what stands for an end there.
+        self._others = frozenset() if set(self.ends) == set(own) else frozenset((*self.ends, *own))
+        self._end = own[0]
         self.failure: Optional[DominoError] = None
         self._failed_at = 0
 
@@ -44,18 +52,33 @@ class Text:
         if self.is_open:
             try:
                 self.constraint.fill(mask, row)
+                self.change_ends(mask, row)
                 return
             except (MaskError, BusyError):
                 raise
             except DominoError as error:
                 self.failure, self._failed_at = again(error), self.constraint.steps
-        rows.only(mask, row, self.compiled.vocabulary.end_of_text)
+        rows.only(mask, row, self.ends)
+
+    def change_ends(self, mask: Any, row: int) -> None:
+        """Makes a row that the vocabulary's ends are in one that has those of the text."""
+        if self._others:
+            on = self.ends if self.constraint.is_complete() else ()
+            rows.change(mask, row, on, self._others.difference(on))
 
     def advance(self, token: int) -> None:
         """Goes on by a token. Raises a `DominoError`; then nothing has moved."""
         if self.failure is not None:
             raise again(self.failure)
-        self.constraint.advance(token)
+        self.constraint.advance(self._meant(token))
+
+    def _meant(self, token: int) -> int:
+        """The token in the vocabulary, where one that ends the text is another one there."""
+        if token not in self._others:
+            return token
+        if token in self.ends:
+            return self._end
+        raise RefusedError(f"token {token} cannot follow: it ends no text of this request", token=token)
 
     def advance_all(self, tokens: Sequence[int]) -> None:
         """Goes on by tokens up to end of text, or by none of them."""
@@ -73,6 +96,9 @@ class Text:
         """How many of the tokens, from the first on, may follow. None where a budget is used up."""
         if not self.is_open:
             return 0
+        if self._others:
+            kept = itertools.takewhile(lambda one: one in self.ends or one not in self._others, tokens)
+            tokens = [self._meant(token) for token in kept]
         try:
             return self.constraint.validate(tokens)
         except BusyError:
@@ -122,6 +148,8 @@ def fill_all(texts: List[Text], mask: Any, places: List[int]) -> None:
     try:
         if len(ready) > 1:
             fill_batch([text.constraint for text, _ in ready], mask, [row for _, row in ready])
+            for text, row in ready:
+                text.change_ends(mask, row)
             ready = []
     except (MaskError, BusyError):
         raise

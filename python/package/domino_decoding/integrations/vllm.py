@@ -8,8 +8,9 @@ docs/scale.md, which says what vLLM would have to change for this to need no `in
 import dataclasses
 import inspect
 import logging
+import threading
 from concurrent.futures import Future
-from typing import Any, Callable, List, Literal, Optional, Set, get_args
+from typing import Any, Callable, Iterable, List, Literal, Optional, Set, get_args
 
 import torch
 from vllm.exceptions import VLLMValidationError
@@ -62,8 +63,9 @@ def _text(request_type: StructuredOutputOptions, grammar_spec: str) -> str:
 class DominoGrammar(StructuredOutputGrammar):
     """A request's text of a compiled grammar."""
 
-    def __init__(self, compiled: Compiled) -> None:
-        self._compiled, self._text = compiled, Text(compiled)
+    def __init__(self, compiled: Compiled, ends: Iterable[int] = ()) -> None:
+        self._compiled, self._ends = compiled, ends
+        self.reset()
 
     def accept_tokens(self, request_id: str, tokens: List[int]) -> bool:
         """Goes on by tokens; those behind end of text are ignored. False, and nothing has moved, if they
@@ -95,7 +97,7 @@ class DominoGrammar(StructuredOutputGrammar):
 
     def reset(self) -> None:
         """Goes back to the start."""
-        self._text = Text(self._compiled)
+        self._text = Text(self._compiled, self._ends)
 
 
 @dataclasses.dataclass
@@ -105,6 +107,7 @@ class DominoBackend(StructuredOutputBackend):
     def __post_init__(self) -> None:
         options = Options.from_environment()
         self.library = Library(vocabulary_of(self.tokenizer, self.vocab_size), options)
+        self._lock, self._settled = threading.Lock(), False
         seconds = COMPILE_SECONDS if options.compile_seconds is None else options.compile_seconds
         # There every rank has a scheduler, and their clocks would disagree.
         ranks = self.vllm_config.parallel_config.distributed_executor_backend == "external_launcher"
@@ -117,14 +120,26 @@ class DominoBackend(StructuredOutputBackend):
         stop_token_ids: Optional[Set[int]] = None,
     ) -> StructuredOutputGrammar:
         """The text of a request, which ends by one of its stop tokens. Raises `VLLMValidationError`."""
-        kind = _kind(request_type, grammar_spec)
+        kind, text = _kind(request_type, grammar_spec), _text(request_type, grammar_spec)
+        stops = sorted(stop_token_ids or ())
         try:
-            compiled = self.library.compile(
-                kind, _text(request_type, grammar_spec), ends=stop_token_ids or (), seconds=self._seconds
-            )
+            compiled = self._library(stops).compile(kind, text, seconds=self._seconds)
         except DominoError as error:
             raise VLLMValidationError(str(error)) from error
-        return DominoGrammar(compiled)
+        return DominoGrammar(compiled, stops)
+
+    def _library(self, stops: List[int]) -> Library:
+        """The library, made anew for the tokens that end the first request. Those of nearly all are the same,
+        and known to vLLM from the model's settings only; a text with others costs a little more."""
+        with self._lock:
+            vocabulary = self.library.vocabulary
+            if stops and not self._settled:
+                self._settled = True
+                inside = [stop for stop in stops if 0 <= stop < vocabulary.size]
+                ends = [stop for stop in inside if vocabulary.bytes(stop) is None]
+                if ends and ends != sorted(vocabulary.end_of_text):
+                    self.library = Library(vocabulary.with_end_of_text(ends), self.library.options)
+            return self.library
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows that allow everything."""
