@@ -28,6 +28,8 @@ import types
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = ("domino", "xgrammar", "guidance")
 TOOLS_OF_A_LIST = 10
+# Seconds that a back end has for what it does once, on threads of its own too.
+SETTLING = 2
 
 
 def at(values, share):
@@ -94,7 +96,9 @@ class Engine:
 
         kinds = {"xgrammar": XgrammarBackend, "guidance": GuidanceBackend}
         kind = kinds.get(self.name, self.domino.DominoBackend)
-        return kind(self.settings(1), tokenizer=self.tokenizer, vocab_size=self.size)
+        made = kind(self.settings(1), tokenizer=self.tokenizer, vocab_size=self.size)
+        time.sleep(SETTLING)
+        return made
 
     def settings(self, requests):
         """What vLLM calls its configuration."""
@@ -288,6 +292,10 @@ def main():
     options = parser.parse_args()
     if options.engine:
         return child(options)
+    if not (pathlib.Path(os.environ.get("DOMINO_HOSTS", "")) / "vllm" / "v1").is_dir():
+        parser.error("DOMINO_HOSTS names no folder with the files of vLLM; `.ci/hosts` makes one")
+    if not (options.shared / "data").is_dir():
+        parser.error("there is no shared data: name its folder by --shared or DOMINO_SHARED")
     shared, found = measured(options)
     whole = json.dumps({"grammars": shared, **found})
     print(whole if options.json else "\n".join(table(shared, found, options)))

@@ -107,6 +107,7 @@ class DominoBackend(StructuredOutputBackend):
     def __post_init__(self) -> None:
         options = Options.from_environment()
         self.library = Library(vocabulary_of(self.tokenizer, self.vocab_size), options)
+        self.library.prepare()
         self._lock, self._settled = threading.Lock(), False
         seconds = COMPILE_SECONDS if options.compile_seconds is None else options.compile_seconds
         # There every rank has a scheduler, and their clocks would disagree.
@@ -139,6 +140,7 @@ class DominoBackend(StructuredOutputBackend):
                 ends = [stop for stop in inside if vocabulary.bytes(stop) is None]
                 if ends and ends != sorted(vocabulary.end_of_text):
                     self.library = Library(vocabulary.with_end_of_text(ends), self.library.options)
+                    self.library.prepare()
             return self.library
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
