@@ -122,7 +122,7 @@ class Asked(types.SimpleNamespace):
         self.said = said
 
 
-def manager(tokenizer=None, logits=LOGITS):
+def manager(tokenizer=None, logits=LOGITS, ends=walks.ENDS):
     """SGLang's manager of grammars with our back end, as its scheduler makes it."""
     group = types.SimpleNamespace(world_size=1, first_rank=0, is_first_rank=True)
     ours.install()
@@ -131,7 +131,7 @@ def manager(tokenizer=None, logits=LOGITS):
             server_args=None,
             tokenizer=tokenizer or walks.vocabulary(),
             model_config=types.SimpleNamespace(
-                vocab_size=logits, hf_eos_token_id=set(walks.ENDS), think_end_ids=[1]
+                vocab_size=logits, hf_eos_token_id=set(ends), think_end_ids=[1]
             ),
             dp_tp_cpu_group=None,
             dp_tp_group=group,
@@ -215,8 +215,26 @@ class Manager(unittest.TestCase):
                 hits[-1].append(rank.process_req_with_grammar(Asked("regex", text)))
                 ready(rank, [])
         self.assertEqual(hits[0], hits[1])
-        self.assertEqual(len(ranks[0].grammar_backend.cache), 3)
+        for rank in ranks:
+            self.assertEqual([text for _, text in rank.grammar_backend.cache], ["a{3}", "a{6}", "a{1}"])
         self.assertIn(False, hits[0])
+
+    def test_tokens_that_end_are_the_models(self):
+        for ends in (walks.ENDS[:1], walks.ENDS[1:], [264]):
+            grammar = ready(manager(ends=ends), [Asked("regex", "ab?")])[0].grammar
+            grammar.accept_token(97)
+            mask = grammar.allocate_vocab_mask(LOGITS, 1, "cpu")
+            grammar.fill_vocab_mask(mask, 0)
+            self.assertEqual(walks.tokens_of(mask[0].tolist(), LOGITS), [98, *ends])
+
+    def test_compact_json(self):
+        for compact in (True, False):
+            with mock.patch.object(SERVING, "constrained_json_disable_any_whitespace", compact):
+                grammar = ready(manager(), [Asked("json", '{"type": "array"}')])[0].grammar
+            grammar.accept_token(ord("["))
+            mask = grammar.allocate_vocab_mask(LOGITS, 1, "cpu")
+            grammar.fill_vocab_mask(mask, 0)
+            self.assertEqual(ord(" ") in walks.tokens_of(mask[0].tolist(), LOGITS), not compact)
 
     def test_a_request_that_is_cancelled_while_it_compiles(self):
         request = Asked("regex", "a{7}", rid="7")

@@ -247,6 +247,16 @@ class Manager(unittest.TestCase):
             found = walks.tokens_of(mask[0].tolist(), LOGITS)
             self.assertEqual(found, sorted({98, *wanted}))
 
+    def test_the_first_request_shows_the_tokens_that_end_most(self):
+        manager = self.manager()
+        begun(manager, Asked("regex", "ab?", 0))
+        self.assertEqual(sorted(manager.backend.library.vocabulary.end_of_text), sorted(walks.ENDS))
+        # One of them has a text, so it is a request's own.
+        begun(manager, Asked("regex", "ab?", 1, [98, 264]))
+        self.assertEqual(manager.backend.library.vocabulary.end_of_text, [264])
+        begun(manager, Asked("regex", "ab?", 2, walks.ENDS))
+        self.assertEqual(manager.backend.library.vocabulary.end_of_text, [264])
+
     def test_a_time_out_and_an_end_while_grammars_are_compiled(self):
         real = ours.notations.read
 
