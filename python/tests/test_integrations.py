@@ -342,6 +342,38 @@ class Processes(unittest.TestCase):
         self.assertFalse(thread.is_alive())
 
 
+class Hostile(unittest.TestCase):
+    """Grammars that would take for ever or all memory end within their budgets; nothing hangs."""
+
+    def test_budgets_end_them(self):
+        one = library()
+        wide = " | ".join(f'"{number}" root' for number in range(3000))
+        for kind, text, fails in [
+            ("regex", "(" * 5000 + "a" + ")" * 5000, True),
+            ("regex", "((a{1,1000}){1,1000}){1,1000}", None),
+            ("regex", "(a|aa)*" * 300 + "b", None),
+            ("regex", "(.*a.{30}){20}", None),
+            ("json", "[" * 100000, True),
+            ("json", '{"items": ' * 3000 + "{}" + "}" * 3000, True),
+            ("json", '{"$ref": "#"}', True),
+            ("json", '{"minLength": 1e300}', None),
+            ("json", json.dumps({"enum": ["x" * 100 + str(number) for number in range(3000)]}), None),
+            ("ebnf", "root ::= " + "(" * 3000 + '"a"' + ")" * 3000, None),
+            ("ebnf", f'root ::= "a" | {wide}', None),
+            ("lark", "start: " + "a" * 3 + "\n" + "aaa: aaa aaa | aaa", True),
+            ("structural_tag", '{"format": {"type": "star", "content": {"type": "any_text"}}}', None),
+        ]:
+            begun = time.monotonic()
+            try:
+                one.compile(kind, text, seconds=60)
+                self.assertIsNot(fails, True, (kind, text[:60]))
+            except errors.TimeError:
+                raise
+            except errors.DominoError as error:
+                self.assertTrue(str(error))
+            self.assertLess(time.monotonic() - begun, 30, (kind, text[:60]))
+
+
 @unittest.skipUnless(numpy, "LEFT OUT: texts that fail alone, without numpy")
 class Failing(unittest.TestCase):
     """One request's budget is used up: the others go on, and it ends at its next token."""

@@ -123,6 +123,12 @@ class Installed(unittest.TestCase):
         after = SamplingParams._validate_structured_outputs, StructuredOutputManager.grammar_init
         self.assertEqual(before, after)
 
+    def test_wrong_options_are_a_warning_at_the_start(self):
+        with mock.patch.dict(os.environ, {"DOMINO_OPTIONS": '{"cach": 1}'}):
+            with self.assertLogs("domino_decoding", "WARNING") as said:
+                ours.plugin()
+        self.assertIn("did you mean `cache`?", said.output[0])
+
     def test_another_vllm_is_left_alone(self):
         def other(self, request, more):
             pass

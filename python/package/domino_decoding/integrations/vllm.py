@@ -274,9 +274,10 @@ def install() -> None:
 
 
 def plugin() -> None:
-    """The entry point: `install`, or a warning. An exception here would end every vLLM of the environment,
-    also those that use another back end."""
+    """The entry point: `install` and a look at the options, or a warning. An exception here would end every
+    vLLM of the environment, also those that use another back end."""
     try:
         install()
+        Options.from_environment()
     except Exception as error:
-        logger.warning("the structured outputs back end domino is not there: %s", error)
+        logger.warning("the structured outputs back end domino cannot be used: %s", error)
