@@ -1,9 +1,10 @@
 """Grammar back ends in vLLM's own manager of structured outputs: Domino, XGrammar and llguidance by one way.
 
-    python backends.py [--schemas 40] [--tools 10] [--rounds 3] [--batches 1,32,256] [--json]
+    python backends.py [--schemas 40] [--tools 10] [--rounds 2] [--batches 1,32,256] [--json]
 
 Needs torch, numpy, transformers, xgrammar, llguidance and pydantic, the files of vLLM (DOMINO_HOSTS, see
-`.ci/hosts`) and the shared data (DOMINO_SHARED). Nothing else may run on the machine.
+`.ci/hosts`) and the shared data (DOMINO_SHARED). Nothing else may run on the machine. Most of the time goes
+into XGrammar's compiling, which every batch size needs anew: `--rounds 1 --tools 4` is shorter.
 
 Each engine is a process of its own; they take turns. First every engine compiles all grammars, and says which
 of the instances it accepts: JSON Schemas of `maskbench_sample.jsonl`, and lists of ten functions each made of
@@ -283,7 +284,7 @@ def main():
     parser.add_argument("--shared", type=pathlib.Path, default=default, help="the folder of shared data")
     parser.add_argument("--schemas", type=int, default=40, help="JSON Schemas that are tried")
     parser.add_argument("--tools", type=int, default=10, help="lists of ten functions that are tried")
-    parser.add_argument("--rounds", type=int, default=3, help="times that each engine is measured")
+    parser.add_argument("--rounds", type=int, default=2, help="times that each engine is measured")
     sizes = lambda text: [int(one) for one in text.split(",")]  # noqa: E731
     parser.add_argument("--batches", type=sizes, default="1,32,256", help="requests that run at a time")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=",".join(ENGINES))
