@@ -67,7 +67,7 @@ class Engine:
 
     def __init__(self, name, shared):
         sys.path.insert(0, str(HERE.parent / "tests"))
-        import vllm_host
+        from servers import vllm_host
 
         vllm_host.stand_ins(real=True)
         import transformers

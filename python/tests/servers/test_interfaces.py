@@ -6,7 +6,8 @@ import unittest
 from importlib import metadata
 
 import domino_decoding
-import hosts
+
+from . import hosts
 
 OURS = pathlib.Path(domino_decoding.__file__).parent / "integrations"
 WHY = "LEFT OUT: interfaces of SGLang and vLLM, whose files are not there (`.ci/hosts` gets them)"

@@ -11,8 +11,9 @@ import sys
 import types
 from unittest import mock
 
-import hosts
 import pydantic
+
+from . import hosts
 
 
 class Lazy(types.ModuleType):
