@@ -59,6 +59,10 @@ class CompileLimitError(CompileError, LimitError):
     """A grammar is too large to be compiled."""
 
 
+class OptionsError(DominoError, ValueError):
+    """A setting of a server's back end is unknown, or has a value that it cannot have."""
+
+
 class StepError(DominoError):
     """A step that could not be taken; nothing has moved."""
 
