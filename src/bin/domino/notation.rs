@@ -1,6 +1,7 @@
 //! Sources of grammars (a file, the command line, the program itself), and the notations they are read in.
 
 mod inline;
+mod inside;
 
 use std::{
     borrow::Cow,
@@ -131,20 +132,6 @@ impl Notation {
         Ok(self.read(text, &SchemaOptions::default())?.grammar)
     }
 
-    /// The options for schemas inside a text of this notation: those of their spelling, if it can have any
-    /// inside.
-    pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
-        let inside = SchemaOptions::default();
-        match self {
-            Self::JsonSchema => options.clone(),
-            Self::StructuralTag => {
-                inside.with_order(options.order).with_numbers(options.numbers).with_escapes(options.escapes)
-            }
-            Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
-            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
-        }
-    }
-
     /// Reads a grammar in this notation; the options are for schemas.
     pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
         let (limits, automata) = (budgets::limits(), budgets::automata());
@@ -267,12 +254,7 @@ impl GrammarSource {
 
     /// The flags for schemas that it takes; `None` if it takes all.
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
-        match self.notation() {
-            Notation::JsonSchema => None,
-            Notation::StructuralTag => Some(&["--order", "--escapes", "--numbers"]),
-            Notation::Lark => Some(&["--escapes", "--numbers"]),
-            Notation::Gbnf | Notation::Regex | Notation::LarkGreedy | Notation::Ebnf => Some(&[]),
-        }
+        self.notation().schema_flags()
     }
 
     /// The name of the grammar in messages.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 use domino::mistralrs::Guesses;
 use domino::{
     CompiledGrammar, Lookahead, Terminals,
@@ -110,7 +110,7 @@ pub(crate) struct Speculation {
     proposer: Which,
     /// The least acceptance of the tokens of a draft of fixed length, for mistral.rs.
     #[cfg_attr(
-        not(feature = "mistralrs"),
+        not(feature = "mistralrs-speculation"),
         expect(dead_code, reason = "only mistral.rs is told apart from `how`")
     )]
     threshold: f64,
@@ -236,7 +236,7 @@ impl Keeper {
 }
 
 /// Settings of drafts of one length.
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 pub(crate) struct Fixed {
     pub(crate) most: usize,
     pub(crate) prior: Prior,
@@ -248,7 +248,7 @@ pub(crate) struct Fixed {
     pub(crate) file: Option<PathBuf>,
 }
 
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 impl Fixed {
     /// Makes the guessers for texts of `grammar`.
     pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
@@ -333,7 +333,7 @@ impl Speculation {
     }
 
     /// Makes the settings for mistral.rs's engine, where drafts are of one length.
-    #[cfg(feature = "mistralrs")]
+    #[cfg(feature = "mistralrs-speculation")]
     pub(crate) fn fixed(
         &self,
         source: &GrammarSource,

@@ -21,24 +21,31 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
+use domino::TokenId;
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
 use super::{
     access::caller::Caller,
-    answer::{Form, Spent},
+    answer::{Form, Spent, with_said},
+    asked::captures::CapturesAsked,
     asked_grammar::GrammarAsked,
-    asked_tools::reasoning,
+    asked_tools::{ToolsAsked, reasoning},
     body,
     endpoint::Endpoint,
-    engines::client::Client,
+    engines::{client::Client, kept_files},
     problem::Problem,
     prompts::PromptAsked,
+    registry::Prepared,
     request::Asked,
     server::Server,
     told,
     tool_calls::{News, ToolCall},
-    writing::{self, GrammarOrder, Order, Piece, Pieces, PromptOrder, chances::Chance},
+    writing::{
+        self, GrammarOrder, Order, Piece, Pieces, PromptOrder,
+        captured::{Captured, GrammarFinder},
+        chances::Chance,
+    },
 };
 
 /// Time between signs of life in a stream without tokens.
@@ -143,8 +150,8 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         return Err(Problem::unsupported("logprobs", message));
     }
     let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
-    let grammar = match asked.grammar {
-        Some(grammar) => Some(server.registry.get(caller, grammar).await?),
+    let mut grammar = match asked.grammar {
+        Some(grammar) => Some(grammar_order(server, caller, grammar, asked.captures).await?),
         None => None,
     };
     let mut prompts = Vec::with_capacity(asked.prompts.len());
@@ -159,24 +166,16 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         let most = asked.drawing.most.map_or(left, |most| most.min(left));
         prompts.push(PromptOrder { tokens, most, echo });
     }
-    let mut grammar = grammar.map(|grammar| GrammarOrder { grammar, calls: None });
     if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
-        let model = &server.model;
-        let (tags, reader) = tools.tags(reasoning(&model.vocabulary, &prompt.tokens, model.thinks))?;
-        let found = server.registry.get(caller, GrammarAsked::Tools(tags)).await;
-        let found = match found {
-            Ok(found) => found,
-            Err(problem) => {
-                let tools = tools.clone();
-                let mistake = tokio::task::spawn_blocking(move || tools.mistake()).await;
-                return Err(mistake.ok().flatten().unwrap_or(problem));
-            }
-        };
-        grammar = Some(GrammarOrder { grammar: found, calls: Some(reader) });
+        grammar = Some(tools_order(server, caller, tools, &prompt.tokens).await?);
+    }
+    let client = Client(caller.number());
+    let shared = if server.share_caches { Client::default() } else { client };
+    if let Some(grammar) = &grammar {
+        read_counts(server, caller, shared, &grammar.grammar).await;
     }
     // Set for each text.
     options.seed = 0;
-    let client = Client(caller.number());
     Ok(Order {
         prompts,
         choices: asked.choices,
@@ -186,10 +185,61 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         finish: asked.finish.unwrap_or(server.finish),
         grammar,
         client,
-        shared: if server.share_caches { Client::default() } else { client },
+        shared,
         request: REQUESTS.fetch_add(1, Ordering::Relaxed),
         places,
     })
+}
+
+/// Makes the part of an order that is about its grammar, and the parts of that whose texts are listed.
+async fn grammar_order(
+    server: &Server,
+    caller: &Caller,
+    asked: GrammarAsked,
+    captures: CapturesAsked,
+) -> Result<GrammarOrder, Problem> {
+    let grammar = server.registry.get(caller, asked.clone()).await?;
+    let pool = Arc::clone(server.registry.pool());
+    let capturing = match captures {
+        CapturesAsked::Off => None,
+        CapturesAsked::Marked => grammar.captures.clone(),
+        CapturesAsked::Rules(rules) => {
+            let (named, schemas) = (server.registry.named().clone(), Arc::clone(&server.schemas));
+            let finder = GrammarFinder { named, schemas, pool: Arc::clone(&pool) };
+            Some(finder.capturing(caller, asked, rules).await?)
+        }
+    };
+    let captured = capturing.map(|capturing| Captured { capturing, pool, caller: caller.clone() });
+    Ok(GrammarOrder { grammar, calls: None, captured })
+}
+
+/// Makes the same of an answer to a prompt that may call functions.
+async fn tools_order(
+    server: &Server,
+    caller: &Caller,
+    tools: &ToolsAsked,
+    prompt: &[TokenId],
+) -> Result<GrammarOrder, Problem> {
+    let model = &server.model;
+    let (tags, reader) = tools.tags(reasoning(&model.vocabulary, prompt, model.thinks))?;
+    match server.registry.get(caller, tools.grammar(tags)).await {
+        Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
+        Err(problem) => {
+            let tools = tools.clone();
+            let mistake = tokio::task::spawn_blocking(move || tools.mistake()).await;
+            Err(mistake.ok().flatten().unwrap_or(problem))
+        }
+    }
+}
+
+/// Reads what texts of the grammar have taught before this run, if that is kept and was not read yet.
+async fn read_counts(server: &Server, caller: &Caller, shared: Client, grammar: &Prepared) {
+    let Some(guesses) = grammar.guesses.clone().filter(|guesses| guesses.are_on_disk(shared)) else { return };
+    let name = if server.share_caches { Some("shared".to_owned()) } else { caller.lasting() };
+    let Some(name) = name.map(|name| kept_files::plain(&name)) else { return };
+    let grammar = grammar.grammar.clone();
+    // Without them the texts are the same.
+    let _ = tokio::task::spawn_blocking(move || guesses.read(shared, &name, &grammar)).await;
 }
 
 /// Refuses the name of another model.
@@ -264,8 +314,8 @@ async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
                 text.chances.extend(chances);
             }
             Piece::News(news) => text.add(news),
-            Piece::End(finish, more) => {
-                text.choice = Some(text.end(&form, logprobs, finish));
+            Piece::End(finish, more, said) => {
+                text.choice = Some(with_said(text.end(&form, logprobs, finish), said));
                 spent = spent.and(more);
                 open -= 1;
             }
@@ -331,8 +381,8 @@ impl Events {
                 let choice = self.form.delta(news.delta(), first);
                 self.say(self.form.chunk(index, choice));
             }
-            Piece::End(finish, spent) => {
-                let choice = self.form.piece("", None, first, Some(finish));
+            Piece::End(finish, spent, said) => {
+                let choice = with_said(self.form.piece("", None, first, Some(finish)), said);
                 self.say(self.form.chunk(index, choice));
                 self.spent = self.spent.and(spent);
                 self.open -= 1;

@@ -165,9 +165,11 @@ impl Problem {
         Self::bad_request("invalid_grammar", format!("{name}: {error}"))
     }
 
-    /// The same, with another name for the part of the request that it is about, if it is about one.
+    /// The same, with another name for the grammar of the request, if it is about that.
     pub(crate) fn about(mut self, param: &str) -> Self {
-        self.param = self.param.map(|_| param.to_owned());
+        if self.param.as_deref() == Some("grammar") {
+            self.param = Some(param.to_owned());
+        }
         self
     }
 

@@ -19,7 +19,10 @@ use super::{
     args::Serve,
     bounds::bodies::BodyMemory,
     connections::{self, ConnectionBounds},
-    engines::load::{self, LoadedModel},
+    engines::{
+        guessing::Guessing,
+        load::{self, LoadedModel},
+    },
     gate::{Gate, Pulse},
     health::Health,
     memory,
@@ -46,6 +49,9 @@ const TEXT_TIME: Duration = Duration::from_secs(30);
 
 /// How long threads that still work at the end are waited for.
 const LAST_WAIT: Duration = Duration::from_millis(200);
+
+/// How long the disk may take at the end to write what guesses have learnt.
+const WRITE_TIME: Duration = Duration::from_secs(10);
 
 /// Serves until Ctrl-C or SIGTERM.
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
@@ -119,6 +125,7 @@ pub(crate) fn server(
     let metrics = Arc::new(Metrics::default());
     pulse.count_in(Arc::clone(&metrics));
     let pool = Pool::new(command.running.workers);
+    let priors = guessing.as_ref().and_then(Guessing::keeper);
     let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
     let registry =
         Registry::new(shop, doors.named, Arc::clone(&metrics), pool, limits.grammars, limits.compile);
@@ -145,6 +152,7 @@ pub(crate) fn server(
         bodies: BodyMemory::new(command.running.bodies, limits.body),
         closing: OnceLock::new(),
         limits,
+        priors,
         share_caches: command.engine.share_caches,
         finish: command.engine.finish,
         schemas,
@@ -196,6 +204,11 @@ async fn serve(
     let drain = command.limits.drain;
     if tokio::time::timeout(drain, connections.shutdown()).await.is_err() {
         tracing::warn!("requests that still run after {} s are left", drain.as_secs_f64());
+    }
+    if let Some(priors) = &server.priors
+        && !tokio::task::block_in_place(|| priors.write_all(WRITE_TIME))
+    {
+        tracing::warn!("what guesses have learnt is not written after {} s", WRITE_TIME.as_secs_f64());
     }
     Ok(Exit::Success)
 }
