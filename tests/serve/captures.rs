@@ -99,8 +99,8 @@ fn each_text_of_a_chat_has_its_own() {
     stream["stream_options"] = json!({ "include_usage": true });
     let events = server.post("/v1/chat/completions", &stream).events();
     for (index, whole) in choices.iter().enumerate() {
-        let own = events.iter().flat_map(|event| event["choices"].as_array().unwrap());
-        let last = own.filter(|choice| choice["index"] == index).next_back().unwrap();
+        let mut all = events.iter().flat_map(|event| event["choices"].as_array().unwrap());
+        let last = all.rfind(|choice| choice["index"] == index).unwrap();
         assert_eq!((&last["domino"], last["finish_reason"].is_string()), (&whole["domino"], true), "{last}");
     }
 }
