@@ -22,9 +22,14 @@ DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DATES = {"grammar": {"type": "regex", "value": DATE}}
 
 
+# An open object may have any keys besides, and a small model goes on writing some.
+CLOSED = pydantic.ConfigDict(extra="forbid")
+
+
 class Name(pydantic.BaseModel):
     """The name of a person."""
 
+    model_config = CLOSED
     first: Literal["Ada", "Alan", "Grace"]
     last: str = pydantic.Field(max_length=8)
 
@@ -32,6 +37,7 @@ class Name(pydantic.BaseModel):
 class Person(pydantic.BaseModel):
     """A person."""
 
+    model_config = CLOSED
     names: list[Name] = pydantic.Field(min_length=1, max_length=2)
     age: Literal[7, 30, 99]
 

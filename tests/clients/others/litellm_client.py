@@ -11,6 +11,7 @@ import litellm  # noqa: E402
 from common import COMPACT, DATES, KEY, MESSAGES, PAINT, URL, Person, is_date, is_painted, run  # noqa: E402
 
 litellm.telemetry = False
+litellm.suppress_debug_info = True
 ASKED = {
     "model": "openai/default", "api_base": URL, "api_key": KEY, "messages": MESSAGES, "max_tokens": 400, "seed": 1,
     "temperature": 0, "max_retries": 0,
