@@ -201,7 +201,7 @@ mod pages {
     #[doc = include_str!("../docs/json-schema.md")]
     mod json_schema {}
 
-    #[cfg(feature = "mistralrs")]
+    #[cfg(feature = "mistralrs-speculation")]
     #[doc = include_str!("../docs/mistralrs.md")]
     mod mistralrs {}
 }

@@ -20,7 +20,7 @@ use std::ops::Range;
 use self::{
     chart::{Chart, Extent, Spending},
     facts::NetworkFacts,
-    network::Network,
+    network::{Network, Node},
     walk::{ChartWalk, FoundCapture},
 };
 use crate::{
@@ -65,6 +65,8 @@ pub struct Captures {
     /// True if no object may have a key twice.
     keys: bool,
     limit: usize,
+    /// Approximate memory in bytes.
+    memory: usize,
 }
 
 /// A part of a text that has a name.
@@ -134,6 +136,7 @@ impl Captures {
         }
         Ok(Self {
             facts: NetworkFacts::new(&network),
+            memory: memory(&network),
             network,
             specials: !grammar.specials().is_empty(),
             keys: grammar.distinct_keys().is_some(),
@@ -144,6 +147,12 @@ impl Captures {
     /// The names of the captures; empty if nothing can be captured.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.network.names.iter().map(String::as_str)
+    }
+
+    /// Returns the approximate memory in bytes. Constant time.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     /// The captures of a text, given as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes
@@ -212,4 +221,18 @@ impl Captures {
         };
         found.into_iter().filter_map(capture).collect()
     }
+}
+
+/// Estimates the memory of a network and of the facts about it, in bytes. Linear.
+fn memory(network: &Network) -> usize {
+    /// Bytes of the facts about a node.
+    const FACTS: usize = 96;
+    let inside = |node: &Node| match node {
+        Node::Ways(ways) => size_of_val(&ways[..]),
+        Node::Text(text, _) => text.len(),
+        Node::Character(class, _) => size_of_val(class.ranges()),
+        Node::Byte(class, _) => size_of_val(class.ranges()),
+        _ => 0,
+    };
+    network.nodes().iter().map(|node| size_of::<Node>() + FACTS + inside(node)).sum()
 }

@@ -171,7 +171,7 @@ impl Sampler {
         if self.sampling.is_greedy() {
             return Some(RowChoice { allowed, draw: None, near: None });
         }
-        let key = Noise::new(self.seed, u64::try_from(position).ok()?).key();
+        let key = PositionNoise::new(self.seed, as_u64(position)).key();
         let draw = GumbelDraw { key, temperature: self.sampling.temperature() };
         Some(RowChoice { allowed, draw: Some(draw), near: None })
     }

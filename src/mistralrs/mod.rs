@@ -43,8 +43,11 @@
 //! }
 //! ```
 //!
-//! With a [`GrammarSpeculativeLoader`] the text that the schema's template forces is drafted, also without a
-//! prior: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
+//! # Drafts (feature `mistralrs-speculation`)
+//!
+//! They rest on the speculative pipeline of 0.8.1, which upstream removed in May 2026, so they are a feature
+//! of their own. With a `GrammarSpeculativeLoader` the text that the schema's template forces is drafted,
+//! also without a prior: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
 //!
 //! # What to know of mistral.rs 0.8.1
 //!
@@ -66,6 +69,7 @@ mod free;
 mod processor;
 mod row;
 mod runner;
+#[cfg(feature = "mistralrs-speculation")]
 mod speculative;
 mod vocabulary;
 mod watch;
@@ -74,6 +78,7 @@ pub use error::{EngineVocabularyError, RequestError};
 pub use free::FreeLogitsProcessor;
 pub use processor::GrammarLogitsProcessor;
 pub use runner::{EngineDrafts, EngineRunner, GoOn, RunnerError};
+#[cfg(feature = "mistralrs-speculation")]
 pub use speculative::{
     AttachError, GrammarSpeculativeLoader, Guesses, LoadError, Speculation, SpeculativeRequest,
 };

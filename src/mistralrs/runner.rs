@@ -1,6 +1,8 @@
 //! Runs mistral.rs' engine for one text at a time, as domino's own decoder does, so that the two can be
 //! compared.
 
+mod stopped;
+
 use std::{
     path::Path,
     sync::Arc,
@@ -15,9 +17,11 @@ use mistralrs_core::{
 };
 use tokio::{runtime::Runtime, sync::mpsc::Receiver};
 
+use self::stopped::Stopped;
+#[cfg(feature = "mistralrs-speculation")]
+use super::{AttachError, GrammarSpeculativeLoader, Guesses, LoadError, Speculation, SpeculativeRequest};
 use super::{
-    AttachError, EngineVocabularyError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError,
-    RequestError, RequestWatch, Speculation, SpeculativeRequest, free::FreeLogitsProcessor,
+    EngineVocabularyError, GrammarLogitsProcessor, RequestError, RequestWatch, free::FreeLogitsProcessor,
 };
 use crate::{
     constraint::Constraint,
@@ -37,6 +41,7 @@ pub struct EngineRunner {
     engine: Arc<MistralRs>,
     vocabulary: Vocabulary,
     tokenizer: Tokenizer,
+    #[cfg(feature = "mistralrs-speculation")]
     speculation: Option<Speculation>,
 }
 
@@ -50,13 +55,21 @@ pub enum RunnerError {
     /// mistral.rs cannot load the model.
     #[error("mistral.rs cannot load the model: {0}")]
     Load(String),
+    /// The library was built without drafts in this engine.
+    #[error(
+        "this build drafts nothing in mistral.rs\nhint: build it with the feature `mistralrs-speculation`, \
+         or ask for no drafts"
+    )]
+    NoDrafts,
     /// The model cannot be loaded for speculation.
+    #[cfg(feature = "mistralrs-speculation")]
     #[error(transparent)]
     Speculation(#[from] LoadError),
     /// The tokens of the engine cannot be used.
     #[error(transparent)]
     Vocabulary(#[from] EngineVocabularyError),
     /// The engine cannot do what is asked for.
+    #[cfg(feature = "mistralrs-speculation")]
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// The engine refused the request, or failed.
@@ -70,7 +83,7 @@ pub enum RunnerError {
     Hangs(Duration),
 }
 
-/// Number of rows of an engine's passes.
+/// Number of rows of an engine's passes. More than one needs the feature `mistralrs-speculation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EngineDrafts {
@@ -88,7 +101,21 @@ pub enum EngineDrafts {
 enum Under<'a> {
     Nothing,
     Ours(&'a Constraint),
+    #[cfg(feature = "mistralrs-speculation")]
+    Guessed(&'a Constraint, &'a Guesses),
     Engine(&'a EngineConstraint),
+}
+
+impl<'a> Under<'a> {
+    /// Our own constraint, if there is one.
+    fn constraint(self) -> Option<&'a Constraint> {
+        match self {
+            Self::Ours(constraint) => Some(constraint),
+            #[cfg(feature = "mistralrs-speculation")]
+            Self::Guessed(constraint, _) => Some(constraint),
+            Self::Nothing | Self::Engine(_) => None,
+        }
+    }
 }
 
 /// An answer to the question whether to go on with a text.
@@ -112,16 +139,10 @@ impl EngineRunner {
             .build()
             .map_err(RunnerError::Threads)?;
         let target = loader(path).map_err(|error| RunnerError::Load(format!("{error:#}")))?;
-        let mut speculation = None;
-        let mut around = |loader: GrammarSpeculativeLoader| {
-            speculation = Some(loader.speculation());
-            Box::new(loader)
-        };
-        let loader: Box<dyn Loader> = match drafts {
-            EngineDrafts::None => target,
-            EngineDrafts::Auto => around(GrammarSpeculativeLoader::new(target)),
-            EngineDrafts::Rows(rows) => around(GrammarSpeculativeLoader::with_gamma(target, rows)),
-        };
+        #[cfg(feature = "mistralrs-speculation")]
+        let (loader, speculation) = around(target, drafts);
+        #[cfg(not(feature = "mistralrs-speculation"))]
+        let loader = if drafts == EngineDrafts::None { target } else { return Err(RunnerError::NoDrafts) };
         let loaded = loader.load_model_from_hf(
             None,
             TokenSource::None,
@@ -132,10 +153,7 @@ impl EngineRunner {
             None,
             None,
         );
-        let pipeline = loaded.map_err(|error| match error.downcast::<LoadError>() {
-            Ok(error) => RunnerError::Speculation(error),
-            Err(error) => RunnerError::Load(format!("{error:#}")),
-        })?;
+        let pipeline = loaded.map_err(load_error)?;
         let (vocabulary, tokenizer) = {
             let pipeline = runtime.block_on(pipeline.lock());
             (super::vocabulary(&*pipeline)?, super::tokenizer(&*pipeline)?)
@@ -145,7 +163,14 @@ impl EngineRunner {
             MistralRsBuilder::new(pipeline, SchedulerConfig::DefaultScheduler { method }, false, None)
                 .with_no_prefix_cache(true);
         let engine = runtime.block_on(engine.build());
-        Ok(Self { runtime, engine, vocabulary, tokenizer, speculation })
+        Ok(Self {
+            runtime,
+            engine,
+            vocabulary,
+            tokenizer,
+            #[cfg(feature = "mistralrs-speculation")]
+            speculation,
+        })
     }
 
     /// The vocabulary of the model, for which grammars must be compiled.
@@ -160,10 +185,10 @@ impl EngineRunner {
         &self.tokenizer
     }
 
-    /// Generates a text after `prompt`, under `constraint` if there is one. Drafts are made by `guesses` if
-    /// the model was loaded for speculation. Tokens are drawn as domino's own decoder draws them (sampling,
-    /// seed, positions). Penalties, [`close`](DecodeOptions::close) and [`logprobs`](DecodeOptions::logprobs)
-    /// of the options are ignored. `progress` sees the tokens as they come, and says whether to go on.
+    /// Generates a text after `prompt`, under `constraint` if there is one. Tokens are drawn as domino's own
+    /// decoder draws them (sampling, seed, positions). Penalties, [`close`](DecodeOptions::close) and
+    /// [`logprobs`](DecodeOptions::logprobs) of the options are ignored. `progress` sees the tokens as they
+    /// come, and says whether to go on.
     ///
     /// # Errors
     /// If the engine or the constraint fails.
@@ -171,12 +196,27 @@ impl EngineRunner {
         &self,
         prompt: &[TokenId],
         constraint: Option<&Constraint>,
-        guesses: Option<&Guesses>,
         options: &DecodeOptions,
         progress: impl FnMut(&[TokenId]) -> GoOn,
     ) -> Result<Generation, RunnerError> {
-        let under = constraint.map_or(Under::Nothing, Under::Ours);
-        self.write(prompt, under, guesses, options, progress)
+        self.write(prompt, constraint.map_or(Under::Nothing, Under::Ours), options, progress)
+    }
+
+    /// Generates a text as [`generate`](Self::generate) does, with drafts by `guesses` if the model was
+    /// loaded for speculation.
+    ///
+    /// # Errors
+    /// If the engine or the constraint fails.
+    #[cfg(feature = "mistralrs-speculation")]
+    pub fn generate_with_guesses(
+        &self,
+        prompt: &[TokenId],
+        constraint: &Constraint,
+        guesses: &Guesses,
+        options: &DecodeOptions,
+        progress: impl FnMut(&[TokenId]) -> GoOn,
+    ) -> Result<Generation, RunnerError> {
+        self.write(prompt, Under::Guessed(constraint, guesses), options, progress)
     }
 
     /// Generates a text as [`generate`](Self::generate) does, under a constraint of the engine itself, which
@@ -192,21 +232,20 @@ impl EngineRunner {
         options: &DecodeOptions,
         progress: impl FnMut(&[TokenId]) -> GoOn,
     ) -> Result<Generation, RunnerError> {
-        self.write(prompt, Under::Engine(constraint), None, options, progress)
+        self.write(prompt, Under::Engine(constraint), options, progress)
     }
 
     fn write(
         &self,
         prompt: &[TokenId],
         under: Under<'_>,
-        guesses: Option<&Guesses>,
         options: &DecodeOptions,
         mut progress: impl FnMut(&[TokenId]) -> GoOn,
     ) -> Result<Generation, RunnerError> {
         let begun = Instant::now();
-        let constraint = if let Under::Ours(constraint) = under { Some(constraint) } else { None };
+        let constraint = under.constraint();
         let mut stop = Stopped::new(options, &self.vocabulary, constraint);
-        let (watch, mut receiver) = self.start(prompt, under, guesses, options)?;
+        let (watch, mut receiver) = self.start(prompt, under, options)?;
         let (mut ended, mut chunks) = (false, 0);
         while !ended {
             if let Some(response) = self.receive(&mut receiver)? {
@@ -260,7 +299,6 @@ impl EngineRunner {
         &self,
         prompt: &[TokenId],
         under: Under<'_>,
-        guesses: Option<&Guesses>,
         options: &DecodeOptions,
     ) -> Result<(RequestWatch, Receiver<Response>), RunnerError> {
         let (sender, receiver) = tokio::sync::mpsc::channel(1_024);
@@ -275,33 +313,22 @@ impl EngineRunner {
         let mut request = NormalRequest::new_simple(messages, params, sender, id, None, None);
         request.is_streaming = true;
         let sampler = Sampler::new(options.sampling, options.seed);
-        let watch = match (&self.speculation, under) {
-            (Some(_), Under::Engine(_)) => {
-                let message = "an engine for speculation heeds no constraint of its own";
-                return Err(RunnerError::Engine(message.to_owned()));
-            }
-            (Some(speculation), _) => {
-                let mut what = match under {
-                    Under::Ours(constraint) => {
-                        let constraint = constraint.fork().trailing_space(options.trailing_space);
-                        SpeculativeRequest::new(constraint)
-                    }
-                    _ => SpeculativeRequest::unconstrained(),
-                };
-                what = what.draw_by(sampler, prompt.len());
-                if let Some(guesses) = guesses {
-                    what = what.guesses(guesses);
-                }
-                self.runtime.block_on(speculation.attach(&mut request, what))?
-            }
-            (None, Under::Ours(constraint)) => {
+        #[cfg(feature = "mistralrs-speculation")]
+        if let Some(speculation) = &self.speculation {
+            let attached = attached(under, options)?.draw_by(sampler, prompt.len());
+            let watch = self.runtime.block_on(speculation.attach(&mut request, attached))?;
+            self.send(request)?;
+            return Ok((watch, receiver));
+        }
+        let watch = match under.constraint() {
+            Some(constraint) => {
                 let constraint = constraint.fork().trailing_space(options.trailing_space);
                 let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, prompt.len());
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch
             }
-            (None, Under::Nothing | Under::Engine(_)) => {
+            None => {
                 if let Under::Engine(constraint) = under {
                     request.constraint = constraint.clone();
                 }
@@ -311,10 +338,23 @@ impl EngineRunner {
                 watch
             }
         };
+        self.send(request)?;
+        Ok((watch, receiver))
+    }
+
+    fn send(&self, request: NormalRequest) -> Result<(), RunnerError> {
         self.engine
             .send_request(Request::Normal(Box::new(request)))
-            .map_err(|error| RunnerError::Engine(error.to_string()))?;
-        Ok((watch, receiver))
+            .map_err(|error| RunnerError::Engine(error.to_string()))
+    }
+
+    /// Time since the last sign of life, of an engine that gives such signs.
+    fn silence(&self) -> Duration {
+        #[cfg(feature = "mistralrs-speculation")]
+        if let Some(silence) = self.speculation.as_ref().and_then(Speculation::silence) {
+            return silence;
+        }
+        Duration::ZERO
     }
 
     /// Receives the next response; `None` if nothing comes within [`PATIENCE`].
@@ -324,11 +364,48 @@ impl EngineRunner {
             Ok(Some(response)) => Ok(Some(response)),
             Ok(None) => Err(RunnerError::Engine("the engine has died".to_owned())),
             Err(_) => {
-                let silence = self.speculation.as_ref().and_then(Speculation::silence).unwrap_or_default();
+                let silence = self.silence();
                 if silence > HUNG { Err(RunnerError::Hangs(silence)) } else { Ok(None) }
             }
         }
     }
+}
+
+/// Wraps the loader for drafts, if these are wanted.
+#[cfg(feature = "mistralrs-speculation")]
+fn around(target: Box<dyn Loader>, drafts: EngineDrafts) -> (Box<dyn Loader>, Option<Speculation>) {
+    let loader = match drafts {
+        EngineDrafts::None => return (target, None),
+        EngineDrafts::Auto => GrammarSpeculativeLoader::new(target),
+        EngineDrafts::Rows(rows) => GrammarSpeculativeLoader::with_gamma(target, rows),
+    };
+    let speculation = loader.speculation();
+    (Box::new(loader), Some(speculation))
+}
+
+fn load_error(error: anyhow::Error) -> RunnerError {
+    #[cfg(feature = "mistralrs-speculation")]
+    let error = match error.downcast::<LoadError>() {
+        Ok(error) => return RunnerError::Speculation(error),
+        Err(error) => error,
+    };
+    RunnerError::Load(format!("{error:#}"))
+}
+
+/// Makes the request of an engine with speculation.
+#[cfg(feature = "mistralrs-speculation")]
+fn attached(under: Under<'_>, options: &DecodeOptions) -> Result<SpeculativeRequest, RunnerError> {
+    if let Under::Engine(_) = under {
+        let message = "an engine for speculation heeds no constraint of its own";
+        return Err(RunnerError::Engine(message.to_owned()));
+    }
+    let constraint = under.constraint().map(Constraint::fork);
+    let constraint = constraint.map(|constraint| constraint.trailing_space(options.trailing_space));
+    let what = constraint.map_or_else(SpeculativeRequest::unconstrained, SpeculativeRequest::new);
+    Ok(match under {
+        Under::Guessed(_, guesses) => what.guesses(guesses),
+        _ => what,
+    })
 }
 
 fn loader(path: &Path) -> anyhow::Result<Box<dyn Loader>> {
@@ -356,49 +433,11 @@ fn end_of(response: Response) -> Result<bool, RunnerError> {
     }
 }
 
-/// The text of the tokens so far, and the place where a stop string ends it.
-struct Stopped<'a> {
-    vocabulary: &'a Vocabulary,
-    constraint: Option<&'a Constraint>,
-    search: crate::decode::StopSearch,
-    text: Vec<u8>,
-    seen: usize,
-    /// Tokens up to the one that ends the stop string.
-    found: Option<usize>,
-}
-
-impl<'a> Stopped<'a> {
-    fn new(options: &DecodeOptions, vocabulary: &'a Vocabulary, constraint: Option<&'a Constraint>) -> Self {
-        let (search, text) = (options.stop.search(), Vec::new());
-        Self { vocabulary, constraint, search, text, seen: 0, found: None }
-    }
-
-    /// Searches the tokens that are new.
-    fn search(&mut self, tokens: &[TokenId]) {
-        while self.found.is_none() && self.seen < tokens.len() {
-            let bytes = match self.constraint {
-                Some(constraint) => constraint.text_of(tokens[self.seen]),
-                None => self.vocabulary.bytes(tokens[self.seen]).unwrap_or_default(),
-            };
-            self.seen += 1;
-            for &byte in bytes {
-                self.text.push(byte);
-                if let Some(length) = self.search.push(byte) {
-                    self.text.truncate(self.text.len() - length);
-                    self.found = Some(self.seen);
-                    break;
-                }
-            }
-        }
-    }
-
-    fn kept<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
-        &tokens[..self.found.unwrap_or(tokens.len()).min(tokens.len())]
-    }
-}
-
 impl std::fmt::Debug for EngineRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EngineRunner").field("speculation", &self.speculation).finish_non_exhaustive()
+        let mut debug = f.debug_struct("EngineRunner");
+        #[cfg(feature = "mistralrs-speculation")]
+        debug.field("speculation", &self.speculation);
+        debug.finish_non_exhaustive()
     }
 }

@@ -96,6 +96,7 @@ impl RequestWatch {
     }
 
     /// Notes that the model's context is full.
+    #[cfg(feature = "mistralrs-speculation")]
     pub(super) fn fill(&self) {
         self.seen().full = true;
     }

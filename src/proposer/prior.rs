@@ -192,6 +192,24 @@ impl Prior {
         self.terminals
     }
 
+    /// Returns the number of tokens that it learnt from. Constant time.
+    #[must_use]
+    pub fn observed(&self) -> u64 {
+        self.observed
+    }
+
+    /// Returns the fingerprint of the grammar that it is for.
+    #[must_use]
+    pub fn grammar(&self) -> &str {
+        &self.grammar
+    }
+
+    /// Returns the fingerprint of the vocabulary that it is for.
+    #[must_use]
+    pub fn vocabulary(&self) -> &str {
+        &self.vocabulary
+    }
+
     /// Reads the prior of a file for texts of `grammar`.
     ///
     /// # Errors

@@ -184,6 +184,40 @@ fn those_who_leave_at_any_point_leave_nothing_behind() {
     goes_on(&server);
 }
 
+/// Heads that are too large, and what is no HTTP at all.
+#[test]
+fn heads_that_are_bombs_end_their_connections_alone() {
+    let server = Server::start(&[]);
+    let line = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n";
+    let body = completion(&json!({ "max_tokens": 1 })).to_string();
+    for head in [
+        format!("{line}X: {}\r\n\r\n", "a".repeat(1 << 20)),
+        format!("{line}{}: a\r\n\r\n", "x".repeat(1 << 18)),
+        format!("{line}{}\r\n", "X: a\r\n".repeat(5_000)),
+        format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(1 << 20)),
+        format!("{line}{JSON}Content-Length: -1\r\n\r\n{body}"),
+        format!("{line}{JSON}Content-Length: 99999999999999999999\r\n\r\n{body}"),
+        format!("{line}{JSON}Content-Length: 3\r\nContent-Length: 4\r\n\r\n{body}"),
+        format!("{line}{JSON}Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n{body}"),
+        format!("{line}{JSON}Transfer-Encoding: gzip\r\n\r\n{body}"),
+        format!("{line}X\0Y: a\r\n\r\n"),
+        "GET / HTTP/9.9\r\n\r\n".to_owned(),
+        "\u{16}\u{3}\u{1}\u{2}\0 no HTTP\r\n\r\n".to_owned(),
+    ] {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        // The server may have had enough before all of it is sent; then it resets the connection.
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{head:.60}: {said}");
+        goes_on(&server);
+    }
+    assert_eq!(server.metric("domino_requests_running"), 0.0);
+}
+
 /// Starts a server from a shell, after these commands.
 fn after(commands: &str, model: &Path, more: &[&str]) -> Server {
     let program = env!("CARGO_BIN_EXE_domino");

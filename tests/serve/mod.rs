@@ -2,10 +2,14 @@
 
 mod bad_input;
 mod bounds;
+mod captures;
 mod doors;
 mod engine;
 mod operators;
+mod options;
+mod priors;
 mod schemas;
+mod starting;
 mod tools;
 
 use std::{
@@ -19,7 +23,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::program::{Run, domino, last_line, program};
+use crate::support::program::{Run, domino, program};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -501,31 +505,4 @@ fn requests_that_run_too_long_at_the_end_are_left() {
     // An end may still come in the stream, as a problem of texts that were cut.
     assert!(rest.matches("\"finish_reason\":\"").count() < 16, "all 16 texts were waited for: {rest}");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn a_server_that_cannot_start_says_why() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
-    let folder = tempfile::tempdir().unwrap();
-    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        fs::copy(format!("{MODEL}/{file}"), folder.path().join(file)).unwrap();
-    }
-    let bare = folder.path().to_str().unwrap();
-    for (flags, what) in [
-        (&["--port", &port, "--model", MODEL][..], "cannot listen on"),
-        (&["--model", bare], "has no tokenizer_config.json"),
-        (&["--model", "no-such-folder"], "there is no no-such-folder"),
-        (&["--model", MODEL, "--grammar-dir", "no-such-folder"], "cannot read no-such-folder"),
-        (&["--model", MODEL, "--port", "0", "--isq", "q8_0"], "--isq"),
-        (&["--model", MODEL, "--api-key", ""], "the API key is empty"),
-        (&["--model", MODEL, "--port", "0", "--allow-origin", "*"], "is no origin"),
-        (&["--model", MODEL, "--kv-memory", "1"], "--kv-memory"),
-        (&["--model", MODEL, "--grammar-speculate=off", "--s", "3"], "are for guesses"),
-    ] {
-        let run = domino(&[&["serve", "--json"], flags].concat(), b"");
-        assert_eq!(run.code, Some(2), "{flags:?}: {}", run.stderr);
-        assert!(run.stderr.contains(what) && run.stderr.contains("\nhint: "), "{}", run.stderr);
-        assert!(last_line(&run)["error"].as_str().unwrap().contains(what));
-    }
 }

@@ -62,7 +62,7 @@ fn every_answer_has_the_id_of_its_request() {
 }
 
 /// A server with what it writes to standard error.
-fn logged(arguments: &[&str]) -> (Server, std::thread::JoinHandle<String>) {
+pub(super) fn logged(arguments: &[&str]) -> (Server, std::thread::JoinHandle<String>) {
     let mut program = program();
     if arguments.contains(&"--cache-dir") {
         program.env_remove("DOMINO_NO_CACHE");

@@ -4,6 +4,8 @@ use std::{sync::OnceLock, time::Duration};
 
 use domino::{AutomataCache, Compiler, Limits, Patience, Vocabulary};
 
+use crate::terminal::interrupt;
+
 /// The budgets of this run.
 #[derive(Debug, Clone, Default)]
 struct Budgets {

@@ -1,6 +1,6 @@
 //! Captures of named groups and rules, and the field `captures` of JSON.
 
-use domino::{Captures, Grammar};
+use domino::{CaptureError, Captures, Grammar, Limits};
 use serde_json::{Map, Value, json};
 
 use crate::terminal::failure::{self, BadInput};
@@ -15,11 +15,30 @@ pub(crate) struct Capturing {
 impl Capturing {
     /// Captures what the grammar called `name` marks itself, and these rules; `None` if that is nothing.
     pub(crate) fn of(name: &str, grammar: Grammar, rules: &[String]) -> Result<Option<Self>, BadInput> {
+        Self::within(&grammar, rules, &crate::grammar::budgets::limits())
+            .map_err(|error| BadInput::new(format!("{name}: {error}")).hint(error.hint()))
+    }
+
+    /// Captures what the grammar marks itself, and these rules, within `limits`; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// If there is no such rule, or the grammar is past the limits.
+    pub(crate) fn within(
+        grammar: &Grammar,
+        rules: &[String],
+        limits: &Limits,
+    ) -> Result<Option<Self>, CaptureError> {
         let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
-        let captures = Captures::new(&grammar, &rules, &crate::grammar::budgets::limits())
-            .map_err(|error| BadInput::new(format!("{name}: {error}")).hint(error.hint()))?;
+        let captures = Captures::new(grammar, &rules, limits)?;
         let any = captures.names().len() > 0;
-        Ok(any.then_some(Self { captures, grammar }))
+        Ok(any.then(|| Self { captures, grammar: grammar.clone() }))
+    }
+
+    /// Estimates its memory in bytes, that of its grammar included.
+    #[cfg(feature = "serve")]
+    pub(crate) fn memory(&self) -> usize {
+        // The patterns of the grammar are most of both.
+        self.captures.memory().saturating_mul(2)
     }
 
     /// Makes the field `captures` for a text: of an unfinished text, the captures that are decided. Where a

@@ -1,5 +1,6 @@
 //! Notations that grammars are read in.
 
+mod inside;
 mod read;
 
 use std::path::Path;
@@ -7,10 +8,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use domino::{
     Grammar, Syntax,
-    grammar::{
-        json_schema::{Relaxed, SchemaOptions},
-        suggest,
-    },
+    grammar::{json_schema::Relaxed, suggest},
 };
 use serde_json::{Value, json};
 
@@ -108,20 +106,6 @@ impl Notation {
             Self::Ebnf => Syntax::Ebnf,
             Self::JsonSchema => Syntax::JsonSchema,
             Self::StructuralTag => Syntax::StructuralTag,
-        }
-    }
-
-    /// The options for schemas inside a text of this notation: those of their spelling, if it can have any
-    /// inside.
-    pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
-        let inside = SchemaOptions::default();
-        match self {
-            Self::JsonSchema => options.clone(),
-            Self::StructuralTag => {
-                inside.with_order(options.order).with_numbers(options.numbers).with_escapes(options.escapes)
-            }
-            Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
-            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
 }

@@ -78,6 +78,14 @@ impl Spent {
     }
 }
 
+/// Adds what is said of a text besides to its choice, under `domino`.
+pub(crate) fn with_said(mut choice: Value, said: Map<String, Value>) -> Value {
+    if !said.is_empty() {
+        choice["domino"] = said.into();
+    }
+    choice
+}
+
 /// The fields that all parts of an answer have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {

@@ -36,14 +36,18 @@ use crate::{
 /// Functions in "tools" of a chat are called in the model's own spelling, their names and arguments always
 /// valid ("tool_choice", "parallel_tool_calls"; docs/tools.md), and come back as "tool_calls".
 ///
-/// A text that ends by itself is a valid instance of its schema. Beside "value" a grammar of type json_schema
-/// takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
-/// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"). The flags supply what it leaves
-/// out, and decide for a response format. Of structural tags "order", "escapes" and "numbers" can be chosen.
-/// A schema is never ignored: with "strict": false it is as binding as with true. What cannot be enforced
-/// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
-/// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with "schema_report":
-/// true the answer lists what becomes of each keyword.
+/// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
+/// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
+/// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"), and "grammar_options": {...} in
+/// the request has them for all its schemas; what both leave out is as the flags say. Schemas of tools and
+/// in structural tags take "order", "whitespace", "escapes" and "numbers". A schema is never ignored: with
+/// "strict": false it is as binding as with true, and what cannot be had exactly is refused, or with
+/// --lenient allowed and listed in the field "relaxed" of the answer (of its first event, in a stream).
+/// Keywords that nobody knows are in "grammar_warnings", and with "schema_report": true the answer lists what
+/// becomes of each keyword.
+///
+/// Which bytes the named groups and marked rules of a grammar have matched is in each choice under "domino",
+/// in "captures" (in a stream in the last event of the text); "captures": [RULE, ...] names further rules.
 ///
 /// With "seed" the same request writes the same text again, streamed or not; text i of n has the seed plus i.
 /// What a text cost is in its usage, under "domino". Fields of OpenAI's API that are about its service
@@ -214,8 +218,17 @@ impl LowServe {
         let mut options = self.schema.resolve(SchemaOptions::default())?;
         let documents = std::mem::take(&mut options.documents);
         let schemas = SchemaRules { options, documents, lenient_strict: self.lenient_strict };
+        let engine = self.engine.resolve()?;
+        let keyed = running.api_key.is_some() || running.api_keys.is_some();
+        if engine.speculation.prior_dir.is_some()
+            && !(keyed || engine.share_caches || self.host.to_canonical().is_loopback())
+        {
+            let message = "--prior-dir keeps what clients teach apart by their keys, and they have none";
+            return Err(BadInput::new(message)
+                .hint("ask for keys (--api-key, --api-keys), or let all share it (--share-caches)"));
+        }
         Ok(Serve {
-            engine: self.engine.resolve()?,
+            engine,
             host: self.host,
             port: self.port,
             running,

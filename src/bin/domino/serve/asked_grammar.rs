@@ -3,8 +3,11 @@
 use domino::grammar::json_schema::SchemaOptions;
 use serde_json::{Map, Value};
 
-use super::{args::SchemaRules, fields, problem::Problem, schemas};
+use super::{args::SchemaRules, asked::options::OptionsAsked, fields, problem::Problem, schemas};
 use crate::grammar::notation::Notation;
+
+/// Fields of a grammar of type `structural_tag`.
+const TAGS: [&str; 6] = ["type", "value", "order", "whitespace", "escapes", "numbers"];
 
 /// A grammar as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub(crate) enum GrammarAsked {
     Tools(String),
     /// `response_format: json_object`.
     JsonObject,
+    /// One of the others, whose schemas are read with the options of the request.
+    ReadBy(Box<GrammarAsked>, OptionsAsked),
 }
 
 impl GrammarAsked {
@@ -34,7 +39,51 @@ impl GrammarAsked {
             Self::Text(..) | Self::Schema(..) | Self::Structure(..) | Self::Named(_) => "grammar",
             Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
             Self::Tools(_) => "tools",
+            Self::ReadBy(asked, _) => asked.param(),
         }
+    }
+
+    /// The notation of its text; `None` where that is known only when the file is read.
+    fn notation(&self) -> Option<Notation> {
+        match self {
+            Self::Text(notation, _) => Some(*notation),
+            Self::Schema(..) | Self::Format(..) => Some(Notation::JsonSchema),
+            Self::Structure(..) | Self::Tags(_) | Self::Tools(_) => Some(Notation::StructuralTag),
+            Self::JsonObject => Some(Notation::Gbnf),
+            Self::Named(_) => None,
+            Self::ReadBy(asked, _) => asked.notation(),
+        }
+    }
+
+    /// The same with its schemas read by the options of the request, if that gives any and they are not part
+    /// of it already.
+    pub(crate) fn read_by(self, options: &OptionsAsked) -> Self {
+        match self {
+            Self::Text(..) | Self::Named(_) | Self::Tags(_) | Self::Tools(_) if options.is_given() => {
+                Self::ReadBy(Box::new(self), options.clone())
+            }
+            asked => asked,
+        }
+    }
+}
+
+/// Checks that the schemas of a request take its options; those of a named grammar are looked at when it is
+/// found.
+///
+/// # Errors
+/// If they do not.
+pub(crate) fn check_options(
+    options: &OptionsAsked,
+    grammar: Option<&GrammarAsked>,
+    tools: bool,
+) -> Result<(), Problem> {
+    match grammar {
+        _ if tools => options.check(Some(Notation::StructuralTag)),
+        None => options.check(None),
+        Some(grammar) => match grammar.notation() {
+            Some(notation) => options.check(Some(notation)),
+            None => Ok(()),
+        },
     }
 }
 
@@ -45,11 +94,17 @@ pub(crate) struct Reading<'a> {
     /// Bytes of a grammar's text at most.
     pub(crate) most: usize,
     pub(crate) schemas: &'a SchemaRules,
+    /// Options for schemas that say nothing themselves.
+    pub(crate) options: &'a OptionsAsked,
 }
 
 impl Reading<'_> {
     /// Takes the grammar that `grammar` or `response_format` asks for out of the body.
     pub(crate) fn grammar(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
+        Ok(self.one(body)?.map(|asked| asked.read_by(self.options)))
+    }
+
+    fn one(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
         let grammar = body.shift_remove("grammar");
         let format = body.shift_remove("response_format");
         match (grammar, format) {
@@ -76,14 +131,14 @@ impl Reading<'_> {
             return Err(wrong("`grammar` must be an object {\"type\": .., \"value\": ..}".to_owned()));
         };
         if kind == "json_schema" {
-            let options = schemas::options(object, "grammar", &["type", "value"], &self.schemas.options)?;
+            let options = schemas::options(object, "grammar", &["type", "value"], self.options.options())?;
             let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
                 .ok_or_else(|| wrong("`grammar.value` must be a JSON Schema, or its text".to_owned()))?;
             return Ok(GrammarAsked::Schema(self.bounded(text, "grammar")?, options));
         }
         if kind == "structural_tag" {
-            fields::of_object(object, "grammar", &["type", "value", "order", "escapes", "numbers"])?;
-            let options = schemas::options(object, "grammar", &["type", "value"], &self.schemas.options)?;
+            fields::of_object(object, "grammar", &TAGS)?;
+            let options = schemas::options(object, "grammar", &["type", "value"], self.options.options())?;
             let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
                 .ok_or_else(|| wrong("`grammar.value` must be structural tags, or their text".to_owned()))?;
             return Ok(GrammarAsked::Structure(self.bounded(text, "grammar")?, options));
@@ -134,7 +189,7 @@ impl Reading<'_> {
                 let path = ["response_format", "json_schema", "schema"];
                 let text = schemas::text_of(schema, self.bytes, &path).unwrap_or_default();
                 let text = self.bounded(text, PARAM)?;
-                Ok(Some(GrammarAsked::Format(text, self.schemas.options.clone())))
+                Ok(Some(GrammarAsked::Format(text, self.options.options().clone())))
             }
             "structural_tag" => {
                 let text = schemas::text_of(format, self.bytes, &[PARAM]).unwrap_or_default();
@@ -171,7 +226,8 @@ mod tests {
 
     fn read_by(body: &str, schemas: &SchemaRules) -> Result<Option<GrammarAsked>, Problem> {
         let mut object = serde_json::from_str::<Value>(body).unwrap().as_object().unwrap().clone();
-        Reading { bytes: body.as_bytes(), most: 300, schemas }.grammar(&mut object)
+        let options = OptionsAsked::read(&mut object, schemas)?;
+        Reading { bytes: body.as_bytes(), most: 300, schemas, options: &options }.grammar(&mut object)
     }
 
     fn read(body: &str) -> Result<Option<GrammarAsked>, Problem> {

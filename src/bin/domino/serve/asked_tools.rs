@@ -6,8 +6,10 @@ use domino::{
 };
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{asked_grammar::GrammarAsked, endpoint::Endpoint, fields, problem::Problem};
-use crate::grammar::{budgets, keywords::Reports};
+use super::{
+    asked::options::OptionsAsked, asked_grammar::GrammarAsked, endpoint::Endpoint, fields, problem::Problem,
+};
+use crate::grammar::{budgets, keywords::Reports, notation::Notation};
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
 const LONGEST_OPENING: usize = 8;
@@ -20,6 +22,8 @@ pub(crate) struct ToolsAsked {
     calling: Calling,
     /// A schema of an answer without calls, if it must have one.
     format: Option<String>,
+    /// Options for the schemas of arguments.
+    options: OptionsAsked,
 }
 
 impl ToolsAsked {
@@ -37,6 +41,11 @@ impl ToolsAsked {
         };
         let reader = calls::Reader::new(calling.spelling, &tools);
         Ok((tags, if reasoning == Reasoning::Open { reader.open() } else { reader }))
+    }
+
+    /// The grammar that these tags are of.
+    pub(crate) fn grammar(&self, tags: String) -> GrammarAsked {
+        GrammarAsked::Tools(tags).read_by(&self.options)
     }
 }
 
@@ -69,7 +78,8 @@ impl ToolsAsked {
     /// that are made of it names a place in those. Reads all schemas once more.
     pub(crate) fn mistake(&self, limits: &Limits) -> Option<Problem> {
         let tools = Tools::parse(&self.list).ok()?;
-        let error = tools.grammar_with(&self.calling, limits, budgets::automata()).err()?;
+        let options = Notation::StructuralTag.options_inside(self.options.options());
+        let error = tools.grammar_by(&self.calling, &options, limits, budgets::automata()).err()?;
         (!error.is_cancelled()).then(|| wrong(error))
     }
 }
@@ -136,6 +146,7 @@ pub(crate) fn read(
     endpoint: Endpoint,
     spelling: Option<Spelling>,
     most: usize,
+    options: &OptionsAsked,
 ) -> Result<Option<ToolsAsked>, Problem> {
     let some = body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     let (Endpoint::Chat, Some(spelling), true) = (endpoint, spelling, some) else { return Ok(None) };
@@ -163,7 +174,7 @@ pub(crate) fn read(
         return Err(Problem::invalid("tool_choice", format!("there is no function {name:?} in `tools`")));
     }
     let calling = Calling::new(spelling).choice(choice).parallel(parallel);
-    Ok(Some(ToolsAsked { list, calling, format: None }))
+    Ok(Some(ToolsAsked { list, calling, format: None, options: options.clone() }))
 }
 
 /// The list as it was sent, with all digits of its numbers.
@@ -198,9 +209,12 @@ fn read_choice(choice: &Value) -> Result<Choice, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use domino::{Grammar, Limits, Syntax, grammar::json_schema::SchemaOptions};
+    use domino::{
+        Grammar, Limits, Syntax,
+        grammar::json_schema::{SchemaOptions, WhiteSpace},
+    };
 
-    use super::*;
+    use super::{super::args::SchemaRules, *};
 
     fn asked(more: &Value) -> Result<Option<ToolsAsked>, Problem> {
         let mut body = json!({ "tools": [
@@ -210,7 +224,8 @@ mod tests {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let bytes = body.to_string();
         let mut body = body.as_object().unwrap().clone();
-        read(&mut body, bytes.as_bytes(), Endpoint::Chat, Some(Spelling::Hermes), 1_000)
+        let options = OptionsAsked::read(&mut body, &SchemaRules::default())?;
+        read(&mut body, bytes.as_bytes(), Endpoint::Chat, Some(Spelling::Hermes), 1_000, &options)
     }
 
     fn problem(more: &Value) -> (String, String) {
@@ -252,6 +267,33 @@ mod tests {
         assert!(!required.tags(Reasoning::Off).unwrap().0.contains("\"or\""));
         let (grammar, none) = together(format(), None).unwrap();
         assert!(grammar.is_some() && none.is_none());
+    }
+
+    /// Options reach the schemas of arguments, and mistakes are looked for under them.
+    #[test]
+    fn options_of_the_request_are_those_of_the_arguments() {
+        let asked = |more: Value| asked(&more).unwrap().unwrap();
+        let GrammarAsked::ReadBy(inner, options) =
+            asked(json!({ "grammar_options": { "whitespace": "compact" } })).grammar("tags".to_owned())
+        else {
+            panic!("the options are lost");
+        };
+        assert_eq!(*inner, GrammarAsked::Tools("tags".to_owned()));
+        assert_eq!(*options.options(), SchemaOptions::default().with_white_space(WhiteSpace::Compact));
+        let plain = asked(json!({})).grammar("tags".to_owned());
+        assert_eq!(plain, GrammarAsked::Tools("tags".to_owned()));
+        // A number that only one of the spellings has.
+        let huge = json!([{ "name": "f", "parameters": { "properties": { "x": { "const": 1e300 } } } }]);
+        let integer = json!([{ "name": "f", "parameters": { "properties": { "x": { "enum": [1.5, 2] } } } }]);
+        for tools in [huge, integer] {
+            for numbers in ["plain", "any"] {
+                let asked = asked(json!({ "tools": tools, "grammar_options": { "numbers": numbers } }));
+                let (tags, _) = asked.tags(Reasoning::Off).unwrap();
+                let options = Notation::StructuralTag.options_inside(asked.options.options());
+                let read = Notation::StructuralTag.read(tags.as_bytes(), &options);
+                assert_eq!(read.is_err(), asked.mistake().is_some(), "{tools} {numbers}");
+            }
+        }
     }
 
     #[test]

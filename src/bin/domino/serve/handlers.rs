@@ -21,18 +21,19 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
-use domino::Cancel;
+use domino::{Cancel, TokenId};
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
 use super::{
     access::caller::Caller,
-    answer::{Form, Spent},
+    answer::{Form, Spent, with_said},
+    asked::captures::CapturesAsked,
     asked_grammar::GrammarAsked,
     asked_tools::{ToolsAsked, reasoning},
     body,
     endpoint::Endpoint,
-    engines::client::Client,
+    engines::{client::Client, kept_files},
     problem::Problem,
     prompts::PromptAsked,
     registry::Prepared,
@@ -40,7 +41,11 @@ use super::{
     server::Server,
     told,
     tool_calls::{News, ToolCall},
-    writing::{self, GrammarOrder, Order, Piece, Pieces, PromptOrder, chances::Chance},
+    writing::{
+        self, GrammarOrder, Order, Piece, Pieces, PromptOrder,
+        captured::{Captured, GrammarFinder},
+        chances::Chance,
+    },
 };
 use crate::grammar::budgets;
 
@@ -147,8 +152,8 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         return Err(Problem::unsupported("logprobs", message));
     }
     let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
-    let grammar = match asked.grammar {
-        Some(grammar) => Some(server.registry.get(caller, grammar).await?),
+    let mut grammar = match asked.grammar {
+        Some(grammar) => Some(grammar_order(server, caller, grammar, asked.captures).await?),
         None => None,
     };
     let mut prompts = Vec::with_capacity(asked.prompts.len());
@@ -163,16 +168,16 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         let most = asked.drawing.most.map_or(left, |most| most.min(left));
         prompts.push(PromptOrder { tokens, most, echo });
     }
-    let mut grammar = grammar.map(|grammar| GrammarOrder { grammar, calls: None });
     if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
-        let model = &server.model;
-        let (tags, reader) = tools.tags(reasoning(&model.vocabulary, &prompt.tokens, model.thinks))?;
-        let found = of_tools(server, caller, tools, tags).await?;
-        grammar = Some(GrammarOrder { grammar: found, calls: Some(reader) });
+        grammar = Some(tools_order(server, caller, tools, &prompt.tokens).await?);
+    }
+    let client = Client(caller.number());
+    let shared = if server.share_caches { Client::default() } else { client };
+    if let Some(grammar) = &grammar {
+        read_counts(server, caller, shared, &grammar.grammar).await;
     }
     // Set for each text.
     options.seed = 0;
-    let client = Client(caller.number());
     Ok(Order {
         prompts,
         choices: asked.choices,
@@ -182,28 +187,65 @@ pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         finish: asked.finish.unwrap_or(server.finish),
         grammar,
         client,
-        shared: if server.share_caches { Client::default() } else { client },
+        shared,
         request: REQUESTS.fetch_add(1, Ordering::Relaxed),
         places,
     })
 }
 
-/// The grammar of answers that may call functions, from its tags. A mistake in a schema of a function is told
+/// Makes the part of an order that is about its grammar, and the parts of that whose texts are listed.
+async fn grammar_order(
+    server: &Server,
+    caller: &Caller,
+    asked: GrammarAsked,
+    captures: CapturesAsked,
+) -> Result<GrammarOrder, Problem> {
+    let grammar = server.registry.get(caller, asked.clone()).await?;
+    let pool = Arc::clone(server.registry.pool());
+    let capturing = match captures {
+        CapturesAsked::Off => None,
+        CapturesAsked::Marked => grammar.captures.clone(),
+        CapturesAsked::Rules(rules) => {
+            let (named, schemas) = (server.registry.named().clone(), Arc::clone(&server.schemas));
+            let finder =
+                GrammarFinder { named, schemas, pool: Arc::clone(&pool), patience: server.limits.compile };
+            Some(finder.capturing(caller, asked, rules).await?)
+        }
+    };
+    let captured = capturing.map(|capturing| Captured { capturing, pool, caller: caller.clone() });
+    Ok(GrammarOrder { grammar, calls: None, captured })
+}
+
+/// Makes the same of an answer to a prompt that may call functions. A mistake in a schema of a function is told
 /// with its place in the list of functions, which is looked for in the caller's turn.
-async fn of_tools(
-    server: &Arc<Server>,
+async fn tools_order(
+    server: &Server,
     caller: &Caller,
     tools: &ToolsAsked,
-    tags: String,
-) -> Result<Prepared, Problem> {
-    let problem = match server.registry.get(caller, GrammarAsked::Tools(tags)).await {
-        Err(problem) if problem.status().is_client_error() => problem,
-        found => return found,
-    };
-    let tools = tools.clone();
-    let look = move |cancel: &Cancel| tools.mistake(&budgets::limits().cancelled_by(cancel));
-    let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
-    Err(mistake.ok().flatten().unwrap_or(problem))
+    prompt: &[TokenId],
+) -> Result<GrammarOrder, Problem> {
+    let model = &server.model;
+    let (tags, reader) = tools.tags(reasoning(&model.vocabulary, prompt, model.thinks))?;
+    match server.registry.get(caller, tools.grammar(tags)).await {
+        Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
+        Err(problem) if !problem.status().is_client_error() => Err(problem),
+        Err(problem) => {
+            let tools = tools.clone();
+            let look = move |cancel: &Cancel| tools.mistake(&budgets::limits().cancelled_by(cancel));
+            let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
+            Err(mistake.ok().flatten().unwrap_or(problem))
+        }
+    }
+}
+
+/// Reads what texts of the grammar have taught before this run, if that is kept and was not read yet.
+async fn read_counts(server: &Server, caller: &Caller, shared: Client, grammar: &Prepared) {
+    let Some(guesses) = grammar.guesses.clone().filter(|guesses| guesses.are_on_disk(shared)) else { return };
+    let name = if server.share_caches { Some("shared".to_owned()) } else { caller.lasting() };
+    let Some(name) = name.map(|name| kept_files::plain(&name)) else { return };
+    let grammar = grammar.grammar.clone();
+    // Without them the texts are the same.
+    let _ = tokio::task::spawn_blocking(move || guesses.read(shared, &name, &grammar)).await;
 }
 
 /// Refuses the name of another model.
@@ -278,8 +320,8 @@ async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
                 text.chances.extend(chances);
             }
             Piece::News(news) => text.add(news),
-            Piece::End(finish, more) => {
-                text.choice = Some(text.end(&form, logprobs, finish));
+            Piece::End(finish, more, said) => {
+                text.choice = Some(with_said(text.end(&form, logprobs, finish), said));
                 spent = spent.and(more);
                 open -= 1;
             }
@@ -345,8 +387,8 @@ impl Events {
                 let choice = self.form.delta(news.delta(), first);
                 self.say(self.form.chunk(index, choice));
             }
-            Piece::End(finish, spent) => {
-                let choice = self.form.piece("", None, first, Some(finish));
+            Piece::End(finish, spent, said) => {
+                let choice = with_said(self.form.piece("", None, first, Some(finish)), said);
                 self.say(self.form.chunk(index, choice));
                 self.spent = self.spent.and(spent);
                 self.open -= 1;

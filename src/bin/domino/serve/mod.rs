@@ -2,9 +2,9 @@
 //!
 //! `engines` load the model and write the texts: our own runner, or mistral.rs. `server` has the addresses,
 //! `handlers` the two that write text: a body becomes a `request`, its grammar (`asked_grammar`,
-//! `asked_tools`, `schemas`) a compiled one (`named`, `registry`), its prompts tokens (`prompts`), each of
-//! its texts a task (`writing`) that hears the engine's tokens, and what comes of them an `answer`, with the
-//! functions that it calls (`tool_calls`) and what is to be told of its grammar (`told`).
+//! `asked_tools`, `asked`, `schemas`) a compiled one (`named`, `registry`), its prompts tokens (`prompts`),
+//! each of its texts a task (`writing`) that hears the engine's tokens, and what comes of them an `answer`,
+//! with the functions that it calls (`tool_calls`) and what is to be told of its grammar (`told`).
 //!
 //! Nobody is trusted who calls: `connections` bounds how many there are and how long a request may take to
 //! come, `visitors` which pages of the web may send it, `access` who, `bounds` how large and slow its body
@@ -20,6 +20,8 @@ pub(crate) mod settings;
 mod access;
 #[cfg(feature = "serve")]
 mod answer;
+#[cfg(feature = "serve")]
+mod asked;
 #[cfg(feature = "serve")]
 mod asked_grammar;
 #[cfg(feature = "serve")]

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use domino::grammar::json_schema::SchemaOptions;
+use domino::{Grammar, Limits, grammar::json_schema::SchemaOptions};
 
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
@@ -41,6 +41,19 @@ impl Source {
     fn read_by(mut self, options: &SchemaOptions) -> Self {
         self.options = options.clone();
         self
+    }
+
+    /// Reads the grammar once more.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn grammar(&self, schemas: &SchemaRules, limits: &Limits) -> Result<Grammar, Problem> {
+        if self.notation == Notation::JsonSchema {
+            let read = schemas.read(&self.text, &self.options, limits);
+            return read.map(|read| read.grammar).map_err(|error| Problem::schema(&self.name, error));
+        }
+        let read = self.notation.read(self.text.as_bytes(), &self.options, limits);
+        read.map(|read| read.grammar).map_err(|error| Problem::grammar(&self.name, &error))
     }
 
     /// Reads the schemas inside of structural tags by those of the options that apply there.
@@ -98,10 +111,23 @@ impl NamedGrammars {
     }
 
     /// The text that a request asks for. Reads a file where it names one.
+    ///
+    /// # Errors
+    /// If there is none, or if its schemas do not take the options of the request.
     pub(crate) fn find(&self, asked: &GrammarAsked) -> Result<Source, Problem> {
+        let GrammarAsked::ReadBy(asked, options) = asked else {
+            return self.find_by(asked, &self.schemas.options);
+        };
+        let source = self.find_by(asked, options.options())?;
+        options.check(Some(source.notation)).map(|()| source)
+    }
+
+    /// The text, whose schemas are read by these options unless they have their own.
+    fn find_by(&self, asked: &GrammarAsked, usual: &SchemaOptions) -> Result<Source, Problem> {
         match asked {
+            GrammarAsked::ReadBy(asked, options) => self.find_by(asked, options.options()),
             GrammarAsked::Text(notation, text) => {
-                Ok(Source::new("grammar", *notation, text.clone()).with_schemas(&self.schemas.options))
+                Ok(Source::new("grammar", *notation, text.clone()).with_schemas(usual))
             }
             GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options) => {
                 Ok(Source::new(asked.param(), Notation::JsonSchema, text.clone()).read_by(options))
@@ -112,14 +138,14 @@ impl NamedGrammars {
             }
             GrammarAsked::Tags(text) | GrammarAsked::Tools(text) => {
                 let source = Source::new(asked.param(), Notation::StructuralTag, text.clone());
-                Ok(source.with_schemas(&self.schemas.options))
+                Ok(source.with_schemas(usual))
             }
             GrammarAsked::JsonObject => Ok(Source::new("json_object", Notation::Gbnf, json_object())),
-            GrammarAsked::Named(name) => self.named(name),
+            GrammarAsked::Named(name) => self.named(name, usual),
         }
     }
 
-    fn named(&self, name: &str) -> Result<Source, Problem> {
+    fn named(&self, name: &str, options: &SchemaOptions) -> Result<Source, Problem> {
         // Only names that were listed: a name is never made into a path.
         let file = self.files().unwrap_or_default().remove(name);
         if let Some(path) = file {
@@ -129,7 +155,7 @@ impl NamedGrammars {
                     format!("the server cannot read grammar {name:?}: {error}"),
                 )
             })?;
-            return Ok(Source::new(name, notation, text).with_schemas(&self.schemas.options));
+            return Ok(Source::new(name, notation, text).with_schemas(options));
         }
         let shipped: Option<&Shipped> = SHIPPED.iter().find(|shipped| shipped.name == name);
         let shipped = shipped.ok_or_else(|| {
@@ -221,12 +247,13 @@ mod tests {
         let inner = folder.path().join("grammars");
         fs::create_dir(&inner).unwrap();
         let named = named_of(Some(folder.path().to_owned())).unwrap();
-        assert_eq!(named.named("c").unwrap().text, "root ::= \"c\"");
-        assert_eq!(named.named("id").unwrap().text, "[a-z]+");
-        assert!(named.named("json").unwrap().text.contains("root"));
+        let usual = SchemaOptions::default();
+        assert_eq!(named.named("c", &usual).unwrap().text, "root ::= \"c\"");
+        assert_eq!(named.named("id", &usual).unwrap().text, "[a-z]+");
+        assert!(named.named("json", &usual).unwrap().text.contains("root"));
         let inside = named_of(Some(inner)).unwrap();
         for name in ["../c", "../c.gbnf", "notes", "", "klingon"] {
-            let problem = inside.named(name).unwrap_err();
+            let problem = inside.named(name, &usual).unwrap_err();
             assert_eq!(problem.to_json()["error"]["code"], "grammar_not_found", "{name}");
         }
         fs::write(folder.path().join("bad.gbnf"), "root ::= (").unwrap();
@@ -245,10 +272,10 @@ mod tests {
         }
         let named = NamedGrammars::new(Some(folder.path().to_owned()), Arc::new(rules)).unwrap();
         for name in ["person", "house"] {
-            let source = named.named(name).unwrap();
+            let source = named.find(&GrammarAsked::Named(name.to_owned())).unwrap();
             assert_eq!((source.notation, &source.options), (Notation::JsonSchema, &options), "{name}");
         }
-        assert!(named.named("person.schema").is_err());
+        assert!(named.find(&GrammarAsked::Named("person.schema".to_owned())).is_err());
         assert!(named.mistakes().is_empty());
         fs::write(folder.path().join("bad.json"), r#"{"type": "text"}"#).unwrap();
         let mistakes = named.mistakes();

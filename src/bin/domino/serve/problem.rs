@@ -174,7 +174,9 @@ impl Problem {
 
     /// Renames the part of the request that the problem is about, if it is about one.
     pub(crate) fn about(mut self, param: &str) -> Self {
-        self.param = self.param.map(|_| param.to_owned());
+        if self.param.as_deref() == Some("grammar") {
+            self.param = Some(param.to_owned());
+        }
         self
     }
 

@@ -27,8 +27,9 @@ use super::{
     problem::Problem,
     shelf::Shelf,
     work::pool::{Pool, PoolTask},
+    writing::captured,
 };
-use crate::grammar::{budgets, notation::Notation};
+use crate::grammar::{budgets, captures::Capturing, notation::Notation};
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;
@@ -44,6 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) guesses: Option<GrammarGuesses>,
     /// Keywords of its schema that it relaxes.
     pub(crate) relaxed: Arc<[Relaxed]>,
+    /// Captures of what it marks itself, if it does.
+    pub(crate) captures: Option<Arc<Capturing>>,
 }
 
 /// Result of compiling a grammar.
@@ -301,14 +304,15 @@ impl Shop {
     fn prepare(&self, source: &Source, given_up: &Cancel) -> Outcome {
         let limits = budgets::limits().cancelled_by(given_up);
         let (grammar, relaxed) = self.parse(source, &limits).map_err(|problem| problem.param("grammar"))?;
-        let grammar = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
+        let compiled = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
             .is_cancelled()
         {
             true => Problem::given_up(&error),
             false => Problem::compile(&source.name, &error).param("grammar"),
         })?;
-        let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&grammar));
-        Ok(Prepared { grammar, guesses, relaxed: relaxed.into() })
+        let captures = captured::marked(source, &grammar);
+        let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&compiled));
+        Ok(Prepared { grammar: compiled, guesses, relaxed: relaxed.into(), captures })
     }
 
     /// Reads the grammar within limits, with the keywords that it relaxes.
@@ -336,8 +340,10 @@ fn weigh(slot: &Slot) -> usize {
 
 fn weighed(slot: &Slot, of: fn(&Memory) -> usize) -> usize {
     match &*slot.outcome.borrow() {
-        Some(Ok(Prepared { grammar, guesses, .. })) => {
-            of(&grammar.memory()) + guesses.as_ref().map_or(0, GrammarGuesses::memory)
+        Some(Ok(Prepared { grammar, guesses, captures, .. })) => {
+            let guesses = guesses.as_ref().map_or(0, GrammarGuesses::memory);
+            let captures = captures.as_ref().map_or(0, |captures| captures.memory());
+            of(&grammar.memory()) + guesses + captures
         }
         _ => 0,
     }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     args::SchemaRules,
-    asked_grammar::{GrammarAsked, Reading},
+    asked::{captures::CapturesAsked, options::OptionsAsked},
+    asked_grammar::{self, GrammarAsked, Reading},
     asked_prompts,
     asked_tools::{self, ToolsAsked},
     drawing::DrawingAsked,
@@ -27,6 +28,8 @@ pub(crate) struct Asked {
     pub(crate) grammar: Option<GrammarAsked>,
     /// Functions that the text may call, in the model's own spelling.
     pub(crate) tools: Option<ToolsAsked>,
+    /// Parts of the grammar whose texts are listed.
+    pub(crate) captures: CapturesAsked,
     /// Texts of each prompt, at least 1.
     pub(crate) choices: usize,
     pub(crate) stream: bool,
@@ -65,9 +68,13 @@ impl Asked {
         };
         // Null means that nothing was said.
         body.retain(|_, value| !value.is_null());
-        let tools = asked_tools::read(&mut body, bytes, endpoint, spelling, most_grammar)?;
+        let options = OptionsAsked::read(&mut body, schemas)?;
+        let captures = CapturesAsked::read(&mut body)?;
+        let tools = asked_tools::read(&mut body, bytes, endpoint, spelling, most_grammar, &options)?;
         fields::of_body(&mut body, endpoint)?;
-        let grammar = Reading { bytes, most: most_grammar, schemas }.grammar(&mut body)?;
+        let grammar = Reading { bytes, most: most_grammar, schemas, options: &options }.grammar(&mut body)?;
+        asked_grammar::check_options(&options, grammar.as_ref(), tools.is_some())?;
+        captures.check(grammar.is_some(), tools.is_some())?;
         let (grammar, tools) = asked_tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
@@ -75,11 +82,7 @@ impl Asked {
         let finish = body.contains_key("finish").then(|| flag(&body, "finish")).transpose()?;
         let include_usage = include_usage(&mut body)?;
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
-        if is_list_of_some(body.get("tools")) && grammar.is_some() {
-            let message = "tools and a grammar cannot be asked for together: a call of a tool need not be \
-                           in the grammar's language";
-            return Err(Problem::unsupported("tools", message));
-        }
+        refuse_both(body.get("tools"), grammar.is_some())?;
         let model = match body.shift_remove("model") {
             None => None,
             Some(Value::String(name)) => Some(name),
@@ -95,6 +98,7 @@ impl Asked {
         Ok(Self {
             grammar,
             tools,
+            captures,
             choices,
             stream,
             include_usage,
@@ -165,8 +169,15 @@ fn read_seed(seed: &Value) -> Result<u64, Problem> {
     seed.as_u64().or_else(negative).ok_or_else(wrong)
 }
 
-fn is_list_of_some(value: Option<&Value>) -> bool {
-    value.and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+/// Refuses functions beside a grammar.
+fn refuse_both(tools: Option<&Value>, constrained: bool) -> Result<(), Problem> {
+    let some = tools.and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    if some && constrained {
+        let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
+                       grammar's language";
+        return Err(Problem::unsupported("tools", message));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

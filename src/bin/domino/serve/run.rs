@@ -19,7 +19,10 @@ use super::{
     args::Serve,
     bounds::bodies::BodyMemory,
     connections::{self, ConnectionBounds},
-    engines::load::{self, LoadedModel},
+    engines::{
+        guessing::Guessing,
+        load::{self, LoadedModel},
+    },
     gate::{Gate, Pulse},
     health::Health,
     memory,
@@ -47,6 +50,9 @@ const TEXT_TIME: Duration = Duration::from_secs(30);
 
 /// Time that is given at the end to threads that still work.
 const LAST_WAIT: Duration = Duration::from_millis(200);
+
+/// How long the disk may take at the end to write what guesses have learnt.
+const WRITE_TIME: Duration = Duration::from_secs(10);
 
 /// Serves until Ctrl-C or SIGTERM. After a SIGHUP the file of keys is looked at once more.
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
@@ -128,6 +134,7 @@ pub(crate) fn server(
     let metrics = Arc::new(Metrics::default());
     pulse.count_in(Arc::clone(&metrics));
     let pool = Pool::new(command.running.workers);
+    let priors = guessing.as_ref().and_then(Guessing::keeper);
     let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
     let registry =
         Registry::new(shop, doors.named, Arc::clone(&metrics), pool, limits.grammars, limits.compile);
@@ -154,6 +161,7 @@ pub(crate) fn server(
         bodies: BodyMemory::new(command.running.bodies, limits.body),
         closing: OnceLock::new(),
         limits,
+        priors,
         share_caches: command.engine.share_caches,
         finish: command.engine.finish,
         schemas,
@@ -205,6 +213,11 @@ async fn serve(
     let drain = command.limits.drain;
     if tokio::time::timeout(drain, connections.shutdown()).await.is_err() {
         tracing::warn!("requests that still run after {} s are left", drain.as_secs_f64());
+    }
+    if let Some(priors) = &server.priors
+        && !tokio::task::block_in_place(|| priors.write_all(WRITE_TIME))
+    {
+        tracing::warn!("what guesses have learnt is not written after {} s", WRITE_TIME.as_secs_f64());
     }
     Ok(Exit::Success)
 }

@@ -23,7 +23,7 @@ use super::{
     bounds::bodies::BodyMemory,
     connections::PeerVisit,
     endpoint::Endpoint,
-    engines::engine::Engine,
+    engines::{engine::Engine, kept::PriorKeeper},
     gate::{Gate, Pulse},
     handlers,
     health::{self, Health},
@@ -68,6 +68,8 @@ pub(crate) struct Server {
     /// Set when the server ends.
     pub(crate) closing: OnceLock<()>,
     pub(crate) limits: ServerLimits,
+    /// `None`: what guesses learn is forgotten at the end.
+    pub(crate) priors: Option<PriorKeeper>,
     /// Do all clients share what is kept of prompts and texts?
     pub(crate) share_caches: bool,
     /// Are texts closed that would be cut by their length, unless a request says otherwise?

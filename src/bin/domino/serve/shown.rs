@@ -39,6 +39,12 @@ impl Shown {
     }
 }
 
+/// Returns the text before the first of `stops`, none of which is empty.
+pub(crate) fn before_stop<'t>(text: &'t [u8], stops: &[String]) -> &'t [u8] {
+    let found = stops.iter().filter_map(|stop| find(text, stop.as_bytes())).min();
+    &text[..found.unwrap_or(text.len())]
+}
+
 /// Finds the first place of `pattern` in `text`.
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
     text.windows(pattern.len()).position(|window| window == pattern)
@@ -72,7 +78,9 @@ mod tests {
             let mut shown = Shown::new(&stops);
             let mut text = String::new();
             let mut stopped = false;
+            let mut came = Vec::new();
             for piece in &pieces {
+                came.extend_from_slice(piece);
                 let (more, stop) = shown.push(piece);
                 text += &more;
                 if stop {
@@ -87,8 +95,10 @@ mod tests {
                 prop_assert!(stops.iter().all(|stop| !text.contains(stop.as_str())), "{} {:?}", text, stops);
             } else {
                 text += &shown.finish();
-                prop_assert_eq!(text, String::from_utf8_lossy(&whole).into_owned());
+                prop_assert_eq!(&text, &String::from_utf8_lossy(&whole).into_owned());
             }
+            // The bytes that came, cut, are those of the text that was shown.
+            prop_assert_eq!(&*String::from_utf8_lossy(before_stop(&came, &stops)), text.as_str());
         }
     }
 

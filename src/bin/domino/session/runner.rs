@@ -1,6 +1,6 @@
 //! The model that a command runs: as it is stored on the CPU, or as tensors on a device.
 
-use std::path::Path;
+use std::{num::NonZeroUsize, path::Path};
 
 use domino::{
     TokenId,

@@ -44,6 +44,12 @@ impl Caller {
         KEYS.get_or_init(RandomState::new).hash_one(self)
     }
 
+    /// Returns a name that lasts from run to run; `None` for the server itself and for those whom nothing
+    /// tells apart.
+    pub(crate) fn lasting(&self) -> Option<String> {
+        (*self != Self::Unknown).then(|| self.to_string())
+    }
+
     /// The caller of a request, which the layer that asks for keys has put there.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get::<Self>().cloned().unwrap_or(Self::Unknown)
@@ -75,5 +81,8 @@ mod tests {
         assert_ne!(at("10.0.0.1").number(), at("10.0.0.2").number());
         assert_eq!(Caller::of(&Extensions::new()), Caller::Unknown);
         assert_eq!(at("2001:db8:1:2::1").to_string(), "2001:db8:1:2::");
+        assert_eq!(Caller::Key("10.0.0.1".into()).lasting().as_deref(), Some("key 10.0.0.1"));
+        assert_eq!(at("10.0.0.1").lasting().as_deref(), Some("10.0.0.1"));
+        assert_eq!(Caller::Unknown.lasting(), None);
     }
 }

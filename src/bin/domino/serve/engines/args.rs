@@ -31,7 +31,7 @@ pub(crate) struct LowEngine {
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
     /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
-    /// as long as that pays, and not with mistralrs.
+    /// as long as that pays, and not with mistralrs (where on needs the feature mistralrs-speculation).
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
     grammar_speculate: WhenToGuess,
@@ -50,10 +50,18 @@ pub(crate) struct LowEngine {
     threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
     ///
-    /// A file is for the grammar it was made for, the files of a folder are for the named grammars. Default:
-    /// the folder priors of the model.
+    /// A file is for the grammar it was made for, the files of a folder (and of the folders in it) are for
+    /// the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR")]
     prior: Option<PathBuf>,
+    /// Keep what guesses learn in this folder, and begin with it at the next start.
+    ///
+    /// The files hold parts of the texts that were written for users: guard the folder as you would guard
+    /// these. Each client (API key) has a folder of its own in it, unless --share-caches; on a network the
+    /// server therefore needs keys. It is written every five minutes and at the end, 1 GiB at the most. It is
+    /// for one server.
+    #[arg(long, value_name = "DIR")]
+    prior_dir: Option<PathBuf>,
     /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k. For the
     /// engine domino.
     #[arg(long, value_name = "FORMAT")]
@@ -180,15 +188,20 @@ pub(crate) struct Speculation {
     /// The least acceptance of guessed tokens, where a guess has a fixed number of them.
     pub(crate) threshold: f64,
     pub(crate) prior: Option<PathBuf>,
+    /// Folder for what is learnt. `None`: it is forgotten.
+    pub(crate) prior_dir: Option<PathBuf>,
 }
 
 impl LowEngine {
     /// Resolves the flags.
     pub(crate) fn resolve(self) -> Result<EngineArgs, BadInput> {
         let asked = self.s.is_some() || self.proposer.is_some() || self.threshold.is_some();
-        if self.grammar_speculate == WhenToGuess::Off && (asked || self.prior.is_some()) {
-            return Err(BadInput::new("--s, --proposer, --threshold and --prior are for guesses")
-                .hint("leave them out, or take --grammar-speculate=off back"));
+        let files = self.prior.is_some() || self.prior_dir.is_some();
+        if self.grammar_speculate == WhenToGuess::Off && (asked || files) {
+            return Err(BadInput::new(
+                "--s, --proposer, --threshold, --prior and --prior-dir are for guesses",
+            )
+            .hint("leave them out, or take --grammar-speculate=off back"));
         }
         if let Some(format) = self.quantize.filter(|format| !format.is_quantised()) {
             return Err(BadInput::new(format!("--quantize {format}: floats are not quantised"))
@@ -204,6 +217,7 @@ impl LowEngine {
             return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
         }
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
+        let (prior, prior_dir) = (self.prior, self.prior_dir);
         let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
         let mut load = LoadOptions::default();
         load.quantize = self.quantize;
@@ -213,7 +227,7 @@ impl LowEngine {
             model: self.model,
             engine: self.engine,
             guess: self.grammar_speculate,
-            speculation: Speculation { size, proposer, threshold, prior: self.prior },
+            speculation: Speculation { size, proposer, threshold, prior, prior_dir },
             load,
             kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
             prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
@@ -266,6 +280,16 @@ impl EngineArgs {
             let other = if engine == EngineName::Domino { "mistralrs" } else { "domino" };
             return Err(BadInput::new(format!("{flag} is for the engine {other}")).hint(hint));
         }
+        let guesses = self.guesses(engine).is_some();
+        if engine == EngineName::Mistralrs && guesses && !cfg!(feature = "mistralrs-speculation") {
+            return Err(BadInput::new("this build of domino guesses nothing in mistral.rs").hint(
+                "leave --grammar-speculate out, or build with --features serve,mistralrs-speculation",
+            ));
+        }
+        if self.speculation.prior_dir.is_some() && !guesses {
+            return Err(BadInput::new("--prior-dir keeps what guesses learn; --engine mistralrs makes none")
+                .hint("give --grammar-speculate too, or leave it out"));
+        }
         // Its attention on the CPU reads the keys of the first text for all of a batch.
         if engine == EngineName::Mistralrs && self.texts(engine).get() > 1 {
             return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
@@ -303,6 +327,15 @@ mod tests {
         assert_eq!(made(&["--grammar-speculate=on", "--s", "3"]), [true, true]);
         assert_eq!(made(&["--grammar-speculate=off"]), [false, false]);
         assert!(resolved(&["--grammar-speculate=off", "--s", "3"]).is_err());
+        assert!(resolved(&["--grammar-speculate=off", "--prior-dir", "a"]).is_err());
+        let kept = |flags: &[&str], engine| {
+            let flags = [&["--prior-dir", "a"], flags].concat();
+            resolved(&flags).unwrap().check(engine).is_ok()
+        };
+        assert!(kept(&[], EngineName::Domino) && !kept(&[], EngineName::Mistralrs));
+        // Where the build has the guesses themselves.
+        let has = cfg!(feature = "mistralrs-speculation");
+        assert_eq!(kept(&["--grammar-speculate"], EngineName::Mistralrs), has);
         assert!(resolved(&["--threshold", "0.5"]).is_err());
         assert!(resolved(&["--threshold", "0.5", "--s", "3"]).is_ok());
     }

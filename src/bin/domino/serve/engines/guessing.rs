@@ -1,5 +1,5 @@
 //! Proposers of drafts for the texts of a grammar: they begin with a prior's counts, if there is one, and
-//! learn from each text.
+//! learn from each text. What they have learnt may be kept in a folder ([`kept`](super::kept)).
 
 use std::{
     any::Any,
@@ -11,64 +11,77 @@ use std::{
 
 use domino::{
     CompiledGrammar,
-    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior},
+    proposer::{BestOf, CountProposer, Counting, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior},
     vocab::Tokenizer,
 };
 
 use super::{
     args::{DraftSize, Speculation},
     client::Client,
+    kept::{Keeping, PriorKeeper},
 };
-use crate::{session::drafts::proposer::Which, terminal::failure::BadInput};
+use crate::{
+    session::drafts::{learner::Learner, proposer::Which},
+    terminal::failure::BadInput,
+};
 
 /// Maker of the guesses of grammars.
 #[derive(Debug)]
 pub(crate) struct Guessing {
     tokenizer: Tokenizer,
-    /// Files of counts, each for one grammar.
-    priors: Vec<Vec<u8>>,
+    /// Files of counts by the fingerprints of their grammars; for one there may be some of several models.
+    priors: HashMap<String, Vec<Vec<u8>>>,
+    /// `None`: what is learnt is forgotten at the end.
+    keeper: Option<PriorKeeper>,
     proposer: Which,
     length: DraftLength,
     threshold: f64,
 }
 
 impl Guessing {
-    /// Reads the priors of the files.
+    /// Reads the priors of the files. What is learnt is given to the keeper, if there is one.
     pub(crate) fn new(
         tokenizer: Tokenizer,
         asked: &Speculation,
         files: &[PathBuf],
+        keeper: Option<PriorKeeper>,
     ) -> Result<Self, BadInput> {
-        let read = |file: &PathBuf| {
+        let mut priors: HashMap<String, Vec<Vec<u8>>> = HashMap::new();
+        for file in files {
             let bad = |error: &dyn std::fmt::Display| BadInput::new(format!("{}: {error}", file.display()));
             let bytes = fs::read(file).map_err(|error| bad(&error))?;
-            match Prior::open(&bytes) {
-                Ok(_) => Ok(bytes),
-                Err(error) => Err(bad(&error).hint(error.hint())),
-            }
-        };
-        let priors = files.iter().map(read).collect::<Result<_, _>>()?;
+            let prior = Prior::open(&bytes).map_err(|error| bad(&error).hint(error.hint()))?;
+            priors.entry(prior.grammar().to_owned()).or_default().push(bytes);
+        }
         let length = match asked.size {
             DraftSize::Auto => DraftLength::Auto,
             DraftSize::Tokens(tokens) => DraftLength::up_to(tokens.get(), asked.threshold)
                 .map_err(|error| BadInput::new(format!("--s: {error}")).hint("for example --s 8"))?,
         };
-        Ok(Self { tokenizer, priors, proposer: asked.proposer, length, threshold: asked.threshold })
+        let (proposer, threshold) = (asked.proposer, asked.threshold);
+        Ok(Self { tokenizer, priors, keeper, proposer, length, threshold })
+    }
+
+    /// Returns the keeper of what is learnt.
+    pub(crate) fn keeper(&self) -> Option<PriorKeeper> {
+        self.keeper.clone()
     }
 
     /// Makes the guesses for a grammar, with the prior that was made for it, if there is one.
     pub(crate) fn guesses(&self, grammar: &CompiledGrammar) -> GrammarGuesses {
-        let prior = self.priors.iter().find_map(|file| Prior::from_bytes(file, grammar).ok());
+        let none = Prior::new(grammar);
+        let mut files = self.priors.get(none.grammar()).into_iter().flatten();
+        let prior = files.find_map(|file| Prior::from_bytes(file, grammar).ok());
         tracing::debug!(found = prior.is_some(), "looked for a prior");
         let forced = (!self.proposer.is_paper()).then(|| {
             // The grammar's own vocabulary includes the special tokens that the grammar spells out.
             let forced = ForcedText::new(self.tokenizer.clone(), grammar.vocabulary().clone());
             if prior.is_none() { forced.with_spellings() } else { forced }
         });
-        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let first = CountProposer::new(prior, Learning::Online).counting(self.proposer.counting());
-        let (length, threshold) = (self.length, self.threshold);
-        let inner = Inner { first, forced, length, threshold, books: Mutex::default() };
+        let counting = self.proposer.counting();
+        let first = CountProposer::new(prior.unwrap_or(none), Learning::Online).counting(counting);
+        let (length, threshold, keeper) = (self.length, self.threshold, self.keeper.clone());
+        let inner = Inner { first, counting, forced, length, threshold, keeper, books: Mutex::default() };
         GrammarGuesses { inner: Arc::new(inner) }
     }
 }
@@ -83,31 +96,61 @@ pub(crate) struct GrammarGuesses {
 struct Inner {
     /// Counts of the prior, with which each client begins.
     first: CountProposer,
+    counting: Counting,
     /// Guesses of forced text; `None`: only counts guess.
     forced: Option<ForcedText>,
     length: DraftLength,
     threshold: f64,
+    keeper: Option<PriorKeeper>,
     books: Mutex<HashMap<Client, Arc<Book>>>,
 }
 
 /// Counts that the texts of one client have made.
 #[derive(Debug)]
 pub(crate) struct Book {
-    pub(crate) learner: Arc<Mutex<CountProposer>>,
+    pub(crate) learner: Learner,
     /// Made by the engine of the counts, and kept for its next text.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
+    #[cfg_attr(
+        not(feature = "mistralrs-speculation"),
+        expect(dead_code, reason = "our own engine takes drafters")
+    )]
     pub(crate) kept: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// Has the counts written when they have changed, and when nobody uses them any more.
+    _keeping: Option<Keeping>,
+}
+
+impl Book {
+    fn new(counts: CountProposer, keeping: impl FnOnce(&Learner) -> Option<Keeping>) -> Arc<Self> {
+        let learner = Arc::new(Mutex::new(counts));
+        let keeping = keeping(&learner);
+        Arc::new(Self { learner, kept: OnceLock::new(), _keeping: keeping })
+    }
 }
 
 impl GrammarGuesses {
     /// Returns the counts of a client; a new client begins with those of the prior.
     pub(crate) fn book(&self, client: Client) -> Arc<Book> {
         let mut books = held(&self.inner.books);
-        let new = || {
-            let learner = Arc::new(Mutex::new(self.inner.first.another()));
-            Arc::new(Book { learner, kept: OnceLock::new() })
-        };
+        let new = || Book::new(self.inner.first.another(), |_| None);
         Arc::clone(books.entry(client).or_insert_with(new))
+    }
+
+    /// Are the counts of this client yet to be read from their file?
+    pub(crate) fn are_on_disk(&self, client: Client) -> bool {
+        self.inner.keeper.is_some() && !held(&self.inner.books).contains_key(&client)
+    }
+
+    /// Reads the counts of a client from its file, and has them kept there, where that is done. `name` is
+    /// the client's in the names of files, `grammar` the grammar of these guesses. Blocks.
+    pub(crate) fn read(&self, client: Client, name: &str, grammar: &CompiledGrammar) {
+        let Some(keeper) = self.inner.keeper.as_ref().filter(|_| self.are_on_disk(client)) else { return };
+        let counts = match keeper.read(name, grammar) {
+            Some(prior) => CountProposer::new(prior, Learning::Online).counting(self.inner.counting),
+            None => self.inner.first.another(),
+        };
+        // Without the lock until here: texts of other clients wait for it.
+        let mut books = held(&self.inner.books);
+        books.entry(client).or_insert_with(|| Book::new(counts, |counts| Some(keeper.keep(name, counts))));
     }
 
     /// A drafter for one text of a client.
@@ -123,13 +166,19 @@ impl GrammarGuesses {
     }
 
     /// Guesses of the text that the grammar forces. `None`: they are not made.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
+    #[cfg_attr(
+        not(feature = "mistralrs-speculation"),
+        expect(dead_code, reason = "our own engine takes drafters")
+    )]
     pub(crate) fn forced(&self) -> Option<&ForcedText> {
         self.inner.forced.as_ref()
     }
 
     /// The least acceptance of a guess, where their number is fixed.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
+    #[cfg_attr(
+        not(feature = "mistralrs-speculation"),
+        expect(dead_code, reason = "our own engine takes drafters")
+    )]
     pub(crate) fn threshold(&self) -> f64 {
         self.inner.threshold
     }
@@ -146,17 +195,17 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lists the files that `--prior` means: one file, the *.prior of a folder, or by default those in the
-/// model's folder `priors`.
+/// Lists the files that `--prior` means: one file, the *.prior of a folder and of the folders in it, or by
+/// default those in the model's folder `priors`.
 pub(crate) fn prior_files(named: Option<&Path>, model: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let Some(named) = named else {
         // Most models have none.
-        return Ok(files_of(&model.join("priors")).unwrap_or_default());
+        return Ok(files_of(&model.join("priors"), LEVELS).unwrap_or_default());
     };
     if !named.is_dir() {
         return Ok(vec![named.to_path_buf()]);
     }
-    let files = files_of(named)
+    let files = files_of(named, LEVELS)
         .map_err(|error| BadInput::new(format!("cannot read {}: {error}", named.display())))?;
     match files.is_empty() {
         true => Err(BadInput::new(format!("{} has no *.prior", named.display()))
@@ -165,12 +214,23 @@ pub(crate) fn prior_files(named: Option<&Path>, model: &Path) -> Result<Vec<Path
     }
 }
 
-fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let paths =
+/// Folders within folders that are looked into, as for `paper/json`.
+const LEVELS: usize = 3;
+
+fn files_of(folder: &Path, levels: usize) -> io::Result<Vec<PathBuf>> {
+    let mut paths =
         fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
-    let is_prior = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "prior");
-    let mut files: Vec<PathBuf> = paths.into_iter().filter(is_prior).collect();
-    files.sort_unstable();
+    paths.sort_unstable();
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            // What cannot be read has none.
+            let inside = levels.checked_sub(1).and_then(|levels| files_of(&path, levels).ok());
+            files.extend(inside.unwrap_or_default());
+        } else if path.extension().is_some_and(|extension| extension == "prior") {
+            files.push(path);
+        }
+    }
     Ok(files)
 }
 
@@ -179,20 +239,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priors_are_a_file_or_those_of_a_folder() {
+    fn priors_are_a_file_or_those_of_a_folder_and_the_folders_in_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         assert!(prior_files(Some(folder.path()), folder.path()).is_err());
         assert_eq!(prior_files(None, folder.path()).unwrap(), Vec::<PathBuf>::new());
-        fs::create_dir(path("priors")).unwrap();
-        for name in ["b.prior", "a.prior", "notes.txt", "priors/c.prior"] {
+        fs::create_dir_all(path("priors/paper/a.prior")).unwrap();
+        fs::create_dir_all(path("named/paper")).unwrap();
+        for name in ["b.prior", "a.prior", "notes.txt", "paper/c.prior"] {
+            fs::write(path("named").join(name), "").unwrap();
+        }
+        for name in ["priors/c.prior", "priors/paper/c.prior", "priors/paper/notes.txt"] {
             fs::write(path(name), "").unwrap();
         }
-        assert_eq!(
-            prior_files(Some(folder.path()), folder.path()).unwrap(),
-            [path("a.prior"), path("b.prior")]
-        );
-        assert_eq!(prior_files(None, folder.path()).unwrap(), [path("priors/c.prior")]);
-        assert_eq!(prior_files(Some(&path("b.prior")), folder.path()).unwrap(), [path("b.prior")]);
+        let named = ["named/a.prior", "named/b.prior", "named/paper/c.prior"].map(path);
+        assert_eq!(prior_files(Some(&path("named")), folder.path()).unwrap(), named);
+        let shipped = ["priors/c.prior", "priors/paper/c.prior"].map(path);
+        assert_eq!(prior_files(None, folder.path()).unwrap(), shipped);
+        assert_eq!(prior_files(Some(&named[1]), folder.path()).unwrap(), [named[1].clone()]);
     }
 }

@@ -9,9 +9,10 @@ use domino::{Vocabulary, model::candle::ModelDescription, store::CacheFolder, vo
 
 use super::{
     super::gate::Pulse,
-    args::{EngineArgs, EngineName},
+    args::{EngineArgs, EngineName, Speculation},
     engine::Engine,
     guessing::{Guessing, prior_files},
+    kept::PriorKeeper,
     own,
 };
 use crate::{
@@ -99,6 +100,7 @@ pub(crate) async fn load(
         Some(speculation) => prior_files(speculation.prior.as_deref(), path)?,
         None => Vec::new(),
     };
+    let keeper = speculation.map(|speculation| keeper(speculation, path)).transpose()?.flatten();
     let tokenizer = read_tokenizer(path)?;
     let (engine, vocabulary, context): (Arc<dyn Engine>, _, _) = match kind {
         EngineName::Domino => {
@@ -116,7 +118,18 @@ pub(crate) async fn load(
         #[cfg(not(feature = "mistralrs"))]
         EngineName::Mistralrs => return Err(BadInput::new("this build is without mistral.rs").into()),
     };
-    let guessing =
-        speculation.map(|speculation| Guessing::new(tokenizer.clone(), speculation, &priors)).transpose()?;
+    let guessing = speculation
+        .map(|speculation| Guessing::new(tokenizer.clone(), speculation, &priors, keeper))
+        .transpose()?;
     Ok(LoadedModel { engine, kind, vocabulary, tokenizer, context, guessing })
+}
+
+/// Opens the folder for what is learnt, if one is named. Proposers that count in other ways have other files.
+fn keeper(speculation: &Speculation, model: &Path) -> Result<Option<PriorKeeper>, BadInput> {
+    let Some(folder) = &speculation.prior_dir else { return Ok(None) };
+    let mut name = model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if speculation.proposer.is_paper() {
+        name += " paper";
+    }
+    PriorKeeper::open(folder, &name).map(Some)
 }

@@ -13,6 +13,10 @@ pub(crate) mod engine;
 #[cfg(feature = "serve")]
 pub(crate) mod guessing;
 #[cfg(feature = "serve")]
+pub(crate) mod kept;
+#[cfg(feature = "serve")]
+pub(crate) mod kept_files;
+#[cfg(feature = "serve")]
 pub(crate) mod load;
 #[cfg(all(feature = "serve", feature = "mistralrs"))]
 mod mistralrs;

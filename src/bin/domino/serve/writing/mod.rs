@@ -1,5 +1,6 @@
 //! Writes the texts of an answer: one task for each orders it from the engine and follows its events.
 
+pub(crate) mod captured;
 pub(crate) mod chances;
 mod closing;
 
@@ -14,9 +15,11 @@ use domino::{
     decode::{DecodeOptions, DecodeStats, Finish},
     grammar::tools::calls,
 };
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use self::{
+    captured::Captured,
     chances::{Chance, Spelt},
     closing::Closing,
 };
@@ -30,7 +33,7 @@ use super::{
     metrics::Metrics,
     problem::Problem,
     registry::Prepared,
-    shown::Shown,
+    shown::{self, Shown},
     tool_calls::{Growing, News},
 };
 
@@ -41,8 +44,8 @@ pub(crate) enum Piece {
     Text(String, Vec<Chance>),
     /// More of an answer that may call functions.
     News(News),
-    /// End of the text, with the reason and the work it took.
-    End(&'static str, Spent),
+    /// End of the text, with the reason, the work it took, and what is said of the text besides.
+    End(&'static str, Spent, Map<String, Value>),
     Failed(Problem),
 }
 
@@ -99,6 +102,8 @@ pub(crate) struct GrammarOrder {
     pub(crate) grammar: Prepared,
     /// Reader of calls of functions, if there may be some.
     pub(crate) calls: Option<calls::Reader>,
+    /// `None`: no parts of the texts are listed.
+    pub(crate) captured: Option<Captured>,
 }
 
 impl Order {
@@ -200,8 +205,18 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
             maker.metrics.queue_times.add(begun.elapsed().saturating_sub(worked));
         }
     }
+    // Whatever the engine still writes of it is not heard.
+    drop(events);
+    let (over, captures) = match (over, hearing.captured()) {
+        (Over::End(finish), Some((captured, text))) => tokio::select! {
+            biased;
+            () = out.sender.closed() => (Over::Gone, Map::new()),
+            captures = captured.fields(text) => (Over::End(finish), captures),
+        },
+        (over, _) => (over, Map::new()),
+    };
     match over {
-        Over::End(finish) => out.send(Piece::End(finish, spent)),
+        Over::End(finish) => out.send(Piece::End(finish, spent, captures)),
         Over::Failed(problem) => out.send(Piece::Failed(problem)),
         Over::Gone => maker.metrics.cancelled.add(1),
     }
@@ -223,6 +238,8 @@ struct Hearing<'a> {
     chances: Vec<Chance>,
     /// Characters of the text whose first byte was written.
     characters: usize,
+    /// Bytes of the text, if parts of it are listed.
+    bytes: Vec<u8>,
 }
 
 impl<'a> Hearing<'a> {
@@ -238,6 +255,7 @@ impl<'a> Hearing<'a> {
             closed: false,
             chances: Vec::new(),
             characters: 0,
+            bytes: Vec::new(),
         }
     }
 
@@ -290,6 +308,7 @@ impl<'a> Hearing<'a> {
             self.chances.push(Chance::new(logprobs, &spelt, self.characters));
         }
         self.characters += written.bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        self.keep(&written.bytes);
         let (text, stopped) = self.shown.push(&written.bytes);
         if stopped {
             return Some(self.end(text, "stop", out));
@@ -313,11 +332,32 @@ impl<'a> Hearing<'a> {
             rest.flat_map(|&token| grammar.grammar.grammar.text_of(token)).copied().collect();
         self.count += closing.rest().len();
         self.closed = true;
+        self.keep(&bytes);
         let (mut text, stopped) = self.shown.push(&bytes);
         if !stopped {
             text += &self.shown.finish();
         }
         self.end(text, "stop", out)
+    }
+
+    /// How parts of the text are found, if they are listed.
+    fn listed(&self) -> Option<&'a Captured> {
+        self.order.grammar.as_ref().and_then(|grammar| grammar.captured.as_ref())
+    }
+
+    /// Keeps bytes of the text if parts of it are listed.
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.listed().is_some() {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// Takes the text that was shown, and what finds its parts, if these are listed.
+    fn captured(&mut self) -> Option<(&'a Captured, Vec<u8>)> {
+        let captured = self.listed()?;
+        let mut text = std::mem::take(&mut self.bytes);
+        text.truncate(shown::before_stop(&text, &self.order.stops).len());
+        Some((captured, text))
     }
 
     fn tell(&mut self, text: String, out: &Out) {

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use domino::proposer::Counting;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 use domino::{
     CompiledGrammar,
     mistralrs::Guesses,
@@ -45,7 +45,7 @@ impl Which {
     }
 }
 
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 impl Which {
     /// Makes the guessers for texts of `grammar` in mistral.rs; `threshold` is the least acceptance of a
     /// draft's tokens.

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 use domino::mistralrs::Guesses;
 use domino::{
     CompiledGrammar,
@@ -64,7 +64,7 @@ pub(crate) struct Speculation {
     pub(crate) proposer: Which,
     /// The least acceptance of the tokens of a draft of fixed length, for mistral.rs.
     #[cfg_attr(
-        not(feature = "mistralrs"),
+        not(feature = "mistralrs-speculation"),
         expect(dead_code, reason = "only mistral.rs is told apart from `how`")
     )]
     pub(crate) threshold: f64,
@@ -79,7 +79,7 @@ pub(crate) struct Speculation {
 }
 
 /// Settings of drafts of one length.
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 pub(crate) struct FixedLength {
     pub(crate) most: usize,
     pub(crate) prior: Prior,
@@ -91,7 +91,7 @@ pub(crate) struct FixedLength {
     pub(crate) file: Option<PathBuf>,
 }
 
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "mistralrs-speculation")]
 impl FixedLength {
     /// Makes the guessers for texts of `grammar`.
     pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
@@ -176,7 +176,7 @@ impl Speculation {
     }
 
     /// Makes the settings for mistral.rs's engine, where drafts are of one length.
-    #[cfg(feature = "mistralrs")]
+    #[cfg(feature = "mistralrs-speculation")]
     pub(crate) fn fixed(
         &self,
         source: &GrammarSource,

@@ -58,7 +58,7 @@ pub(crate) struct LowCheck {
     report: bool,
     /// Read lines of JSON with a text each, and a grammar where it is not that of the flags.
     #[arg(long, conflicts_with = "rules")]
-    batch: bool,
+    pub(crate) batch: bool,
     /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
     #[arg(long, requires = "batch")]
     keep_fields: bool,

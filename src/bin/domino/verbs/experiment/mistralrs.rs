@@ -19,7 +19,11 @@ use domino::{
         methods::{ExternalEngine, ExternalJob, ExternalWay, ExternalWriter, PeerError},
     },
     grammar::Syntax,
-    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses},
+    mistralrs::{EngineDrafts, EngineRunner, GoOn},
+};
+#[cfg(feature = "mistralrs-speculation")]
+use domino::{
+    mistralrs::Guesses,
     proposer::{Learning, Prior},
 };
 use mistralrs_core::Constraint as EngineConstraint;
@@ -65,24 +69,24 @@ impl ExternalEngine for Engines {
                 message: "mistral.rs reads other tokens from it than domino does".to_owned(),
             });
         }
-        let (mut under, mut guesses) = (Under::Nothing, None);
-        match (job.way, job.grammar) {
+        let under = match (job.way, job.grammar) {
             (ExternalWay::Own, _) => {
                 let own = own_constraint(job.task);
-                under = Under::Engine(
+                Under::Engine(
                     own.map_err(|source| ExperimentError::Peer { name: job.task.name.clone(), source })?,
-                );
+                )
             }
-            (way @ (ExternalWay::Masks | ExternalWay::Drafts), Some(grammar)) => {
-                under = Under::Ours(Box::new(grammar.constraint()));
-                if way == ExternalWay::Drafts {
-                    let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
-                    guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::PerText));
-                }
+            (ExternalWay::Masks, Some(grammar)) => Under::Ours(Box::new(grammar.constraint())),
+            // An engine for drafts is there only in builds that have them.
+            #[cfg(feature = "mistralrs-speculation")]
+            (ExternalWay::Drafts, Some(grammar)) => {
+                let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
+                let guesses = Guesses::new(grammar, engine.tokenizer(), prior, Learning::PerText);
+                Under::Guessed(Box::new(grammar.constraint()), guesses)
             }
-            _ => {}
-        }
-        Ok(Box::new(Writer { engine, under, guesses }))
+            _ => Under::Nothing,
+        };
+        Ok(Box::new(Writer { engine, under }))
     }
 }
 
@@ -90,6 +94,8 @@ impl ExternalEngine for Engines {
 enum Under {
     Nothing,
     Ours(Box<Constraint>),
+    #[cfg(feature = "mistralrs-speculation")]
+    Guessed(Box<Constraint>, Guesses),
     Engine(EngineConstraint),
 }
 
@@ -97,7 +103,6 @@ enum Under {
 struct Writer {
     engine: Rc<EngineRunner>,
     under: Under,
-    guesses: Option<Guesses>,
 }
 
 impl ExternalWriter for Writer {
@@ -114,10 +119,14 @@ impl ExternalWriter for Writer {
             }
             GoOn::Yes
         };
-        let (engine, guesses) = (&self.engine, self.guesses.as_ref());
+        let engine = &self.engine;
         let written = match &self.under {
-            Under::Nothing => engine.generate(prompt, None, None, options, watch),
-            Under::Ours(constraint) => engine.generate(prompt, Some(&**constraint), guesses, options, watch),
+            Under::Nothing => engine.generate(prompt, None, options, watch),
+            Under::Ours(constraint) => engine.generate(prompt, Some(&**constraint), options, watch),
+            #[cfg(feature = "mistralrs-speculation")]
+            Under::Guessed(constraint, guesses) => {
+                engine.generate_with_guesses(prompt, constraint, guesses, options, watch)
+            }
             Under::Engine(constraint) => engine.generate_by_engine(prompt, constraint, options, watch),
         };
         let generation = written.map_err(|error| PeerError(error.to_string()))?;

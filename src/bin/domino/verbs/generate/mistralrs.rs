@@ -1,13 +1,17 @@
 //! `domino generate --engine mistralrs`: writes a text in mistral.rs's engine.
 
+mod drafts;
+
 use std::{path::Path, time::Instant};
 
 use domino::{
+    CompiledGrammar,
     decode::DecodeOptions,
-    mistralrs::{EngineDrafts, EngineRunner, GoOn, RunnerError},
+    mistralrs::{EngineRunner, GoOn, RunnerError},
     store::CacheFolder,
 };
 
+use self::drafts::TextDrafts;
 use super::{
     args::Generate,
     destination::Destination,
@@ -18,7 +22,6 @@ use super::{
     screen::Screen,
 };
 use crate::{
-    files::output::Output,
     grammar::warned,
     session::{
         prompt::{PromptSource, prompt_text},
@@ -42,28 +45,21 @@ pub(super) fn run(
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
-    let mut fixed = None;
-    if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
-        fixed = command.speculation.fixed(source, grammar, folder)?;
-    }
-    // The last row's token has no successor, so it needs no draft.
-    let rows = fixed.as_ref().map_or(EngineDrafts::None, |fixed| EngineDrafts::Rows(fixed.most + 1));
-    let loading = format!("loading {} in mistral.rs", folder.display());
-    let runner = progress::during(loading, || EngineRunner::load(folder, rows)).map_err(bad_model)?;
+    let mut drafts = drafts(command, grammar.as_ref(), folder)?;
+    let what = format!("loading {} in mistral.rs", folder.display());
+    let runner = progress::during(what, || EngineRunner::load(folder, drafts.rows())).map_err(bad_model)?;
     if *runner.vocabulary() != vocabulary {
         return Err(BadInput::new("mistral.rs reads other tokens from this model than domino does")
             .hint("use domino's own runner")
             .into());
     }
     let prompt = command.prompts(folder)?.tokens(runner.tokenizer(), &text, &vocabulary)?;
-    let file = fixed.as_ref().and_then(|fixed| fixed.file.clone());
-    let guesses =
-        grammar.as_ref().zip(fixed).map(|(grammar, fixed)| fixed.guesses(grammar, runner.tokenizer()));
-    let constraint = grammar.as_ref().map(domino::CompiledGrammar::constraint);
+    drafts.begin(grammar.as_ref(), &runner);
+    let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
     interrupt::watch();
     let (mut screen, mut broken) = (Screen::new(0), Ok(()));
     let begun = Instant::now();
-    let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {
+    let generation = drafts.write(&runner, &prompt, constraint.as_ref(), options, |tokens| {
         // Text that may become a stop string is shown later or never, so it is not shown as it comes.
         if !command.json && !destination.is_file() && options.stop.is_empty() {
             broken = screen.show(&vocabulary.concat(tokens));
@@ -76,9 +72,7 @@ pub(super) fn run(
         screen.show(&generation.text)?;
         screen.finish()?;
     }
-    if let Some((file, guesses)) = file.zip(guesses.as_ref()) {
-        Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
-    }
+    drafts.keep()?;
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
@@ -88,7 +82,7 @@ pub(super) fn run(
         options,
         appended: None,
         seconds,
-        speculative: guesses.is_some(),
+        speculative: drafts.are_made(),
         draft: None,
         forced,
         captures,
@@ -103,12 +97,41 @@ pub(super) fn run(
     Ok(ended.exit())
 }
 
+/// Chooses drafts by the flags, and by the prior that comes with the model.
+#[cfg(feature = "mistralrs-speculation")]
+fn drafts(
+    command: &Generate,
+    grammar: Option<&CompiledGrammar>,
+    folder: &Path,
+) -> Result<TextDrafts, BadInput> {
+    let Some((source, grammar)) = command.grammar.as_ref().zip(grammar) else {
+        return Ok(TextDrafts::default());
+    };
+    Ok(match command.speculation.fixed(source, grammar, folder)? {
+        None => TextDrafts::default(),
+        Some(fixed) => {
+            let (most, file) = (fixed.most, fixed.file.clone());
+            TextDrafts::new(most, file, Box::new(|grammar, tokenizer| fixed.guesses(grammar, tokenizer)))
+        }
+    })
+}
+
+/// Refuses flags that ask for drafts, which this build does not make.
+#[cfg(not(feature = "mistralrs-speculation"))]
+fn drafts(command: &Generate, _: Option<&CompiledGrammar>, _: &Path) -> Result<TextDrafts, BadInput> {
+    match command.speculation.asked {
+        true => Err(BadInput::new("this build of domino drafts nothing in mistral.rs")
+            .hint("build it with `cargo build --release --features mistralrs-speculation`")),
+        false => Ok(TextDrafts::default()),
+    }
+}
+
 /// Makes the error of a model that cannot be loaded bad input of the user's.
 fn bad_model(error: RunnerError) -> anyhow::Error {
     match error {
-        RunnerError::Load(_) | RunnerError::Vocabulary(_) | RunnerError::Speculation(_) => {
-            BadInput::new(error.to_string()).into()
-        }
+        RunnerError::Load(_) | RunnerError::Vocabulary(_) => BadInput::new(error.to_string()).into(),
+        #[cfg(feature = "mistralrs-speculation")]
+        RunnerError::Speculation(_) => BadInput::new(error.to_string()).into(),
         error => error.into(),
     }
 }

@@ -3,7 +3,6 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::Context;
-use domino::mistralrs::GrammarSpeculativeLoader;
 use mistralrs_candle::Device;
 use mistralrs_core::{
     DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
@@ -12,10 +11,14 @@ use mistralrs_core::{
 };
 use tokio::sync::Semaphore;
 
+#[cfg(feature = "mistralrs-speculation")]
+use super::drafting::RequestDrafts as EngineDrafting;
+#[cfg(not(feature = "mistralrs-speculation"))]
+use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
         super::gate::Pulse,
-        args::{DraftSize, Dtype, EngineArgs, EngineName},
+        args::{Dtype, EngineArgs, EngineName},
     },
     writer::MistralEngine,
 };
@@ -39,26 +42,13 @@ pub(in super::super) async fn load(
         Some(Dtype::F16) => ModelDType::F16,
         Some(Dtype::Bf16) => ModelDType::BF16,
     };
-    let mut loader = loader(args, path).map_err(bad)?;
-    let mut speculation = None;
-    if let Some(asked) = args.guesses(EngineName::Mistralrs) {
-        let around = match asked.size {
-            DraftSize::Auto => GrammarSpeculativeLoader::new(loader),
-            // A pass has one row more than guessed tokens.
-            DraftSize::Tokens(tokens) => {
-                GrammarSpeculativeLoader::with_gamma(loader, tokens.get().saturating_add(1))
-            }
-        }
-        .test_limit(pulse.patience());
-        speculation = Some(around.speculation());
-        loader = Box::new(around);
-    }
+    let (loader, drafting) = EngineDrafting::around(loader(args, path).map_err(bad)?, args, pulse);
     let map = DeviceMapSetting::Map(DeviceMapMetadata::dummy());
     let pipeline = loader
         .load_model_from_hf(None, TokenSource::None, &dtype, &Device::Cpu, true, map, isq, None)
         .map_err(bad)?;
-    let vocabulary = match &speculation {
-        Some(speculation) => speculation.vocabulary()?,
+    let vocabulary = match drafting.vocabulary()? {
+        Some(vocabulary) => vocabulary,
         None => domino::mistralrs::vocabulary(&*pipeline.lock().await)
             .map_err(|error| BadInput::new(format!("{}: {error}", path.display())))?,
     };
@@ -74,10 +64,9 @@ pub(in super::super) async fn load(
     let context =
         state.max_sequence_length(None).ok().flatten().context("the model has no context length")?;
     // A pass writes past the text by as many tokens as a draft has.
-    let context =
-        context.saturating_sub(speculation.as_ref().map_or(0, domino::mistralrs::Speculation::gamma));
+    let context = context.saturating_sub(drafting.rows());
     let turns = Arc::new(Semaphore::new(texts.get()));
-    Ok(MistralEngine { state, vocabulary, context, speculation, turns, pulse: Arc::clone(pulse) })
+    Ok(MistralEngine { state, vocabulary, context, drafting, turns, pulse: Arc::clone(pulse) })
 }
 
 fn loader(args: &EngineArgs, path: &Path) -> anyhow::Result<Box<dyn Loader>> {

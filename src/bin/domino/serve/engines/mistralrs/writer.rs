@@ -8,10 +8,7 @@ use std::sync::Arc;
 use domino::{
     TokenId, Vocabulary,
     decode::{DecodeOptions, Finish, Sampler},
-    mistralrs::{
-        AttachError, FreeLogitsProcessor, GrammarLogitsProcessor, Guesses, RequestError, RequestWatch,
-        Speculation, SpeculativeRequest,
-    },
+    mistralrs::{FreeLogitsProcessor, GrammarLogitsProcessor, RequestError, RequestWatch},
 };
 use mistralrs_core::{
     Constraint, MistralRs, NormalRequest, Request, RequestMessage, Response, SamplingParams,
@@ -21,11 +18,14 @@ use tokio::sync::{
     mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
+#[cfg(feature = "mistralrs-speculation")]
+use super::drafting::RequestDrafts as EngineDrafting;
+#[cfg(not(feature = "mistralrs-speculation"))]
+use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
         super::{gate::Pulse, problem::Problem},
         engine::{Engine, EngineEvent, TextOrder, WrittenToken},
-        guessing,
     },
     recorder::Recorder,
 };
@@ -36,8 +36,8 @@ pub(in super::super) struct MistralEngine {
     pub(super) state: Arc<MistralRs>,
     pub(super) vocabulary: Vocabulary,
     pub(super) context: usize,
-    /// Keeper of the turns of requests, if several tokens are verified in a pass.
-    pub(super) speculation: Option<Speculation>,
+    /// Drafts, if several tokens are verified in a pass.
+    pub(super) drafting: EngineDrafting,
     /// Turns of requests.
     pub(super) turns: Arc<Semaphore>,
     pub(super) pulse: Arc<Pulse>,
@@ -95,7 +95,7 @@ impl MistralEngine {
             Ok(begun) => begun,
             Err(problem) => return say(events, EngineEvent::Failed(problem)),
         };
-        let recorder = Recorder::new(taken, Arc::clone(&self.pulse), self.speculation.is_some());
+        let recorder = Recorder::new(taken, Arc::clone(&self.pulse), self.drafting.is_on());
         request.logits_processors.get_or_insert_default().push(Arc::new(recorder));
         if let Err(problem) = self.send(request).await {
             return say(events, EngineEvent::Failed(problem));
@@ -116,34 +116,26 @@ impl MistralEngine {
         request: &mut NormalRequest,
         text: &TextOrder,
     ) -> Result<RequestWatch, Problem> {
+        if let Some(attached) = self.drafting.attach(request, text).await {
+            return attached;
+        }
         let constraint = text.grammar.as_ref().map(domino::CompiledGrammar::constraint);
         let (sampler, first) = (Sampler::new(text.options.sampling, text.options.seed), text.prompt.len());
-        let Some(speculation) = &self.speculation else {
-            let watch = match constraint {
-                Some(constraint) => {
-                    let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, first);
-                    let watch = processor.watch();
-                    request.logits_processors = Some(vec![Arc::new(processor)]);
-                    watch
-                }
-                None => {
-                    let processor = FreeLogitsProcessor::new(sampler, first, &self.vocabulary);
-                    let watch = processor.watch();
-                    request.logits_processors = Some(vec![Arc::new(processor)]);
-                    watch
-                }
-            };
-            return Ok(watch);
+        let watch = match constraint {
+            Some(constraint) => {
+                let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, first);
+                let watch = processor.watch();
+                request.logits_processors = Some(vec![Arc::new(processor)]);
+                watch
+            }
+            None => {
+                let processor = FreeLogitsProcessor::new(sampler, first, &self.vocabulary);
+                let watch = processor.watch();
+                request.logits_processors = Some(vec![Arc::new(processor)]);
+                watch
+            }
         };
-        let mut what = match constraint {
-            Some(constraint) => SpeculativeRequest::new(constraint),
-            None => SpeculativeRequest::unconstrained(),
-        }
-        .draw_by(sampler, first);
-        if let Some(guesses) = &text.guesses {
-            what = what.guesses(&guesses_for(guesses, text));
-        }
-        speculation.attach(request, what).await.map_err(|error| attach_error(&error))
+        Ok(watch)
     }
 
     async fn send(&self, request: NormalRequest) -> Result<(), Problem> {
@@ -225,18 +217,6 @@ fn say(events: &UnboundedSender<EngineEvent>, event: EngineEvent) {
     let _ = events.send(event);
 }
 
-/// Guesses of a client in the form of mistral.rs's adapter, which learns over its texts how right they are.
-fn guesses_for(guesses: &guessing::GrammarGuesses, text: &TextOrder) -> Guesses {
-    let book = guesses.book(text.shared);
-    let forced = guesses.forced().cloned();
-    let made = book.kept.get_or_init(|| {
-        let made = Guesses::of_counts(Arc::clone(&book.learner), forced.clone());
-        Box::new(made.at_least(guesses.threshold()))
-    });
-    let made = made.downcast_ref::<Guesses>().cloned();
-    made.unwrap_or_else(|| Guesses::of_counts(Arc::clone(&book.learner), forced))
-}
-
 /// Converts the engine's answer in place of a text to an error.
 fn told(response: Option<Response>) -> Problem {
     match response {
@@ -249,14 +229,6 @@ fn told(response: Option<Response>) -> Problem {
         None => {
             Problem::engine("the engine ended without an answer; it is started again for the next request")
         }
-    }
-}
-
-/// The problem of a request that cannot be had with speculation.
-fn attach_error(error: &AttachError) -> Problem {
-    match error {
-        AttachError::Sampling(_) => Problem::bad_request("invalid_value", error.to_string()),
-        _ => Problem::engine(error.to_string()),
     }
 }
 

@@ -1,0 +1,126 @@
+//! Tests of counts that are kept between runs.
+
+use std::sync::Mutex;
+
+use domino::{
+    Compiler, Grammar, Limits, Syntax, TokenId,
+    proposer::{Learning, Propose, Seen, Site},
+};
+
+use super::*;
+use crate::grammar::bytes::byte_vocabulary;
+
+const LONG: Duration = Duration::from_secs(60);
+const NEVER: Duration = Duration::from_secs(1 << 20);
+
+fn grammar(regex: &str) -> CompiledGrammar {
+    let grammar = Grammar::parse(Syntax::Regex, regex, &Limits::default()).unwrap();
+    Compiler::new(byte_vocabulary().unwrap()).compile(&grammar).unwrap()
+}
+
+/// A proposer that begins with this prior, or with nothing.
+fn learner(grammar: &CompiledGrammar, prior: Option<Prior>) -> Learner {
+    let prior = prior.unwrap_or_else(|| Prior::new(grammar));
+    Arc::new(Mutex::new(CountProposer::new(prior, Learning::Online)))
+}
+
+/// Has it learn from a text.
+fn teach(learner: &Learner, grammar: &CompiledGrammar, text: &[u8]) {
+    let (mut constraint, mut tokens) = (grammar.constraint(), Vec::new());
+    for &byte in text {
+        let token = TokenId::new(u32::from(byte));
+        let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, &|_, _| 0.0);
+        held(learner).observe(&mut site, Seen::new(token, None));
+        drop(site);
+        constraint.advance(token).unwrap();
+        tokens.push(token);
+    }
+}
+
+fn observed(prior: Option<&Prior>) -> Option<u64> {
+    prior.map(Prior::observed)
+}
+
+#[test]
+fn what_was_learnt_is_there_again_for_its_client_grammar_and_model_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = (grammar("[ab]+"), grammar("[abc]+"));
+    let keeper = PriorKeeper::with_rounds(folder.path(), "model", NEVER).unwrap();
+    assert_eq!(observed(keeper.read("alice", &one).as_ref()), None);
+    let counts = learner(&one, None);
+    let keeping = keeper.keep("alice", &counts);
+    teach(&counts, &one, b"abab");
+    assert!(keeper.write_all(LONG));
+    assert_eq!(observed(keeper.read("alice", &one).as_ref()), Some(4));
+    assert_eq!(keeper.read("alice", &one).unwrap().summary().label, LABEL);
+    for (client, grammar) in [("bob", &one), ("alice", &other)] {
+        assert!(keeper.read(client, grammar).is_none(), "{client}");
+    }
+    let another = PriorKeeper::with_rounds(folder.path(), "model two", NEVER).unwrap();
+    assert!(another.read("alice", &one).is_none());
+    // The next run goes on from there.
+    drop((keeping, keeper));
+    let keeper = PriorKeeper::with_rounds(folder.path(), "model", NEVER).unwrap();
+    let counts = learner(&one, keeper.read("alice", &one));
+    let _keeping = keeper.keep("alice", &counts);
+    teach(&counts, &one, b"ba");
+    assert!(keeper.write_all(LONG));
+    assert_eq!(observed(keeper.read("alice", &one).as_ref()), Some(6));
+}
+
+#[test]
+fn counts_are_written_when_nobody_uses_them_any_more_and_every_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let grammar = grammar("[ab]+");
+    let until = |keeper: &PriorKeeper, client: &str, tokens: u64| {
+        let begun = Instant::now();
+        while observed(keeper.read(client, &grammar).as_ref()) != Some(tokens) {
+            assert!(begun.elapsed() < LONG, "the counts of {client} are not written");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let keeper = PriorKeeper::with_rounds(folder.path(), "model", NEVER).unwrap();
+    let counts = learner(&grammar, None);
+    let keeping = keeper.keep("alice", &counts);
+    teach(&counts, &grammar, b"aba");
+    drop(keeping);
+    until(&keeper, "alice", 3);
+    let keeper = PriorKeeper::with_rounds(folder.path(), "model", Duration::from_millis(5)).unwrap();
+    let counts = learner(&grammar, None);
+    let _keeping = keeper.keep("bob", &counts);
+    for text in [b"ab", b"ba"] {
+        teach(&counts, &grammar, text);
+    }
+    until(&keeper, "bob", 4);
+}
+
+#[test]
+fn files_that_are_damaged_or_cannot_be_written_fail_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let grammar = grammar("[ab]+");
+    let keeper = PriorKeeper::with_rounds(folder.path(), "model", NEVER).unwrap();
+    let counts = learner(&grammar, None);
+    let _keeping = keeper.keep("alice", &counts);
+    teach(&counts, &grammar, b"ab");
+    assert!(keeper.write_all(LONG));
+    let file = keeper.folder.file("alice", &Prior::new(&grammar));
+    let whole = fs::read(&file).unwrap();
+    for damaged in [&whole[..whole.len() / 2], b"", b"not counts at all"] {
+        fs::write(&file, damaged).unwrap();
+        assert!(keeper.read("alice", &grammar).is_none());
+    }
+    // What comes next is written over it.
+    teach(&counts, &grammar, b"ab");
+    assert!(keeper.write_all(LONG));
+    assert_eq!(observed(keeper.read("alice", &grammar).as_ref()), Some(4));
+    // A file stands where the folder of a client would be.
+    fs::write(folder.path().join("bob"), b"").unwrap();
+    let others = learner(&grammar, None);
+    let _bob = keeper.keep("bob", &others);
+    teach(&others, &grammar, b"ab");
+    assert!(keeper.write_all(LONG) && keeper.read("bob", &grammar).is_none());
+    fs::remove_file(folder.path().join("bob")).unwrap();
+    assert!(keeper.write_all(LONG));
+    assert_eq!(observed(keeper.read("bob", &grammar).as_ref()), Some(2));
+    assert!(PriorKeeper::with_rounds(&file.join("inside"), "model", NEVER).is_err());
+}

@@ -1,0 +1,45 @@
+"""Pydantic AI against a live server: types by schemas and by functions, streams, errors."""
+
+import asyncio
+
+from common import COMPACT, DATES, KEY, PROMPT, URL, Person, is_date, run
+from pydantic_ai import Agent, NativeOutput, ToolOutput
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+MODEL = OpenAIChatModel("default", provider=OpenAIProvider(base_url=URL, api_key=KEY))
+
+
+def settings(body):
+    return {"max_tokens": 400, "seed": 1, "temperature": 0.0, "parallel_tool_calls": False, "extra_body": body}
+
+
+def test_chat():
+    is_date(Agent(MODEL).run_sync(PROMPT, model_settings=settings(DATES)).output)
+
+
+def test_stream():
+    async def streamed():
+        async with Agent(MODEL).run_stream(PROMPT, model_settings=settings(DATES)) as result:
+            return [piece async for piece in result.stream_text()]
+
+    is_date(asyncio.run(streamed())[-1])
+
+
+def test_types():
+    for output in [NativeOutput(Person), ToolOutput(Person)]:
+        person = Agent(MODEL, output_type=output, retries=0).run_sync(PROMPT, model_settings=settings(COMPACT)).output
+        assert isinstance(person, Person), (output, person)
+
+
+def test_errors():
+    try:
+        Agent(MODEL).run_sync(PROMPT, model_settings=settings({"colour": 1}))
+    except ModelHTTPError as error:
+        assert error.status_code == 400, error
+        return
+    raise AssertionError("an unknown field was not refused")
+
+
+run("pydantic-ai", globals())
