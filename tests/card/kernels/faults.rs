@@ -21,7 +21,7 @@ use super::{
     lossless::{Liar, vocabulary},
     some_tokens,
 };
-use crate::model::runner;
+use crate::model::runner::fixture;
 
 const FAULTS: [CardFault; 6] = [
     CardFault::Driver,
@@ -34,12 +34,12 @@ const FAULTS: [CardFault; 6] = [
 
 fn failing(fault: CardFault, after: u64) -> Result<TensorModel, ModelError> {
     let place = Placement::emulated(false).with_precision(Precision::Bf16).failing(fault, after);
-    TensorModel::load(model::fixture("mistral_tied"), &LoadOptions::default(), place)
+    TensorModel::load(fixture("mistral_tied"), &LoadOptions::default(), place)
 }
 
 /// The same model on a card that does not fail.
 fn sound() -> TensorModel {
-    emulated(&model::fixture("mistral_tied"), Precision::Bf16)
+    emulated(&fixture("mistral_tied"), Precision::Bf16)
 }
 
 /// The number of calls to the card while a model is loaded.
@@ -182,7 +182,7 @@ fn after_a_kernel_that_failed_nothing_goes_on() {
 
 /// A copy of a checkpoint in which one weight of a tensor is another number.
 fn with_weight(tensor: &str, index: usize, number: f32) -> TempDir {
-    let (from, to) = (model::fixture("mistral_tied"), TempDir::new().unwrap());
+    let (from, to) = (fixture("mistral_tied"), TempDir::new().unwrap());
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();

@@ -94,7 +94,7 @@ fn drafts_that_learn_change_no_token() {
         let mut decoder = decoder(name);
         let grammar = Grammar::parse(Syntax::Gbnf, "root ::= ([0-9]+ \" \")*", &Limits::default()).unwrap();
         let compiled = Compiler::new(decoder.vocabulary().clone()).compile(&grammar).unwrap();
-        for learning in [Learning::Text, Learning::Online] {
+        for learning in [Learning::PerText, Learning::Online] {
             let learner = CountProposer::new(Prior::new(&compiled), learning);
             let learner = Arc::new(Mutex::new(learner));
             let mut drafted = 0;

@@ -290,8 +290,8 @@ mod tests {
                 let asked = asked(json!({ "tools": tools, "grammar_options": { "numbers": numbers } }));
                 let (tags, _) = asked.tags(Reasoning::Off).unwrap();
                 let options = Notation::StructuralTag.options_inside(asked.options.options());
-                let read = Notation::StructuralTag.read(tags.as_bytes(), &options);
-                assert_eq!(read.is_err(), asked.mistake().is_some(), "{tools} {numbers}");
+                let read = Notation::StructuralTag.read(tags.as_bytes(), &options, &Limits::default());
+                assert_eq!(read.is_err(), asked.mistake(&Limits::default()).is_some(), "{tools} {numbers}");
             }
         }
     }
