@@ -83,12 +83,7 @@ impl GrammarSource {
 
     /// The flags for schemas that it takes; `None` if it takes all.
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
-        match self.notation() {
-            Notation::JsonSchema => None,
-            Notation::StructuralTag => Some(&["--order", "--escapes", "--numbers"]),
-            Notation::Lark => Some(&["--escapes", "--numbers"]),
-            Notation::Gbnf | Notation::Regex | Notation::LarkGreedy | Notation::Ebnf => Some(&[]),
-        }
+        self.notation().schema_flags()
     }
 
     /// The name of the grammar in messages.
