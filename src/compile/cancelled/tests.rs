@@ -165,7 +165,8 @@ fn work_ends_at_any_look_and_leaves_nothing() {
 #[test]
 fn lenient_schemas_are_not_relaxed_by_it() {
     let options = SchemaOptions::default().with_lenient(true);
-    let works: [fn(&SchemaOptions, &str, &Limits) -> Result<(), SchemaError>; 3] = [
+    type Work = fn(&SchemaOptions, &str, &Limits) -> Result<(), SchemaError>;
+    let works: [Work; 3] = [
         |options, text, limits| options.parse(text, limits).map(drop),
         |options, text, limits| options.report(text, limits).map(drop),
         |options, text, limits| options.outline(text, limits, 5).map(drop),
