@@ -82,7 +82,7 @@ impl ExternalEngine for Engines {
             (ExternalWay::Drafts, Some(grammar)) => {
                 let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
                 let guesses = Guesses::new(grammar, engine.tokenizer(), prior, Learning::PerText);
-                Under::Guessed(Box::new(grammar.constraint()), guesses)
+                Under::Guessed(Box::new(grammar.constraint()), Box::new(guesses))
             }
             _ => Under::Nothing,
         };
@@ -95,7 +95,7 @@ enum Under {
     Nothing,
     Ours(Box<Constraint>),
     #[cfg(feature = "mistralrs-speculation")]
-    Guessed(Box<Constraint>, Guesses),
+    Guessed(Box<Constraint>, Box<Guesses>),
     Engine(EngineConstraint),
 }
 

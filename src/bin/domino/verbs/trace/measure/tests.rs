@@ -44,7 +44,7 @@ fn traces(tokens: &[&[u32]]) -> Vec<Trace> {
     let rows: Vec<_> =
         tokens.iter().map(|tokens| serde_json::json!({ "text": "", "tokens": tokens })).collect();
     let json = serde_json::json!({ "grammar": "g", "vocab": "v", "traces": rows });
-    crate::verbs::trace::input::Traces::parse(json.to_string().as_bytes(), "file").unwrap().list
+    super::super::input::Traces::parse(json.to_string().as_bytes(), "file").unwrap().list
 }
 
 fn measure(
