@@ -151,7 +151,7 @@ fn trees_are_listed_and_one_is_drawn() {
     let graph = dot::read(&good(inspect(grammar, &[&one[..], &["--dot"]].concat())).stdout);
     assert_eq!((graph.nodes.len(), graph.edges.len()), (nodes, nodes - 1));
     let text = good(inspect(grammar, &one)).stdout;
-    assert!(text.contains("1 trees: ") && text.contains(" tokens, "), "{text}");
+    assert!(text.contains("1 tree: ") && text.contains(" tokens, "), "{text}");
 }
 
 #[test]

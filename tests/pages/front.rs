@@ -1,4 +1,4 @@
-//! The README's table of evidence: an engine a row, and figures that stand in `docs/performance.md`.
+//! The README's table of evidence: a grammar a row, and the figures of its record.
 
 use crate::support::pages::read;
 
@@ -11,83 +11,37 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Numbers in a text, as they are written, but without commas between thousands.
-fn numbers(text: &str) -> Vec<String> {
-    let digits = |c: char| c.is_ascii_digit();
-    let chars: Vec<char> = text.chars().collect();
-    let inside = |index: usize| {
-        let beside =
-            |index: Option<usize>| index.and_then(|index| chars.get(index)).copied().is_some_and(digits);
-        match chars[index] {
-            '.' => beside(index.checked_sub(1)) && beside(Some(index + 1)),
-            // A comma between thousands has three digits behind it, and no blank.
-            ',' => beside(index.checked_sub(1)) && (1..=3).all(|ahead| beside(Some(index + ahead))),
-            other => digits(other),
-        }
+/// The grammars of the README's table as records name them.
+const GRAMMARS: [(&str, &str); 5] =
+    [("JSON", "json"), ("GSM8K", "gsm8k"), ("XML", "xml_person"), ("template", "rpg"), ("C subset", "c")];
+
+/// The record that the table is taken from.
+const RECORD: &str = "experiments/records/2026-11-27-qwen_table3/tables.md";
+
+#[test]
+fn the_table_has_the_figures_of_its_record() {
+    let record = table(&read(RECORD), "## Throughput by grammar and method");
+    let of = |grammar: &str, method: &str, column: &str| {
+        let column = record[0].iter().position(|name| name == column).expect("a column");
+        let row = record.iter().find(|row| row[0] == grammar && row[1] == method).expect("a row");
+        row[column].replace(" †", "")
     };
-    let kept: String = (0..chars.len()).map(|index| if inside(index) { chars[index] } else { ' ' }).collect();
-    kept.split_whitespace().map(|number| number.replace(',', "")).collect()
-}
-
-/// True if `short` is the number `exact`, rounded to its own decimals.
-fn rounds(exact: &str, short: &str) -> bool {
-    let decimals = |number: &str| number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    // Versions such as 1.9.1 are no numbers.
-    let Ok(value) = exact.parse::<f64>() else { return false };
-    // A little more, so that halves go up.
-    decimals(short) <= decimals(exact) && format!("{:.*}", decimals(short), value * (1.0 + 1e-12)) == short
-}
-
-#[test]
-fn numbers_are_read_and_rounded() {
+    let rate = |grammar: &str, method: &str| {
+        let cell = of(grammar, method, "tokens/s");
+        cell.split(' ').next().map(str::to_owned).expect("a number")
+    };
+    let shown = table(&read("README.md"), "## What it gains");
     assert_eq!(
-        numbers("0.05, 6.23, 3.44 of 1,043; 2,695 to 4,951."),
-        ["0.05", "6.23", "3.44", "1043", "2695", "4951"]
+        shown[0],
+        ["grammar", "no grammar", "masks", "paper's drafts", "Domino", "over no grammar", "over masks"]
     );
-    assert!(rounds("6.23", "6.2") && rounds("5.76", "5.8") && rounds("111", "111") && rounds("10.1", "10"));
-    assert!(!rounds("6.23", "6.3") && !rounds("6.2", "6.23") && !rounds("0.5", "1.5"));
-}
-
-/// Wrong masks and all masks of each engine, summed over rows such as `0, 10, 0 of 1043`. An engine without a
-/// total of its own has the largest.
-fn wrong_masks(rows: &[Vec<String>]) -> Vec<[u64; 2]> {
-    let mut sums = vec![[0; 2]; 3];
-    for row in rows {
-        let cell = row.last().expect("a cell");
-        let count = |number: &String| number.parse::<u64>().expect("a count");
-        let parts: Vec<Vec<u64>> =
-            cell.split(", ").map(|part| numbers(part).iter().map(count).collect()).collect();
-        let most = parts.iter().filter_map(|part| part.get(1)).copied().max().expect("a number of masks");
-        for (sum, part) in sums.iter_mut().zip(&parts) {
-            sum[0] += part[0];
-            sum[1] += part.get(1).copied().unwrap_or(most);
-        }
-    }
-    sums
-}
-
-#[test]
-fn the_table_has_the_figures_of_the_page_on_cost() {
-    let (readme, page) = (read("README.md"), read("docs/performance.md"));
-    let rows = table(&readme, "## What it gains");
-    let (head, engines) = rows.split_first().expect("a table");
-    assert_eq!(head[0], "engine");
-    assert!(engines[0][0] == "Domino" && engines.len() >= 4, "{engines:?}");
-    let measured: Vec<String> = page.lines().filter(|line| line.starts_with('|')).flat_map(numbers).collect();
-    let wrong = wrong_masks(&table(&page, "## Masks")[1..]);
-    for (row, engine) in engines.iter().enumerate() {
-        for (name, cell) in head.iter().zip(engine).skip(1) {
-            let found = numbers(cell);
-            if name == "wrong masks" && !cell.is_empty() {
-                let found: Vec<u64> = found.iter().map(|number| number.parse().expect("a count")).collect();
-                assert_eq!(found, wrong[row], "{}: {name}", engine[0]);
-                continue;
-            }
-            for number in found {
-                let stands = measured.iter().any(|exact| rounds(exact, &number));
-                assert!(stands, "{}, {name}: docs/performance.md has no {number}", engine[0]);
-            }
-        }
+    assert_eq!(shown.len(), 1 + GRAMMARS.len());
+    for (row, (name, grammar)) in shown[1..].iter().zip(GRAMMARS) {
+        let mut expected = vec![name.to_owned()];
+        expected.extend(["unconstrained", "masks", "paper", "ours"].map(|method| rate(grammar, method)));
+        expected.extend(["over unconstrained", "over masks"].map(|column| of(grammar, "ours", column)));
+        let row: Vec<String> = row.iter().map(|cell| cell.replace(" †", "")).collect();
+        assert_eq!(row, expected, "{RECORD}");
     }
 }
 
