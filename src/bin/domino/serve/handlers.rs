@@ -216,8 +216,8 @@ async fn grammar_order(
     Ok(GrammarOrder { grammar, calls: None, captured })
 }
 
-/// Makes the same of an answer to a prompt that may call functions. A mistake in a schema of a function is told
-/// with its place in the list of functions, which is looked for in the caller's turn.
+/// Makes the same of an answer to a prompt that may call functions. A mistake in a schema of a function is
+/// told with its place in the list of functions, which is looked for in the caller's turn.
 async fn tools_order(
     server: &Server,
     caller: &Caller,
