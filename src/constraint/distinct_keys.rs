@@ -1,7 +1,7 @@
 //! Steps, masks and completions where no key of an object may come twice.
 //!
-//! A mask is the grammar's, without the tokens that repeat a key ([`ObjectKeys::repeating`]) and without those
-//! after which the key at hand can only become one that has come. Whether that is so is decided by a
+//! A mask is the grammar's, without the tokens that repeat a key ([`ObjectKeys::repeating`]) and without
+//! those after which the key at hand can only become one that has come. Whether that is so is decided by a
 //! depth-first search over the places of the grammar that earlier keys lead to, and only for keys that can
 //! run out. A completion is the shortest one, changed at its first repeat.
 
