@@ -37,7 +37,7 @@
 //! | subterminal tree | the terminal sequences that tokens spell from a scanner state on (paper, Alg. 2) | `subterminal::Forest` |
 //! | parser set | a canonical Earley set; its id is the stack | [`ids::SetId`] |
 //! | thread | a terminal started in a parser set, and where its scanner is | `constraint::states` |
-//! | boundary | the parser set in which the next terminal starts, if one may just have ended | `constraint::states` |
+//! | boundary | the parser set in which the next terminal starts | `constraint::states` |
 //! | constraint state | threads and boundary: all that the text so far means for what may follow | [`ids::StateId`] |
 //! | lookahead `k` | how many terminals past the current one a token may reach | [`Lookahead`] |
 //! | folded, written terminals | the largest regular parts; those of a lexer | [`Terminals`] |

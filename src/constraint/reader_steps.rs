@@ -20,7 +20,7 @@ impl Constraint {
             Err(most) if !self.readers.are_none() => most,
             led => return Ok(led),
         };
-        // What follows a dead end is one as well.
+        // Every continuation of a dead end is a dead end, so the longest live beginning is looked for.
         for end in (1..=most).rev() {
             if self.leads(&bytes[..end])?.is_ok() {
                 return Ok(Err(end));

@@ -116,7 +116,7 @@ mod tests {
             let weight = |at: usize| f64::from(row[at] - top).exp();
             let sum: f64 = near.iter().map(|&at| weight(at)).sum();
             let found = likely(&row, &allowed);
-            // The same bits from a list of what is near.
+            // A list of the near tokens alone gives the same bits.
             let listed: Vec<(TokenId, f32)> =
                 near.iter().map(|&at| (TokenId::from_index(at).unwrap(), row[at])).collect();
             prop_assert_eq!(&likely_of(&listed), &found);

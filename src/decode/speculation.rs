@@ -20,7 +20,7 @@ pub(super) struct RunSpeculation<'a> {
 }
 
 impl<'a> RunSpeculation<'a> {
-    /// Creates the speculation of a model that takes so many tokens at the cost of one.
+    /// Creates the speculation of a model whose passes over up to `at_once` tokens cost as much as one token.
     pub(super) fn new(drafter: &'a mut Drafter, at_once: NonZeroUsize) -> Self {
         drafter.set_at_once(at_once);
         Self { drafter, phase: Phase::default() }

@@ -44,7 +44,7 @@ pub struct Cancel(Arc<CancelFlag>);
 #[derive(Debug, Default)]
 struct CancelFlag {
     cancelled: AtomicBool,
-    /// When the handle was made, and the time from then on after which it is cancelled by itself.
+    /// The deadline, if there is one: the moment of creation, and the time allowed from then on.
     time: Option<(Instant, Duration)>,
     /// The looks taken, and the one that cancels.
     #[cfg(test)]

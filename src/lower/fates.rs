@@ -46,7 +46,7 @@ pub(super) fn rules(
                 (Some(Symbol::Nonterminal(nonterminal)), false) => {
                     RuleFate::Productions { nonterminal, regular: known.regular }
                 }
-                // What is not folded is a nonterminal.
+                // Not met: a rule that is not folded has a nonterminal.
                 (Some(symbol @ Symbol::Terminal(_)), false) => RuleFate::Terminal(symbol),
             },
         };

@@ -9,7 +9,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use super::rewrite::WorkGrammar;
 use crate::{
     grammar::{Expr, PatternKind},
-    ids::{ExprId, RuleId},
+    ids::{ExprId, RuleId, as_index},
 };
 
 /// Depth of nesting beyond which nothing is folded, so that recursion over a [`Hir`] is shallow.
@@ -18,7 +18,7 @@ const MAX_DEPTH: u32 = 100;
 /// Size and nesting of a regular expression, and whether it is opaque, as automata are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RegexSize {
-    size: u32,
+    size: usize,
     depth: u32,
     opaque: bool,
 }
@@ -37,14 +37,13 @@ impl Regular {
 
     /// Has the expression a regular expression with at most about `max_size` NFA states?
     pub(super) fn is_within(&self, expr: ExprId, max_size: usize) -> bool {
-        self.exprs[expr.index()].is_some_and(|extent| {
-            !extent.opaque && extent.depth <= MAX_DEPTH && extent.size as usize <= max_size
-        })
+        self.exprs[expr.index()]
+            .is_some_and(|extent| !extent.opaque && extent.depth <= MAX_DEPTH && extent.size <= max_size)
     }
 
     /// Estimates how many NFA states the expression needs; `usize::MAX` if it is not regular.
     pub(super) fn size(&self, expr: ExprId) -> usize {
-        self.exprs[expr.index()].map_or(usize::MAX, |extent| extent.size as usize)
+        self.exprs[expr.index()].map_or(usize::MAX, |extent| extent.size)
     }
 
     /// Keeps as regular only the expressions for which `keep` is set, by number. Their parts stay as they
@@ -123,25 +122,19 @@ fn extent(work: &WorkGrammar, known: &[Option<RegexSize>], expr: ExprId) -> Opti
     match work.expr(expr) {
         Expr::Pattern(pattern) => Some(match pattern.kind() {
             PatternKind::Expression(hir) => RegexSize { size: hir_size(hir), depth: 1, opaque: false },
-            PatternKind::Automaton(automaton) => RegexSize {
-                size: u32::try_from(automaton.states().len()).unwrap_or(u32::MAX),
-                depth: 1,
-                opaque: true,
-            },
-            PatternKind::Substrings(text) => {
-                RegexSize { size: u32::try_from(text.len()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+            PatternKind::Automaton(automaton) => {
+                RegexSize { size: automaton.states().len(), depth: 1, opaque: true }
             }
+            PatternKind::Substrings(text) => RegexSize { size: text.len(), depth: 1, opaque: true },
             PatternKind::LengthBounded(bounded) => {
-                RegexSize { size: u32::try_from(bounded.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+                RegexSize { size: bounded.bound(), depth: 1, opaque: true }
             }
-            PatternKind::Spelled(spelled) => {
-                RegexSize { size: u32::try_from(spelled.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
-            }
+            PatternKind::Spelled(spelled) => RegexSize { size: spelled.bound(), depth: 1, opaque: true },
         }),
         Expr::Rule(rule) => of(&work.body(*rule)).map(|body| RegexSize { depth: body.depth + 1, ..body }),
         Expr::Sequence(parts) | Expr::Alternatives(parts) => join(parts),
         Expr::Repeat { part, min, max } => of(part).map(|part| RegexSize {
-            size: part.size.saturating_mul(max.unwrap_or(min.saturating_add(1)).max(1)),
+            size: part.size.saturating_mul(times(*min, *max)),
             depth: part.depth + 1,
             opaque: part.opaque,
         }),
@@ -150,24 +143,27 @@ fn extent(work: &WorkGrammar, known: &[Option<RegexSize>], expr: ExprId) -> Opti
     }
 }
 
+/// Number of copies of a repeated part in an NFA.
+fn times(min: u32, max: Option<u32>) -> usize {
+    max.map_or(as_index(min).saturating_add(1), as_index).max(1)
+}
+
 /// Estimates how many NFA states a pattern needs. Patterns come from parsers that bound their nesting.
-fn hir_size(hir: &Hir) -> u32 {
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+fn hir_size(hir: &Hir) -> usize {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => count(literal.0.len()),
+        HirKind::Literal(literal) => literal.0.len(),
         HirKind::Class(Class::Bytes(_)) => 1,
         // A range beyond ASCII takes a few UTF-8 sequences.
-        HirKind::Class(Class::Unicode(class)) => class
-            .iter()
-            .map(|range| if range.end().is_ascii() { 1_u32 } else { 4 })
-            .fold(0, u32::saturating_add)
-            .min(64),
-        HirKind::Repetition(repetition) => hir_size(&repetition.sub)
-            .saturating_mul(repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1)),
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().map(|range| if range.end().is_ascii() { 1_usize } else { 4 }).sum::<usize>().min(64)
+        }
+        HirKind::Repetition(repetition) => {
+            hir_size(&repetition.sub).saturating_mul(times(repetition.min, repetition.max))
+        }
         HirKind::Capture(capture) => hir_size(&capture.sub),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().map(hir_size).fold(1, u32::saturating_add)
+            parts.iter().map(hir_size).fold(1, usize::saturating_add)
         }
     }
 }

@@ -56,7 +56,7 @@ pub trait KeptRows: Send {
     /// equals the lowest id is chosen. Default: `None`, as these rows cannot do it; nothing was waited for.
     ///
     /// # Errors
-    /// If there are not so many rows, or the device fails.
+    /// If there are fewer rows than choices ask for, or the device fails.
     fn choose(&self, first: usize, choices: &[RowChoice<'_>]) -> Result<Option<Vec<RowAnswer>>, Self::Error> {
         let _ = (first, choices);
         Ok(None)

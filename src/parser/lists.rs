@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use crate::{
     automata::hash_cons::HashIndex,
     grammar::any_order::Chosen,
+    ids::number,
     limits::{Budget, LimitExceeded, Work},
     lower::{AfterDot, AnyOrderList, Cfg, DottedRule, NonterminalId, Prices},
 };
@@ -45,10 +46,11 @@ impl OpenLists {
         Some((over / 2, if over % 2 == 0 { ListPosition::Between } else { ListPosition::Again }))
     }
 
-    /// Returns the dot of a state in a position; the caller knows that there is one.
-    fn dot(cfg: &Cfg, state: usize, place: ListPosition) -> DottedRule {
+    /// Returns the dot of a state in a position. That of [`Again`](ListPosition::Again) is the one after that
+    /// of [`Between`](ListPosition::Between).
+    fn dot(cfg: &Cfg, state: usize, place: ListPosition) -> Result<DottedRule, LimitExceeded> {
         let over = 2 * state + usize::from(place == ListPosition::Again);
-        DottedRule(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
+        number(cfg.dot_count() + over, "dots of members in any order").map(DottedRule)
     }
 
     /// Returns the grammar's own dotted rule, without the parts that have come.
@@ -124,8 +126,8 @@ impl OpenLists {
         symbol: AfterDot,
         work: &mut Work,
     ) -> Result<[Option<DottedRule>; 2], LimitExceeded> {
-        if let Some((state, ListPosition::Between)) = Self::split(cfg, dot) {
-            return Ok([Some(Self::dot(cfg, state, ListPosition::Again)), None]);
+        if let Some((_, ListPosition::Between)) = Self::split(cfg, dot) {
+            return Ok([Some(dot.next()), None]);
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok([Some(dot.next()), None]) };
         let AfterDot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
@@ -143,7 +145,7 @@ impl OpenLists {
         });
         let between = match more {
             ControlFlow::Break(()) => {
-                Some(Self::dot(cfg, self.intern(cfg, number, &after)?, ListPosition::Between))
+                Some(Self::dot(cfg, self.intern(cfg, number, &after)?, ListPosition::Between)?)
             }
             ControlFlow::Continue(()) => None,
         };
@@ -159,7 +161,7 @@ impl OpenLists {
     ) -> Result<DottedRule, LimitExceeded> {
         let Some((state, place)) = Self::split(cfg, dot) else { return Ok(dot) };
         let (list, chosen) = &other.states[state];
-        Ok(Self::dot(cfg, self.intern(cfg, *list, chosen)?, place))
+        Self::dot(cfg, self.intern(cfg, *list, chosen)?, place)
     }
 
     /// Returns the number of a list with these chosen parts; makes one if there is none.
@@ -199,8 +201,8 @@ impl OpenLists {
     /// Length of the shortest rest after `symbol`, which `dot` waits for.
     pub(super) fn rest_after(&self, prices: Prices<'_>, dot: DottedRule, symbol: NonterminalId) -> u64 {
         let cfg = prices.cfg;
-        if let Some((state, ListPosition::Between)) = Self::split(cfg, dot) {
-            return self.rest(prices, Self::dot(cfg, state, ListPosition::Again));
+        if let Some((_, ListPosition::Between)) = Self::split(cfg, dot) {
+            return self.rest(prices, dot.next());
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else {
             return prices.rests[dot.next().0 as usize];

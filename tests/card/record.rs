@@ -108,7 +108,7 @@ echo '{"grammar":"c","over_unconstrained":0.9,"tokens_per_pass":1.1,'$plain'}' >
         assert!(table.lines().any(|line| line == row), "{row}\n{table}");
     }
     assert!(table.starts_with("A dry run on the CPU"), "{table}");
-    // It is shown, too.
+    // The table is printed, not only written.
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(shown.contains("| texts that differ, 13m bf16 | 0 | 3 of 2000"), "{shown}");
 }

@@ -53,7 +53,7 @@ fn is_ended(
     let (outcome, end) = wait.recv_timeout(NEVER).unwrap_or_else(|error| panic!("{name}: {error}"));
     let _ = worker.join();
     match outcome {
-        // It was done when it was cancelled, or almost.
+        // The work ended before it saw the cancellation.
         Ok(()) => false,
         Err((false, _)) if end <= cancelled => false,
         Err((was_cancelled, error)) => {

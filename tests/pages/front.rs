@@ -45,6 +45,69 @@ fn the_table_has_the_figures_of_its_record() {
     }
 }
 
+/// The rates of a method in a record's table, without decimals: the least and the largest.
+fn rates(record: &[Vec<String>], method: &str) -> (u32, u32) {
+    let column = record[0].iter().position(|name| name == "tokens/s").expect("a column");
+    let rates = record.iter().filter(|row| row[1] == method).map(|row| {
+        let rate = row[column].split(' ').next().expect("a number");
+        rate.parse::<u32>().expect("a whole number")
+    });
+    (rates.clone().min().expect("a row"), rates.max().expect("a row"))
+}
+
+#[test]
+fn the_text_has_the_figures_of_llama_cpps_record() {
+    let record = read("experiments/records/2026-11-27-real_llama_cpp/tables.md");
+    let record = table(&record, "## Throughput by grammar and method");
+    let (theirs, ours) = (rates(&record, "llama.cpp-gbnf"), rates(&record, "ours"));
+    let expected = format!(
+        "llama.cpp with its grammar makes {} to {} of the same file, where Domino made {} to {}.",
+        theirs.0, theirs.1, ours.0, ours.1
+    );
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(readme.contains(&expected), "{expected}");
+}
+
+/// Wrong masks of each engine, and all masks of the first, summed over cells such as `0, 10, 0 of 1043`.
+fn wrong_masks(rows: &[Vec<String>]) -> (Vec<u64>, u64) {
+    let count = |text: &str| text.parse::<u64>().expect("a count");
+    let (mut wrong, mut all) = (vec![0; 3], 0);
+    for row in rows {
+        let cell = row.last().expect("a cell");
+        let most = cell.split([',', ' ']).filter_map(|word| word.parse::<u64>().ok()).max();
+        all += most.expect("a number of masks");
+        for (sum, part) in wrong.iter_mut().zip(cell.split(", ")) {
+            *sum += count(part.split(' ').next().unwrap_or_default());
+        }
+    }
+    (wrong, all)
+}
+
+#[test]
+fn the_text_has_the_figures_of_the_page_on_cost() {
+    let page = read("docs/performance.md");
+    let (wrong, all) = wrong_masks(&table(&page, "## Masks")[1..]);
+    assert_eq!(wrong[0], 0, "all masks are right");
+    let schemas = table(&page, "## JSON Schemas");
+    let of = |name: &str, column: usize| {
+        let row = schemas.iter().find(|row| row[0].starts_with(name)).expect("an engine");
+        row[column].split(',').next().unwrap_or_default().to_owned()
+    };
+    let thousands = format!("{},{:03}", all / 1000, all % 1000);
+    let expected = format!(
+        "all of {thousands} masks and {} real schemas are right (llguidance: {} wrong, {} right), mask and \
+         commit take {} us ({};",
+        of("Domino", 1),
+        wrong[1],
+        of("llguidance", 1),
+        of("Domino", 5),
+        of("llguidance", 5)
+    );
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(readme.contains(&expected), "{expected}");
+    assert!(schemas[0][1].ends_with(&of("Domino", 1)), "all schemas are right");
+}
+
 /// The README shows a text and a picture of it, so that a reader sees an output.
 #[test]
 fn a_text_and_its_picture_are_shown() {

@@ -63,7 +63,7 @@ fn parts_of_texts_are_listed_as_check_lists_them() {
             let (text, found) = of(&server.complete(&body));
             assert!(found.as_array().is_some_and(|list| !list.is_empty()), "{grammar} {text}: {found}");
             assert_eq!(found, by_check(&flags, &text), "{grammar} {text}");
-            // Of a text that is cut there is what is decided.
+            // A text that is cut has the captures that its beginning decides.
             body["max_tokens"] = 3.into();
             let (cut, found) = of(&server.complete(&body));
             assert_eq!(found, by_check(&flags, &cut), "{grammar} {cut}");

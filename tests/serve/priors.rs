@@ -101,7 +101,7 @@ fn damaged_and_foreign_files_are_told_and_ignored() {
         let name = whole.file_name().unwrap().to_str().unwrap();
         assert!(log.contains(name) && log.contains("it is ignored"), "{log}");
         assert!(log.contains("notes.txt"), "{log}");
-        // It is replaced, and the other one is left alone.
+        // The server replaces its own file and leaves the stranger's alone.
         assert!(fs::read(&whole).unwrap().len() > content.len() / 2);
         assert_eq!(fs::read_to_string(folder.path().join("notes.txt")).unwrap(), "mine");
     }

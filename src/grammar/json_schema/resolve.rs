@@ -29,7 +29,7 @@ const RECURSIVE: &str = "#";
 
 /// The id of a set of bound dynamic anchors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct AnchorScope(u32);
+pub(super) struct AnchorScope(usize);
 
 #[derive(Debug)]
 struct Resource {
@@ -259,7 +259,7 @@ impl Resolver {
         if self.resources[resource].dynamic.is_empty() {
             return scope;
         }
-        let mut bindings = self.scopes[scope.0 as usize].to_vec();
+        let mut bindings = self.scopes[scope.0].to_vec();
         for (name, node) in &self.resources[resource].dynamic {
             if bindings.iter().all(|(bound, _)| bound != name) {
                 bindings.push((name.clone(), *node));
@@ -267,7 +267,7 @@ impl Resolver {
         }
         bindings.sort();
         let bindings: Bindings = bindings.into();
-        let next = AnchorScope(u32::try_from(self.scopes.len()).unwrap_or(u32::MAX));
+        let next = AnchorScope(self.scopes.len());
         let scopes = &mut self.scopes;
         *self.scope_ids.entry(bindings.clone()).or_insert_with(|| {
             scopes.push(bindings);
@@ -340,7 +340,7 @@ impl Resolver {
         // Only a reference that arrives at a dynamic anchor looks further out.
         let owner = &self.resources[self.resource(target)];
         let is_dynamic = owner.dynamic.iter().any(|(anchor, node)| **anchor == *name && *node == target);
-        let bound = self.scopes[scope.0 as usize].iter().find(|(bound, _)| **bound == *name);
+        let bound = self.scopes[scope.0].iter().find(|(bound, _)| **bound == *name);
         Ok(bound.filter(|_| is_dynamic).map_or(target, |&(_, node)| node))
     }
 }

@@ -175,7 +175,7 @@ impl CandleBatch {
     /// takes the memory of a cache of the whole context.
     ///
     /// # Errors
-    /// Those of [`CandleModel::load`](CandleModel::load).
+    /// All errors of [`CandleModel::load`](CandleModel::load).
     pub fn load(
         path: impl AsRef<std::path::Path>,
         sequences: NonZeroUsize,

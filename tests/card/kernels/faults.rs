@@ -37,7 +37,7 @@ fn failing(fault: CardFault, after: u64) -> Result<TensorModel, ModelError> {
     TensorModel::load(fixture("mistral_tied"), &LoadOptions::default(), place)
 }
 
-/// The same model on a card that does not fail.
+/// Loads the model on an emulated card that does not fail.
 fn sound() -> TensorModel {
     emulated(&fixture("mistral_tied"), Precision::Bf16)
 }

@@ -8,13 +8,13 @@ use std::{
     sync::Arc,
 };
 
-use domino::{Grammar, Limits, grammar::json_schema::SchemaOptions};
+use domino::{Limits, grammar::json_schema::SchemaOptions};
 
 use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
     grammar::{
         budgets,
-        notation::Notation,
+        notation::{Notation, Parsed},
         shipped::{SHIPPED, Shipped},
     },
     terminal::failure::BadInput,
@@ -43,17 +43,25 @@ impl Source {
         self
     }
 
-    /// Reads the grammar once more.
+    /// Reads the grammar, and what it allows beyond its schema.
     ///
     /// # Errors
-    /// If it cannot be read.
-    pub(crate) fn grammar(&self, schemas: &SchemaRules, limits: &Limits) -> Result<Grammar, Problem> {
+    /// If it cannot be read, or `limits` end the work.
+    pub(crate) fn read(&self, schemas: &SchemaRules, limits: &Limits) -> Result<Parsed, Problem> {
         if self.notation == Notation::JsonSchema {
-            let read = schemas.read(&self.text, &self.options, limits);
-            return read.map(|read| read.grammar).map_err(|error| Problem::schema(&self.name, error));
+            let schema = schemas.read(&self.text, &self.options, limits).map_err(|error| {
+                match error.is_cancelled() {
+                    true => Problem::given_up(&error),
+                    false => Problem::schema(&self.name, error),
+                }
+            })?;
+            return Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed });
         }
-        let read = self.notation.read(self.text.as_bytes(), &self.options, limits);
-        read.map(|read| read.grammar).map_err(|error| Problem::grammar(&self.name, &error))
+        let parsed = self.notation.read(self.text.as_bytes(), &self.options, limits);
+        parsed.map_err(|error| match error.is_cancelled() {
+            true => Problem::given_up(&error),
+            false => Problem::grammar(&self.name, &error),
+        })
     }
 
     /// Reads the schemas inside of structural tags by those of the options that apply there.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use domino::{
-    Cancel, CompiledGrammar, Compiler, Grammar, Limits, Memory,
+    Cancel, CompiledGrammar, Compiler, Memory,
     grammar::json_schema::{Relaxed, SchemaOptions},
 };
 use tokio::sync::watch;
@@ -29,7 +29,11 @@ use super::{
     work::pool::{Pool, PoolTask},
     writing::captured,
 };
-use crate::grammar::{budgets, captures::Capturing, notation::Notation};
+use crate::grammar::{
+    budgets,
+    captures::Capturing,
+    notation::{Notation, Parsed},
+};
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;
@@ -303,7 +307,8 @@ impl Shop {
     /// Reads and compiles a grammar, unless it is given up meanwhile.
     fn prepare(&self, source: &Source, given_up: &Cancel) -> Outcome {
         let limits = budgets::limits().cancelled_by(given_up);
-        let (grammar, relaxed) = self.parse(source, &limits).map_err(|problem| problem.param("grammar"))?;
+        let read = source.read(&self.schemas, &limits);
+        let Parsed { grammar, relaxed } = read.map_err(|problem| problem.param("grammar"))?;
         let compiled = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
             .is_cancelled()
         {
@@ -313,23 +318,6 @@ impl Shop {
         let captures = captured::marked(source, &grammar);
         let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&compiled));
         Ok(Prepared { grammar: compiled, guesses, relaxed: relaxed.into(), captures })
-    }
-
-    /// Reads the grammar within limits, with the keywords that it relaxes.
-    fn parse(&self, source: &Source, limits: &Limits) -> Result<(Grammar, Vec<Relaxed>), Problem> {
-        if source.notation == Notation::JsonSchema {
-            let read = self.schemas.read(&source.text, &source.options, limits);
-            let schema = read.map_err(|error| match error.is_cancelled() {
-                true => Problem::given_up(&error),
-                false => Problem::schema(&source.name, error),
-            })?;
-            return Ok((schema.grammar, schema.relaxed));
-        }
-        let parsed = source.notation.read(source.text.as_bytes(), &source.options, limits);
-        parsed.map(|parsed| (parsed.grammar, parsed.relaxed)).map_err(|error| match error.is_cancelled() {
-            true => Problem::given_up(&error),
-            false => Problem::grammar(&source.name, &error),
-        })
     }
 }
 

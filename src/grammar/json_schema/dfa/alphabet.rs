@@ -192,10 +192,10 @@ impl Alphabet {
     }
 
     /// The partition with classes renumbered by `names`; classes that get the same number become one.
-    pub(super) fn renamed(&self, names: &[usize]) -> Self {
+    pub(super) fn renamed(&self, names: &[u32]) -> Self {
         let mut renamed = Self { starts: Vec::new(), class: Vec::new() };
         for (&start, &class) in self.starts.iter().zip(&self.class) {
-            renamed.push(start, u32::try_from(names[as_index(class)]).unwrap_or(u32::MAX));
+            renamed.push(start, names[as_index(class)]);
         }
         renamed
     }

@@ -41,7 +41,7 @@ use crate::{
         minimize::{DfaTable, NONE, minimize},
     },
     grammar::Automaton,
-    ids::numbers,
+    ids::{as_index, numbers},
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.
@@ -353,16 +353,19 @@ fn canonical(alphabet: &Alphabet, table: &DfaTable) -> (Alphabet, DfaTable) {
     let same = |one: usize, other: usize| rows.chunks_exact(width).all(|row| row[one] == row[other]);
     // Of classes with equal columns the first is kept; hashes say which columns to compare.
     let mut kept: Vec<usize> = Vec::new();
-    let mut renamed = vec![0; width];
-    let mut known: hashbrown::HashMap<u64, Vec<usize>> = hashbrown::HashMap::new();
+    let mut renamed = vec![0_u32; width];
+    let mut next_class = 0_u32;
+    let mut known: hashbrown::HashMap<u64, Vec<u32>> = hashbrown::HashMap::new();
     for &class in &by_least {
         let alike = known.entry(hashes[class]).or_default();
-        renamed[class] = match alike.iter().find(|&&place| same(kept[place], class)) {
+        renamed[class] = match alike.iter().find(|&&place| same(kept[as_index(place)], class)) {
             Some(&place) => place,
             None => {
-                alike.push(kept.len());
+                let place = next_class;
+                alike.push(place);
                 kept.push(class);
-                kept.len() - 1
+                next_class += 1;
+                place
             }
         };
     }

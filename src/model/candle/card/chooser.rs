@@ -23,10 +23,12 @@ use crate::{
 const NONE: u32 = u32::MAX;
 /// Most rows that are chosen from at once: more than the longest draft has.
 const CHOICES: usize = 80;
-/// Words of what is asked of a row, of what a block finds, and of an answer: constants of the same names in
+/// Size in words of the question about a row. This constant and the next two have the same names in
 /// `kernels/choice.cu`.
 const ASKED_WORDS: usize = 6;
+/// Size in words of the result of one block.
 const PART_WORDS: usize = 5;
+/// Size in words of the answer for a row.
 const ANSWER_WORDS: usize = 3;
 /// Most tokens of a row that are listed; a constant of the same name there.
 const LISTED: usize = 512;
@@ -99,7 +101,7 @@ impl CardChooser {
     /// as there are choices. Waits for the rows, once for each [`CHOICES`].
     ///
     /// # Errors
-    /// If there are not so many rows, or the device fails.
+    /// If the logits end before the last row, or the device fails.
     pub(in crate::model::candle) fn choose(
         &self,
         logits: &Tensor,
@@ -150,7 +152,8 @@ impl CardChooser {
 }
 
 impl QueueAndRoom {
-    /// Queues the kernels that choose from so many rows of so many logits, what is asked of which is there.
+    /// Queues the kernels that choose a token from each of `rows` rows of `stride` logits. The questions
+    /// about the rows are on the device already.
     fn launch(&mut self, logits: Address, [rows, stride]: [usize; 2], lists: bool) -> Result<()> {
         use KernelArgument::{Address as At, Number};
         let parts = stride.div_ceil(PART).clamp(1, MOST_PARTS);

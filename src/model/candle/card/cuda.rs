@@ -99,8 +99,8 @@ impl CudaDriver {
         Ok(driver)
     }
 
-    /// Sees to it that so many page-locked words are free, if the system gives any: waits until those in use
-    /// are not, and locks more if they are too few.
+    /// Frees `words` page-locked words, if the system gives any: waits for the copies under way, and locks
+    /// more memory where all of it is too little.
     fn make_room(&mut self, words: usize) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(Error::wrap)?;
         let Some(pinned) = &mut self.pinned else { return Ok(()) };

@@ -38,17 +38,17 @@ impl PinnedWords {
         Some(Self { start, size, used: 0 })
     }
 
-    /// Are there so many words that are not handed out?
+    /// True if at least `words` words are not handed out.
     pub(super) fn has(&self, words: usize) -> bool {
         words <= self.size - self.used
     }
 
-    /// Are there so many words at all?
+    /// True if the whole memory has at least `words` words, handed out or not.
     pub(super) fn holds(&self, words: usize) -> bool {
         words <= self.size
     }
 
-    /// Hands out words. `None` if there are not so many left.
+    /// Hands out `words` words; `None` if fewer are left.
     pub(super) fn take(&mut self, words: usize) -> Option<&mut [u32]> {
         if !self.has(words) {
             return None;

@@ -65,8 +65,8 @@ impl TensorModel {
     /// eight times the memory. Reads every weight once.
     ///
     /// # Errors
-    /// Those of [`CandleModel::load`](super::CandleModel::load), and if the device cannot be used. The check
-    /// of free memory is of the computer's: what a card has is not known before it runs out.
+    /// All errors of [`CandleModel::load`](super::CandleModel::load), and a device that cannot be used. The
+    /// check of free memory is of the computer's: what a card has is not known before it runs out.
     pub fn load(
         path: impl AsRef<Path>,
         options: &LoadOptions,

@@ -89,7 +89,7 @@ pub(crate) fn bias(
 /// Reads the matrices of `parts` (name and rows, each row `inputs` long), one below the other.
 ///
 /// # Errors
-/// Those of [`read`](Weights::read).
+/// All errors of [`read`](Weights::read).
 pub(crate) fn read_matrix(
     weights: &mut dyn Weights,
     parts: &[(&str, usize)],

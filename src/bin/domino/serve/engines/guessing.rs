@@ -62,7 +62,7 @@ impl Guessing {
         Ok(Self { tokenizer, priors, keeper, proposer, length, threshold })
     }
 
-    /// Returns the keeper of what is learnt.
+    /// Returns the keeper of counts between runs, if there is a folder for them.
     pub(crate) fn keeper(&self) -> Option<PriorKeeper> {
         self.keeper.clone()
     }
@@ -224,7 +224,7 @@ fn files_of(folder: &Path, levels: usize) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            // What cannot be read has none.
+            // A folder that cannot be read counts as empty.
             let inside = levels.checked_sub(1).and_then(|levels| files_of(&path, levels).ok());
             files.extend(inside.unwrap_or_default());
         } else if path.extension().is_some_and(|extension| extension == "prior") {

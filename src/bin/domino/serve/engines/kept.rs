@@ -3,9 +3,9 @@
 //! What is counted are tokens of texts that were written for users, so the files hold parts of these texts.
 //! They are for the server's user alone, and those of one client are not read for another.
 //!
-//! Invariants: a file under its final name is whole, since it is written under another one and then renamed;
-//! nothing fails by a file that cannot be read or written, which is told in the log; files of others are left
-//! alone.
+//! Invariants: a file under its final name is whole, since it is written under another one and then renamed.
+//! A file that cannot be read or written costs a line in the log, never a request. Files of other programs
+//! are neither read nor changed.
 
 use std::{
     fs, io,

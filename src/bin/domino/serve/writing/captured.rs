@@ -51,7 +51,7 @@ pub(crate) fn marked(source: &Source, grammar: &Grammar) -> Option<Arc<Capturing
     if matches!(source.notation, Notation::Gbnf | Notation::JsonSchema) {
         return None;
     }
-    match Capturing::within(grammar, &[], &limits()) {
+    match Capturing::within(grammar, &[], &capture_limits()) {
         Ok(capturing) => capturing.map(Arc::new),
         Err(error) => {
             tracing::debug!("captures of {}: {error}", source.name);
@@ -83,8 +83,9 @@ impl GrammarFinder {
     ) -> Result<Arc<Capturing>, Problem> {
         let Self { named, schemas, pool, patience } = self;
         let find = move |cancel: &Cancel| {
-            let grammar = named.find(&asked)?.grammar(&schemas, &budgets::limits().cancelled_by(cancel))?;
-            let found = Capturing::within(&grammar, &rules, &limits()).map_err(|error| {
+            let limits = budgets::limits().cancelled_by(cancel);
+            let grammar = named.find(&asked)?.read(&schemas, &limits)?.grammar;
+            let found = Capturing::within(&grammar, &rules, &capture_limits()).map_err(|error| {
                 Problem::invalid("captures", format!("`captures`: {error}")).with("hint", error.hint())
             })?;
             found.map(Arc::new).ok_or_else(|| Problem::invalid("captures", "`captures` names nothing"))
@@ -93,7 +94,7 @@ impl GrammarFinder {
     }
 }
 
-fn limits() -> Limits {
+fn capture_limits() -> Limits {
     let mut limits = budgets::limits();
     limits.captures /= SHARE;
     limits

@@ -16,9 +16,9 @@ const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 /// Tell whether texts are in the language of a grammar, and where they leave it.
 ///
-/// For each text that is not in the language, the line and column (in characters, from 1) of the first
-/// character that cannot follow are printed, with what could have followed. Every byte counts, a line feed at
-/// the end too. Texts are read only as far as needed: one that never ends is refused as soon as it leaves the
+/// For each text outside of the language, the place of its first mistake is printed (line and column, in
+/// characters from 1), with what could have come there instead. Every byte counts, a line feed at the end
+/// too. Texts are read only as far as needed: one that never ends is refused as soon as it leaves the
 /// language.
 ///
 /// Exit code 0 says that all texts are in the language, 1 that some are not, 4 that for some there is no

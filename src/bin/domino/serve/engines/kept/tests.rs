@@ -109,7 +109,7 @@ fn files_that_are_damaged_or_cannot_be_written_fail_nothing() {
         fs::write(&file, damaged).unwrap();
         assert!(keeper.read("alice", &grammar).is_none());
     }
-    // What comes next is written over it.
+    // The next counts replace the damaged file.
     teach(&counts, &grammar, b"ab");
     assert!(keeper.write_all(LONG));
     assert_eq!(observed(keeper.read("alice", &grammar).as_ref()), Some(4));

@@ -133,7 +133,7 @@ async fn what_has_no_haste_waits_for_what_has() {
     drop((d, end));
 }
 
-/// Work is told when nobody waits for it any more, or for too long.
+/// Work is cancelled when its caller leaves, and when it has taken longer than the caller waits.
 #[tokio::test]
 async fn whoever_leaves_cancels() {
     let pool = Pool::new(2);

@@ -1,0 +1,152 @@
+//! Bodies of requests: fields that are taken, and mistakes with the field that they are in.
+
+use serde_json::json;
+
+use super::*;
+use crate::grammar::notation::Notation;
+
+fn chat(more: &Value) -> Result<Asked, Problem> {
+    let mut body = json!({ "model": "default", "messages": [{ "role": "user", "content": "Hi" }] });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Asked::read(body.to_string().as_bytes(), Endpoint::Chat, 100, &SchemaRules::default(), None)
+}
+
+fn problem(more: &Value) -> (String, Value) {
+    let object = chat(more).expect_err(&more.to_string()).to_json();
+    (object["error"]["code"].as_str().unwrap().to_owned(), object["error"]["param"].clone())
+}
+
+#[test]
+fn grammars_in_all_their_forms() {
+    let read = |more| chat(&more).unwrap().grammar;
+    assert_eq!(read(json!({})), None);
+    assert_eq!(read(json!({ "grammar": null, "response_format": { "type": "text" } })), None);
+    assert_eq!(
+        read(json!({ "grammar": { "type": "regex", "value": "a+" } })),
+        Some(GrammarAsked::Text(Notation::Regex, "a+".to_owned()))
+    );
+    assert_eq!(
+        read(json!({ "grammar": { "type": "named", "value": "c" }, "response_format": { "type": "text" } })),
+        Some(GrammarAsked::Named("c".to_owned()))
+    );
+    assert_eq!(read(json!({ "response_format": { "type": "json_object" } })), Some(GrammarAsked::JsonObject));
+}
+
+#[test]
+fn what_is_refused_says_where() {
+    let unsupported = |param: &str| ("unsupported".to_owned(), json!(param));
+    let invalid = |param: &str| ("invalid_value".to_owned(), json!(param));
+    let regex = json!({ "type": "regex", "value": "a" });
+    for kind in ["llguidance", "klingon"] {
+        let refused = problem(&json!({ "grammar": { "type": kind, "value": {} } }));
+        assert_eq!(refused, unsupported("grammar"), "{kind}");
+    }
+    assert_eq!(problem(&json!({ "grammar": "a" })), invalid("grammar"));
+    assert_eq!(problem(&json!({ "grammar": { "type": "gbnf", "value": 1 } })), invalid("grammar"));
+    assert_eq!(problem(&json!({ "response_format": { "type": "xml" } })), unsupported("response_format"));
+    let both = json!({ "grammar": regex, "response_format": { "type": "json_object" } });
+    assert_eq!(problem(&both), invalid("response_format"));
+    let tools = json!({ "grammar": regex, "tools": [{ "type": "function" }] });
+    assert_eq!(problem(&tools), unsupported("tools"));
+    let unknown = |param: &str| ("unknown_parameter".to_owned(), json!(param));
+    assert_eq!(problem(&json!({ "web_search_options": {} })), unsupported("web_search_options"));
+    assert_eq!(problem(&json!({ "colour": "red" })), unknown("colour"));
+    assert_eq!(problem(&json!({ "stream_options": { "colour": 1 } })), unknown("stream_options.colour"));
+    let flags = json!({ "type": "regex", "value": "a", "flags": "i" });
+    assert_eq!(problem(&json!({ "grammar": flags })), unknown("grammar.flags"));
+    let message = json!({ "role": "user", "content": "a", "image_url": "/etc/hosts" });
+    assert_eq!(problem(&json!({ "messages": [message] })), unknown("messages[0].image_url"));
+    let long = json!({ "grammar": { "type": "gbnf", "value": "a".repeat(101) } });
+    assert_eq!(problem(&long).0, "grammar_too_large");
+    for n in [json!(0), json!(17), json!(-1), json!("2")] {
+        assert_eq!(problem(&json!({ "n": n })), invalid("n"));
+    }
+    assert_eq!(problem(&json!({ "best_of": 4 })), unsupported("best_of"));
+    assert_eq!(problem(&json!({ "seed": 1.5 })), invalid("seed"));
+    assert_eq!(problem(&json!({ "stream": "yes" })), invalid("stream"));
+    assert_eq!(problem(&json!({ "max_tokens": 0 })), invalid("max_tokens"));
+    assert_eq!(problem(&json!({ "messages": [] })), invalid("messages"));
+    let stranger = json!([{ "role": "wizard", "content": "a" }]);
+    assert_eq!(problem(&json!({ "messages": stranger })), invalid("messages[0].role"));
+    let tool = json!([{ "type": "function", "function": { "name": "f" } }]);
+    for choice in [json!("required"), json!({ "type": "function", "function": { "name": "f" } })] {
+        let asked = json!({ "tools": tool, "tool_choice": choice });
+        assert_eq!(problem(&asked), unsupported("tool_choice"));
+    }
+    let image = json!([{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }]);
+    let image = json!([{ "role": "user", "content": image }]);
+    assert_eq!(problem(&json!({ "messages": image })), unsupported("messages"));
+    let not_json =
+        Asked::read(b"{", Endpoint::Chat, 100, &SchemaRules::default(), None).unwrap_err().to_json();
+    assert_eq!(not_json["error"]["code"], "invalid_json");
+}
+
+#[test]
+fn numbers_out_of_range_name_their_field() {
+    for (field, value) in [
+        ("temperature", json!(-1)),
+        ("temperature", json!("hot")),
+        ("top_p", json!(0)),
+        ("top_p", json!(1.5)),
+        ("min_p", json!(-0.1)),
+        ("top_k", json!(1.5)),
+        ("top_k", json!(-2)),
+        ("presence_penalty", json!(3)),
+        ("frequency_penalty", json!(-2.1)),
+        ("repetition_penalty", json!(0)),
+        ("max_tokens", json!(1.5)),
+        ("max_completion_tokens", json!(0)),
+        ("top_logprobs", json!(21)),
+        ("top_logprobs", json!(2)),
+        ("stop", json!(["a", ""])),
+        ("stop", json!(1)),
+        ("finish", json!(1)),
+    ] {
+        let refused = problem(&json!({ field: value }));
+        assert_eq!(refused, ("invalid_value".to_owned(), json!(field)), "{field} {value}");
+    }
+}
+
+#[test]
+fn fields_are_read_and_parts_joined() {
+    let more = json!({
+        "n": 2, "seed": -1, "stream": true, "stream_options": { "include_usage": true }, "logprobs": true,
+        "top_logprobs": 3, "max_tokens": 5, "max_completion_tokens": 7, "temperature": 0.5, "stop": "z",
+        "messages": [{
+            "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }],
+        }],
+    });
+    let asked = chat(&more).unwrap();
+    assert_eq!(
+        (asked.choices, asked.seed, asked.stream, asked.include_usage),
+        (2, Some(u64::MAX), true, true)
+    );
+    assert_eq!((asked.drawing.most, asked.drawing.options.logprobs), (Some(7), Some(3)));
+    assert_eq!(asked.drawing.stops, ["z"]);
+    let PromptAsked::Chat(read) = &asked.prompts[0] else { panic!("{:?}", asked.prompts) };
+    assert_eq!(read.messages, [json!({ "role": "user", "content": "ab" })]);
+    assert_eq!(asked.model.as_deref(), Some("default"));
+}
+
+#[test]
+fn completions_take_prompts_in_all_their_forms() {
+    let read = |body: Value| {
+        let text = body.to_string();
+        Asked::read(text.as_bytes(), Endpoint::Completions, 100, &SchemaRules::default(), None)
+    };
+    let text = |text: &str| PromptAsked::Text(text.to_owned());
+    let prompts = |prompt: Value| read(json!({ "prompt": prompt })).unwrap().prompts;
+    assert_eq!(prompts(json!("a")), [text("a")]);
+    assert_eq!(prompts(json!(["a", "b"])), [text("a"), text("b")]);
+    assert_eq!(prompts(json!([1, 2])), [PromptAsked::Tokens(vec![1, 2])]);
+    assert_eq!(prompts(json!([[1], "b"])), [PromptAsked::Tokens(vec![1]), text("b")]);
+    for wrong in
+        [json!({}), json!({ "prompt": [] }), json!({ "prompt": [1, "a"] }), json!({ "prompt": [-1] })]
+    {
+        assert_eq!(read(wrong).unwrap_err().to_json()["error"]["param"], "prompt");
+    }
+    let grammar = json!({ "type": "regex", "value": "a" });
+    let echo = json!({ "prompt": "a", "echo": true, "grammar": grammar });
+    assert_eq!(read(echo).unwrap_err().to_json()["error"]["param"], "echo");
+    assert!(read(json!({ "prompt": "a", "echo": false, "grammar": grammar })).is_ok());
+}
