@@ -22,7 +22,8 @@ const KEPT: c_long = 5_000;
 #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
 pub(crate) fn keep_memory() {
     // SAFETY: the function stores one number in a static table, after a check that the option is in it. It is
-    // not synchronised, but no other thread runs yet: `main` calls this first. Tested by `memory_is_kept`.
+    // not synchronised, but no other thread runs yet: `main` calls this first. Tested by
+    // `keep_memory_sets_the_purge_delay_of_mimalloc`.
     unsafe { mi_option_set_default(PURGE_DELAY, KEPT) };
 }
 
@@ -34,7 +35,7 @@ mod tests {
     /// option.
     #[test]
     #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
-    fn memory_is_kept() {
+    fn keep_memory_sets_the_purge_delay_of_mimalloc() {
         // SAFETY: the function reads one number of a static table, after a check that the option is in it.
         // Other tests' threads may only read the number too, when they free memory; it is an aligned word.
         let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };

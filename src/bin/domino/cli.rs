@@ -204,7 +204,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn flags_fit_together() {
+    fn declared_flags_and_help_tables_agree() {
         super::LowArgs::command().debug_assert();
         crate::help::arranged(super::LowArgs::command()).debug_assert();
         crate::help::check_tables(&super::LowArgs::command());

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_telling_come_first() {
+    fn the_most_telling_characters_come_first() {
         let json =
             ['\t'..='\n', '\r'..='\r', ' '..=' ', '"'..='"', '-'..='-', '0'..='9', '['..='[', 'f'..='f'];
         assert_eq!(of(&json), "'\"' '-' '[' 'f' '0'-'9' '\\t' '\\n' '\\r' ' '");
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nearly_everything_can_follow_the_exceptions_tell_more() {
+    fn nearly_all_characters_are_described_by_their_exceptions() {
         assert_eq!(of(&['\0'..=char::MAX]), "any character");
         assert_eq!(of(&['\0'..='!', '#'..='[', ']'..=char::MAX]), "any character except '\"' and '\\'");
         assert_eq!(of(&[' '..=char::MAX]), "any character except U+0000-U+001F");
     }
 
     #[test]
-    fn leads_are_those_of_the_characters() {
+    fn first_bytes_are_those_of_the_characters_in_the_ranges() {
         let ranges = ['a'..='a', 'é'..='日'];
         let begin: Vec<u8> = (0..=u8::MAX).filter(|&byte| begins_one(byte, &ranges)).collect();
         let mut expected: Vec<u8> = vec![b'a'];
@@ -223,7 +223,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn complements(mut borders in proptest::collection::vec(any::<char>(), 0..6)) {
+        fn a_complement_has_the_characters_outside_of_the_ranges(
+            mut borders in proptest::collection::vec(any::<char>(), 0..6),
+        ) {
             borders.sort_unstable();
             borders.dedup();
             let ranges: Vec<_> = borders.chunks_exact(2).map(|pair| pair[0]..=pair[1]).collect();

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_recognised() {
+    fn the_kind_of_a_misread_file_is_guessed_from_its_text() {
         let schema = Look::Grammar(Notation::JsonSchema);
         for (text, want) in [
             ("{\n  \"type\": \"array\"\n}\n", Some(schema)),

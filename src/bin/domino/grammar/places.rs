@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_columns() {
+    fn spans_are_shown_as_line_and_column() {
         let places = LineIndex::new("a\n\u{e9}b\n".to_owned());
         let show = |at: u32| places.show(Span::new(at, at + 1));
         assert_eq!(

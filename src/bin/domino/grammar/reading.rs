@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unfinished_characters_are_held() {
+    fn bytes_of_an_unfinished_character_are_held_back() {
         for (text, held) in [
             (&b""[..], 0),
             (b"a", 0),
@@ -353,7 +353,7 @@ mod tests {
 
     /// The grammar reads a text of one letter in ever more ways, on a small budget.
     #[test]
-    fn a_budget_is_told_with_its_place() {
+    fn a_budget_error_names_line_rules_and_flag_once() {
         let grammar = "root ::= x x x | x x | \"\\n\" | \"a\"\nx ::= root | \"(\" root \")\"";
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();
@@ -378,7 +378,7 @@ mod tests {
     proptest! {
         /// Any way to cut a text into pieces leads to the same place.
         #[test]
-        fn pieces_make_no_difference(
+        fn the_place_of_an_error_does_not_depend_on_how_a_text_is_cut(
             text in "[a日木\n]{0,12}",
             noise in any::<bool>(),
             size in 1_usize..5,
@@ -417,7 +417,7 @@ mod tests {
 
         /// Comparison with the decoder of the standard library.
         #[test]
-        fn characters_are_found(
+        fn character_at_agrees_with_the_standard_decoder(
             text in "[a日é😀]{0,6}",
             noise in proptest::collection::vec(any::<u8>(), 0..3),
         ) {

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_carry_what_rows_bring() {
+    fn answers_carry_the_id_and_members_of_their_row() {
         let mut members =
             ObjectMembers::read(r#"{"id": "\u0061", "meta": {"x": 1.10}, "k\n": [1e400]}"#).unwrap();
         let mut carried = Carried::take(&mut members, 7);

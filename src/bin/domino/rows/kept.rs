@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_stays() {
+    fn the_least_recently_used_value_is_evicted() {
         let mut kept = LastUsed::new(2);
         let mut made = Vec::new();
         for key in [1, 2, 1, 3, 1, 2, 3, 3] {

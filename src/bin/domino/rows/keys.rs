@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_writes_itself_cannot_be_carried() {
+    fn keys_that_a_command_writes_itself_cannot_be_carried() {
         for keep in [false, true] {
             assert!(columns(RowReader::Generate, r#"{"tokens": 1}"#, keep).is_err());
             assert!(columns(RowReader::Check, r#"{"expected": 1}"#, keep).is_err());

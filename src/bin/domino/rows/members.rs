@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_as_they_were_written() {
+    fn member_values_keep_the_text_they_were_written_in() {
         let line =
             " {\"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
         let found = texts(line);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_or_has_a_key_twice_is_told() {
+    fn lines_without_an_object_or_with_a_key_twice_are_errors() {
         for line in ["", "x", "[1]", "7", "{", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":1} x", "{\"a\":1,\"a\":2}"]
         {
             assert!(ObjectMembers::read(line).is_err(), "{line}");
@@ -137,7 +137,7 @@ mod tests {
     proptest::proptest! {
         /// The members are those that a parser of whole documents finds.
         #[test]
-        fn members_are_those_of_the_document(
+        fn members_are_those_that_a_parser_of_whole_documents_finds(
             keys in proptest::collection::hash_set(".{0,6}", 0..6), seed in proptest::num::u64::ANY,
         ) {
             let values = [

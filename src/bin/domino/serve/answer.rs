@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usage_adds_up() {
+    fn usage_sums_the_tokens_of_all_texts() {
         let grammar = GrammarSpent { passes: 3, drafted: 5, accepted: 4, mask_micros: 10, closed: 0 };
         let one = Spent { prompt: 7, cached: 5, completion: 6, grammar: Some(grammar) };
         let again = Spent { prompt: 0, cached: 0, ..one };
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_chat_and_completions() {
+    fn answers_have_the_forms_of_chat_and_completions() {
         let chat = Form::new(Endpoint::Chat, "m", Map::new());
         let first = chat.chunk(1, chat.piece("a", None, true, None));
         assert_eq!(first["choices"][0]["delta"], json!({ "role": "assistant", "content": "a" }));

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_names_its_field() {
+    fn errors_about_a_grammar_name_its_field() {
         let grammar = |more: Value| {
             let mut grammar = json!({ "type": "json_schema", "value": {} });
             grammar.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_were_got_can_be_sent_back() {
+    fn calls_of_an_answer_can_be_sent_back_in_a_prompt() {
         let call =
             |arguments: Value| json!({ "id": "c", "function": { "name": "f", "arguments": arguments } });
         let body = |arguments: Value| {

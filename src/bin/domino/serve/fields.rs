@@ -142,7 +142,7 @@ mod tests {
 
     /// The parameters of both addresses in OpenAI's reference, with values that ask for nothing special.
     #[test]
-    fn what_clients_of_openai_send_is_taken() {
+    fn fields_that_clients_of_openai_send_are_taken() {
         let both = json!({
             "model": "m", "frequency_penalty": 0, "logit_bias": {}, "max_tokens": 1, "n": 1,
             "presence_penalty": 0, "seed": 1, "stop": "a", "stream": true, "stream_options": {},
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_reach_out_or_is_unknown_is_refused_by_name() {
+    fn fields_that_are_not_served_or_unknown_are_refused_by_name() {
         for (field, value, code) in [
             ("web_search_options", json!({}), "unsupported"),
             ("audio", json!({ "voice": "a" }), "unsupported"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_were_got_can_be_sent_back() {
+    fn messages_of_an_answer_can_be_sent_back() {
         let mut message = json!({
             "role": "assistant", "content": "a", "refusal": null, "annotations": [], "audio": null,
             "tool_calls": null, "reasoning_content": "b",

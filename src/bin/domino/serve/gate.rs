@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_come_back() {
+    fn dropped_permits_give_their_places_back() {
         let gate = Gate::new(3);
         let two = gate.enter(2).unwrap();
         assert!(gate.enter(2).is_err());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_waiting_cures_is_a_bad_request() {
+    fn more_texts_than_places_are_a_bad_request() {
         for places in [1, 3, 16] {
             let gate = Gate::new(places);
             for count in [places + 1, places + 7, usize::MAX] {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_moves_the_deadline_of_those_who_wait() {
+    fn a_beat_of_the_engine_moves_the_deadline_of_waiters() {
         let patience = Duration::from_secs(5);
         let mut pulse = Pulse::new(patience);
         let since = pulse.start;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_is_fresh_for_a_while() {
+    fn a_beat_of_the_engine_is_fresh_for_a_while() {
         let pulse = Pulse::new(Duration::from_secs(5));
         assert!(!pulse.beat_within(Duration::from_secs(60)));
         pulse.beat();

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_answer_is_of_the_last_text() {
+    async fn the_health_is_that_of_the_last_text() {
         let (health, pulse) = (Health::default(), Pulse::new(LONG));
         let gone = || ready(Err(Problem::unavailable("engine_gone", "no")));
         assert_eq!(code(health.check(&pulse, LONG, || ready(Ok(()))).await), None);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_told_even_if_it_comes_late() {
+    async fn a_failure_is_reported_even_if_it_comes_late() {
         let (health, pulse) = (Health::default(), Pulse::new(LONG));
         let late = |outcome: Result<(), Problem>| async move {
             tokio::time::sleep(10 * SHORT).await;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_attempt_that_panics_is_told_and_tried_again() {
+    async fn an_attempt_that_panics_is_reported_and_tried_again() {
         async fn panics() -> Result<(), Problem> {
             panic!("as mistral.rs can")
         }

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grammars_have_line_and_column() {
+    fn errors_in_a_grammar_have_line_and_column() {
         let error = Grammar::parse(Syntax::Gbnf, "root ::= a\nb ::= ]", &Limits::default()).unwrap_err();
         let problem = Problem::grammar("grammar", &error);
         assert_eq!(problem.status(), StatusCode::BAD_REQUEST);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_strict_may_be_open() {
+    fn schemas_that_are_not_strict_may_be_open() {
         let open = json!({ "type": "object" });
         for strict in [json!(false), json!(null)] {
             assert!(of_format(&json!({ "schema": open, "strict": strict }), false).is_ok());

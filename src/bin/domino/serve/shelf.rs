@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_used_stays_whatever_it_weighs() {
+    fn the_most_recently_used_value_stays_whatever_it_weighs() {
         let mut shelf = Shelf::new();
         shelf.insert("a", 100);
         assert_eq!(shelf.trim(10, |&weight| weight), 0);
@@ -86,7 +86,7 @@ mod tests {
     proptest! {
         /// Holds the cache to a plain list in the order of use.
         #[test]
-        fn as_a_list_in_order_of_use(
+        fn the_cache_agrees_with_a_list_in_order_of_use(
             uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60),
             most in 0_usize..20,
         ) {

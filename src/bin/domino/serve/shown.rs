@@ -65,7 +65,7 @@ mod tests {
     proptest! {
         /// However the bytes are cut, what is shown is the lossy text before the first stop string.
         #[test]
-        fn as_the_whole_text_cut(
+        fn shown_text_is_the_lossy_text_before_the_first_stop_string(
             pieces in prop::collection::vec(
                 prop::collection::vec(prop::sample::select(b"ab\xc3\xa9\xe2".to_vec()), 0..4),
                 0..8,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_stop_string_is_shown() {
+    fn no_part_of_a_stop_string_is_shown() {
         let mut shown = Shown::new(&["END".to_owned()]);
         assert_eq!(shown.push(b"a E"), ("a ".to_owned(), false));
         assert_eq!(shown.push(b"N"), (String::new(), false));

@@ -125,7 +125,7 @@ mod tests {
 
     /// The parts, put together, are the message, whatever pieces the text comes in.
     #[test]
-    fn news_add_up() {
+    fn streamed_parts_add_up_to_the_whole_message() {
         let tools = Tools::parse(r#"[{"name": "add"}, {"name": "now"}]"#).unwrap();
         let reader = Reader::new(Spelling::Hermes, &tools);
         let text = "I think <of> it.\n\

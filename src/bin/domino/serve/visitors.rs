@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin_cannot_be_allowed() {
+    fn allowed_origins_must_be_origins() {
         for origin in
             ["", "*", "https://*.example", "example.com", "https://example.com/", "https://example.com/chat"]
         {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn json_may_have_parameters() {
+    fn the_content_type_of_json_may_have_parameters() {
         let is_json = |kind: &'static str| {
             is_json(&HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]))
         };

@@ -172,12 +172,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes() {
+    fn quoted_bytes_are_escaped() {
         assert_eq!(quoted(b"a\"\\\n\x01\xff\xc3\xa9"), "\"a\\\"\\\\\\n\\u{1}\\xFF\u{e9}\"");
     }
 
     #[test]
-    fn classes() {
+    fn byte_classes_are_shown_in_brackets() {
         let show = |bytes: &[RangeInclusive<u8>]| class(bytes);
         assert_eq!(show(&[b'a'..=b'a']), "a");
         assert_eq!(show(&[b'0'..=b'1', b'_'..=b'_', b'a'..=b'z']), "[01_a-z]");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn bytes_are_listed_as_ranges_of_one_kind() {
         let bytes: Vec<u8> = (0x20..0x7f).chain(0xc2..=0xf4).filter(|&byte| byte != b'"').collect();
         let expected = "' ', '!' '#'-'/' '0'-'9' ':'-'@' 'A'-'Z' '['-'`' 'a'-'z' '{'-'~' 0xC2-0xF4";
         assert_eq!(byte_ranges(&bytes).join(" "), expected);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn characters() {
+    fn invisible_characters_are_shown_as_code_points() {
         let show = |characters: &str| characters.chars().map(character).collect::<Vec<_>>().join(" ");
         assert_eq!(show("a'\n\u{e9}\u{6728}"), "'a' \"'\" '\\n' '\u{e9}' '\u{6728}'");
         // A control, a combining mark, a direction, a space that is none of ASCII's, and a private one.

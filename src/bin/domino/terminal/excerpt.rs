@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_shown() {
+    fn bytes_that_are_no_text_have_replacement_characters() {
         let MarkedLine { line, caret } = MarkedLine::new(b"a\x00\xE6\x97", true, b"\xFFb", 1);
         assert_eq!((line, caret), pair("a\u{2400}\u{fffd}\u{fffd}b", "   ^"));
     }

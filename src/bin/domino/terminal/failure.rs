@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_are_told_once_and_without_names_of_the_library() {
+    fn budget_errors_are_short_and_without_names_of_the_library() {
         let error = limited().context("cannot go on");
         let Told { sentence, hint } = told(error.as_ref());
         assert!(
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_told_with_bytes_and_rules_once() {
+    fn step_errors_name_bytes_and_rules_once() {
         let grammar = r#"root ::= s "z"   s ::= x x x | x x | "a"   x ::= s | "(" s ")""#;
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();

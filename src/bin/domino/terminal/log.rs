@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_objects_whatever_they_say() {
+    fn logged_events_are_json_objects_whatever_they_contain() {
         let sink = Sink::default();
         let writer = sink.clone();
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).event_format(Json);

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_looked_at_when_told_to() {
+    fn the_key_file_is_read_again_on_request() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "alice one").unwrap();
         let hour = Duration::from_secs(3_600);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_used_is_told_at_the_start() {
+    fn a_key_file_that_cannot_be_used_is_an_error_at_the_start() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         assert!(ApiKeys::new(None, Some(&path)).is_err());

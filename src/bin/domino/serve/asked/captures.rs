@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_in_all_its_forms() {
+    fn captures_are_a_flag_or_a_list_of_names() {
         assert_eq!(CapturesAsked::read(&mut Map::new()).unwrap(), CapturesAsked::Marked);
         assert_eq!(read(json!(true)).unwrap(), CapturesAsked::Marked);
         assert_eq!(read(json!([])).unwrap(), CapturesAsked::Marked);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn names_need_a_grammar_whose_text_is_seen() {
+    fn captures_by_name_need_a_grammar_and_no_tools() {
         let rules = CapturesAsked::Rules(vec!["a".to_owned()]);
         assert!(rules.check(true, false).is_ok());
         let code = |asked: &CapturesAsked, constrained, tools| {

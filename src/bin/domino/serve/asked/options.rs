@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn they_stand_over_those_of_the_server() {
+    fn options_of_a_request_override_those_of_the_server() {
         let asked = read(json!({ "whitespace": "compact", "escapes": "all", "draft": null })).unwrap();
         let wanted = SchemaOptions::default().with_order(Order::Any).with_escapes(Escapes::All);
         assert_eq!(*asked.options(), wanted.with_white_space(WhiteSpace::Compact));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_refused_by_name() {
+    fn unknown_or_wrong_options_are_refused_by_name() {
         for (options, code, param) in [
             (json!("compact"), "invalid_value", "grammar_options"),
             (json!([]), "invalid_value", "grammar_options"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_schema_of_the_request_takes_is_refused() {
+    fn options_that_no_schema_of_the_request_takes_are_refused() {
         let all = [Notation::JsonSchema, Notation::StructuralTag, Notation::Lark, Notation::Gbnf];
         for (option, takes) in [
             (json!({ "whitespace": "compact" }), [true, true, false, false]),

@@ -26,7 +26,7 @@ fn problem(more: &Value) -> (String, String) {
 }
 
 #[test]
-fn choices_in_all_their_forms() {
+fn tool_choice_decides_which_calls_the_grammar_has() {
     let tags = |more: Value| asked(&more).unwrap().unwrap().tags(Reasoning::Off).unwrap().0;
     let (auto, one) = (tags(json!({})), json!({ "name": "now" }));
     let calls = |tags: &str, name: &str| tags.contains(&format!(r#"\"{name}\""#));
@@ -88,7 +88,7 @@ fn options_of_the_request_are_those_of_the_arguments() {
 }
 
 #[test]
-fn prompts_that_open_thinking() {
+fn a_prompt_that_ends_in_a_think_tag_opens_the_reasoning() {
     let words = ["<thi", "nk>", "\n", "a"].iter().zip(0..);
     let builder =
         words.fold(Vocabulary::builder(), |builder, (word, id)| builder.token(TokenId::new(id), word));
@@ -105,7 +105,7 @@ fn prompts_that_open_thinking() {
 }
 
 #[test]
-fn what_is_refused_names_its_field() {
+fn errors_about_tools_name_their_field() {
     let invalid = |param: &str| ("invalid_value".to_owned(), param.to_owned());
     assert_eq!(problem(&json!({ "tool_choice": "any" })), invalid("tool_choice"));
     let other = json!({ "type": "function", "function": { "name": "sub" } });

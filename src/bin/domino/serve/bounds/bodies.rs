@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_has_as_much_as_it_may() {
+    async fn a_body_past_its_size_limit_is_refused() {
         let memory = BodyMemory::new(1000, 100);
         let bounds = BodyBounds { most: 100, time: LONG, slow_start: LONG };
         for (pieces, size, length) in [(0, 1, 0), (1, 100, 100), (100, 1, 100), (10, 10, 100)] {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_the_server_waits_for_no_body() {
+    async fn shutting_down_waits_for_no_body() {
         let memory = BodyMemory::new(1000, 100);
         let bounds = BodyBounds { most: 100, time: LONG, slow_start: LONG };
         let (sender, closing) = watch::channel(false);

@@ -124,7 +124,7 @@ async fn the_quietest_connection_makes_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_all_are_answered_no_more_are_taken() {
+async fn connections_past_the_bound_are_closed_if_all_others_are_busy() {
     let served = serve(LONG, 1).await;
     let mut slow = served.open("GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     tokio::time::sleep(SHORT).await;

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain_and_apart() {
+    fn file_names_are_plain_and_distinct() {
         for text in ["", ".", "..", "../../etc/passwd", "a b", "key \u{e4}", "a\0b", &"x".repeat(300)] {
             let name = plain(text);
             assert!(name.len() <= 49 && !name.contains(['/', '\0', ' ']), "{name}");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_counts_go_and_the_oldest_first() {
+    fn trimming_removes_only_files_of_counts_the_oldest_first() {
         let folder = tempfile::tempdir().unwrap();
         let name = |letter: &str| format!("key/model/{}.prior", letter.repeat(NAME_LENGTH));
         let kept = [
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_never_finished_go_and_no_others() {
+    fn only_old_unfinished_files_of_counts_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let name = "0123456789abcdef".repeat(2);
         let old = |path: &str| {

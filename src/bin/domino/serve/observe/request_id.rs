@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_callers_are_taken_if_they_are_plain() {
+    fn request_ids_of_callers_are_taken_if_they_are_plain() {
         for plain in ["a", "3f2c-11", "req_7", "a/b:c+d=@", &"a".repeat(MOST_BYTES)] {
             assert_eq!(of(plain), plain);
             let mut headers = HeaderMap::new();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn new_ids_differ() {
+    fn new_request_ids_are_distinct() {
         let ids: std::collections::HashSet<String> =
             (0..1000).map(|_| RequestId::of(&HeaderMap::new()).to_string()).collect();
         assert_eq!(ids.len(), 1000);

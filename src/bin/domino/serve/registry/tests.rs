@@ -60,7 +60,7 @@ async fn a_grammar_is_compiled_once_for_all_who_ask_at_once() {
 }
 
 #[tokio::test]
-async fn errors_have_a_place_and_are_not_kept() {
+async fn grammar_errors_have_a_place_and_are_not_kept() {
     let registry = registry(1 << 30);
     for _ in 0..2 {
         let problem = registry.get(&me(), regex("a(")).await.unwrap_err();
@@ -98,7 +98,7 @@ async fn schemas_are_known_by_their_options_and_told_by_their_field() {
 }
 
 #[tokio::test]
-async fn memory_is_bounded_but_the_last_grammar_stays() {
+async fn the_registry_is_trimmed_to_its_last_grammar() {
     let registry = registry(1);
     for text in ["a+", "b+", "c+"] {
         let grammar = registry.get(&me(), regex(text)).await.unwrap();
@@ -109,7 +109,7 @@ async fn memory_is_bounded_but_the_last_grammar_stays() {
 }
 
 #[tokio::test]
-async fn who_waits_too_long_is_told_so_and_waited_for_no_more() {
+async fn a_caller_who_waits_too_long_gets_an_error_and_loses_the_turn() {
     let registry = patient(1 << 30, Duration::from_millis(10));
     let held = busy(&registry);
     for number in 1..50 {
@@ -123,7 +123,7 @@ async fn who_waits_too_long_is_told_so_and_waited_for_no_more() {
 }
 
 #[tokio::test]
-async fn who_goes_away_gives_up_the_grammar_unless_others_wait() {
+async fn a_grammar_is_withdrawn_once_nobody_waits_for_it() {
     let registry = registry(1 << 30);
     let held = busy(&registry);
     let ask = |name: &str| {

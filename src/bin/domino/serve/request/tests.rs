@@ -17,7 +17,7 @@ fn problem(more: &Value) -> (String, Value) {
 }
 
 #[test]
-fn grammars_in_all_their_forms() {
+fn a_grammar_is_read_from_both_of_its_fields() {
     let read = |more| chat(&more).unwrap().grammar;
     assert_eq!(read(json!({})), None);
     assert_eq!(read(json!({ "grammar": null, "response_format": { "type": "text" } })), None);
@@ -33,7 +33,7 @@ fn grammars_in_all_their_forms() {
 }
 
 #[test]
-fn what_is_refused_says_where() {
+fn a_refused_request_names_the_field() {
     let unsupported = |param: &str| ("unsupported".to_owned(), json!(param));
     let invalid = |param: &str| ("invalid_value".to_owned(), json!(param));
     let regex = json!({ "type": "regex", "value": "a" });
@@ -108,7 +108,7 @@ fn numbers_out_of_range_name_their_field() {
 }
 
 #[test]
-fn fields_are_read_and_parts_joined() {
+fn fields_are_read_and_message_parts_are_joined() {
     let more = json!({
         "n": 2, "seed": -1, "stream": true, "stream_options": { "include_usage": true }, "logprobs": true,
         "top_logprobs": 3, "max_tokens": 5, "max_completion_tokens": 7, "temperature": 0.5, "stop": "z",

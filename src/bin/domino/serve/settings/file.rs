@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_flags() {
+    fn keys_of_the_file_become_flags() {
         let text = "port = 9\nhost = \"::1\"\nallow_origin = [\"https://a.example\", \"https://b.example\"]\n\
                     read-timeout = 1.5\nlenient-strict = true\nallow-anonymous = false\nmax_queue = 1_000\n";
         let flags = merged(&[], text).unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_a_place_and_a_hint() {
+    fn mistakes_in_the_file_are_reported_with_their_place() {
         for (text, said) in [
             ("prot = 9", "F:1:1: there is no flag --prot"),
             ("port = 9\n max_queu = 3", "F:2:2: there is no flag --max-queu"),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_left_as_they_are() {
+    fn command_lines_without_config_are_left_unchanged() {
         for line in [&["domino", "serve"][..], &["domino", "check", "-"], &["domino"], &["domino", "--help"]]
         {
             let line: Vec<OsString> = line.iter().map(OsString::from).collect();

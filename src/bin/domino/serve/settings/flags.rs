@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_body_fits() {
+    fn body_memory_must_hold_the_largest_body() {
         assert!(resolved(&["--body-memory", "4"], "::1").is_ok());
         assert!(resolved(&["--body-memory", "3"], "::1").is_err());
     }

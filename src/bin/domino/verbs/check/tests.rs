@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn keys_that_may_come_twice_are_no_fault() {
+fn doubled_keys_are_no_fault_where_they_are_allowed() {
     let (schema, text) = ("{}", r#"{"a": 1, "a": 2}"#);
     let mut options = schema::for_checking();
     let none = |_: &str, _: &str| None;

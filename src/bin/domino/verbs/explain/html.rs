@@ -55,7 +55,7 @@ fn push(out: &mut String, character: char) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn nothing_is_markup_and_nothing_is_invisible() {
+    fn texts_are_escaped_and_invisible_characters_shown() {
         assert_eq!(
             super::text("<a href=\"x\">'&'</a>\n"),
             "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;\n"

@@ -103,7 +103,7 @@ fn tags(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn nothing_of_models_and_grammars_is_markup() {
+fn hostile_tokens_prompts_and_grammars_become_no_markup() {
     let facts = facts();
     let page = page(&facts);
     let expected = "!doctype /article /aside /b /body /code /dd /del /details /div /dl /dt /h1 /h2 /header \

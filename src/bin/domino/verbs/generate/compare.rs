@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_tokens_and_no_tokens_are_trouble() {
+    fn a_comparison_reports_other_tokens_and_empty_texts() {
         let compared = |same_tokens, tokens| Comparison {
             same_tokens,
             unconstrained: RoundTimes::default(),

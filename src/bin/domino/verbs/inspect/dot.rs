@@ -83,7 +83,7 @@ mod tests {
     use super::quoted;
 
     #[test]
-    fn nothing_ends_a_string_early() {
+    fn quoted_strings_escape_quotes_and_have_a_length_limit() {
         assert_eq!(quoted("a\"b\\\"c\\"), r#""a\"b\\\"c\\""#);
         assert_eq!(quoted("a\nb\t\u{e9}"), "\"a\\nb\\\\u{9}\u{e9}\"");
         assert_eq!(quoted(&"\\".repeat(200)).len(), 2 + 2 * 100 + 3);

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_something_else() {
+    fn files_of_another_format_are_refused() {
         for json in ["", "[]", r#"{"grammar": "g", "vocab": "v", "traces": []}"#, r#"{"traces": [{}]}"#] {
             assert!(Traces::parse(json.as_bytes(), "file").is_err(), "{json}");
         }

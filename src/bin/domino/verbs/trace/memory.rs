@@ -69,7 +69,7 @@ mod tests {
     use super::kibibytes;
 
     #[test]
-    fn fields_are_found() {
+    fn memory_fields_of_proc_status_are_read_by_whole_names() {
         let status = "Name:\tdomino\nVmHWM:\t    1024 kB\nVmRSS:\t     512 kB\nThreads:\t1\n";
         assert_eq!(kibibytes(status, "VmRSS"), Some(512));
         assert_eq!(kibibytes(status, "VmHWM"), Some(1024));

@@ -47,7 +47,7 @@ mod tests {
     use super::Spread;
 
     #[test]
-    fn quantiles_are_of_the_nearest_rank() {
+    fn quantiles_are_the_values_of_nearest_rank() {
         let spread = Spread::new((1..=200).map(|time| time * 1000)).unwrap();
         assert_eq!(spread, Spread { mean: 100.5, p50: 100.0, p99: 198.0, max: 200.0 });
         let one = Spread::new([1500]).unwrap();

@@ -42,7 +42,7 @@ fn observed(prior: Option<&Prior>) -> Option<u64> {
 }
 
 #[test]
-fn what_was_learnt_is_there_again_for_its_client_grammar_and_model_alone() {
+fn kept_counts_belong_to_their_client_grammar_and_model() {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (grammar("[ab]+"), grammar("[abc]+"));
     let keeper = PriorKeeper::with_rounds(folder.path(), "model", NEVER).unwrap();

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_target_draws_is_taken() {
+    fn rounds_take_only_the_draws_of_the_target_model() {
         for (draft, taken) in
             [(1, &[1, 1, 1][..]), (2, &[1, 2, 1, 1, 2]), (4, &[4, 1, 3, 2, 4, 4, 1]), (8, &[8, 8, 1, 1])]
         {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_left_is_sent_and_the_row_unchanged() {
+    fn the_recorder_sends_the_last_token_and_keeps_the_row() {
         let (sender, mut tokens) = tokio::sync::mpsc::unbounded_channel();
         let recorder = Recorder::new(sender, pulse(), false);
         let row = Tensor::new(&[f32::NEG_INFINITY, f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY], &Device::Cpu)

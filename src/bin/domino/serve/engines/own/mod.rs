@@ -161,7 +161,7 @@ mod tests {
 
     /// An engine whose thread is gone ends the receivers of its texts.
     #[test]
-    fn an_engine_that_is_gone_tells_its_texts() {
+    fn an_engine_whose_thread_is_gone_ends_its_texts() {
         let orders = channel().0;
         let engine = OwnEngine { orders, context: 1 };
         let gate = super::super::super::gate::Gate::new(1);

@@ -66,7 +66,7 @@ async fn one_caller_never_has_all_workers() {
 }
 
 #[test]
-fn turns_go_round() {
+fn callers_take_turns_round_robin() {
     let mut state = PoolState::default();
     for (name, tasks) in [("a", 3), ("b", 1), ("c", 2)] {
         let job = || Some(Box::new(|| ()) as PoolJob);
@@ -97,7 +97,7 @@ async fn one_caller_never_has_all_places() {
 }
 
 #[tokio::test]
-async fn a_task_of_several_is_done_once_by_the_first_turn() {
+async fn a_task_of_several_callers_runs_once_at_the_first_turn() {
     let stage = Workplace::new(2);
     let (_, busy) = stage.submit("a", "busy");
     assert_eq!(stage.next(), "busy");
@@ -114,7 +114,7 @@ async fn a_task_of_several_is_done_once_by_the_first_turn() {
 }
 
 #[tokio::test]
-async fn what_has_no_haste_waits_for_what_has() {
+async fn deferred_jobs_wait_for_callers_jobs() {
     let stage = Workplace::new(2);
     let (_, a) = stage.submit("a", "a");
     let (_, b) = stage.submit("b", "b");
@@ -135,7 +135,7 @@ async fn what_has_no_haste_waits_for_what_has() {
 
 /// Work is cancelled when its caller leaves, and when it has taken longer than the caller waits.
 #[tokio::test]
-async fn whoever_leaves_cancels() {
+async fn a_caller_who_leaves_cancels_the_work() {
     let pool = Pool::new(2);
     let until_cancelled = |begin: Sender<()>, end: Sender<()>| {
         move |cancel: &Cancel| {

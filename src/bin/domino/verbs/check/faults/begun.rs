@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_open_is_closed() {
+    fn an_unfinished_json_text_has_the_value_it_has_begun() {
         for (text, value, open) in [
             ("{\"a\": 1", json!({"a": 1}), &["", "/a"][..]),
             ("{\"a\": 1,", json!({"a": 1}), &[""]),

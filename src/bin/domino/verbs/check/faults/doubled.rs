@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_come_twice_are_found() {
+    fn doubled_keys_are_found_with_their_pointer() {
         let found = |text: &str| doubled(text).map(|(pointer, key)| format!("{pointer} {key}"));
         assert_eq!(found(r#"{"a": 1, "b": {"a": 2}, "c": [null, 1.5, -1, "a", true]}"#), None);
         assert_eq!(found(r#"{"a": 1, "\u0061": 2}"#).as_deref(), Some(" a"));

@@ -69,7 +69,7 @@ fn measure(
 }
 
 #[test]
-fn every_text_gets_every_pass() {
+fn each_text_is_walked_in_each_pass() {
     let traces = traces(&[&[1, 2, 3], &[1, 9, 3]]);
     let (measured, compiled, walked) = measure(false, &traces, 4, || false);
     let measured = measured.unwrap();
@@ -92,7 +92,7 @@ fn every_text_gets_every_pass() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn an_error_names_its_text_and_step() {
     let wrong = |toy, tokens: &[&[u32]], passes| match measure(toy, &traces(tokens), passes, || false).0 {
         Err(Trouble::Step(wrong)) => (wrong.trace, wrong.step, wrong.what),
         other => panic!("{other:?}"),
@@ -142,7 +142,7 @@ fn a_compile_that_is_cancelled_is_an_interruption() {
 }
 
 #[test]
-fn medians_are_of_columns() {
+fn medians_are_taken_by_column() {
     assert_eq!(medians(&[&[1, 9], &[3, 7], &[2, 8]]), [2, 8]);
     assert_eq!(medians(&[&[1], &[4]]), [2]);
     assert!(medians(&[]).is_empty());
