@@ -311,7 +311,7 @@ mod tests {
         /// The cache gives back what was filed, whatever was evicted in between, and holds no more than it
         /// may.
         #[test]
-        fn gives_back_what_was_filed(
+        fn the_cache_returns_the_filed_masks_within_its_room(
             masks in 0..6_usize,
             states in prop::collection::vec(0..40_u32, 0..200),
         ) {
@@ -337,7 +337,7 @@ mod tests {
     proptest! {
         /// Masks of many sizes, lists and bits, never take more than the room for them.
         #[test]
-        fn memory_is_what_is_there(
+        fn counted_bytes_are_those_of_the_masks_held(
             room in 0..9_000_usize,
             masks in prop::collection::vec(prop::collection::btree_set(0..2_560_u32, 0..30), 0..60),
         ) {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_masks_are_one() {
+    fn equal_masks_share_one_entry() {
         let mut cache = room(1);
         let (one, other) =
             (cache.keep(StateId::new(3), Arc::new(mask(0))), cache.keep(StateId::new(0), Arc::new(mask(11))));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mask_was_made_of_is_known_while_it_is_here() {
+    fn a_recipe_is_known_while_its_mask_is_cached() {
         let mut cache = room(2);
         let states: Vec<StateId> = (0..9).map(StateId::new).collect();
         let made = cache.keep_made(states[0], Arc::new(mask(0)), &[1, 2]);
@@ -397,7 +397,7 @@ mod tests {
 
     /// A mask that is too large is not kept, and neither is its recipe.
     #[test]
-    fn what_is_too_large_is_not_kept() {
+    fn masks_larger_than_the_room_are_not_kept() {
         let mut cache = MaskCache::new(mask_bytes(&TokenSet::empty(SIZE)));
         cache.keep(StateId::new(5), Arc::new(TokenSet::empty(SIZE)));
         cache.keep_made(StateId::new(2), Arc::new(mask(0)), &[1]);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays() {
+    fn masks_in_use_are_not_evicted() {
         let mut cache = room(4);
         let used = cache.keep(StateId::new(0), Arc::new(mask(0)));
         for state in 1..11 {

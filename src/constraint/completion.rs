@@ -325,7 +325,7 @@ mod tests {
 
     /// Tokens past the shortest completion are not looked at, so they cost nothing.
     #[test]
-    fn nothing_is_sought_past_the_end() {
+    fn tokens_past_the_shortest_completion_cost_no_visits() {
         let mut builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
         for (byte, id) in (0..=u8::MAX).zip(257..) {
             builder = builder.token(TokenId::new(id), [b'a', byte]);

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stack_is_forgotten_and_nothing_else() {
+    fn contexts_differ_in_all_but_the_stack() {
         let session = session();
         // A first and a later element of a list are at different places of its rule.
         assert_eq!(after(&session, "[[2,3,"), after(&session, "[[[[4,[5],"));

@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         /// Compares with a plain list of all steps.
         #[test]
-        fn the_last_steps_of_all(window in 0..6_usize, calls in prop::collection::vec(0..12_usize, 0..60)) {
+        fn the_last_steps_are_kept(window in 0..6_usize, calls in prop::collection::vec(0..12_usize, 0..60)) {
             let mut history = History::new(window);
             let mut all: Vec<StateId> = Vec::new();
             // What was forgotten stays so, however far one goes back.

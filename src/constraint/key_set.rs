@@ -131,7 +131,7 @@ mod tests {
     proptest! {
         /// Compares with a sorted set; older sets stay as they were.
         #[test]
-        fn keys_are_found_by_how_they_begin(
+        fn keys_are_found_by_their_prefixes(
             keys in prop::collection::vec("(abcdefgh)?[ab\u{e9}\u{0}]{0,4}", 0..40),
             asked in prop::collection::vec("(abcdefgh)?[ab\u{e9}\u{0}]{0,4}", 0..8),
         ) {

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_take_no_more_work_than_they_may() {
+    fn masks_by_trees_stop_at_their_work_limit() {
         let grammar = r#"root ::= [^x] root "x" | [^y] root "y" | [^z] root "z" | "a""#;
         let limits = |tree_work| Limits { tree_work, ..Limits::default() };
         // Each of three walks over the trie, with sorting what it finds, is more than a unit a node.
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tokens_take_work_too() {
+    fn uniting_an_empty_list_costs_work() {
         assert_eq!(union_work(&TokenList::Few([].into())), 1);
     }
 }

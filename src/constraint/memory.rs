@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_adds_up() {
+    fn memory_counts_add_up() {
         let memory = |machines, [grammar, terminals, parser_sets, states, trees, masks]: [usize; 6]| Memory {
             machines,
             grammar,

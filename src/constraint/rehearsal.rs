@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_as_much_as_it_may() {
+    fn a_rehearsal_keeps_to_its_budgets() {
         let with = |rehearsal, rehearsal_size| Limits { rehearsal, rehearsal_size, ..Limits::default() };
         let none = states(with(0, 0));
         let all = states(with(usize::MAX, 0));

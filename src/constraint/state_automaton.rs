@@ -566,7 +566,7 @@ mod tests {
 
     /// Text of any length comes back to the same sets: the steady state costs lookups only.
     #[test]
-    fn lists_do_not_grow_the_machine() {
+    fn long_lists_add_no_states() {
         for (grammar, item) in [
             (r#"root ::= x | x "," root   x ::= "(" x ")" | [a-z]"#, "(a),"),
             (r#"root ::= x | root "," x   x ::= "(" x ")" | [a-z]"#, "((b)),"),

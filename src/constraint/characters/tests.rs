@@ -25,7 +25,7 @@ fn follows(constraint: &mut Constraint, character: char) -> bool {
 }
 
 #[test]
-fn what_is_no_character_is_cut_off() {
+fn surrogates_are_cut_off_from_ranges() {
     for (start, end, expected) in [
         (0xD7F0, 0xD900, '\u{D7F0}'..='\u{D7FF}'),
         (0xD900, 0xE010, '\u{E000}'..='\u{E010}'),
@@ -60,7 +60,7 @@ fn next(constraint: &mut Constraint) -> Vec<RangeInclusive<char>> {
 }
 
 #[test]
-fn every_character_was_tried() {
+fn next_characters_are_those_found_by_trying_all() {
     let gbnf =
         "root ::= \"(\" root \")\" | [^ -~\\n] \"x\" | \"\u{65e5}\u{672c}\" | [\\U0001F600-\\U0001F64F]";
     for (syntax, grammar, text) in [
@@ -120,7 +120,7 @@ fn class() -> impl Strategy<Value = (Vec<(char, char)>, bool)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn classes(
+    fn next_characters_are_the_members_of_the_classes(
         classes in proptest::collection::vec(class(), 1..4),
         tried in proptest::collection::vec(character(), 64),
     ) {

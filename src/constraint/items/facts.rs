@@ -162,7 +162,7 @@ mod tests {
     proptest! {
         /// Compares with an ordered set; copies stay as they were.
         #[test]
-        fn it_is_an_ordered_set(keys in prop::collection::vec("[ab]{0,4}", 0..60), asked in "[ab]{0,3}") {
+        fn facts_are_an_ordered_set(keys in prop::collection::vec("[ab]{0,4}", 0..60), asked in "[ab]{0,3}") {
             let (mut facts, mut all) = (ItemFacts::default(), BTreeSet::new());
             let mut before: Vec<(ItemFacts, BTreeSet<String>)> = Vec::new();
             for key in keys {

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_equal_however_they_are_written() {
+    fn numbers_are_equal_however_they_are_written() {
         let equal: [&[&str]; 5] = [
             &["1", "1.0", "1e0", "1E+00", "10e-1", "0.1e1", "0.0010e3"],
             &["0", "-0", "0.00", "0e99", "-0.0E-7"],
@@ -155,7 +155,7 @@ mod tests {
     proptest! {
         /// Beginnings of one place go on to values that differ in the same way.
         #[test]
-        fn places_have_equal_continuations(
+        fn beginnings_of_one_place_have_equal_continuations(
             one in "-?[01](\\.[01]{1,4})?(e[-+]?[01]{0,3})?",
             zeros in 1..4_usize,
             rest in "[01]{0,2}",

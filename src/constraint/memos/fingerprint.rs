@@ -26,7 +26,7 @@ mod tests {
 
     /// A length is part of the hash, so that bytes cannot be moved from one text to the next.
     #[test]
-    fn texts_are_told_apart() {
+    fn fingerprints_of_split_texts_differ() {
         let fingerprint = |texts: [&str; 2]| {
             texts.iter().fold([0, 0], |fingerprint, text| with_bytes(fingerprint, text.as_bytes()))
         };

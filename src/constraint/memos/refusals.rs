@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_is_known_until_there_is_too_much() {
+    fn refused_tokens_are_kept_until_the_memory_limit() {
         let (mut refusals, state) = (RefusalCache::default(), StateId::new(7));
         let places = PLACES as u64;
         for place in 0..places {

@@ -31,7 +31,7 @@ fn plain(runs: &[(&str, &[&str])]) -> Option<Vec<(String, Vec<String>)>> {
 }
 
 #[test]
-fn the_future_decides_between_readings() {
+fn later_text_decides_between_segmentations() {
     let grammar = r#"root ::= a "!" | b "?"   a ::= [a-m]+ [0-9]   b ::= [a-z]+ [0-9]+"#;
     let mut constraint = constraint(grammar);
     let [ended, cut] = ["ab1?", "ab1"].map(|text| named(&mut constraint, text).unwrap());
@@ -57,7 +57,7 @@ impl Texts for Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn terminals_that_repeat_are_told_apart() {
+fn terminals_that_repeat_are_separate_runs() {
     let mut constraint = constraint(r#"root ::= "(" root ")" | x   x ::= "a" | "b" x "b""#);
     let expected: [(&str, &[&str]); 5] =
         [("(", &["\"(\""]), ("(", &["\"(\""]), ("a", &["\"a\""]), (")", &["\")\""]), (")", &["\")\""])];
@@ -136,7 +136,7 @@ fn slow(readings: &[TextSpans], length: usize) -> Option<Vec<TerminalRun>> {
 
 proptest! {
     #[test]
-    fn as_one_reading_after_the_other(which in 0..5_usize, text in "[ab(), ]{1,7}") {
+    fn terminal_runs_are_those_of_all_readings(which in 0..5_usize, text in "[ab(), ]{1,7}") {
         let grammar = [
             r#"root ::= x root | x   x ::= "a" | "ab" | "b" | [ab]+ "," | "(" root ")""#,
             r#"root ::= "(" root ")" | a b | b a   a ::= [ab]+   b ::= "b"* "," | [a]+"#,
