@@ -86,7 +86,7 @@ mod tests {
     /// With a small context there are fewer tokens in the cache meanwhile, and passes without room are left
     /// out.
     #[test]
-    fn passes_fit_into_the_context() {
+    fn measured_passes_fit_into_the_context() {
         let all = [1, 2, 12, 13, 20, 30];
         for (context, fitting) in [(24, 3), (40, 5), (4096, 6)] {
             let model = ScriptedModel::new(10, context, 1);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_where_its_sequence_is() {
+    fn a_slot_has_the_position_of_its_sequence() {
         let mut batch = OneByOne::new(vec![ScriptedModel::new(10, 64, 1), ScriptedModel::new(10, 64, 1)]);
         let mut place = ModelSlot { model: &mut batch, place: 1 };
         place.forward(&[TokenId::new(1); 3], Rows::Last).unwrap();

@@ -359,7 +359,7 @@ mod tests {
 
         /// Compares the loops as they are with those in the processor's widest registers.
         #[test]
-        fn wide_registers_change_no_bit(
+        fn loops_in_wide_registers_change_no_bit(
             (row, allowed) in rows().prop_flat_map(|row| (Just(row.clone()), sets(row.len() + 5))),
             temperature in prop_oneof![Just(1.0), 0.01..3.0_f64, Just(1e-310), Just(1e300)],
             (seed, position) in any::<(u64, u64)>(),
@@ -378,7 +378,7 @@ mod tests {
         }
 
         #[test]
-        fn tops_are_the_largest_allowed(
+        fn word_tops_are_the_largest_allowed_logits(
             (row, allowed) in rows().prop_flat_map(|row| (Just(row.clone()), sets(row.len() + 5))),
         ) {
             let tops = tops(&row, &allowed);
@@ -399,7 +399,9 @@ mod tests {
         }
 
         #[test]
-        fn the_first_that_is_not_finite(mut row in rows(), at: prop::sample::Index, which in 0..3_usize) {
+        fn the_first_logit_that_is_not_finite_is_found(
+            mut row in rows(), at: prop::sample::Index, which in 0..3_usize,
+        ) {
             prop_assert_eq!(first_not_finite(&row), None);
             let at = at.index(row.len());
             row[at] = [f32::NAN, f32::INFINITY, -f32::NAN][which];

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_longer_token_begins_with_is_taken_back() {
+    fn healing_takes_back_a_token_that_begins_a_longer_one() {
         let id = TokenId::new;
         let words = ["http", ":", "://", " ", " a", "x"];
         let builder = words

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_share_at_the_temperature() {
+    fn the_kept_mass_is_a_share_at_the_temperature() {
         let row = [4.0_f32.ln(), 2.0_f32.ln(), 0.0, 9.0, f32::NEG_INFINITY];
         let possible = set(&[0, 1, 2, 4]);
         let close = |found: f64, share: f64| assert!((found.exp() - share).abs() < 1e-6, "{found} {share}");

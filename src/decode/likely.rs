@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_likelier_allowed_tokens() {
+    fn only_the_likelier_allowed_tokens_are_selected() {
         let row = [9.0, 0.0, 2.0_f32.ln(), -20.0, f32::NEG_INFINITY, 0.0];
         let mut allowed = TokenSet::empty(5);
         (1..5).map(TokenId::new).for_each(|token| allowed.insert(token));
@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         /// Compares with the definition.
         #[test]
-        fn as_one_by_one(
+        fn likely_tokens_are_those_of_the_definition(
             row in prop::collection::vec(prop_oneof![-30.0..5.0_f32, Just(f32::NEG_INFINITY)], 1..300),
             bits in prop::collection::vec(prop_oneof![Just(0), Just(u64::MAX), any::<u64>()], 5),
         ) {

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_fixed() {
+    fn noise_of_a_seed_never_changes() {
         // These are promises to users who keep seeds.
         let bits = |seed, position, token| PositionNoise::new(seed, position).bits(TokenId::new(token));
         assert_eq!(bits(0, 0, 0), 0x568A_9B0B_1A2C_05EC);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_are_finite_and_bounded() {
+    fn noise_of_extreme_bits_is_finite_and_bounded() {
         for bits in [0, 1, 1 << 11, u64::MAX, u64::MAX - (1 << 11), u64::MAX << 11, 1 << 63, !(1 << 63)] {
             let noise = gumbel(bits);
             assert!(noise.is_finite() && noise <= gumbel_bound(bits), "{bits:x}: {noise}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_keys_share_nothing() {
+    fn neighbouring_keys_have_distinct_bits() {
         let mut seen = std::collections::HashSet::new();
         for seed in 0..20 {
             for position in 0..20 {
@@ -166,20 +166,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ln_is_ln(x in prop_oneof![1e-17..2.0_f64, 0.9999..1.0001_f64, 1e-300..1e300_f64]) {
+        fn ln_agrees_with_the_standard_library(
+            x in prop_oneof![1e-17..2.0_f64, 0.9999..1.0001_f64, 1e-300..1e300_f64],
+        ) {
             let (got, expected) = (ln(x), x.ln());
             let allowed = 4e-16 * expected.abs().max(1e-300);
             prop_assert!((got - expected).abs() <= allowed, "{x}: {got} {expected}");
         }
 
         #[test]
-        fn exp_is_exp(x in prop_oneof![-700.0..=0.0_f64, -1.0..=0.0_f64]) {
+        fn exp_agrees_with_the_standard_library(x in prop_oneof![-700.0..=0.0_f64, -1.0..=0.0_f64]) {
             let (got, expected) = (exp(x), x.exp());
             prop_assert!((got - expected).abs() <= 4e-16 * expected, "{x}: {got} {expected}");
         }
 
         #[test]
-        fn the_bound_bounds(bits: u64) {
+        fn gumbel_noise_is_below_its_bound(bits: u64) {
             prop_assert!(gumbel(bits) <= gumbel_bound(bits));
         }
     }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn each_penalty_by_itself() {
+    fn each_penalty_changes_the_row_as_documented() {
         let row = [2.0, -2.0, 4.0, f32::NEG_INFINITY];
         let none = Penalties::none();
         assert_eq!(penalised(none, &row, &[0, 1, 2]), row);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_tokens_count() {
+    fn penalties_count_the_last_tokens_only() {
         let row = [2.0, 2.0, 2.0];
         let penalties = Penalties::none().presence(1.0).unwrap();
         assert_eq!(penalised(penalties.last_tokens(2), &row, &[0, 1, 2]), [2.0, 1.0, 1.0]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_numbers_are_refused() {
+    fn penalties_out_of_range_are_refused() {
         for bad in [0.0, -1.0, 101.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(Penalties::none().repeat(bad), Err(PenaltyError::Repeat(_))), "{bad}");
         }

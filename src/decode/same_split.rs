@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_are_compared() {
+    fn a_tokenizer_that_splits_otherwise_is_refused() {
         const JSON: &str = include_str!("../../tests/fixtures/byte_level.json");
         let own = Tokenizer::from_tokenizer_json(JSON).unwrap();
         assert_eq!(same_split(&own, &own), Ok(()));

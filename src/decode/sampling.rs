@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn impossible_numbers_are_refused() {
+    fn settings_out_of_range_are_refused() {
         for bad in [-1.0, -0.1, f64::NAN, f64::INFINITY, 1e-7, 1e7, f64::MIN_POSITIVE] {
             assert!(matches!(Sampling::with_temperature(bad), Err(SamplingError::Temperature(_))), "{bad}");
         }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cuts() {
+    fn only_effective_cuts_of_a_sampled_distribution_count() {
         let plain = Sampling::with_temperature(1.0).unwrap();
         assert!(!plain.cuts() && !plain.top_p(1.0).unwrap().min_p(0.0).unwrap().cuts());
         assert!(plain.top_k(5).unwrap().cuts() && plain.min_p(0.1).unwrap().cuts());

@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_looking_plainly_finds(
+        fn stop_strings_are_found_as_by_a_plain_search(
             strings in prop::collection::vec(prop::collection::vec(0..3_u8, 1..6), 0..4),
             text in prop::collection::vec(0..3_u8, 0..40),
         ) {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_ones_are_refused() {
+    fn empty_stop_strings_are_refused() {
         assert_eq!(StopStrings::new(["a", ""]), Err(EmptyStopString));
         assert!(StopStrings::new(Vec::<String>::new()).unwrap().is_empty());
     }

@@ -416,7 +416,7 @@ mod tests {
 
     /// Tests the account by the pace of a drafter: four passes of a second each, and those recorded.
     #[test]
-    fn a_pass_takes_all_that_was_spent_on_it() {
+    fn the_time_of_a_pass_is_all_that_was_spent_on_it() {
         let builder = Vocabulary::builder().token(TokenId::new(0), "a");
         let vocabulary = builder.end_of_text(TokenId::new(1)).build().unwrap();
         let all = Arc::new(possible(&vocabulary));

@@ -197,7 +197,7 @@ proptest! {
     /// prompts, and however often it gives its place up: a text is the one that it is alone, with and
     /// without a grammar.
     #[test]
-    fn texts_are_as_alone(
+    fn texts_of_a_batch_are_those_decoded_alone(
         all in prop::collection::vec(wanted(), 1..10), sequences in 1..5_usize, chunk in 1..40_usize,
         kept in prop::sample::select(vec![0, 40, 400, 1 << 20]), room in 20..200_usize, seed in 0..50_u64,
     ) {
@@ -257,7 +257,7 @@ fn a_large_request_does_not_hold_others() {
 
 /// Prefixes are known in the scope whose prompt had them, and nowhere else.
 #[test]
-fn prefixes_are_apart_for_each_scope() {
+fn cached_prefixes_are_kept_apart_by_scope() {
     let vocabulary = vocabulary();
     let model = ScriptedModel::new(13, CONTEXT, 1);
     let batch = BatchDecoder::new(Copying::new(&model, 2), vocabulary).unwrap();

@@ -83,7 +83,7 @@ fn tokens_are_draws_among_the_canonical() {
 
 /// A beginning without any canonical continuation is taken back.
 #[test]
-fn dead_ends_are_left() {
+fn dead_ends_are_taken_back() {
     let constraint = constraint(r#"root ::= "true" | "null""#);
     let vocabulary = constraint.vocabulary().clone();
     let first = |text: &str| vocabulary.text_tokens().find(|(_, bytes)| *bytes == text.as_bytes()).unwrap().0;
@@ -101,7 +101,7 @@ fn dead_ends_are_left() {
 /// A language without a canonical text, since its first letters merge, is written by free tokens, and the
 /// text says so.
 #[test]
-fn where_there_is_no_canonical_text_tokens_are_free() {
+fn a_language_without_canonical_texts_gets_free_tokens() {
     let constraint = constraint(r#"root ::= "tr""#);
     let vocabulary = constraint.vocabulary().clone();
     let own = tokenizer().alone(&vocabulary, b"tr").unwrap();
@@ -111,7 +111,7 @@ fn where_there_is_no_canonical_text_tokens_are_free() {
 }
 
 #[test]
-fn it_can_be_stopped() {
+fn a_canonical_text_can_be_stopped() {
     let constraint = constraint("root ::= [a-z]+");
     let mut model = ScriptedModel::new(constraint.vocabulary().size(), 60, 5);
     let tokenizer = tokenizer();
@@ -122,7 +122,7 @@ fn it_can_be_stopped() {
 }
 
 #[test]
-fn what_cannot_be_canonical_is_refused() {
+fn options_that_rule_out_canonical_texts_are_refused() {
     let constraint = constraint("root ::= [a-z]+");
     let mut model = ScriptedModel::new(constraint.vocabulary().size(), 60, 5);
     let mut refused = |options: &DecodeOptions| {

@@ -68,7 +68,7 @@ mod tests {
         /// There are as many copies as particles, each share rounded up or down; on average exactly the
         /// share.
         #[test]
-        fn offspring_are_shares(
+        fn copies_are_shares_rounded_up_or_down(
             weights in prop::collection::vec(prop_oneof![1 => Just(0.0), 4 => 1e-6..1.0_f64], 1..30),
             u in 0.0..1.0_f64,
         ) {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn places_have_their_shares() {
+    fn draws_choose_particles_by_weight() {
         let weights = [0.0, 1.0, 3.0, 0.0];
         let places: Vec<usize> = (0..8).map(|eighth| chosen(&weights, f64::from(eighth) / 8.0)).collect();
         assert_eq!(places, [1, 1, 2, 2, 2, 2, 2, 2]);

@@ -182,7 +182,7 @@ fn the_languages_probability_is_estimated() {
 
 /// One particle writes the text of masks, and its weight is what they kept.
 #[test]
-fn one_particle_is_the_masks_text() {
+fn one_particle_writes_the_masked_text() {
     let start = constraint(LONG);
     let mut cut = 0;
     for seed in 0..60 {
@@ -231,7 +231,7 @@ fn draws_are_a_function_of_the_seed() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn impossible_options_and_prompts_are_errors() {
     let start = constraint(GRAMMAR);
     let batch = || OneByOne::new(vec![model(1); 3]);
     let mut none = OneByOne::new(Vec::<ScriptedModel>::new());
@@ -271,7 +271,7 @@ fn what_cannot_be_is_told() {
 proptest! {
     /// Copies are fed again as far as they differ: all rows are those of a model of their own.
     #[test]
-    fn caches_follow_their_particles(seed: u64, particles in 2_usize..7) {
+    fn caches_of_copied_particles_do_not_change_the_text(seed: u64, particles in 2_usize..7) {
         let (model, start) = (model(seed % 50), constraint(GRAMMAR));
         let batch = |models: Vec<ScriptedModel>| OneByOne::new(models);
         let text = |mut batch: OneByOne<ScriptedModel>| {
