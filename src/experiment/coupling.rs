@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counts_nothing_overlaps() {
+    fn tempering_no_counts_gives_no_distribution() {
         assert!(tempered(Vec::new(), 1.0).is_empty());
     }
 }

@@ -277,7 +277,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn differences_are_named() {
+    fn differences_between_headers_are_named() {
         let there = example();
         assert!(there.differences(&there).is_empty());
         let mut here = there.clone();

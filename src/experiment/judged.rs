@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_complete_text_counts() {
+    fn the_longest_complete_beginning_is_judged() {
         let object = grammar(OBJECT);
         for (text, part, well_formed) in [
             ("{a}", "{a}", true),
@@ -142,7 +142,7 @@ mod tests {
 
     /// The judged part is in the language if any prefix is, by trying all of them.
     #[test]
-    fn all_beginnings_tried_say_the_same() {
+    fn the_judged_part_is_that_of_trying_all_beginnings() {
         let object = grammar(OBJECT);
         let letters = ["{", "}", "a", " ", "\n", "Q"];
         let mut texts = vec![String::new()];

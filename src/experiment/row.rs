@@ -362,7 +362,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn rows_come_back_from_json() {
+    fn rows_are_read_back_from_json() {
         for k in [None, Some(K::Infinite), Some(K::Terminals(2))] {
             let mut row = example("masks", 1, u64::MAX);
             row.run.k = k;
@@ -379,7 +379,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn keys_tell_runs_apart() {
+    fn keys_of_different_runs_differ() {
         let run = example("masks", 1, 2).run;
         let mut others = vec![run.clone(); 10];
         others[0].model = "large".to_owned();
@@ -397,7 +397,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn rates_leave_the_first_token_out() {
+    fn rates_exclude_the_first_token() {
         let row = example("masks", 0, 0);
         assert!((row.tokens_per_second().unwrap() - 10.0).abs() < 1e-9);
         assert!((row.tokens_per_pass().unwrap() - 1.0).abs() < 1e-12);

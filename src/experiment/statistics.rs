@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_prompt_go_together() {
+    fn the_bootstrap_resamples_whole_prompts() {
         let alike: Vec<RatioTerm> =
             (0..100).map(|text| part(text / 50, f64::from(u8::from(text < 50)))).collect();
         let apart: Vec<RatioTerm> = (0..100).map(|text| part(text, f64::from(u8::from(text < 50)))).collect();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_have_is_drawn_together() {
+    fn relative_intervals_resample_both_sides_together() {
         let base: Vec<RatioTerm> = (1..20_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
         let twice: Vec<RatioTerm> =
             base.iter().map(|one| RatioTerm { above: 2.0 * one.above, ..*one }).collect();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_rows_give_the_same_interval() {
+    fn the_same_rows_always_give_the_same_interval() {
         let parts: Vec<RatioTerm> = (0..9_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
         assert_eq!(ratio(&parts, |value| value), ratio(&parts, |value| value));
     }

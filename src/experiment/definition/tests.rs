@@ -51,7 +51,7 @@ fn parse(text: &str, quick: bool) -> Result<Definition, (String, Option<String>)
 }
 
 #[test]
-fn a_definition_is_a_grid() {
+fn a_definition_has_one_variant_per_combination() {
     let whole = parse(WHOLE, false).unwrap();
     assert_eq!(whole.tasks[0].syntax, Syntax::Gbnf);
     assert_eq!((whole.tasks[1].syntax, whole.tasks[1].grammar.as_str()), (Syntax::Regex, "[0-9]+"));
@@ -207,7 +207,7 @@ fn texts_can_be_judged_in_part() {
 }
 
 #[test]
-fn little_is_needed() {
+fn a_short_definition_gets_its_defaults() {
     let small = parse("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nmethods = [\"paper\"]", false);
     let small = small.unwrap();
     assert_eq!((small.runs(), small.k[0], small.s[0], small.models.len()), (1, K::Infinite, 10, 1));
@@ -219,7 +219,7 @@ fn little_is_needed() {
 }
 
 #[test]
-fn one_thing_is_a_list_of_it() {
+fn a_single_value_stands_for_a_list_of_one() {
     let listed = "name = \"a\"\ngrammars = [\"json\"]\nmethods = [\"paper\"]\nprompts = [\"x\"]\nk = [1]\n\
         s = [4]\nthreshold = [0.5]\ntemperatures = [1]\nmodels = [\"m\"]\nwarm_ups = [3]\n[quick]\nk = [0]\n\
         methods = [\"paper\"]\ngrammars = [\"json\"]\n";
@@ -384,7 +384,7 @@ fn answers_are_compared_as_numbers() {
 }
 
 #[test]
-fn programs_are_methods() {
+fn programs_can_be_methods() {
     let read = |rest: &str| {
         let text = format!("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"A\"]\n{rest}");
         Definition::parse(&text, "a", Path::new(""), false, &|_: &str| Some("root ::= \"a\""))

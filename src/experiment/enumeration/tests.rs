@@ -48,7 +48,7 @@ fn shares(distribution: &Distribution, draw: impl Fn(u64) -> Vec<TokenId>, draws
 /// The decoder under masks draws texts with the masked probabilities, and 64 particles come near the
 /// conditional ones. The bounds are multiples of the expected total variation of as many exact draws.
 #[test]
-fn probabilities_are_those_of_draws() {
+fn listed_probabilities_are_those_of_draws() {
     let temperature = 0.8;
     for seed in [5, 8] {
         let model = ScriptedModel::new(7, 40, seed);
@@ -91,7 +91,7 @@ fn probabilities_are_those_of_draws() {
 
 /// A language without a longest text is listed up to the limit of tokens; masks lose longer texts.
 #[test]
-fn what_is_longer_is_not_listed() {
+fn texts_longer_than_the_limit_are_not_listed() {
     let model = ScriptedModel::new(7, 40, 3);
     let found = distribution(&model, r#"root ::= [ab]+ "c""#, 1.0);
     assert!(found.sequences.iter().all(|sequence| sequence.tokens.len() <= LONGEST));

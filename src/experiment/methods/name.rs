@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back() {
+    fn names_of_methods_are_read_back() {
         let ladder = Refinement::ALL.map(|(one, _)| MethodName::Paper(Refinements::default().with(one)));
         let conditional = [1, 255].map(|n| MethodName::Conditional { particles: NonZeroU8::new(n).unwrap() });
         for method in NAMES.iter().map(|(method, _)| method.clone()).chain(ladder).chain(conditional) {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn without_refinements_it_is_the_papers_counting() {
+    fn counting_without_refinements_is_the_papers() {
         let plain = Refinements::default().counting();
         assert_eq!(plain, Counting { tokens_before: false, soft: false, coupled: false });
         assert_eq!(Refinements::all().counting(), Counting::default());

@@ -165,7 +165,7 @@ mod tests {
     use super::{WIDTH, wrapped};
 
     #[test]
-    fn prose_is_wrapped_and_whole() {
+    fn wrapped_prose_keeps_all_words() {
         let text = "some words of a note ".repeat(40) + "\nand its end";
         let shown = wrapped(&text);
         assert!(shown.lines().all(|line| line.len() <= WIDTH) && shown.ends_with("\nand its end"));

@@ -70,7 +70,7 @@ fn a_folder_without_a_header_is_begun_anew() {
 }
 
 #[test]
-fn two_do_not_write_at_once() {
+fn a_folder_is_locked_against_a_second_writer() {
     let folder = tempfile::tempdir().unwrap();
     let first = Records::open(folder.path(), &header()).unwrap();
     let second = Records::open(folder.path(), &header()).unwrap_err();

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_names() {
+    fn columns_have_names_that_need_no_quotes() {
         for (head, name) in [
             ("over unconstrained", "over_unconstrained"),
             ("tokens/s", "tokens_per_s"),

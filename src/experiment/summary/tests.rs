@@ -18,7 +18,7 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn lines_are_about_their_rows() {
+fn summary_lines_hold_the_measures_of_their_rows() {
     let lines = summarise(&rows());
     let names: Vec<&str> = lines.iter().map(|line| line.method.as_str()).collect();
     assert_eq!(names, [UNCONSTRAINED, "masks"]);
@@ -35,7 +35,7 @@ fn lines_are_about_their_rows() {
 }
 
 #[test]
-fn tables_have_a_line_each() {
+fn tables_have_one_line_per_summary_line() {
     let lines = summarise(&rows());
     let table = markdown(&lines);
     assert!(

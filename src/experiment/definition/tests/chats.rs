@@ -56,7 +56,7 @@ fn functions_make_a_grammar_of_calls() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn keys_that_contradict_each_other_are_refused() {
     let calls = "[[grammars]]\nname = \"calls\"\n";
     for (lines, said, hint) in [
         ("grammars = [\"json\"]\nsystem = \"Be brief.\"", "`system` is for chat templates", "chat = true"),

@@ -140,7 +140,7 @@ fn the_same_noise_gives_the_same_tokens() {
 /// Texts are cut again as algorithm 3 and the tokenizer cut them, and the cuts are as likely as the model
 /// says.
 #[test]
-fn texts_are_cut_again() {
+fn texts_are_retokenised_as_the_tokenizer_would() {
     let definition = "name = \"c\"\ngrammars = [\"small\"]\nprompts = [\"A: \"]\nmax_tokens = 12\n\
         retokenize = true\nseeds = { from = 0, count = 12 }\nmethods = [\"masks\", \"canonical\"]";
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +171,7 @@ fn texts_are_cut_again() {
 
 /// One particle writes the texts of masks; several write texts of which masks keep more.
 #[test]
-fn particles_draw_what_masks_keep() {
+fn several_particles_write_texts_that_masks_keep_more_of() {
     let definition = "name = \"c\"\ngrammars = [\"small\"]\nprompts = [\"A: \"]\nmax_tokens = 24\n\
         seeds = { from = 0, count = 30 }\nmethods = [\"masks\", \"conditional-1\", \"conditional-6\"]";
     let folder = tempfile::tempdir().unwrap();
@@ -190,7 +190,7 @@ fn particles_draw_what_masks_keep() {
 /// Priors of several sizes are points of the grid, for methods that learn: more texts, more drafts; and the
 /// overlap of counts and model is between 0 and 1.
 #[test]
-fn sizes_of_the_prior_are_swept() {
+fn sizes_of_the_prior_are_points_of_the_grid() {
     let measured = DEFINITION.replace(r#"warm_up_prompts = ["Warm: "]"#, r#"warm_up_prompts = "measured""#);
     let definition = measured.replace("warm_ups = 2", "warm_ups = [1, 6]").replace("[0, 1]", "[1]");
     let folder = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ fn a_run_that_goes_on_makes_the_same_rows() {
 
 /// Kept probability and likelihood of texts, against sums over whole rows that are written down step by step.
 #[test]
-fn measures_are_those_of_the_steps() {
+fn measures_are_sums_over_the_steps_of_a_text() {
     let folder = tempfile::tempdir().unwrap();
     let made = rows(&DEFINITION.replace("temperatures = [0, 1]", "temperatures = [0.7]"), folder.path());
     let (tokenizer, vocabulary) = tokenizer();
@@ -343,7 +343,7 @@ fn paper_counts_are_a_table() {
 
 /// The mask is what asking for every token gives.
 #[test]
-fn online_masks_are_masks() {
+fn online_masks_equal_the_compiled_masks() {
     let (_, vocabulary) = tokenizer();
     let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &crate::Limits::default()).unwrap();
     let possible = crate::decode::possible(&vocabulary);

@@ -61,7 +61,7 @@ mod tests {
     use super::colour;
 
     #[test]
-    fn colours_are_all_different() {
+    fn colours_of_series_are_all_different() {
         let all: HashSet<(u8, u8, u8)> =
             (0..40).map(colour).map(|colour| (colour.0, colour.1, colour.2)).collect();
         assert_eq!(all.len(), 40);

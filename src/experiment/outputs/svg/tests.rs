@@ -129,7 +129,7 @@ fn the_legend_is_outside_of_the_plots() {
 }
 
 #[test]
-fn without_intervals_there_are_points() {
+fn values_without_an_interval_are_drawn_as_points() {
     let bars = |drawing: &str| drawing.matches("<circle").count();
     let (with, without) = (draw(&figure(2, 3, true)).unwrap(), draw(&figure(2, 3, false)).unwrap());
     // An interval has a point too, of another size.
@@ -139,7 +139,7 @@ fn without_intervals_there_are_points() {
 }
 
 #[test]
-fn places_that_are_no_numbers_have_names() {
+fn ticks_that_are_no_numbers_have_names() {
     let mut named = figure(2, 2, true);
     named.ticks = ["0", "1", "2", "3", "4", "infinite"].map(str::to_owned).to_vec();
     let drawing = draw(&named).unwrap();
@@ -153,7 +153,7 @@ fn places_that_are_no_numbers_have_names() {
 
 /// The names of places do not run into one another, however many there are.
 #[test]
-fn names_of_places_have_room() {
+fn names_of_ticks_do_not_overlap() {
     let mut crowded = figure(1, 1, true);
     let Marks::Lines(panels) = &mut crowded.marks else { panic!("no lines") };
     panels[0].series[0].points = [1, 2, 3, 10, 11, 30, 100].map(|at| (at, estimate(1.0, true))).to_vec();

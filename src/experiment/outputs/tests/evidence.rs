@@ -147,7 +147,7 @@ fn greedy_texts_of_warm_ups_are_marked() {
 
 /// The page tells how methods were warmed up; records that do not say it used the old way.
 #[test]
-fn warm_ups_are_told() {
+fn the_page_says_how_methods_were_warmed_up() {
     let said = |definition: serde_json::Value| {
         let mut header = header("made-up");
         let name = serde_json::json!({
@@ -189,7 +189,7 @@ fn the_form_of_prompts_is_said() {
 
 /// A sweep of the threshold is a table of its own, which says whose thresholds they are.
 #[test]
-fn thresholds_are_swept() {
+fn a_sweep_of_thresholds_has_a_table() {
     let mut all = rows();
     let mut more: Vec<Row> = rows().into_iter().filter(|row| row.run.method == "paper").collect();
     more.iter_mut().for_each(|row| row.run.threshold = Some(0.2));

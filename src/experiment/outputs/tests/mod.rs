@@ -119,7 +119,7 @@ fn tables_are_those_of_the_paper() {
 
 /// In a language of two sequences, texts that are cut are none of them, and prompts count alike.
 #[test]
-fn distances_are_means_over_prompts() {
+fn distances_to_the_distribution_are_means_over_prompts() {
     let mut all = rows();
     all.retain(|row| row.run.grammar == "json" && row.run.prompt < 2);
     for row in &mut all {
@@ -213,7 +213,7 @@ fn figures_without_numbers_are_left_out() {
 }
 
 #[test]
-fn what_is_missing_makes_no_table() {
+fn missing_measures_make_no_table_and_no_column() {
     let mut few: Vec<Row> = rows().into_iter().filter(|row| row.run.method == UNCONSTRAINED).collect();
     few.iter_mut().for_each(|row| row.preferred = None);
     let found = outputs(&few);
@@ -271,7 +271,7 @@ fn files_are_written_and_whole() {
 }
 
 #[test]
-fn names_are_no_markup() {
+fn hostile_names_become_no_markup() {
     let mut rows = rows();
     for row in &mut rows {
         row.run.grammar = format!("{NASTY}{}", row.run.grammar);
