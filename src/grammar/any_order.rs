@@ -329,7 +329,7 @@ mod tests {
     proptest! {
         /// The least sum equals the minimum over each part that may come next and the rest after it.
         #[test]
-        fn the_next_part_is_the_cheapest_way_on(
+        fn the_least_price_is_the_minimum_over_next_parts(
             parts in proptest::collection::vec((0..5_u32, 0..4_u8), 1..=5),
             required in 0..8_u8, marks in 0..4_u8, min in 0..4_u64, room in proptest::option::of(0..4_u64),
             separator in 0..3_u64, taken in proptest::collection::vec(0..5_usize, 0..3),

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_shapes_are_equal_values() {
+    fn automata_of_equal_shape_are_equal() {
         let plain = Automaton::new(vec![state(false, &[edge(b'a', b'c', 1)]), state(true, &[])]);
         let odd = Automaton::new(vec![
             state(false, &[edge(b'c', b'c', 3), edge(b'a', b'b', 3), edge(b'x', b'z', 2)]),
@@ -285,14 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_one_state() {
+    fn the_empty_language_has_one_state() {
         let none = Automaton::new(vec![state(false, &[edge(0, 255, 1)]), state(false, &[edge(7, 7, 0)])]);
         assert_eq!(none.as_ref().unwrap().states(), [State::default()]);
         assert_eq!(none.unwrap().shortest(), None);
     }
 
     #[test]
-    fn mistakes_are_errors() {
+    fn wrong_automata_are_errors() {
         assert_eq!(Automaton::new(Vec::new()), Err(AutomatonError::NoState));
         for (edges, error) in [
             (vec![edge(1, 2, 1)], AutomatonError::WrongEdge(0)),

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_numbers_order_and_pointers() {
+    fn documents_keep_numbers_order_and_pointers() {
         let (documents, root) =
             read(r#" {"b": [1.50, {"a/b~": null}], "a": "\u0061\ud83d\ude00\n"} "#).unwrap();
         let Value::Object(members) = documents.value(root) else { panic!() };
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_json() {
+    fn texts_that_are_not_json_are_refused() {
         for text in [
             "",
             "{",

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_editors_add_is_taken_away() {
+    fn only_byte_order_marks_and_line_ends_are_removed() {
         for (syntax, content, want) in [
             (Syntax::Regex, "a\r\n", "a"),
             (Syntax::Regex, "a\n", "a"),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn utf_16_is_told_apart() {
+    fn the_encoding_hint_recognises_utf_16() {
         assert!(encoding_hint(b"\xFF\xFEa\0").contains("UTF-16"));
         assert!(encoding_hint(b"\xFE\xFF\0a").contains("UTF-16"));
         assert!(!encoding_hint(b"\xE9t\xE9").contains("UTF-16"));

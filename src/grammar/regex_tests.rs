@@ -96,7 +96,7 @@ fn mistakes_are_shown_where_they_are() {
 }
 
 #[test]
-fn kinds_of_mistakes() {
+fn mistakes_have_their_kinds() {
     let kind = |text: &str| read(text).expect_err(text).kind().clone();
     for text in
         [r"a\b", r"\Ba", r"a\b{start}", "a^", "$a", "a(^b)", "(?:^)*a", "a(b$)c", r"(a)\1", "(?=a)", "(?>a)"]

@@ -26,7 +26,7 @@ fn theirs(text: &str) -> Result<Hir, Box<regex_syntax::Error>> {
 
 /// Each expression means what the parser alone makes of the other one.
 #[test]
-fn natural_writings_mean_what_they_mean_elsewhere() {
+fn expressions_of_other_dialects_keep_their_meaning() {
     for (text, same) in [
         ("[a[b]", r"[a\[b]"),
         ("[[]", r"\["),
@@ -68,7 +68,7 @@ fn natural_writings_mean_what_they_mean_elsewhere() {
 
 /// Parts that are refused: the message, the place that it points to, and a hint.
 #[test]
-fn what_is_not_taken_is_refused_by_name() {
+fn unsupported_syntax_is_refused_by_name() {
     for (text, message, marked) in [
         ("a(?P=x)", "a back-reference is not supported", "(?P=x)"),
         (r"(?<x>a)\k<x>", "a back-reference is not supported", r"\k"),
@@ -122,7 +122,7 @@ fn what_is_not_taken_is_refused_by_name() {
 
 /// Errors that the parser finds after a rewritten piece point to the user's own text.
 #[test]
-fn carets_stay_where_they_were() {
+fn carets_point_to_the_users_own_text() {
     for (text, marked, column) in [
         (r"[[]\0(b", "(", 6),
         (r"\e\cJ[[[]\p{Klingon}", r"\p{Klingon}", 10),
@@ -173,7 +173,7 @@ fn an_empty_class_is_named() {
 
 /// Warnings, with the characters that the carets mark.
 #[test]
-fn other_readings_are_warned_of() {
+fn syntax_that_dialects_read_differently_is_warned_of() {
     for (text, kind, marked) in [
         ("[ab&&b]", Kind::SetOperation, "&&"),
         (r"x[\w--\d]", Kind::SetOperation, "--"),
@@ -216,7 +216,7 @@ fn other_readings_are_warned_of() {
 }
 
 #[test]
-fn what_all_read_alike_is_not_warned_of() {
+fn syntax_that_all_dialects_read_alike_is_not_warned_of() {
     for text in [
         "[a[b]",
         "[[]",

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_runs() {
+    fn a_text_is_split_into_runs_of_one_kind() {
         assert_eq!(words("foo bar. ba_z\n\n"), ["foo", " ", "bar", ".", " ", "ba_z", "\n\n"]);
         assert_eq!(words(""), Vec::<&str>::new());
     }
@@ -370,7 +370,7 @@ mod tests {
         }
 
         #[test]
-        fn pieces_are_taken_as_wholes(
+        fn pieces_of_a_text_are_taken_as_wholes(
             pieces in proptest::collection::vec("[ab]{0,3}", 0..6),
             others in proptest::collection::vec("[ab]{0,6}", 8),
         ) {

@@ -106,7 +106,7 @@ mod tests {
 
     /// Reads serde's own errors, so that a change of their words is noticed.
     #[test]
-    fn keys_that_serde_does_not_know_are_told_of() {
+    fn unknown_keys_of_serde_errors_get_suggestions() {
         #[derive(Debug, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         #[expect(dead_code, reason = "only the names count")]

@@ -177,7 +177,7 @@ fn mistakes_are_shown_where_they_are() {
 }
 
 #[test]
-fn kinds_and_spans_of_mistakes() {
+fn mistakes_have_their_kinds_and_spans() {
     use GrammarErrorKind as Kind;
     let kind = |text: &str| read(text).expect_err(text).kind().clone();
     assert_eq!(kind("root ::= a b a"), Kind::Undefined(vec!["a".into(), "b".into()]));
@@ -293,7 +293,7 @@ fn budgets_end_in_errors() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in ".*") {
+    fn no_text_of_random_characters_panics(text in ".*") {
         let _ = read(&text).map_err(|error| error.to_string());
     }
 
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn no_ebnf_panics(marks in prop::collection::vec(prop::sample::select(vec![
+    fn no_text_of_ebnf_marks_panics(marks in prop::collection::vec(prop::sample::select(vec![
         "root", "a", " ::= ", "\"a\"", "\"", "[a]", "[", "]", "^", "(", "(=", ")", "|", "*", "{", "}",
         "1", ",", "-1", "\\", "x41", "\n", "#", ".", "TagDispatch(", "Regex(", "Token(1)", "excludes=",
         "true", "[capture] ::= ", "\u{e9}", " ",

@@ -96,7 +96,7 @@ mod tests {
 
     /// The examples of RFC 3986, section 5.4.
     #[test]
-    fn resolves_as_the_standard_says() {
+    fn references_are_resolved_as_rfc_3986_says() {
         for (reference, want) in [
             ("g:h", "g:h"),
             ("g", "http://a/b/c/g"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes() {
+    fn percent_encoding_is_decoded() {
         assert_eq!(percent_decoded("a%25b%2Fc%zz%"), "a%b/c%zz%");
     }
 }

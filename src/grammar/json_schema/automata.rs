@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_is_made_once() {
+    fn small_automata_are_made_once() {
         let cache = AutomataCache::new();
         assert!(asked(&cache, One(1), 2) && !asked(&cache, One(1), 2));
         assert!(asked(&cache, Other(1), 3) && !asked(&cache, Other(1), 3) && !asked(&cache, One(1), 2));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_longest_goes_first() {
+    fn the_least_recently_used_automaton_is_evicted_first() {
         let cache = AutomataCache::new();
         let part = AUTOMATA_BYTES / of_states(64).bytes() * 64 / 5;
         asked(&cache, Other(0), 2);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fixed_is_made_once_for_calls_without_a_cache() {
+    fn fixed_automata_are_shared_by_calls_without_a_cache() {
         let calls = || AutomataCache::of_one_call();
         asked(&calls(), Other(7), 5);
         assert!(!asked(&calls(), Other(7), 5) && asked(&AutomataCache::new(), Other(7), 5));

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_keyword_has_two_roles() {
+    fn no_schema_keyword_has_two_roles() {
         let all: Vec<&str> = [ASSERTING, NAMING, REMARKS, INFORMAL].concat();
         for (index, keyword) in all.iter().enumerate() {
             assert!(!all[..index].contains(keyword), "{keyword}");

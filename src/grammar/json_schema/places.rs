@@ -45,7 +45,7 @@ mod tests {
     use crate::{Grammar, Limits, Syntax};
 
     #[test]
-    fn rules_are_led_back_to_their_schemas() {
+    fn rules_are_traced_to_the_pointers_of_their_schemas() {
         let text = r#"{"properties": {"a/b": {"type": "string", "pattern": "^a+$"}}, "type": "object"}"#;
         let grammar = Grammar::parse(Syntax::JsonSchema, text, &Limits::default()).unwrap();
         let places = SchemaPlaces::read(text).unwrap();

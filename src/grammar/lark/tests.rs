@@ -23,7 +23,7 @@ fn mistakes_are_shown_where_they_are() {
 }
 
 #[test]
-fn kinds_of_mistakes() {
+fn mistakes_have_their_kinds() {
     use GrammarErrorKind as Kind;
     let kind = |text: &str| read(text).expect_err(text).kind().clone();
     assert_eq!(kind("start: a B a"), Kind::Undefined(vec!["a".into(), "B".into()]));
@@ -119,7 +119,7 @@ fn budgets_end_in_errors() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in ".*") {
+    fn no_text_of_random_characters_panics(text in ".*") {
         let _ = read(&text).map_err(|error| error.to_string());
     }
 

@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_before_a_suffix(
+    fn before_has_the_texts_that_a_suffix_completes(
         one in prop::sample::select(EXPRESSIONS.as_slice()),
         suffix in prop::sample::select(EXPRESSIONS.as_slice()),
     ) {

@@ -203,7 +203,7 @@ mod tests {
 
     /// In either numbering, a number gives back its place, and names differ.
     #[test]
-    fn places_have_numbers_and_names() {
+    fn numbers_give_back_their_places_and_names_differ() {
         for numbers in [PlaceNumbers::new(5, 7, 3).unwrap(), PlaceNumbers::of_few(200)] {
             let given: Vec<u32> = places().map(|place| numbers.of(place, MayNumber::Yes).unwrap()).collect();
             let mut names: Vec<u64> = given.iter().map(|&number| numbers.name(number)).collect();
@@ -220,7 +220,7 @@ mod tests {
 
     /// Places keep their numbers, and when numbers run out other places get none.
     #[test]
-    fn numbers_run_out() {
+    fn places_past_the_last_number_get_none() {
         let numbers = PlaceNumbers::of_few(10);
         let given: Vec<Result<u32, OutOfNumbers>> =
             places().map(|place| numbers.of(place, MayNumber::Yes)).collect();
@@ -236,7 +236,7 @@ mod tests {
 
     /// Numbers of many places, and of more than a product of 64 bits can count, are given as they are met.
     #[test]
-    fn many_places_are_not_digits() {
+    fn large_products_of_places_are_numbered_as_met() {
         for (states, counts) in [(1 << 10, 1 << 20), ((1 << 18) - 1, u64::from(u32::MAX)), (3, u64::MAX)] {
             assert!(matches!(PlaceNumbers::new(states, counts, 9), Some(PlaceNumbers::AsMet { .. })));
         }

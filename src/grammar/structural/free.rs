@@ -165,7 +165,7 @@ mod tests {
     use super::independent;
 
     #[test]
-    fn strings_that_meet() {
+    fn stops_that_overlap_are_not_independent() {
         assert!(independent(&["<a>", "</a>", "<b"]));
         assert!(independent(&["<tool_call>"]));
         assert!(independent(&["call:", "[x"]));

@@ -25,7 +25,7 @@ fn of_format(format: &str) -> Result<Grammar, GrammarError> {
 }
 
 #[test]
-fn kinds_of_mistakes() {
+fn mistakes_have_their_kinds() {
     use GrammarErrorKind as Kind;
     let kind = |format: &str| of_format(format).expect_err(format).kind().clone();
     for format in [r#"{"type": "token", "token": 3}"#, r#"{"type": "any_text", "max_tokens": 3}"#] {
@@ -107,7 +107,7 @@ fn arguments_are_refused_where_a_schema_says_more() {
 /// Many tags behind one trigger are read; many strings that begin within each other would cost too much and
 /// are refused.
 #[test]
-fn many_tags() {
+fn many_tags_are_read_and_many_overlapping_stops_refused() {
     let tag = |number: usize| {
         format!(r#"{{"begin": "<f{number}>", "content": {{"type": "any_text"}}, "end": "</f{number}>"}}"#)
     };

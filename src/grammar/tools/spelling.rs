@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_one_spelling_each() {
+    fn names_of_spellings_are_read_back() {
         for spelling in Spelling::all() {
             assert_eq!(Spelling::named(&spelling.to_string()), Some(spelling));
         }

@@ -233,7 +233,9 @@ mod tests {
         /// Compares with a reader of JSON: all JSON is in the language, and what is in it and not deep is
         /// JSON.
         #[test]
-        fn json_is_in_it(text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool) {
+        fn the_language_has_all_json_and_little_more(
+            text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool,
+        ) {
             let numbers = NumberTypes::All;
             let reading =
                 ArgumentTypes { null, boolean, arrays, objects, numbers, ..ArgumentTypes::default() };

@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn texts_are_strings_as_they_are(
+        fn plain_automata_accept_the_strings_of_the_set(
             pattern in prop::sample::select(&PATTERNS[..]),
             texts in prop::collection::vec(TEXT, 1..30),
         ) {

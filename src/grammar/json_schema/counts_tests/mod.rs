@@ -49,7 +49,7 @@ fn check(cases: Vec<Case>) {
 
 /// Patterns with one count, and with several in a row.
 #[test]
-fn counts_in_patterns() {
+fn counts_in_patterns_are_exact() {
     let long = |before, part, count, after| vec![repeated(before, part, count, after)];
     check(vec![
         (r"^x[^\n]{0,1000}$", "", long("x", "é", 1_000, ""), long("x", "é", 1_001, "")),
@@ -82,7 +82,7 @@ fn counts_in_patterns() {
 
 /// Patterns with counts of counts.
 #[test]
-fn counts_in_counts() {
+fn counts_of_counts_are_exact() {
     let long = |before, part, count, after| vec![repeated(before, part, count, after)];
     check(vec![
         ("^(?:[^,]{1,64},){0,49}$", "", long("", "a,", 49, ""), long("", "a,", 50, "")),
@@ -96,7 +96,7 @@ fn counts_in_counts() {
 }
 
 #[test]
-fn look_ahead_beside_counts() {
+fn look_ahead_beside_counts_is_exact() {
     let long = |before, part, count, after| vec![repeated(before, part, count, after)];
     const HOST: &str = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$";
     let host = |look: &str| -> &'static str { Box::leak(format!("^{look}{HOST}").into_boxed_str()) };
@@ -130,7 +130,7 @@ fn look_ahead_beside_counts() {
 
 /// A `maxLength` of any size works beside every format of strings of any length.
 #[test]
-fn formats_with_lengths() {
+fn formats_take_a_max_length_of_any_size() {
     for (format, text) in [
         ("uri", "https://a.org/x.png"),
         ("uri-reference", "/x"),
@@ -169,7 +169,7 @@ fn formats_with_lengths() {
 }
 
 #[test]
-fn what_is_refused_names_the_keyword_and_the_place() {
+fn refused_counts_name_the_keyword_and_the_place() {
     for pattern in [
         r"^\\w{1,5000}[a-z]{1,5000}$",
         r"x[^\\n]{0,1000}y",
@@ -193,7 +193,7 @@ fn what_is_refused_names_the_keyword_and_the_place() {
 }
 
 #[test]
-fn schemas_of_schemas_are_there() {
+fn references_to_metaschemas_are_resolved() {
     for draft in ["draft-04/", "draft-06/", "draft-07/", "draft/2019-09/", "draft/2020-12/"] {
         for scheme in ["http", "https"] {
             for end in ["", "#"] {

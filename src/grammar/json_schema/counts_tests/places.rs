@@ -116,7 +116,9 @@ proptest! {
 
     /// A value with bounds on its length is accepted in its own spelling and in another one, if it fits.
     #[test]
-    fn values((at, texts) in kinds(), min in prop_oneof![Just(0), 100..500_usize], more in 0..500_usize) {
+    fn counted_values_keep_their_length_bounds(
+        (at, texts) in kinds(), min in prop_oneof![Just(0), 100..500_usize], more in 0..500_usize,
+    ) {
         let kind = &KINDS[at];
         let max = min + more;
         let grammar = grammar_of(kind, |pattern| format!(
@@ -131,7 +133,7 @@ proptest! {
 
     /// Keys are restricted by `patternProperties` and by `propertyNames`; none comes twice.
     #[test]
-    fn keys((at, texts) in kinds()) {
+    fn counted_patterns_restrict_keys((at, texts) in kinds()) {
         let kind = &KINDS[at];
         let matched = grammar_of(kind, |pattern| format!(
             r#"{{"type": "object", "patternProperties": {{{pattern}: {{"type": "integer"}}}},
@@ -160,7 +162,7 @@ proptest! {
 
     /// Items must differ.
     #[test]
-    fn items((at, texts) in kinds()) {
+    fn unique_items_with_counted_patterns_differ((at, texts) in kinds()) {
         let kind = &KINDS[at];
         let grammar = grammar_of(kind, |pattern| format!(
             r#"{{"type": "array", "uniqueItems": true, "items": {{"type": "string", "pattern": {pattern}}}}}"#
@@ -177,7 +179,7 @@ proptest! {
 
     /// Strings must not match a negated pattern, and must match one of two alternatives.
     #[test]
-    fn denied_and_alternatives((at, texts) in kinds(), short in 1..40_usize) {
+    fn counted_patterns_can_be_negated_or_alternatives((at, texts) in kinds(), short in 1..40_usize) {
         let kind = &KINDS[at];
         let denied = grammar_of(kind, |pattern| format!(
             r#"{{"type": "string", "not": {{"pattern": {pattern}}}, "maxLength": 900}}"#
@@ -198,7 +200,7 @@ proptest! {
 
 /// A format and a pattern hold together with a bound on the length.
 #[test]
-fn formats_beside_patterns() {
+fn a_format_a_pattern_and_a_length_hold_together() {
     let grammar = compiled(
         r#"{"type": "string", "format": "uri", "pattern": "^https://[^#]{1,100}$", "maxLength": 90}"#,
     );
@@ -238,7 +240,7 @@ fn long_texts() -> [(&'static str, String); 4] {
 
 /// In a text of tokens with several bytes, every mask has just the tokens whose bytes may follow one by one.
 #[test]
-fn masks_by_bytes() {
+fn masks_of_counted_patterns_are_those_of_single_bytes() {
     let words = [
         "aa",
         "aaaa",
@@ -303,7 +305,7 @@ fn assert_masks(session: &Constraint, vocabulary: &Vocabulary, schema: &str) {
 /// Arguments of functions work in every way to write calls; what is refused names the function and the
 /// keyword.
 #[test]
-fn arguments_of_functions() {
+fn arguments_of_functions_keep_counted_patterns() {
     let list = |pattern: &str| {
         format!(
             r#"[{{"name": "f", "parameters": {{"type": "object", "required": ["a"],
@@ -349,7 +351,7 @@ fn arguments_of_functions() {
 
 /// A pattern that is too large is refused by the name of its keyword, in every place.
 #[test]
-fn refusals_name_the_keyword() {
+fn refused_patterns_name_their_keyword_in_every_place() {
     const LARGE: &str = "^(?:[^,]{1,64},){0,10000}$";
     for (schema, pointer, keyword) in [
         (r#"{"patternProperties": {"@": {"type": "integer"}}}"#, "#", "patternProperties"),
@@ -368,7 +370,7 @@ fn refusals_name_the_keyword() {
 /// Texts that use up the room for automata end in an error with a place and the name of the limit, in schemas
 /// too.
 #[test]
-fn budgets_of_schemas() {
+fn texts_past_the_terminal_budget_end_in_an_error() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "string", "format": "uri",
         "maxLength": 20971520}}, "required": ["a"]}"#;
     let grammar = SchemaOptions::default().parse(schema, &Limits::default()).unwrap().grammar;

@@ -78,7 +78,9 @@ proptest! {
     }
 
     #[test]
-    fn lists_of_strings_come_back(strings in prop::collection::btree_set("[abcé]{0,4}", 0..12)) {
+    fn an_automaton_of_strings_lists_them_again(
+        strings in prop::collection::btree_set("[abcé]{0,4}", 0..12),
+    ) {
         let dfa = CharDfa::of(&strings).unwrap();
         let mut sorted: Vec<String> = strings.iter().cloned().collect();
         sorted.sort();
@@ -91,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn the_rest_is_what_follows(dfa in automata(), start in "[ab]{0,3}") {
+    fn the_rest_of_a_state_is_what_may_follow(dfa in automata(), start in "[ab]{0,3}") {
         let mut state = if dfa.is_empty() { None } else { Some(0) };
         for letter in start.chars() {
             state = state.and_then(|state| dfa.next(state, index(letter)));

@@ -249,7 +249,7 @@ mod tests {
     proptest! {
         /// The fast path of small numbers agrees with the general path.
         #[test]
-        fn small_numbers_are_numbers(left in number(), right in number()) {
+        fn the_fast_path_of_small_numbers_agrees_with_the_general(left in number(), right in number()) {
             let (one, other, _) = left.aligned(&right);
             prop_assert_eq!(left.cmp(&right), one.cmp(&other));
             let divides = !other.is_zero() && (one % other).is_zero();
@@ -257,7 +257,9 @@ mod tests {
         }
 
         #[test]
-        fn ten_divides_no_mantissa(digits in any::<i128>(), zeros in 0..30_u32, exponent in -9..9_i64) {
+        fn trailing_zeros_of_a_decimal_are_removed(
+            digits in any::<i128>(), zeros in 0..30_u32, exponent in -9..9_i64,
+        ) {
             let made = Decimal::new(BigInt::from(digits) * BigInt::from(10).pow(zeros), exponent);
             let text = format!("{digits}{}e{exponent}", "0".repeat(zeros as usize));
             prop_assert_eq!(&made, &Decimal::parse(&text).unwrap());

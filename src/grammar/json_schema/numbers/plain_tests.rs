@@ -250,7 +250,7 @@ proptest! {
 
     /// Numbers that `written` says have a text have one.
     #[test]
-    fn what_is_written_has_a_text(
+    fn sets_reported_as_writable_have_a_text(
         low in prop::sample::select(vec!["-1e400", "-1e30", "-7", "0", "1", "1e19", "18446744073709551610"]),
         high in prop::sample::select(vec!["1e-320", "3", "1e19", "18446744073709551617", "1e30", "1e309"]),
         divisor in prop::sample::select(vec!["1", "2", "7e17", "0.5", "1e19"]),

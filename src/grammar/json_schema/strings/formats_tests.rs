@@ -161,7 +161,7 @@ fn formats_have_the_strings_they_should() {
 /// The official test suite, where it is available: a format that is exact decides all of its cases right, a
 /// wider one refuses nothing valid, and a narrower one takes nothing invalid.
 #[test]
-fn the_official_suite_agrees() {
+fn formats_agree_with_the_official_suite() {
     let root = std::env::var_os("DOMINO_SHARED").map_or_else(
         || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
         std::path::PathBuf::from,

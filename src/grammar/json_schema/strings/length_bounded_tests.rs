@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn as_the_product(
+    fn bounded_strings_agree_with_the_product_automaton(
         pattern in prop::sample::select(&PATTERNS[..]),
         min in prop_oneof![0..3_u32, 0..24_u32],
         more in prop_oneof![0..4_u32, 0..24_u32],
@@ -98,7 +98,7 @@ proptest! {
 
     /// The edges of a place with room are the edges that it has without bounds.
     #[test]
-    fn room_is_what_it_says(
+    fn places_with_room_have_the_edges_without_bounds(
         pattern in prop::sample::select(&PATTERNS[..]),
         min in 0..10_u32,
         more in 0..30_u32,
@@ -126,7 +126,7 @@ proptest! {
 
 /// A bound of thousands takes no states of its own.
 #[test]
-fn long_addresses() {
+fn long_addresses_are_bounded_without_states_for_it() {
     let uri = StringSet::from_format("uri").unwrap().unwrap();
     let set = uri.with_length(0, Some(2_083)).unwrap();
     let grammar = grammar(|builder| set.emit(builder, ValueSpelling::default(), Span::default()).unwrap());
@@ -140,7 +140,7 @@ fn long_addresses() {
 }
 
 #[test]
-fn what_cannot_be_measured() {
+fn impossible_bounds_and_automata_are_refused() {
     let (automaton, _) = automata("^a*$", (0, 0), Style::All);
     assert!(LengthBounded::new(&automaton, 3, 2).is_none());
     assert!(LengthBounded::new(&automaton, 0, u32::MAX).is_none());

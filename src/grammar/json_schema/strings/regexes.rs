@@ -138,7 +138,7 @@ mod tests {
     use super::{super::ecma, *};
 
     #[test]
-    fn what_is_surely_none() {
+    fn texts_that_are_surely_no_expressions_are_excluded() {
         let language = language().unwrap();
         for (text, may_be) in [
             ("", true),
@@ -183,7 +183,7 @@ mod tests {
     proptest! {
         /// Everything that the reader of patterns accepts is in the language.
         #[test]
-        fn no_expression_is_refused(text in r"[ab1z^$.|()\[\]*+?{},:=!<\\-]{0,14}") {
+        fn no_valid_expression_is_excluded(text in r"[ab1z^$.|()\[\]*+?{},:=!<\\-]{0,14}") {
             let is_read = ecma::parse(&text).is_ok();
             prop_assert!(language().unwrap().contains(&text) || !is_read, "{}", text);
         }

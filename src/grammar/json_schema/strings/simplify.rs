@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         /// The count of repeated counts agrees with a list of all lengths.
         #[test]
-        fn repeats_of_repeats(
+        fn counts_of_repeated_counts_agree_with_lists_of_lengths(
             min in 0..4_u32, more in 0..4_u32, from in 0..4_u32, again in 0..4_u32,
         ) {
             let (max, to) = (min + more, from + again);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_joined() {
+    fn counts_of_one_class_are_joined() {
         let simple = |pattern: &str| simplified(parse(pattern).unwrap());
         for (pattern, same) in [
             ("a{1,50}a{0,50}", "a{1,100}"),

@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_is_a_json_string(
+    fn accepted_texts_are_json_strings_of_the_set(
         tree in trees(),
         inside in concat!(
             r#"([ab1é😀/&"\\ ]|\\["\\/bfnrtux]|\\u00[0-9a-fA-F]{2}"#,
@@ -362,7 +362,7 @@ fn large_sets_become_several_automata() {
 }
 
 #[test]
-fn an_address_of_at_most_255_characters() {
+fn addresses_have_at_most_the_characters_asked_for() {
     let set = StringSet::from_format("email").unwrap().unwrap().with_length(3, Some(255)).unwrap();
     let grammar = emitted(&set, ALL);
     for (length, expected) in [(1, true), (248, true), (249, true), (250, false)] {
@@ -373,7 +373,7 @@ fn an_address_of_at_most_255_characters() {
 }
 
 #[test]
-fn all_strings_are_one_automaton() {
+fn the_set_of_all_strings_is_one_automaton() {
     let set = StringSet::from_pattern("").unwrap();
     assert!(set.is_all());
     let shown = |grammar: &Grammar| format!("{:?}", grammar.exprs().collect::<Vec<_>>());

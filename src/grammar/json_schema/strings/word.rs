@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         /// The result agrees with that of sets of strings in general.
         #[test]
-        fn words_are_sets_of_one_string(
+        fn spellings_of_a_word_are_those_of_the_one_string_set(
             string in prop_oneof!["[ -~]{0,12}", r#"[a/"\\]{0,6}"#, "[a-cé\t]{0,3}"], all in any::<bool>(),
         ) {
             let escapes = if all { Escapes::All } else { Escapes::Minimal };
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn long_words_are_none() {
+    fn words_past_the_size_limit_are_left_to_sets() {
         assert!(word(&"a".repeat(3_000), ValueSpelling::default()).is_none());
         assert!(word(&"a".repeat(2_000), ValueSpelling::default()).is_some());
     }

@@ -30,7 +30,7 @@ proptest! {
     /// Masks along texts drawn from the masks of the automaton with all states: each is equal, or an error
     /// that moves nothing.
     #[test]
-    fn masks_are_right_until_numbers_run_out(
+    fn masks_are_right_until_state_numbers_run_out(
         pattern in prop::sample::select(&PATTERNS[..]),
         lengths in lengths(),
         most in 1..30_u32,
@@ -69,7 +69,7 @@ proptest! {
 
 /// A text that reaches more states than there are numbers ends in an error, and other texts go on.
 #[test]
-fn numbers_run_out() {
+fn a_text_past_the_last_state_number_is_an_error() {
     for (pattern, text) in [
         (r"^x[^\n]{0,900}$", "x"),
         ("^(?:[^,]{1,64},){0,49}$", ""),
@@ -112,7 +112,7 @@ fn least_room(compile: impl Fn(usize) -> bool) -> usize {
 /// States that texts reach count in the compiler's memory and against `terminal_bytes`. Going beyond it is an
 /// error that names it; a grammar compiled later has room again.
 #[test]
-fn states_take_memory() {
+fn states_of_texts_count_against_the_terminal_budget() {
     for pattern in [r"^x[^\n]{0,900}$", "^x(?:[^,]{1,64},)*[^,]*$", r"^\S.{0,900}x?$"] {
         let spelled = pattern_as_spelled(pattern, (0, Some(1 << 31)));
         let grammar = in_array(&Pattern::spelled(spelled));

@@ -100,7 +100,7 @@ mod tests {
     /// The number is never above the number of states that there are, and with one large count it is most of
     /// them; with two counts of different classes it is that of the larger one.
     #[test]
-    fn a_lower_bound() {
+    fn the_size_is_a_near_lower_bound_of_the_states() {
         for (pattern, percent) in [
             (r"^x[^\n]{0,400}$", 75),
             (r"^\p{L}{1,9} \p{L}{1,9}$", 0),

@@ -78,7 +78,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
-    fn as_listed(pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths(), minimal: bool) {
+    fn lazy_states_agree_with_the_listed_automaton(
+        pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths(), minimal: bool,
+    ) {
         let style = if minimal { Style::Minimal } else { Style::All };
         let Some((spelled, listed)) = both(pattern, lengths, style) else { return Ok(()) };
         let distances = distances(&listed);
@@ -153,7 +155,7 @@ proptest! {
 
     /// Masks are equal along texts that are drawn from the masks themselves.
     #[test]
-    fn masks_are_the_same(
+    fn masks_agree_with_those_of_the_listed_automaton(
         pattern in prop::sample::select(&PATTERNS[..]),
         lengths in lengths(),
         words in prop::collection::vec(
@@ -190,7 +192,9 @@ proptest! {
 
     /// The number of states that is known without making them is never above the number that there are.
     #[test]
-    fn sizes_are_lower_bounds(pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths()) {
+    fn estimated_sizes_are_lower_bounds(
+        pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths(),
+    ) {
         let set = StringSet::from_pattern(pattern).unwrap();
         let (.., dfa) = set.windows().last().unwrap();
         let (min, max) = lengths;
