@@ -34,7 +34,7 @@ fn open(folder: &Path, bytes: &[u8]) -> Result<Gguf, GgufError> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn metadata_and_tensors_are_read_as_written() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = whole();
     let gguf = open(folder.path(), &bytes).unwrap();
@@ -67,7 +67,7 @@ fn every_cut_and_every_flipped_bit_is_an_error_or_a_value() {
 }
 
 #[test]
-fn parts_are_read_together() {
+fn files_in_several_parts_are_read_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let first = folder.path().join("m-00001-of-00002.gguf");
     std::fs::write(&first, whole()).unwrap();
@@ -93,7 +93,7 @@ fn parts_are_read_together() {
 
 /// Tensors begin at the next multiple of the file's alignment, or of 32.
 #[test]
-fn data_is_aligned_as_the_file_says() {
+fn tensor_data_is_aligned_as_the_file_says() {
     let folder = tempfile::tempdir().unwrap();
     for (alignment, said) in [(1_u32, true), (8, true), (32, true), (32, false), (64, true), (4096, true)] {
         let mut bytes = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0".to_vec();

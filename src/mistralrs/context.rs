@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_what_follows_the_prompt() {
+    fn the_masked_text_is_what_follows_the_prompt() {
         let mut place = place();
         for (context, may_follow) in [
             (&[2, 2, 1][..], &[0, 2][..]),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_context_may_lack_what_was_cached() {
+    fn the_first_context_may_lack_cached_tokens() {
         let mut place = place();
         place.follow(&[1]).unwrap();
         assert_eq!(allowed(&mut place), [0, 2]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn several_texts_by_turns() {
+    fn several_texts_can_take_turns() {
         let mut place = place();
         for (context, may_follow) in [
             (&[1][..], &[0, 2][..]),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_tokens_and_contexts_are_told() {
+    fn foreign_tokens_and_contexts_are_errors() {
         let mut place = place();
         place.follow(&[1]).unwrap();
         assert_eq!(place.follow(&[2, 2, 2, 2]), Err(RequestError::Shared));

@@ -134,7 +134,7 @@ mod tests {
 
     /// The second draw has the noise of the first: it is the draw under a mask.
     #[test]
-    fn both_draws_have_the_same_noise() {
+    fn both_draws_at_a_position_have_the_same_noise() {
         let sampling = Sampling::with_temperature(1.0).unwrap();
         for seed in 0..50 {
             let free = FreeLogitsProcessor::new(Sampler::new(sampling, seed), 7, &vocabulary());

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_go_their_own_ways() {
+    fn sequences_of_a_batch_are_independent() {
         let alone = || ScriptedModel::new(30, 10, 7);
         let mut batch = OneByOne::new(vec![alone(), alone()]);
         let (first, second) = (tokens(&[1, 2, 3]), tokens(&[4]));

@@ -134,7 +134,7 @@ mod tests {
     proptest! {
         /// Every call has the result that the model itself gives, errors included.
         #[test]
-        fn results_are_those_of_the_model(calls in prop::collection::vec(call(), 0..40)) {
+        fn results_with_known_prompts_are_the_models(calls in prop::collection::vec(call(), 0..40)) {
             let scripted = || ScriptedModel::new(3, 24, 7);
             let (mut plain, mut known) = (scripted(), KnownPrompts::new(scripted(), true));
             for call in calls {

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_counted() {
+    fn the_rows_asked_for_are_counted() {
         let sets = [TokenSet::empty(3), TokenSet::empty(3)];
         let count = |rows: Rows<'_>| [0, 1, 5].map(|tokens| rows.count(tokens));
         assert_eq!(count(Rows::Last), [0, 1, 1]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_by_index() {
+    fn rows_of_logits_are_found_by_index() {
         let logits = Logits::new(vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0], 3);
         assert_eq!(logits.rows(), 2);
         assert_eq!(logits.row(1), Some(&[3.0, 4.0, 5.0][..]));

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_least_times() {
+    fn pass_times_have_a_median_and_a_minimum() {
         let seconds = |all: [u64; 3]| all.map(Duration::from_secs).to_vec();
         let times = PassTimes { all: BTreeMap::from([(1, seconds([3, 1, 2]))]) };
         assert_eq!((times.median(1), times.least(1)), (2.0, 1.0));

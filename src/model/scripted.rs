@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_and_truncation_do_not_show() {
+    fn rows_do_not_depend_on_splits_or_truncation() {
         let tokens = ids(&[3, 1, 4, 1, 5, 9, 2, 6]);
         let mut whole = ScriptedModel::new(11, 64, 7).favour(3, TokenId::new(2));
         let expected = whole.forward(&tokens, Rows::All).unwrap();

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_engine_would_do() {
+    fn sampling_is_taken_over_as_the_engine_would_do_it() {
         let with = |change: fn(&mut SamplingParams)| {
             let mut params = SamplingParams::neutral();
             change(&mut params);

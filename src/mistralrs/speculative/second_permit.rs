@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutex_that_is_gone_is_no_one_s() {
+    fn a_dropped_mutex_admits_no_guards() {
         let mutex = Arc::new(Mutex::new(7));
         let sole = Sole::of(&mutex);
         drop(mutex);

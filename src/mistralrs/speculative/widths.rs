@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn narrow_widths_are_all_there() {
+    fn all_narrow_widths_have_a_pipeline() {
         assert_eq!(Widths::<usize>::up_to(1), [1]);
         assert_eq!(Widths::<usize>::up_to(8), [1, 2, 3, 4, 5, 6, 8]);
         assert_eq!(Widths::<usize>::up_to(64), [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 64]);
     }
 
     #[test]
-    fn a_free_engine_is_changed_at_once() {
+    fn the_width_of_a_free_engine_changes_at_once() {
         let (engine, widths) = widths(8);
         for (rows, width) in [(1, 1), (4, 4), (4, 4), (7, 8), (0, 1), (9, 8), (2, 2), (1, 1)] {
             widths.set(rows);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_not_disturbed_and_the_next_one_is_as_was_asked_for_last() {
+    fn the_width_asked_for_last_applies_after_the_step() {
         let (engine, widths) = widths(8);
         let step = engine.try_lock().unwrap();
         widths.set(5);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn within_tasks_that_have_used_up_their_time() {
+    fn the_width_changes_within_tasks_out_of_budget() {
         let (engine, widths) = widths(8);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn from_several_threads() {
+    fn the_width_can_be_set_by_several_threads() {
         let (engine, widths) = widths(8);
         std::thread::scope(|scope| {
             for thread in 1..=4 {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn extend_commit_truncate() {
+    fn the_cache_holds_committed_and_not_truncated_positions() {
         let mut cache = KvCache::new(1, [2, 5, 4], DType::F32, &Device::Cpu).unwrap();
         let (keys, _) = cache.extend(0, &filled(1.0, 3), &filled(1.0, 3), 0).unwrap();
         assert_eq!(keys.dims(), [2, 3, 4]);

@@ -9,7 +9,7 @@ use crate::model::formats::kv_format::{GROUP, KvFormat};
 const FORMATS: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 
 #[test]
-fn visible_keys() {
+fn a_query_sees_the_keys_of_its_window() {
     let attention = Attention { position: 5, first_key: 3, window: Some(3) };
     // Query 5 sees 3, 4, 5; query 6 sees 4, 5, 6.
     assert_eq!(attention.visible(0, 4), 0..3);
@@ -73,7 +73,7 @@ fn rounded(format: KvFormat, row: &[f32]) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn a_mean_of_the_visible_values() {
+fn equal_scores_give_the_mean_of_the_visible_values() {
     // Two heads, one key head, odd sizes; keys of zero weigh all that is seen alike.
     let queries = Tensor::ones((2, 2, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
     let keys = Tensor::zeros((1, 4, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
@@ -133,7 +133,7 @@ fn slowly(query: &[f32], keys: &[Vec<f64>], values: &[Vec<f64>]) -> Vec<f64> {
 }
 
 #[test]
-fn near_sums_in_f64_whatever_the_size_of_a_head() {
+fn attention_is_near_sums_in_f64_for_every_head_size() {
     // Two heads for each key head; 3 new tokens after as many as do not end with a tile.
     for (size, before) in
         [(3, 20), (8, 70), (16, 62), (32, 130), (40, 129), (64, 200), (80, 20), (128, 90), (256, 70)]

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_the_true_value_everywhere() {
+    fn exp_is_near_the_true_value_everywhere() {
         let mut x = -87.0_f32;
         while x < 88.0 {
             let (got, expected) = (f64::from(exp(x)), f64::from(x).exp());

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_can_be_had_than_there_is() {
+    fn available_memory_is_at_most_all_memory() {
         let total = {
             let mut system = System::new();
             system.refresh_memory();

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_stays_and_the_rest_is_zeros() {
+    fn grown_pages_keep_their_bytes_and_the_rest_is_zeros() {
         for sizes in
             [&[0, 4, 12, 100][..], &[8, MAPPED, 4 * MAPPED], &[MAPPED, LARGE_PAGE, 3 * LARGE_PAGE + 64]]
         {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_starts_on_a_line_of_the_cache() {
+    fn large_pages_start_on_a_cache_line() {
         for size in [MAPPED, LARGE_PAGE - 4, LARGE_PAGE, 5 * LARGE_PAGE / 2, 11 * LARGE_PAGE / 4] {
             let mut pages = Pages::default();
             pages.grow(size);

@@ -316,14 +316,14 @@ mod tests {
     }
 
     #[test]
-    fn both_places_of_rope_theta() {
+    fn rope_theta_is_read_from_both_of_its_places() {
         assert_eq!(with("rope_theta", json!(5e5)).unwrap().rope.theta, 5e5);
         let nested = with("rope_parameters", json!({"rope_theta": 3e4, "rope_type": "default"}));
         assert_eq!(nested.unwrap().rope.theta, 3e4);
     }
 
     #[test]
-    fn windows_of_layers() {
+    fn layers_have_the_attention_windows_of_the_config() {
         let windows = |config: &Value| {
             let config = parse(&config.to_string()).unwrap();
             (0..2).map(|layer| config.window_of(layer)).collect::<Vec<_>>()
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn variations_are_refused_by_name() {
+    fn unsupported_variations_are_refused_by_name() {
         for (field, value) in [
             ("hidden_act", json!("gelu")),
             ("rope_scaling", json!({"rope_type": "dynamic", "factor": 8.0})),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_numbers_are_refused() {
+    fn numbers_that_fit_no_model_are_refused() {
         for (field, value) in [
             ("num_key_value_heads", json!(3)),
             ("num_key_value_heads", json!(0)),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_numbers_are_refused() {
+    fn impossible_scalings_are_refused() {
         let llama3 = |low, high| Scaling::Llama3 { factor: 8.0, low, high, original: 64.0 };
         for scaling in [Scaling::Linear(0.0), Scaling::Linear(f64::NAN), llama3(4.0, 4.0), llama3(-1.0, 4.0)]
         {

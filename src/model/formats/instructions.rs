@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn names_of_instructions_are_read_back() {
         for (own, name) in ALL {
             assert_eq!((own.to_string().as_str(), name.to_uppercase().parse()), (name, Ok(own)));
         }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_sizes() {
+    fn formats_have_names_that_are_read_back_and_sizes() {
         for (format, name) in ALL {
             assert_eq!((format.to_string().as_str(), name.to_uppercase().parse()), (name, Ok(format)));
         }

@@ -67,7 +67,7 @@ fn noise(count: usize, percent: u64) -> Vec<TokenId> {
 }
 
 #[test]
-fn what_narrow_passes_cost_is_learnt_after_a_slow_first_one() {
+fn the_cost_of_narrow_passes_is_learnt_after_a_slow_start() {
     let cost = SharedCost::default();
     cost.note(1, 0.040);
     for _ in 0..20 {
@@ -82,7 +82,7 @@ fn what_narrow_passes_cost_is_learnt_after_a_slow_first_one() {
 }
 
 #[test]
-fn what_was_measured_on_a_busy_machine_is_forgotten() {
+fn costs_measured_on_a_busy_machine_are_forgotten() {
     let cost = SharedCost::default();
     (0..15).for_each(|_| _ = cost.note(4, 9.0));
     (0..SharedCost::MEMORY).for_each(|_| _ = cost.note(1, 0.01));

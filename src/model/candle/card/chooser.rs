@@ -242,7 +242,7 @@ mod tests {
     use crate::model::GumbelDraw;
 
     #[test]
-    fn words_are_split_in_order() {
+    fn words_of_a_choice_are_split_low_half_first() {
         assert_eq!(halves(0x8000_0000_0000_0001), [1, 0x8000_0000]);
         let allowed = TokenSet::empty(9);
         let greedy = RowChoice { allowed: &allowed, draw: None, near: None };

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drivers_names_say_what_can_be_done() {
+    fn names_of_driver_errors_map_to_faults() {
         for (text, expected) in [
             ("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")", Some(CardFault::Memory)),
             ("DriverError(CUDA_ERROR_NO_DEVICE, \"no CUDA-capable device\")", Some(CardFault::Driver)),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_full_memory_passes() {
+    fn only_the_fault_of_a_full_memory_is_passing() {
         for (name, fault) in NAMES {
             assert_eq!(CardFault::of(name), Some(fault), "names are whole words, each once");
             assert_eq!(fault.is_passing(), fault == CardFault::Memory);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_by_name() {
+    fn modes_are_read_from_their_names() {
         for mode in CardMode::ALL {
             assert_eq!(mode.to_string().parse(), Ok(mode));
         }

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_padded() {
+    fn inputs_of_a_pass_are_padded_to_its_width() {
         let words = inputs(&[7, 8], 5).unwrap();
         assert_eq!((words.len(), &words[..4], &words[17..20]), (33, &[2, 7, 8, 0][..], &[5, 6, 0][..]));
         assert!(inputs(&[0; 17], 0).is_err());

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placements_by_name() {
+    fn placements_are_read_from_their_names() {
         assert_eq!("cpu".parse(), Ok(Placement::CPU));
         assert_eq!("cuda".parse(), Ok(Placement::cuda(0)));
         assert_eq!("cuda:3".parse(), Ok(Placement::cuda(3)));

@@ -33,7 +33,7 @@ fn tensor(numbers: &[f32], shape: (usize, usize, usize)) -> Tensor {
 }
 
 #[test]
-fn what_is_written_is_read_and_nothing_else_changes() {
+fn a_write_is_read_back_and_changes_nothing_else() {
     for (side, format) in [Side::Keys, Side::Values]
         .into_iter()
         .flat_map(|side| [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0].map(|format| (side, format)))
@@ -76,7 +76,7 @@ fn what_is_written_is_read_and_nothing_else_changes() {
 }
 
 #[test]
-fn every_half_is_read_as_it_is() {
+fn every_half_precision_number_is_read_as_written() {
     let all: Vec<f32> = (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32()).collect();
     for side in [Side::Keys, Side::Values] {
         let mut blocks = KvBlocks::new(side, KvFormat::F16, [1, 64, 1024]).unwrap();
@@ -91,7 +91,7 @@ fn every_half_is_read_as_it_is() {
 }
 
 #[test]
-fn extremes() {
+fn extreme_numbers_stay_finite_and_nan_stays_nan() {
     let read = |format: KvFormat, numbers: &[f32]| {
         let mut blocks = KvBlocks::new(Side::Values, format, [1, 1, numbers.len()]).unwrap();
         blocks.write(&tensor(numbers, (1, 1, numbers.len())), 0).unwrap();

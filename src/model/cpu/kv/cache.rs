@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extend_commit_truncate() {
+    fn the_cache_holds_committed_and_not_truncated_positions() {
         let filled = |value: f32, count: usize| Tensor::full(value, (2, count, 4), &Device::Cpu).unwrap();
         for format in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
             let mut cache = CpuCache::new(1, [2, 20, 4], format).unwrap();

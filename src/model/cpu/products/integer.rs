@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_stays_none() {
+    fn rounding_keeps_nan_and_infinity_as_nan() {
         for instructions in Instructions::available() {
             for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 let mut x = [1.0; 32];

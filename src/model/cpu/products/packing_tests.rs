@@ -78,7 +78,7 @@ fn unpacked(format: Format, panel: &[u8], inputs: usize) -> [Vec<f32>; 2] {
 }
 
 #[test]
-fn quantised_numbers_are_candles() {
+fn unpacked_quantised_numbers_are_candles() {
     for (format, kind) in QUANTISED {
         for inputs in [256, 768] {
             let blocks = inputs / format.block();
@@ -96,7 +96,7 @@ fn quantised_numbers_are_candles() {
 }
 
 #[test]
-fn floats_are_themselves() {
+fn unpacked_floats_are_those_packed() {
     for (format, size) in [(Format::F32, 4), (Format::F16, 2), (Format::Bf16, 2)] {
         let inputs = 75;
         let rows: Vec<Vec<u8>> = (0..PANEL)
@@ -119,7 +119,7 @@ fn floats_are_themselves() {
 }
 
 #[test]
-fn every_half() {
+fn every_half_precision_number_is_converted_exactly() {
     let all: Vec<u16> = (0..=u16::MAX).collect();
     for bits in all.as_chunks::<PANEL>().0 {
         let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_of_neighbours() {
+    fn wanted_panels_are_joined_into_runs_of_neighbours() {
         let found = runs(&set(1000, [0, 15, 16, 63, 64, 200, 999]), 62);
         assert_eq!(found, [0..2, 3..5, 12..13]);
         assert_eq!(runs(&set(1000, [999, 0]), 63), [0..1, 62..63]);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_has_the_bits_of_the_whole_product() {
+    fn wanted_outputs_have_the_bits_of_the_whole_product() {
         // The row alone, and with enough panels that threads are woken.
         for (inputs, outputs) in [(48, 1003), (512, 9000)] {
             let matrix = matrix(inputs, outputs);

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_may_lie_anywhere() {
+    fn lanes_are_read_at_any_alignment() {
         let Some(simd) = V3::try_new() else { return println!("LEFT OUT: the processor has no AVX2") };
         let scale: Lanes = std::array::from_fn(|lane| lane as f32);
         // 33 numbers each, so that every alignment is among them.

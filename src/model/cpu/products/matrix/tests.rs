@@ -41,7 +41,7 @@ fn error(got: &[f32], weights: &[f32], x: &[f32], inputs: usize) -> f64 {
 }
 
 #[test]
-fn the_product_is_the_product() {
+fn a_product_is_that_of_plain_loops() {
     for (inputs, outputs) in [(1, 1), (3, 16), (32, 97), (48, 33), (7, 15), (130, 70)] {
         let (matrix, weights) = filled(inputs, outputs);
         for count in 1..20 {
