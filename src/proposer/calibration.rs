@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_those_that_were_seen() {
+    fn acceptance_rates_are_those_seen() {
         let mut calibration = Calibration::default();
         let (sure, unsure) = (GuessKind::new(false, 3, 9.0, 4.0), GuessKind::new(false, 3, 9.0, 0.1));
         assert!(calibration.acceptance(unsure) < calibration.acceptance(sure));
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(calibration.total(), (2000, 1150));
     }
     #[test]
-    fn a_kind_ends_below_its_bound() {
+    fn a_kind_of_guess_ends_below_its_bound() {
         let margin = |margin: f64| GuessKind::new(true, 0, 1.0, margin);
         for end in MARGINS {
             assert!(margin(end) == margin(end + 0.01) && margin(end) != margin(end - 0.01), "{end}");

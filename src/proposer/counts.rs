@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rare_is_forgotten_by_its_share() {
+    fn rare_tokens_of_a_context_are_forgotten_by_their_share() {
         let mut some = counts(&[(1, 1000.0, 0, &[2.0, 4.0, 900.0]), (2, 1.0, 0, &[0.5, 0.002])]);
         some.lighten();
         let left =
@@ -294,7 +294,7 @@ mod tests {
 
     /// Forgets an eighth more than needed: first the least frequent, then the richest, then by key.
     #[test]
-    fn contexts_met_least_are_forgotten() {
+    fn contexts_seen_least_are_forgotten() {
         let all: Vec<(u64, f32, u8, &[f32])> = vec![
             (1, 3.0, 0, &[1.0, 1.0]),
             (2, 1.0, 3, &[1.0]),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_that_of_tokens_and_contexts() {
+    fn memory_of_counts_is_that_of_tokens_and_contexts() {
         let few = counts(&[(1, 1.0, 0, &[0.5])]);
         let many = counts(&[(1, 1.0, 0, &[0.001; 500])]);
         assert_eq!(many.memory() - few.memory(), 499 * 8);
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(some.memory() - few.memory(), 2 * (32 + 8));
     }
     #[test]
-    fn weights_that_cannot_be_are_not_read() {
+    fn impossible_weights_are_not_read() {
         let read = |total: f32, weight: f32| {
             let mut writer = PayloadWriter::default();
             counts(&[(1, total, 0, &[weight])]).write(&mut writer);

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_bytes_are_of_whole_tokens() {
+    fn bytes_before_a_forced_text_are_of_whole_tokens() {
         const JSON: &str = include_str!("../../tests/fixtures/byte_level.json");
         let tokenizer = Tokenizer::from_tokenizer_json(JSON).unwrap();
         let vocabulary = Vocabulary::from_tokenizer_json(JSON).unwrap();

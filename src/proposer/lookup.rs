@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_match_then_the_latest() {
+    fn lookup_takes_the_longest_match_then_the_latest() {
         assert_eq!(found(&[]), None);
         assert_eq!(found(&[1]), None);
         assert_eq!(found(&[1, 2, 3]), None);

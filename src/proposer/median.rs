@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_that_are_far_off_do_not_count() {
+    fn a_running_median_ignores_a_few_outliers() {
         let mut median = Median::of(1.0);
         (0..3).for_each(|_| median.add(100.0));
         assert!((median.value() - 1.0).abs() < 1e-9);

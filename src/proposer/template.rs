@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_of_schemas_are_spelled_as_before() {
+    fn templates_are_spelled_as_the_text_before_them() {
         let schema = constraint(Syntax::JsonSchema, SCHEMA);
         let loose = |text: &str| (text.to_owned(), false);
         assert_eq!(after(&schema, "", ""), loose("{\"name\":\""));

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_pays_is_seldom_tried() {
+    fn drafting_that_never_pays_is_seldom_tried() {
         for (gained, spent) in [(0.0, 0.0), (0.0, 0.1), (0.1, 0.1), (0.05, 0.04)] {
             let mut rest = DraftBackoff::default();
             let first = awake(&mut rest, 100, gained, spent);
@@ -103,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn what_pays_is_never_left_out() {
+    fn drafting_that_pays_is_never_paused() {
         for (gained, spent) in [(0.03, 0.0), (0.2, 0.1), (3.0, 1.0)] {
             assert!(awake(&mut DraftBackoff::default(), 1000, gained, spent).iter().all(|awake| *awake));
         }
     }
 
     #[test]
-    fn what_begins_to_pay_is_found_out() {
+    fn drafting_that_begins_to_pay_is_resumed() {
         let mut rest = DraftBackoff::default();
         awake(&mut rest, 1000, 0.0, 0.05);
         let after = awake(&mut rest, 200, 0.5, 0.05);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_paid_is_given_up_for_a_short_time_only() {
+    fn drafting_that_has_paid_is_paused_for_a_short_time_only() {
         // What gains hardly more than it takes does not make the next rest a short one.
         for (gained, expected) in [(0.5, DraftBackoff::SHORTEST), (0.03, DraftBackoff::LONGEST)] {
             let mut rest = DraftBackoff::default();

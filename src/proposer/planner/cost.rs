@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_between_measurements() {
+    fn costs_between_measurements_are_interpolated() {
         let mut curve = CostCurve::default();
         assert!((curve.seconds(11) / curve.seconds(1) - 2.0).abs() < 1e-9);
         curve.observe(1, 1.0);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn interruptions_do_not_count() {
+    fn outliers_and_impossible_measurements_do_not_count() {
         let mut curve = CostCurve::default();
         (0..50).for_each(|_| curve.observe(2, 1.0));
         (0..5).for_each(|_| curve.observe(2, 1000.0));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn more_tokens_are_not_cheaper() {
+    fn a_pass_over_more_tokens_is_not_cheaper() {
         // Measured: the pass over two tokens was disturbed, and that over four.
         let mut curve = CostCurve::default();
         for (tokens, seconds) in [(1, 1.0), (2, 4.03), (3, 1.31), (4, 2.89), (6, 1.4), (8, 1.6)] {
@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_curve_rises(seen in prop::collection::vec((1..=20_usize, 0.0..10.0_f64), 1..200)) {
+        fn the_cost_curve_never_falls(seen in prop::collection::vec((1..=20_usize, 0.0..10.0_f64), 1..200)) {
             let mut curve = CostCurve::default();
             seen.iter().for_each(|&(tokens, seconds)| curve.observe(tokens, seconds));
             let all: Vec<f64> = (1..=70).map(|tokens| curve.seconds(tokens)).collect();

@@ -69,7 +69,7 @@ fn cut(
 
 proptest! {
     #[test]
-    fn cuts_are_the_best_there_are(
+    fn cuts_of_shared_drafts_are_optimal(
         drafts in drafts(Just(true)),
         steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
         (pace, plain) in (0.05..1.5_f64, 1..9_usize),
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn with_rows_that_are_not_wanted_whole_they_are_no_worse_than_none(
+    fn cuts_with_partial_rows_are_no_worse_than_no_drafts(
         drafts in drafts(any::<bool>()),
         (token, row, pace) in (0.0..1.0_f64, 0.0..1.0_f64, 0.05..1.5_f64),
         (plain, whole) in (1..9_usize, 1..9_usize),
@@ -92,7 +92,7 @@ proptest! {
     /// Without shared passes each draft is cut as is best for it alone, and one draft is cut as it is
     /// among one.
     #[test]
-    fn drafts_that_are_cut_apart_are_each_the_best(
+    fn drafts_that_are_cut_apart_are_each_optimal(
         drafts in drafts(Just(true)),
         steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
         (pace, plain) in (0.05..1.5_f64, 1..9_usize),
@@ -113,7 +113,7 @@ proptest! {
 
     /// No draft is given up that would have become better.
     #[test]
-    fn who_gives_up_is_right(
+    fn a_draft_given_up_could_not_have_gained(
         steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
         (pace, reached, behind) in (0.05..1.5_f64, 0.0..1.0_f64, 0.0..0.5_f64),
         follow in prop::collection::vec(0.5..1.0_f64, 1..16),
@@ -135,7 +135,7 @@ proptest! {
 }
 
 #[test]
-fn a_guess_costs_time_too() {
+fn the_time_of_a_guess_counts_as_cost() {
     let cost = cost(&[0.0; 20], &[]);
     let worth = DraftBudget { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
     let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
