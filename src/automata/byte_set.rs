@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_count_the_bytes_below() {
+    fn a_rank_counts_the_members_below_a_byte() {
         let all = [0, 1, 63, 64, 65, 127, 128, 200, 255];
         let set: ByteSet = all.into_iter().collect();
         for byte in 0..=u8::MAX {

@@ -48,7 +48,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_has_its_own_in_order(pairs in prop::collection::vec((0..6_u32, any::<u32>()), 0..30)) {
+        fn each_row_has_its_own_numbers_in_order(
+            pairs in prop::collection::vec((0..6_u32, any::<u32>()), 0..30),
+        ) {
             let grouped = Grouped::new(6, || pairs.iter().copied());
             for one in 0..6 {
                 let own = pairs.iter().filter(|(of, _)| *of == one).map(|(_, number)| *number);

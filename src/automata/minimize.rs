@@ -324,7 +324,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cycle_is_found_if_one_can_be_reached(dfa in automata(true)) {
+        fn an_automaton_is_acyclic_unless_a_cycle_can_be_reached(dfa in automata(true)) {
             let reached = numbered(&dfa);
             // As many steps as there are states lead nowhere without a cycle.
             let mut ends = vec![true; reached.accepting.len()];

@@ -62,7 +62,7 @@ mod tests {
     use super::components;
 
     #[test]
-    fn components_come_after_what_they_lead_to() {
+    fn components_come_after_those_they_lead_to() {
         // 0 -> 1 <-> 2 -> 3, 4 -> 0 is not reached, 3 -> 3.
         let edges: [&[usize]; 5] = [&[1], &[2], &[1, 3], &[3], &[0]];
         let mut found = components(5, [0], |node| edges[node].to_vec());

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_stays_apart() {
+    fn large_regular_parts_stay_separate_terminals() {
         let (terminals, nonterminals) = sizes(r#"root ::= [a-z]{500} [0-9]{0,1000}"#);
         assert_eq!(terminals, 2);
         // Counts up to a block of 256, and rests.
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sentence_is_an_error() {
+    fn a_grammar_without_sentences_is_an_error() {
         for text in ["root ::= root", r#"root ::= "a" x  x ::= "b" x"#, "root ::= a  a ::= b  b ::= a"] {
             let limits = Limits::default();
             let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sentence_uses_is_gone() {
+    fn rules_that_no_sentence_uses_are_removed() {
         let lowered = lowered(
             r#"root ::= "(" (root | "x" never)? ")"  never ::= "n" never2
             never2 ::= never unused  unused ::= "u""#,

@@ -83,7 +83,7 @@ mod tests {
 
     /// Names are equal whether they are made when a terminal is met or when it is displayed.
     #[test]
-    fn an_automaton_has_one_name() {
+    fn an_automaton_has_the_same_name_early_and_late() {
         let schema = r#"{"enum": ["b/c", "aé", 17], "pattern": "^a{2}|c"}"#;
         let grammar = SchemaOptions::default().parse(schema, &Limits::default()).unwrap().grammar;
         let mut kinds = 0;

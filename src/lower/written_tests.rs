@@ -21,7 +21,7 @@ fn check(text: &str, expected: &[&str]) {
 
 /// The example of the documentation, and listing 7 of the paper.
 #[test]
-fn literals_and_token_like_rules() {
+fn literals_and_token_like_rules_are_terminals() {
     check(
         r#"root ::= job+   job ::= "\"job\"" ws ":" ws string   string ::= "\"" [^"]* "\""   ws ::= " "*"#,
         &[r#""\"job\"""#, r#"":""#, "string", "ws"],
@@ -81,7 +81,7 @@ fn shipped_grammars_have_the_tokens_of_a_lexer() {
 
 /// A rule that ends in `ws`, as in listing 3 of the paper, is split from it.
 #[test]
-fn stretches_of_other_rules() {
+fn token_like_parts_are_split_from_trailing_space() {
     check(
         r#"root ::= string number   string ::= "'" ([a-z] | "\\" [a-z])* "'" ws
             number ::= "-"? [0-9]+ ws   ws ::= ([ ] ws)?"#,

@@ -53,7 +53,7 @@ fn words(length: usize, test: impl Fn(&[u8]) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn recursion_on_every_side() {
+fn recursion_on_every_side_is_decided() {
     for rules in [
         &[("S", "Sa|b")][..],               // left
         &[("S", "bR"), ("R", "|aR")],       // right
@@ -73,7 +73,7 @@ fn recursion_on_every_side() {
 }
 
 #[test]
-fn nesting() {
+fn nested_pairs_are_balanced() {
     let oracle = oracle(&[("S", "aSb|")]);
     let shape = |word: &[u8]| {
         let depth = word.iter().take_while(|&&b| b == b'a').count();
@@ -86,7 +86,7 @@ fn nesting() {
 }
 
 #[test]
-fn what_derives_nothing_is_not_viable() {
+fn symbols_that_derive_nothing_are_not_viable() {
     let dead_end = oracle(&[("S", "aB|b"), ("B", "aB")]);
     assert!(dead_end.has_sentence() && dead_end.accepts(b"b"));
     assert!(!dead_end.viable(b"a"));
@@ -113,7 +113,7 @@ fn counts(min: u32, max: Option<u32>) -> (Vec<usize>, usize) {
 }
 
 #[test]
-fn repetition() {
+fn repetitions_have_the_counts_they_name() {
     assert_eq!(counts(0, Some(0)), (vec![0], 0));
     assert_eq!(counts(0, Some(2)), (vec![0, 1, 2], 2));
     assert_eq!(counts(3, Some(3)), (vec![3], 3));
@@ -153,7 +153,7 @@ fn of_regex(regex: &str) -> Oracle {
 }
 
 #[test]
-fn regexes() {
+fn regular_expressions_are_decided_as_listed() {
     let oracle = of_regex("(?:ab|a{2,3}|(b)*)?b+");
     let accepted = ["b", "bb", "aab", "abb", "bbb"];
     assert_eq!(words(3, |word| oracle.accepts(word)), accepted);
@@ -164,7 +164,7 @@ fn regexes() {
 }
 
 #[test]
-fn sessions_go_back() {
+fn sessions_take_back_bytes() {
     let oracle = oracle(&[("S", "aSb|")]);
     let mut session = oracle.session();
     assert!(session.is_complete() && session.is_empty() && !session.pop());

@@ -101,7 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn dropped_items_change_nothing(text in grammar()) {
+    fn dropping_dominated_items_changes_nothing(text in grammar()) {
         compare(&text);
     }
 }
@@ -121,7 +121,7 @@ fn items(cfg: &Cfg, stars: usize) -> usize {
 
 /// Among the many ways to count the parts of a text, only the lowest count at each level is kept.
 #[test]
-fn the_least_counts_stay() {
+fn only_the_lowest_counts_of_a_level_are_kept() {
     let cfg = |counts: &str| lowered(&format!("root ::= (\"*\" root? \"*\"){counts}\n")).unwrap().cfg;
     for (short, long) in [("{0,40}", "{0,60}"), ("{1,40}", "{1,60}"), ("{3,40}", "{3,60}")] {
         let (few, all) = (items(&cfg(short), 40), items(&cfg(short).without_ranks(), 40));

@@ -227,7 +227,7 @@ mod tests {
     };
 
     #[test]
-    fn memory_is_that_of_the_sets() {
+    fn memory_of_lists_is_that_of_their_part_sets() {
         let limits = Limits::default();
         let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "x""#, &limits).unwrap();
         let cfg = lower(&grammar, Terminals::Folded, &limits).unwrap().cfg;

@@ -133,7 +133,7 @@ mod tests {
     /// Nodes are looked at once, even if many paths lead there, each shorter than the one before, and many
     /// rules wait.
     #[test]
-    fn places_are_left_by_the_shortest_way_only() {
+    fn a_shortest_path_search_visits_each_node_once() {
         const WAYS: usize = 20;
         let tail = "c".repeat(2 * WAYS);
         let rule = |way: usize| {

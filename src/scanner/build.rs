@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn minimal_sizes() {
+    fn automata_have_the_minimal_number_of_states() {
         for (pattern, states) in [
             ("a", 2),
             ("abc", 4),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_languages_are_equal_values() {
+    fn patterns_of_equal_languages_have_equal_automata() {
         assert_eq!(dfa("aa*"), dfa("a+"));
         assert_eq!(dfa("abc"), dfa("ab(c|c)"));
         assert_eq!(dfa("a*").without_empty().unwrap(), dfa("a+"));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_languages() {
+    fn empty_parts_leave_the_rest_of_a_language() {
         for (pattern, expected) in
             [("[a&&b]", None), ("a[a&&b]", None), ("[a&&b]|a", Some("a")), ("[a&&b]*", Some(""))]
         {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn some_expressions_are_literals() {
+    fn alternations_of_literals_are_recognised() {
         let found = |pattern: &str| literals(&hir(pattern)).map(|literals| literals.len());
         for (pattern, expected) in
             [("false|true", Some(2)), ("null|false|true", Some(3)), ("[a&&b]", Some(0)), ("a|b*", None)]
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_stay_cheap() {
+    fn long_chains_have_one_state_per_byte() {
         let dfa = dfa("[ab]{1,20000}");
         assert_eq!(dfa.len(), 20_001);
     }
@@ -231,7 +231,7 @@ mod tests {
     proptest! {
         /// Compares with the way that all other automata are made.
         #[test]
-        fn literals_are_chains(
+        fn automata_of_literals_are_chains(
             bytes in prop_oneof![
                 proptest::collection::vec(any::<u8>(), 1..40),
                 proptest::collection::vec(0..4_u8, 1..12),
@@ -253,7 +253,9 @@ mod tests {
 
         /// Compares alternations of literals with the way of all expressions.
         #[test]
-        fn literals_are_tries(literals in proptest::collection::vec("[abc]{0,5}|é", 1..6)) {
+        fn automata_of_several_literals_are_those_by_the_nfa(
+            literals in proptest::collection::vec("[abc]{0,5}|é", 1..6),
+        ) {
             let hir = hir(&literals.join("|"));
             let limits = Limits::default();
             prop_assert_eq!(build(&hir, 100, &limits).unwrap(), by_nfa(&hir, 100, &limits).unwrap());
@@ -272,7 +274,7 @@ mod tests {
 
         /// Compares with the library's own matcher, on whole texts.
         #[test]
-        fn same_language_as_regex_automata(
+        fn automata_accept_what_the_crate_regex_automata_matches(
             pattern in r"([ab](\*|\+|\?|\{1,2\})?|\(a\|bc?\)(\*|\+)?|[é\.]){1,6}",
             texts in proptest::collection::vec("[abcé]{0,8}", 1..20),
         ) {

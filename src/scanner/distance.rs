@@ -84,7 +84,7 @@ mod tests {
     use crate::{Limits, scanner};
 
     #[test]
-    fn longest_texts() {
+    fn longest_distances_are_those_of_the_longest_texts() {
         for (pattern, longest) in
             [("a", Some(1)), ("[a-zé]", Some(2)), ("\\PC", Some(4)), ("ab{0,3}|c", Some(4)), ("ab*", None)]
         {

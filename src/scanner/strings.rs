@@ -205,7 +205,7 @@ mod tests {
     use crate::{Limits, scanner};
 
     #[test]
-    fn strings_are_counted() {
+    fn remaining_strings_of_a_state_are_counted() {
         let strings = |pattern: &str, text: &str| {
             let hir = regex_syntax::parse(pattern).unwrap();
             let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_run_out_or_never_do() {
+    fn terminals_with_few_strings_may_run_out() {
         for (pattern, may_run_out) in [
             ("\"[a-z]*\"", false),
             ("\"([^\"\\\\]|\\\\([nu\"]|u[0-9]{4}))*\"", false),
@@ -254,7 +254,7 @@ mod tests {
 
     /// Compares with a count of the strings of each length.
     #[test]
-    fn strings_are_many_after_a_choice() {
+    fn counts_after_a_choice_agree_with_those_by_length() {
         for (pattern, to_choice, farthest) in [
             ("\"[a-z]*\"", 0, 0),
             ("\"[^\"\\\\\\x00-\\x1f]*\"", 0, 3),

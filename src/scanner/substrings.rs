@@ -289,7 +289,7 @@ mod tests {
 
         /// States are as many as sets of places, and their names do not depend on what was met first.
         #[test]
-        fn states_are_sets_of_places(text in "[ab]{1,30}") {
+        fn states_are_sets_of_places_with_stable_names(text in "[ab]{1,30}") {
             let all: Vec<&str> = (0..text.len())
                 .flat_map(|from| (from + 1..=text.len()).map(move |to| (from, to)))
                 .map(|(from, to)| &text[from..to])
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn states_take_memory() {
+    fn states_that_texts_reach_take_memory() {
         let substrings = Substrings::new("abcabdabe".repeat(30).into(), true);
         let before = substrings.bytes();
         run(&substrings, b"abcab").unwrap();

@@ -135,7 +135,7 @@ mod tests {
     use super::grows;
 
     #[test]
-    fn growth_is_steady() {
+    fn only_steady_growth_counts() {
         let costs = |cost: &dyn Fn(u64) -> u64| (0..64).map(cost).collect::<Vec<_>>();
         assert!(grows(&costs(&|n| 10 + n)));
         assert!(grows(&costs(&|n| n * n)));

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn shortest_texts() {
+    fn shortest_texts_of_nonterminals_are_found() {
         let grammar = r#"root ::= "<<" a | "<" b "!" c   a ::= "x" a "y" | c c | "long"
             b ::= "(" b ")" | "[" a "]"   c ::= "" | d d   d ::= e | "seven"   e ::= c | "23" | c "1" c"#;
         assert_eq!(texts(grammar, "a"), ["", "1", "<<"]);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_come_first() {
+    fn example_texts_prefer_letters() {
         let grammar = r#"root ::= [^"] t   t ::= [!-~] [0-9.] [ \t]"#;
         assert_eq!(texts(grammar, "root")[0], "aa0 ");
     }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_what() {
+    fn follow_sets_are_those_of_the_grammar() {
         let row = |terminal: &str, next: &[&str]| {
             let quoted = |text: &str| format!("{text:?}");
             (quoted(terminal), next.iter().map(|next| quoted(next)).collect::<Vec<_>>())
