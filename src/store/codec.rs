@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_payloads_are_read_back() {
         let mut writer = PayloadWriter::default();
         writer.u8(7);
         writer.u32(u32::MAX - 1);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_not_believed() {
+    fn lengths_past_the_end_are_errors() {
         for length in [4, 1 << 20, 1 << 40, u64::MAX / 8 + 1, u64::MAX] {
             let mut writer = PayloadWriter::default();
             writer.u64(length);
@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         /// Any calls on any bytes end in values no larger than the bytes.
         #[test]
-        fn noise_is_read_or_refused(
+        fn random_payloads_are_read_or_refused(
             noise in prop::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..100),
             calls in prop::collection::vec(0..7, 0..20),
         ) {

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_is_opened() {
+    fn sealed_payloads_are_opened_again() {
         for kind in KINDS {
             for payload in [&b""[..], b"payload"] {
                 assert_eq!(open(&seal(kind, &key("a"), payload), kind, &key("a")), Ok(payload));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_has_its_cause() {
+    fn each_damage_of_a_seal_has_its_error() {
         let file = seal(Kind::Trees, &key("a"), b"payload");
         assert_eq!(file.len(), SEAL_BYTES + 7);
         assert_eq!(kind(b""), StoreErrorKind::NotOurs);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_tell_parts_apart() {
+    fn keys_of_different_parts_differ() {
         assert_ne!(PayloadKey::of(&[b"ab", b"c"]), PayloadKey::of(&[b"a", b"bc"]));
         assert_ne!(PayloadKey::of(&[b"a"]), PayloadKey::of(&[b"a", b""]));
         assert_eq!(PayloadKey::of(&[b"a"]), key("a"));
@@ -245,7 +245,7 @@ mod tests {
     proptest! {
         /// A file that was changed anywhere, cut or prolonged is not opened.
         #[test]
-        fn no_change_goes_unseen(
+        fn a_changed_file_is_never_opened(
             payload in prop::collection::vec(any::<u8>(), 0..200),
             place in any::<prop::sample::Index>(),
             flip in 1..=u8::MAX,
@@ -263,7 +263,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_not_opened(file in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn random_files_are_not_opened(file in prop::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(open(&file, Kind::Trees, &key("a")).is_err());
             let headed = [&MAGIC[..], &FORMAT.to_le_bytes(), &file].concat();
             prop_assert!(open(&headed, Kind::Trees, &key("a")).is_err());

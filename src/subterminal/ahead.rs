@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn first_states_have_their_rows() {
+    fn first_states_have_rows_made_ahead() {
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
         let tables = VocabularyTables::new(builder.build().unwrap(), CacheFolder::none());
         let text = tables.of(&dfa(r#""[^"]*""#), &[]);
@@ -102,7 +102,7 @@ mod tests {
 
     /// A job that may do no more than a piece leaves the rest, and it is strings that come first.
     #[test]
-    fn work_is_bounded() {
+    fn work_ahead_is_bounded_and_strings_come_first() {
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
         let vocabulary = builder.build().unwrap();
         let tables = VocabularyTables::new(vocabulary.clone(), CacheFolder::none());

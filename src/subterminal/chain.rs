@@ -160,7 +160,7 @@ mod tests {
     ];
 
     #[test]
-    fn as_by_walks() {
+    fn rows_of_chains_are_those_of_walks() {
         let found = [const { Cell::new(0) }; PATTERNS.len()];
         let tokens =
             prop::collection::vec(r#"[amx]{1,5}["-]?|[aM0]{1,3}-?[aM]{0,3}|["\\az_.é-]{1,4}"#, 1..60);

@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_walk_counts_the_nodes_it_looks_at() {
+    fn a_crossing_counts_the_nodes_it_visits() {
         let ids = ["a", "ab", "abc", "abcd", "b"].into_iter().zip(0..);
         let trie = ByteTrie::new(5, ids.map(|(token, id)| (token.as_bytes(), TokenId::new(id))));
         let dfa = dfa("ab");
@@ -186,7 +186,7 @@ mod tests {
     proptest! {
         /// Compares with running the automaton over each token, and over each prefix of a token.
         #[test]
-        fn same_as_token_by_token(
+        fn crossings_agree_with_running_each_token(
             tokens in proptest::collection::vec("[ab \"]{1,6}|[a-cé]{1,4}", 1..60),
             pattern in r#"([ab]|\[a-z \]\*|"|é|\[\^"\]\*|\(\?-u:\[\^"\]\)\*){1,4}"#,
         ) {

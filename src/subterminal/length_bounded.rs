@@ -249,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_over_is_what_would_be_found(
+        fn bounded_rows_are_those_of_walks(
             tokens in prop::collection::vec(
                 r#"[ab"\\n, -]{1,6}|[ab]{1,3}"[, ]{1,3}|[abé]{8,60}|-{9,20}|\\u00(61|e9)|"[ab]{0,20}"#,
                 1..60,
@@ -284,7 +284,7 @@ mod tests {
 
     /// Far from the bound, rows are those of the unbounded strings, also where some tokens are long.
     #[test]
-    fn rows_are_shared() {
+    fn rows_far_from_the_bound_are_shared() {
         let mut tokens: Vec<String> =
             ["a", "b", "-", "ab", "a-b", "b\"", "\",", "\""].map(String::from).into();
         for long in [None, Some(80)] {

@@ -122,7 +122,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn same_as_a_set(pushed in proptest::collection::vec((0_u32..40, 0_u32..6), 0..20)) {
+        fn ranges_agree_with_a_set_of_numbers(
+            pushed in proptest::collection::vec((0_u32..40, 0_u32..6), 0..20),
+        ) {
             let mut ranges = Ranges::new();
             let mut set = std::collections::BTreeSet::new();
             for (start, length) in pushed {

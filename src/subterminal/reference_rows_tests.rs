@@ -78,7 +78,7 @@ fn rows_cost_no_more_than_a_walk() {
 
 proptest! {
     #[test]
-    fn what_is_taken_over_is_what_would_be_found(
+    fn rows_by_comparison_are_those_of_the_terminal_alone(
         tokens in proptest::collection::vec(r#"[abcé"\\n@, ]{1,6}|[ab]{1,3}"[, ]{1,3}"#, 1..80),
     ) {
         let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_take_four_bytes_each_or_a_bit_of_all() {
+    fn token_rows_take_the_smaller_of_list_and_bits() {
         let tokens: Vec<[u8; 2]> =
             (0..64_u8).flat_map(|one| (0..10).map(move |other| [one, other])).collect();
         let ids = tokens.iter().zip(0..).map(|(token, id)| (&token[..], TokenId::new(id)));

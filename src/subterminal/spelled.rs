@@ -155,7 +155,7 @@ mod tests {
 
         /// Compares with walks of the whole vocabulary, at places that texts of some letters come to.
         #[test]
-        fn what_is_taken_over_is_what_would_be_found(
+        fn rows_of_counted_strings_are_those_of_walks(
             tokens in prop::collection::vec(
                 r#"[ab"\\n, :-]{1,6}|[ab]{1,3}"[, ]{1,3}|[abé]{8,60}|-{9,20}|\\u00(61|e9)|"[xab]{0,20}"#,
                 1..40,
@@ -195,7 +195,7 @@ mod tests {
 
     /// Far from the ends of counts, all places share one row.
     #[test]
-    fn rows_are_shared() {
+    fn places_far_from_the_ends_of_counts_share_one_row() {
         let tokens = ["a", "b", "ab", "a-b", "b\"", "\"", "x"].map(String::from);
         let trie = trie(&tokens);
         for (pattern, bounds, most) in [
@@ -219,7 +219,7 @@ mod tests {
 
     /// Numbers of the automata of a grammar are those of its tables.
     #[test]
-    fn the_same_in_both_ways() {
+    fn equal_counted_strings_have_equal_automata() {
         let spelled = pattern_as_spelled("^x[^a]{0,3000}$", (0, None));
         let (one, other) = (TerminalDfa::of_spelled(&spelled), TerminalDfa::of_spelled(&spelled));
         assert!(one == other && one.bytes() > 3_000);

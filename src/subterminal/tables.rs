@@ -298,7 +298,7 @@ mod tests {
 
     /// A table is compared with common ones that some byte begins as well, and keeps only those alive.
     #[test]
-    fn a_table_knows_common_ones_that_begin_as_it_does() {
+    fn a_table_keeps_common_tables_that_begin_alike() {
         let tables = tables();
         let [text, number] = [r#""[^"]*""#, "[0-9]+"].map(|common| tables.of(&dfa(common), &[]));
         let users = || [&text, &number].map(Arc::strong_count);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_goes_in_order_of_use() {
+    fn unused_tables_are_evicted_in_order_of_use() {
         let tables = tables();
         let patterns = ["[0-9]{1,50}", "[a-f]{1,50}", "[x-z]{1,50}"].map(dfa);
         let bytes = patterns.each_ref().map(|pattern| tables.of(pattern, &[]).bytes());
@@ -332,7 +332,7 @@ mod tests {
 
     /// The index of the vocabulary by characters is made once, for strings alone.
     #[test]
-    fn strings_are_prepared() {
+    fn the_index_by_characters_is_made_once_for_strings() {
         let tables = tables();
         let text = tables.of(&dfa(r#""[^"]*""#), &[]);
         let prepare = |pattern: &str| {

@@ -170,7 +170,7 @@ mod tests {
 
     /// Each byte with which a terminal begins is found, entered or not.
     #[test]
-    fn bytes_that_are_looked_for_take_work() {
+    fn each_byte_looked_for_takes_work() {
         let trie = ByteTrie::new(1, std::iter::once((&b"a"[..], TokenId::new(0))));
         let [few, many] = ["a", "[a-h]"].map(|pattern| {
             let table = TerminalTable::new(dfa(pattern), None);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_that_of_the_shorter_look() {
+    fn work_is_that_of_the_shorter_search() {
         // In each the same byte comes after another one.
         let tokens: Vec<[u8; 2]> = (b'A'..=b'Z').map(|byte| [byte, b'!']).collect();
         let ids = tokens.iter().zip(0..).map(|(token, id)| (&token[..], TokenId::new(id)));

@@ -24,7 +24,7 @@ fn roots() -> (CompiledGrammar, Forest) {
 
 /// Children come after their parent, so that no walk over a tree is endless.
 #[test]
-fn no_node_is_below_itself() {
+fn a_file_with_a_tree_node_below_itself_is_refused() {
     let (compiled, mut forest) = roots();
     for (children, is_tree) in [(1..2, true), (0..0, true), (0..1, false), (0..2, false), (1..3, false)] {
         forest.nodes[0].children = Children::Made(children.clone());
@@ -38,7 +38,7 @@ fn no_node_is_below_itself() {
 }
 
 #[test]
-fn nothing_grows_once_memory_is_used_up() {
+fn no_tree_grows_once_memory_is_used_up() {
     let (compiled, forest) = roots();
     let inputs = compiled.program().inputs();
     // The one in which tokens go on.

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_few() {
+    fn bytes_have_at_most_64_kinds() {
         assert!((0..=u8::MAX).all(|byte| byte_kind(byte) < 64));
         assert_ne!(byte_kind(b' '), byte_kind(b'!'));
         assert_eq!((byte_kind(b'/'), byte_kind(b':'), byte_kind(b'['), byte_kind(b'{')), (24, 25, 32, 38));
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tokens_within_are_those_of_these_kinds(
+        fn tokens_are_found_by_the_kinds_of_their_bytes(
             tokens in prop::collection::vec("[a-hA-C0-2 \\-_é]{1,5}", 0..40),
             kinds in prop::collection::vec("[agA0 \\-_é]", 0..6),
             most in prop::option::of(0..6_u32),

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_in_tokens() {
+    fn tokens_are_indexed_by_the_string_they_enclose() {
         let texts = [r#"":""#, r#",":""#, r#" "a\"b","#, r#""x"#, r#""""""#, r#"\""#, r#"\\""#, r#""\\"#];
         let ids = (0..).map(TokenId::new).zip(texts);
         let builder = ids.fold(Vocabulary::builder(), |builder, (id, text)| builder.token(id, text));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_found_once() {
+    fn each_token_with_a_byte_is_found_once() {
         let texts = ["a", "\"", "\"\"", "\"a\"", "a\"", "a\"\"b", "\\\"", "\\"];
         let mut builder = Vocabulary::builder();
         for (id, text) in (0..).zip(texts) {

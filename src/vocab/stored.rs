@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(vocabulary in vocabularies()) {
+        fn an_encoded_vocabulary_is_decoded_unchanged(vocabulary in vocabularies()) {
             assert_same(&decoded(&encoded(&vocabulary)).unwrap(), &vocabulary);
         }
 
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_vocabulary() {
+    fn the_shipped_vocabulary_is_decoded_unchanged() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
         let vocabulary = Vocabulary::from_tokenizer_file(folder).unwrap();
         assert_same(&decoded(&encoded(&vocabulary)).unwrap(), &vocabulary);
@@ -276,7 +276,7 @@ mod tests {
 
     /// Each part that is checked is wrong on its own.
     #[test]
-    fn what_no_vocabulary_is() {
+    fn encodings_with_one_wrong_part_are_refused() {
         let id = TokenId::new;
         let vocabulary = Vocabulary::builder()
             .token(id(0), "ab")

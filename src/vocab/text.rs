@@ -45,7 +45,9 @@ mod tests {
     proptest! {
         /// Numbers made of bytes compare and share as the bytes do.
         #[test]
-        fn texts(bytes in prop::collection::vec(0_u8..3, 0..24), cuts in prop::array::uniform4(0_usize..24)) {
+        fn sort_keys_compare_as_their_bytes_do(
+            bytes in prop::collection::vec(0_u8..3, 0..24), cuts in prop::array::uniform4(0_usize..24),
+        ) {
             let cut = |a: usize, b: usize| (a.min(b).min(bytes.len()), a.max(b).min(bytes.len()));
             let ((a, b), (c, d)) = (cut(cuts[0], cuts[1]), cut(cuts[2], cuts[3]));
             let (one, other) = (OrderedBytes::new(&bytes, a, b), OrderedBytes::new(&bytes, c, d));

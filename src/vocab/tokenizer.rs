@@ -157,7 +157,7 @@ mod tests {
 
     /// Tests both kinds of tokenizers: one begins every text with a space, the other does not.
     #[test]
-    fn texts_are_spelt_by_themselves() {
+    fn tokens_of_a_text_alone_have_its_bytes() {
         for json in [
             include_str!("../../tests/fixtures/byte_level.json"),
             include_str!("../../tests/fixtures/sentencepiece.json"),

@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subtrees_and_tokens() {
+    fn the_trie_has_its_nodes_and_tokens_in_depth_first_order() {
         let tokens: [(&[u8], u32); 6] = [(b"b", 0), (b"ab", 1), (b"abc", 2), (b"a", 3), (b"ab", 4), (b"", 5)];
         let trie = ByteTrie::new(6, tokens.map(|(bytes, id)| (bytes, TokenId::new(id))));
         // root, a, ab, abc, b
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn other_orders_are_seen() {
+    fn tokens_out_of_order_are_noticed() {
         let in_order = |tokens: &[(&[u8], u32)]| {
             let tokens: Vec<_> = tokens.iter().map(|(bytes, id)| (*bytes, TokenId::new(*id))).collect();
             ByteTrie::in_this_order(9, &tokens).1

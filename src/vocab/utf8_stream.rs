@@ -57,7 +57,7 @@ mod tests {
 
     /// However the bytes are cut, the pieces make the lossy text of the whole.
     #[test]
-    fn same_as_lossy_however_cut() {
+    fn streamed_text_is_the_lossy_text_however_it_is_cut() {
         let texts: [&[u8]; 5] = [
             "añ€😀z".as_bytes(),
             b"\xff\xc3a\xe2\x82",

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_empties_specials_and_duplicates() {
+    fn holes_empty_special_and_equal_tokens_are_allowed() {
         let vocabulary = small().build().unwrap();
         assert_eq!(vocabulary.size(), 8);
         assert_eq!(vocabulary.token_count(), 5);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_is_of_content() {
+    fn vocabularies_are_equal_by_content() {
         let one = small().build().unwrap();
         let other = small().token(id(1), "").token(id(9), "").build().unwrap();
         assert_eq!(one, other, "a token of no bytes is as good as a hole");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn errors() {
+    fn each_mistake_of_a_vocabulary_has_its_error() {
         assert_eq!(kind(small().token(id(0), "b")), VocabularyErrorKind::DuplicateId(0));
         assert_eq!(kind(small().token(id(7), "b")), VocabularyErrorKind::DuplicateId(7));
         assert_eq!(kind(small().special(id(7), "<x>")), VocabularyErrorKind::DuplicateId(7));

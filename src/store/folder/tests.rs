@@ -22,7 +22,7 @@ fn path(cache: &CacheFolder, number: u32) -> PathBuf {
 }
 
 #[test]
-fn what_is_kept_is_found_again() {
+fn kept_entries_are_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let cache = CacheFolder::new(folder.path().join("a/b"));
     assert_eq!(cache.files().unwrap(), []);
@@ -42,7 +42,7 @@ fn what_is_kept_is_found_again() {
 }
 
 #[test]
-fn no_folder_keeps_nothing() {
+fn a_cache_without_a_folder_keeps_nothing() {
     let cache = CacheFolder::none();
     keep(&cache, 1, b"one");
     assert_eq!(read(&cache, 1), None);
@@ -52,7 +52,7 @@ fn no_folder_keeps_nothing() {
 
 /// A folder below a file can be neither made nor read, not even by an administrator.
 #[test]
-fn a_folder_that_cannot_be_does_no_harm() {
+fn a_folder_that_cannot_be_made_does_no_harm() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let cache = CacheFolder::new(file.path().join("cache"));
     keep(&cache, 1, b"one");
@@ -61,7 +61,7 @@ fn a_folder_that_cannot_be_does_no_harm() {
 }
 
 #[test]
-fn what_cannot_be_used_is_absent_and_replaced() {
+fn entries_that_cannot_be_used_are_absent_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let cache = CacheFolder::new(folder.path());
     keep(&cache, 1, b"one");
@@ -88,7 +88,7 @@ fn what_cannot_be_used_is_absent_and_replaced() {
 }
 
 #[test]
-fn what_was_not_used_for_longest_goes_first() {
+fn the_least_recently_used_entry_is_evicted_first() {
     let folder = tempfile::tempdir().unwrap();
     let one = 112 + 8 + 3;
     let cache = CacheFolder::new(folder.path()).with_budget(3 * one);
@@ -133,7 +133,7 @@ fn unfinished_files_stay_for_a_while() {
 }
 
 #[test]
-fn names() {
+fn only_files_with_names_of_the_cache_belong_to_it() {
     let hex = key(1).hex();
     assert_eq!(kind_of(&format!("terminal-tables-{hex}.domino")), Some("terminal-tables"));
     assert_eq!(kind_of(&format!(".trees-{hex}.domino.7-0-1.part")), Some(CacheFile::UNFINISHED));
@@ -145,7 +145,7 @@ fn names() {
 }
 
 #[test]
-fn many_at_once() {
+fn several_threads_share_one_folder() {
     let folder = tempfile::tempdir().unwrap();
     let cache = CacheFolder::new(folder.path()).with_budget(2000);
     std::thread::scope(|scope| {
