@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_order() {
+    fn parallel_results_keep_the_order_of_their_inputs() {
         let squares: Vec<usize> = (0..1000).map(|n| n * n).collect();
         assert_eq!(map((0..1000).collect(), |n| n * n), squares);
         assert_eq!(map_large((0..1000).collect(), |n| n * n), squares);
@@ -96,7 +96,7 @@ mod tests {
 
     /// Without threads `here` comes first, and a job is dropped.
     #[test]
-    fn jobs_are_done_where_there_are_cores() {
+    fn jobs_run_only_where_there_are_several_cores() {
         let (done, told) = mpsc::channel();
         start(move || done.send(()).unwrap());
         assert_eq!(told.recv().is_ok(), count() > 1);

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_indices() {
+    fn numbers_and_indices_convert_both_ways() {
         assert_eq!(numbers(0).len(), 0);
         for (index, found) in numbers(3).enumerate() {
             assert_eq!((number(index, "things").unwrap(), as_index(found)), (found, index));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn indices_past_the_last_number_have_none() {
+    fn indices_past_u32_are_errors() {
         let past = as_index(u32::MAX) + 1;
         let error = number(past, "states of an automaton").unwrap_err();
         assert_eq!((error.budget(), error.limit()), (Budget::Fixed, u64::from(u32::MAX)));

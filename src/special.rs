@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_marked_and_back() {
+    fn names_of_special_tokens_are_marked_and_unmarked() {
         let names = ["<|a|>", "<|a|>b", ""].map(String::from);
         let spelt = spell(b"x<|a|>b<|a|>c<|", &names);
         assert_eq!(spelt, b"x\xFF<|a|>b\xFF\xFF<|a|>\xFFc<|");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn picked_tokens_have_one_name() {
+    fn picked_tokens_have_one_canonical_name() {
         let picked = |ranges: &[(u32, u32)], except| Picked::numbers(ranges.to_vec(), except).marked();
         assert_eq!(picked(&[(20, 20), (12, 14)], false), "<[12-14,20]>");
         assert_eq!(picked(&[(15, 15), (12, 14), (13, 20), (22, 22)], true), "!<[12-20,22]>");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_token() {
+    fn a_name_that_is_cut_off_is_no_token() {
         let found: Vec<_> = pieces(b"x\xFF<|a").collect();
         assert_eq!(found, [SpecialPiece::Text(b"x"), SpecialPiece::Cut]);
         assert_eq!(pieces(b"").next(), None);

@@ -44,7 +44,7 @@ mod tests {
 
     /// Numbers of the authors' program for the seed 1234567.
     #[test]
-    fn numbers_are_those_of_the_reference() {
+    fn random_numbers_are_those_of_the_reference() {
         let mut random = SplitMix64::new(1_234_567);
         let expected = [
             6_457_827_717_110_365_317,
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_a_number_of_its_state() {
+    fn a_hash_is_the_next_number_of_its_state() {
         for (hash, value) in [(0, 0), (1, 2), (u64::MAX, 1), (GOLDEN, GOLDEN.wrapping_neg())] {
             assert_eq!(mixed(hash, value), SplitMix64::new(hash ^ value).bits());
         }

@@ -21,7 +21,7 @@ fn of(syntax: Syntax, grammar: &str) -> Grammar {
 }
 
 #[test]
-fn groups_of_expressions() {
+fn named_groups_of_expressions_are_captured() {
     let date = of(Syntax::Regex, r"(?P<year>\d{4})-(?<month>\d\d)(-(?P<day>\d\d))?");
     assert_eq!(found(&date, &[], "2024-03-09"), "year=2024 month=03 day=09");
     assert_eq!(found(&date, &[], "2024-03"), "year=2024 month=03");
@@ -31,7 +31,7 @@ fn groups_of_expressions() {
 }
 
 #[test]
-fn the_first_way_of_a_backtracking_matcher() {
+fn captures_are_those_of_a_backtracking_matcher() {
     for (regex, text, want) in [
         ("(?P<x>a|ab)(?P<y>c|bcd)(?P<z>d*)", "abcd", "x=a y=bcd z="),
         ("(?P<x>a*)(?P<y>a*)", "aaa", "x=aaa y="),
@@ -49,7 +49,7 @@ fn the_first_way_of_a_backtracking_matcher() {
 }
 
 #[test]
-fn rules_by_name() {
+fn rules_are_captured_by_name() {
     let sum = of(Syntax::Gbnf, "root ::= sum\nsum ::= sum \"+\" n | n\nn ::= [0-9]+ | \"(\" sum \")\"");
     assert_eq!(found(&sum, &["sum", "n"], "1+(2+3)"), "sum=1+(2+3) sum=1 n=1 n=(2+3) sum=2+3 sum=2 n=2 n=3");
     let right = of(Syntax::Gbnf, "root ::= x root | x\nx ::= [a-c] [0-9]*");
@@ -59,7 +59,7 @@ fn rules_by_name() {
 }
 
 #[test]
-fn rules_that_grammars_mark() {
+fn rules_marked_in_the_grammar_are_captured() {
     let call = of(
         Syntax::Lark,
         concat!(
@@ -79,7 +79,7 @@ fn rules_that_grammars_mark() {
 }
 
 #[test]
-fn special_tokens_have_their_names() {
+fn captured_special_tokens_have_their_names() {
     let grammar = of(Syntax::Lark, "start: \"a\" part \"b\"\npart[capture]: <|call|> /[0-9]+/");
     assert_eq!(found(&grammar, &[], "a<|call|>12b"), "part=<|call|>12");
     let captures = Captures::new(&grammar, &[], &Limits::default()).unwrap();
@@ -87,7 +87,7 @@ fn special_tokens_have_their_names() {
 }
 
 #[test]
-fn parts_in_any_order() {
+fn captures_follow_parts_in_any_order() {
     let at = Span::default();
     let mut builder = GrammarBuilder::new(&Limits::default());
     let mut rule = |name: &str, text: &str| {
@@ -112,7 +112,7 @@ fn parts_in_any_order() {
 
 /// The parts of a text are an automaton, if it is short, or searched for in it; both find the longest one.
 #[test]
-fn the_longest_part_of_a_text() {
+fn captured_substrings_are_the_longest() {
     let table = of(Syntax::Gbnf, "root ::= a b\na ::= SUBSTRING_OF(\"abcab\")\nb ::= SUBSTRING_OF(\"bcéb\")");
     let mut builder = GrammarBuilder::new(&Limits::default());
     let at = Span::default();
@@ -136,14 +136,14 @@ fn the_longest_part_of_a_text() {
 }
 
 #[test]
-fn no_key_comes_twice() {
+fn captures_of_objects_with_a_key_twice_are_none() {
     let grammar = of(Syntax::Lark, r#"start[capture="all"]: %json {"type": "object"}"#);
     assert_eq!(found(&grammar, &[], r#"{"a":1,"b":1}"#), r#"all={"a":1,"b":1}"#);
     assert_eq!(found(&grammar, &[], r#"{"a":1,"a":1}"#), "-");
 }
 
 #[test]
-fn names_that_are_not_there() {
+fn unknown_names_are_errors_with_the_nearest_name() {
     let grammar = of(Syntax::Gbnf, "root ::= value\nvalue ::= \"a\"");
     let error = Captures::new(&grammar, &["root", "valeu"], &Limits::default()).unwrap_err();
     assert_eq!(error.to_string(), "the grammar has no rule or group `valeu`");
@@ -152,7 +152,7 @@ fn names_that_are_not_there() {
 }
 
 #[test]
-fn rules_that_can_be_themselves() {
+fn rules_that_derive_themselves_are_captured() {
     for grammar in [
         "root ::= root | \"a\"",
         "root ::= root{1,2} | \"a\"",
@@ -167,7 +167,7 @@ fn rules_that_can_be_themselves() {
 }
 
 #[test]
-fn what_is_decided_so_far() {
+fn unfinished_texts_have_the_captures_decided_so_far() {
     let grammar = of(Syntax::Gbnf, "root ::= \"[\" (n (\", \" n)*)? \"]\"\nn ::= [0-9]+ | root");
     let captures = Captures::new(&grammar, &["n"], &Limits::default()).unwrap();
     for (text, want) in [

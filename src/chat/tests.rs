@@ -7,7 +7,7 @@ use super::{
 };
 
 #[test]
-fn pieces_are_the_whole_template() {
+fn pieces_of_a_template_cover_all_of_it() {
     for source in [
         "",
         "plain } text %} {",
@@ -33,7 +33,7 @@ fn pieces_are_the_whole_template() {
 }
 
 #[test]
-fn what_is_kept_is_measured() {
+fn values_that_a_template_keeps_are_measured() {
     let admitted = |source: &str| admit(source).unwrap();
     assert_eq!(admitted("{% set x = a == b %}"), format!("{{% set x = ( a == b )|{HELD} %}}"));
     assert_eq!(admitted("{%- set n.x = '=' -%}"), format!("{{%- set n.x = ( '=' )|{HELD_INSIDE} -%}}"));
@@ -55,7 +55,7 @@ fn what_is_kept_is_measured() {
 
 /// Errors name the lines of the template, so rewriting keeps them.
 #[test]
-fn lines_stay_where_they_are() {
+fn rewriting_a_template_keeps_its_line_numbers() {
     let text = "A text between tags that is longer than is let in as it is,\nof 'several' lines\nand a \\.";
     let source = format!(
         "{text}\n{{% macro m(a,\n b) %}}\n{text}\n{{% endmacro %}}{{% set x\n = 1 %}}\n{{{{ x.y.z }}}}"
@@ -68,7 +68,7 @@ fn lines_stay_where_they_are() {
 }
 
 #[test]
-fn tools_get_one_form() {
+fn all_spellings_of_a_tool_render_in_one_form() {
     let template = ChatTemplate::parse("{% for tool in tools %}{{ tool|tojson }}\n{% endfor %}").unwrap();
     let parameters = serde_json::json!({"type": "object"});
     let whole = r#"{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}"#;
@@ -86,7 +86,7 @@ fn tools_get_one_form() {
 }
 
 #[test]
-fn the_system_speaks_once_and_first() {
+fn the_system_message_comes_once_and_first() {
     let template =
         ChatTemplate::parse("{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}").unwrap();
     let text = |conversation: &Conversation| template.render(conversation).unwrap();

@@ -137,7 +137,7 @@ fn some(all: usize) -> Vec<usize> {
 
 /// The oracle is a compiler of its own that nobody has cancelled.
 #[test]
-fn work_ends_at_any_look_and_leaves_nothing() {
+fn cancelled_work_leaves_the_compiler_as_it_was() {
     for (syntax, text) in grammars() {
         let counted = Cancel::new();
         let whole = compiled(&compiler().cancelled_by(&counted), syntax, &text);
@@ -163,7 +163,7 @@ fn work_ends_at_any_look_and_leaves_nothing() {
 
 /// More allowed than the schema says is an answer to budgets, not to being cancelled.
 #[test]
-fn lenient_schemas_are_not_relaxed_by_it() {
+fn cancelling_does_not_relax_lenient_schemas() {
     let options = SchemaOptions::default().with_lenient(true);
     type Work = fn(&SchemaOptions, &str, &Limits) -> Result<(), SchemaError>;
     let works: [Work; 3] = [
@@ -184,7 +184,7 @@ fn lenient_schemas_are_not_relaxed_by_it() {
 
 /// A schema of many seconds, of which another thread sees the first looks.
 #[test]
-fn another_thread_ends_it() {
+fn another_thread_can_cancel_a_compilation() {
     let compiler = compiler();
     let hundreds = listed(400, " | ", |at| format!("r{at}")) + "\n";
     let rules = listed(400, "\n", |at| format!("r{at} ::= [ab]* \"a\" [ab]{{30}} \"{at}\" ([cd] r{at})?"));
@@ -208,7 +208,7 @@ fn another_thread_ends_it() {
 }
 
 #[test]
-fn a_time_that_is_over_is_told_as_such() {
+fn an_expired_time_limit_is_reported_as_such() {
     let grammar = Grammar::parse(Syntax::Regex, "a+", &Limits::default()).unwrap();
     for (time, said) in [(Duration::ZERO, "0 milliseconds"), (Duration::from_millis(1), "1 milliseconds")] {
         let cancel = Cancel::after(time);
