@@ -128,7 +128,7 @@ fn parts_that_fail_or_take_too_long_are_recorded_and_others_go_on() {
 }
 
 #[test]
-fn programs_that_are_missing_are_said() {
+fn missing_programs_are_recorded() {
     let folder = folder("echo fine", "echo fine");
     fs::remove_file(folder.path().join("speculation")).unwrap();
     let (output, lines, ..) = dry(folder.path(), "300");
@@ -137,7 +137,7 @@ fn programs_that_are_missing_are_said() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn wrong_arguments_of_the_script_are_refused() {
     let folder = folder("echo", "echo");
     let path = folder.path().to_str().unwrap();
     let out = folder.path().join("out");

@@ -50,7 +50,7 @@ fn a_row_is_the_same_however_tokens_are_split_into_passes() {
 }
 
 #[test]
-fn what_was_refused_leaves_no_trace() {
+fn refused_drafts_leave_no_trace_in_the_rows() {
     let mut random = StdRng::seed_from_u64(8);
     for path in fixtures() {
         let mut model = emulated(&path, Precision::Bf16);

@@ -84,7 +84,7 @@ fn a_prompt_by_tensors_and_tokens_by_kernels_share_the_cache() {
 }
 
 #[test]
-fn one_row_by_a_product_of_its_own_is_nearly_the_same() {
+fn one_row_in_fast_mode_is_near_the_exact_row() {
     for path in fixtures() {
         let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
         let placement = Placement::emulated(false).with_mode(CardMode::Fast);
