@@ -85,7 +85,7 @@ fn families_are_told_by_their_marks() {
 
 /// Goldens of different templates differ, so a renderer that ignores its template would fail.
 #[test]
-fn goldens_differ() {
+fn goldens_of_different_templates_differ() {
     let golden = golden();
     let of_turns = golden["cases"].as_array().unwrap().iter();
     let of_turns = of_turns.filter(|case| case["name"].as_str().unwrap().ends_with(": turns"));

@@ -157,7 +157,7 @@ fn formats_make_no_long_texts() {
 }
 
 #[test]
-fn files_are_out_of_reach() {
+fn templates_cannot_reach_files() {
     all_end(&[
         ("{% include '/etc/passwd' %}", Syntax),
         ("{% import '/etc/passwd' as x %}", Syntax),
@@ -172,7 +172,7 @@ fn files_are_out_of_reach() {
 }
 
 #[test]
-fn what_cannot_be_bounded_is_refused() {
+fn template_features_without_a_bound_are_refused() {
     all_end(&[
         ("{% for x in [1] recursive %}{{ loop([x]) }}{% endfor %}", Syntax),
         ("{% macro m() %}{{ caller() }}{% endmacro %}{% call m() %}x{% endcall %}", Syntax),
@@ -182,7 +182,7 @@ fn what_cannot_be_bounded_is_refused() {
 }
 
 #[test]
-fn what_is_no_jinja_is_told() {
+fn texts_that_are_not_jinja_are_errors() {
     all_end(&[
         ("{{ 'a", Syntax),
         ("{% if", Syntax),
@@ -199,7 +199,7 @@ fn what_is_no_jinja_is_told() {
 }
 
 #[test]
-fn numbers_end_in_errors() {
+fn division_by_zero_and_overflow_are_errors() {
     all_end(&[
         ("{{ 1 // 0 }}", Failed),
         ("{{ 1 % 0 }}", Failed),

@@ -68,7 +68,7 @@ fn folders_have_templates_in_several_places() {
 }
 
 #[test]
-fn files_have_templates_too() {
+fn a_template_is_read_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t");
     fs::write(&file, "{{ bos_token }}{{ messages[0].content }}").unwrap();
@@ -86,7 +86,7 @@ fn files_have_templates_too() {
 
 /// The begin-of-text token comes once, whether the template writes it, the tokenizer adds it, or both do.
 #[test]
-fn what_begins_a_text_comes_once() {
+fn the_begin_of_text_token_comes_once() {
     let tokenizer = Tokenizer::from_tokenizer_file(shipped()).unwrap();
     let plain = tokenizer.encode("a question", true).unwrap();
     let begin = plain[0];
@@ -113,7 +113,7 @@ fn the_shipped_model_is_no_instruct_model() {
 }
 
 #[test]
-fn real_models_have_theirs() {
+fn real_models_have_their_templates() {
     for (file, name, family) in [
         ("SmolLM2-135M-Instruct-Q4_1.gguf", "smollm2", "ChatML"),
         ("Qwen2.5-Coder-0.5B-Instruct-q4_k_m.gguf", "qwen2.5", "ChatML"),

@@ -86,7 +86,7 @@ fn a_raw_prompt_gets_one_hint() {
 }
 
 #[test]
-fn what_does_not_go_is_told() {
+fn chat_flags_that_do_not_go_together_are_refused() {
     let refusing = "{% if messages[0].role == 'system' %}\n{{ raise_exception('No system!') }}{% endif %}x";
     let folder = model(refusing);
     let plain = model("");
@@ -179,7 +179,7 @@ fn rows_have_messages() {
 }
 
 #[test]
-fn other_commands_put_prompts_into_it_too() {
+fn other_commands_put_prompts_into_the_template_too() {
     let folder = model(INSTRUCT);
     let chat = object(folder.path(), &["explain", "--chat", "-p", "A"]);
     let raw = object(folder.path(), &["explain", "-p", "[user] A [/user]"]);

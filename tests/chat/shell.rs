@@ -6,7 +6,7 @@ use super::model::shipped;
 use crate::support::program::{domino, last_line};
 
 #[test]
-fn a_model_is_told_of() {
+fn domino_model_prints_the_facts_of_a_model() {
     let model = shipped();
     let model = model.to_str().unwrap();
     let run = domino(&["model", model], b"");
