@@ -92,7 +92,7 @@ fn texts_and_expressions_of_the_command_line_are_taken_as_they_are() {
 }
 
 #[test]
-fn other_files_of_windows_are_read() {
+fn tools_rows_and_documents_of_windows_are_read() {
     let tool = r#"[{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]"#;
     let (_folder, tools) = file("tools.json", format!("{MARK}{tool}\r\n"));
     let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>";

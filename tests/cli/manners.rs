@@ -85,7 +85,7 @@ fn budgets_are_told_in_one_sentence_with_a_place() {
 }
 
 #[test]
-fn numbers_below_zero_are_values() {
+fn negative_numbers_are_read_as_values_of_flags() {
     let wrong = [
         &["generate", "--repeat-last-n", "-1"][..],
         &["generate", "--top-k", "-1"],
@@ -225,7 +225,7 @@ fn an_answer_comes_before_the_end_of_the_text() {
 }
 
 #[test]
-fn what_is_read_is_bounded() {
+fn input_past_the_byte_limit_is_an_error() {
     let begun = Instant::now();
     let mut child = program()
         .args(["check", "-r", "[a-z]+", "--max-bytes", "100000", "-"])

@@ -30,7 +30,7 @@ fn a_text_is_left_at_the_beginning_of_a_character() {
 }
 
 #[test]
-fn batches_and_masks_say_the_same() {
+fn messages_of_batches_and_masks_are_those_of_check() {
     let rows = [
         json!({ "id": 1, "syntax": "regex", "grammar": "日本x", "text": "日木x" }),
         json!({ "id": 2, "syntax": "regex", "grammar": "日本x", "text": "日" }),
@@ -59,7 +59,7 @@ fn batches_and_masks_say_the_same() {
 }
 
 #[test]
-fn what_is_no_character_is_told_by_its_bytes() {
+fn bytes_that_are_no_character_are_shown_in_hex() {
     let lines = check("a[日本]", b"a\xE6Z");
     assert!(lines[0].ends_with("1:3: not in the language: 'Z' cannot follow"), "{lines:?}");
     let lines = check("a[日本]", b"a\xFF");
@@ -74,7 +74,7 @@ fn what_is_no_character_is_told_by_its_bytes() {
 }
 
 #[test]
-fn what_could_follow_is_bounded_and_the_most_telling_comes_first() {
+fn characters_that_could_follow_are_a_short_list() {
     assert!(check("[a-z]+|\\s|é", b"?")[3].starts_with("  could follow: 'a'-'z', 'é', "));
     assert_eq!(
         check("([^\"]\")*", b"\"")[3],

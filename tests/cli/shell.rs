@@ -24,7 +24,7 @@ fn batch(rows: &str) -> Vec<Value> {
 }
 
 #[test]
-fn help_teaches() {
+fn the_help_of_each_command_has_usage_and_json() {
     for verb in
         [&["generate"][..], &["check"], &["mask"], &["inspect"], &["grammars"], &["cache"], &["trace"], &[]]
     {
@@ -214,7 +214,7 @@ fn batch_decides_the_json_test_suite() {
 }
 
 #[test]
-fn deep_grammars_and_texts_are_only_rows() {
+fn deep_grammars_and_texts_get_answers_in_a_batch() {
     let deep = format!("root ::= {}\"a\"{}", "(".repeat(100_000), ")".repeat(100_000));
     let long = "[".repeat(100_000);
     let regex = "(".repeat(100_000);

@@ -27,7 +27,7 @@ fn told(file: &Path) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn what_is_there_is_not_made_again() {
+fn answers_in_the_file_are_not_made_again() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let [rows, out] = ["rows.jsonl", "out.jsonl"].map(|name| folder.path().join(name));
@@ -79,7 +79,7 @@ fn what_is_there_is_not_made_again() {
 }
 
 #[test]
-fn two_rows_with_one_id_are_told() {
+fn rows_with_the_same_id_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let [rows, out] = ["rows.jsonl", "out.jsonl"].map(|name| folder.path().join(name));
@@ -128,7 +128,7 @@ fn two_rows_with_one_id_are_told() {
 }
 
 #[test]
-fn a_file_of_something_else_is_left_alone() {
+fn a_file_without_answers_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let [rows, out] = ["rows.jsonl", "out.jsonl"].map(|name| folder.path().join(name));

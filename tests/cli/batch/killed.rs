@@ -106,7 +106,7 @@ fn a_run_that_was_ended_goes_on_to_the_same_texts() {
 /// Without a file, Ctrl-C reports texts that have begun as far as they are, completed if that was asked, and
 /// nothing of the others.
 #[test]
-fn interrupted_on_standard_output() {
+fn an_interrupted_batch_reports_texts_that_have_begun() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let mut child = program()

@@ -78,7 +78,7 @@ fn each_request_is_answered_as_alone() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_its_answer() {
+fn an_error_of_a_request_is_its_answer() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let long = "x".repeat(5000);

@@ -167,7 +167,7 @@ fn reports_list_every_keyword() {
 }
 
 #[test]
-fn reports_of_functions_and_rows() {
+fn reports_name_the_function_or_the_row() {
     let tools = r#"[{"type": "function", "function": {"name": "f", "parameters": {"type": "object",
         "properties": {"a": {"type": "string", "maxlen": 3}}}}},
         {"type": "function", "function": {"name": "g"}}]"#;

@@ -10,7 +10,7 @@ ws ::= [ \n]+
 "#;
 
 #[test]
-fn masks_inside_of_markup_and_quotes() {
+fn masks_inside_of_markup_and_quotes_meet_no_budget() {
     let folder = tempfile::tempdir().unwrap();
     for (name, grammar) in [
         ("x.gbnf", MARKUP),
@@ -34,7 +34,7 @@ fn masks_inside_of_markup_and_quotes() {
 }
 
 #[test]
-fn texts_of_markup_for_every_seed() {
+fn texts_of_markup_meet_no_budget_with_any_seed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.gbnf"), MARKUP).unwrap();
     for seed in ["0", "1", "2", "3", "4"] {

@@ -29,7 +29,7 @@ fn is_listed(object: &Value) {
 }
 
 #[test]
-fn check_mask_and_inspect_warn() {
+fn check_mask_and_inspect_warn_of_other_dialects() {
     let check = domino(&["check", "-r", WARNED, "-"], b"aa");
     assert_eq!(check.code, Some(0));
     is_told(&check);
@@ -53,7 +53,7 @@ fn check_mask_and_inspect_warn() {
 }
 
 #[test]
-fn generate_warns() {
+fn generate_warns_of_other_dialects() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let generate = ["generate", "--model", folder.path().to_str().unwrap(), "-n", "3", "--json"];
@@ -65,7 +65,7 @@ fn generate_warns() {
 }
 
 #[test]
-fn what_all_dialects_read_alike_is_not_warned_of() {
+fn expressions_that_dialects_read_alike_give_no_warning() {
     let check = domino(&["check", "--json", "-r", "[a[b]*", "-"], b"[a[");
     assert_eq!((check.code, &*check.stderr), (Some(0), ""));
     assert!(last_line(&check).get("grammar_warnings").is_none());

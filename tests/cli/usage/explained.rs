@@ -78,7 +78,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn faults_are_said_with_both_pointers() {
+fn faults_are_reported_with_pointers_to_instance_and_schema() {
     let folder = folder();
     let folder = folder.path();
     std::fs::write(folder.join("s.json"), SCHEMA).unwrap();
@@ -101,7 +101,7 @@ fn faults_are_said_with_both_pointers() {
 }
 
 #[test]
-fn faults_are_told_to_people_and_in_batches() {
+fn faults_are_explained_to_people_and_in_batches() {
     let folder = folder();
     let folder = folder.path();
     std::fs::write(folder.join("s.json"), SCHEMA).unwrap();

@@ -127,7 +127,7 @@ fn quiet_leaves_errors_alone() {
 
 /// Costs after a text: a line about drafts only where drafts were asked for, and singular for one.
 #[test]
-fn what_a_text_cost_is_told_as_it_is() {
+fn the_cost_line_mentions_only_what_the_run_did() {
     let folder = folder();
     let folder = folder.path();
     let told = |flags: &[&str]| {

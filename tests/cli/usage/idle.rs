@@ -45,7 +45,7 @@ fn flags_about_grammars_need_them() {
 }
 
 #[test]
-fn what_changes_nothing_is_warned_of() {
+fn flags_that_change_nothing_are_warned_of() {
     let folder = folder();
     let folder = folder.path();
     let generate = |flags: &[&str]| {

@@ -4,7 +4,7 @@ use super::{folder, refused};
 use crate::support::program::{domino, domino_in};
 
 #[test]
-fn the_nearest_grammar_is_named() {
+fn a_mistyped_grammar_name_gets_the_nearest_one() {
     let folder = folder();
     let folder = folder.path();
     for (name, meant) in [

@@ -48,7 +48,7 @@ fn a_prompt_is_measured_and_threads_are_said() {
 }
 
 #[test]
-fn exact_products_are_said() {
+fn bench_model_prints_that_products_are_exact() {
     let flags = [
         "bench-model",
         "--random",

@@ -52,7 +52,7 @@ fn vocabulary_file(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_kept_is_shown_and_cleared() {
+fn cached_files_are_shown_and_cleared() {
     let folder = TempDir::new().unwrap();
     let cache = folder.path().join("new/cache");
     assert_eq!(listed(&cache), Vec::<Value>::new());
@@ -72,7 +72,7 @@ fn what_is_kept_is_shown_and_cleared() {
 }
 
 #[test]
-fn trees_are_kept_too() {
+fn compiled_trees_are_cached_too() {
     let folder = TempDir::new().unwrap();
     let cache = folder.path().join("cache");
     let compile = |out: &str| {
@@ -95,7 +95,7 @@ fn trees_are_kept_too() {
 }
 
 #[test]
-fn where_the_folder_is() {
+fn the_cache_folder_is_found_by_flag_variable_and_default() {
     let folder = TempDir::new().unwrap();
     let [by_flag, by_variable, by_default] =
         ["flag", "variable", "default"].map(|name| folder.path().join(name));
@@ -122,7 +122,7 @@ fn where_the_folder_is() {
 
 /// Below a file there can be no folder, not even for an administrator.
 #[test]
-fn a_folder_that_cannot_be_is_told_about_once() {
+fn a_folder_that_cannot_be_made_is_warned_of_once() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let cache = file.path().join("cache");
     let out = file.path().with_extension("trees");

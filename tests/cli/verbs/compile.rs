@@ -73,7 +73,7 @@ fn masks_with_trees_are_masks_without() {
 }
 
 #[test]
-fn what_cannot_be_written_is_an_error() {
+fn a_file_that_cannot_be_written_is_an_error() {
     let run = domino(
         &["compile", "--grammar", "json", "--tokenizer", TOKENIZER, "--out", "/nowhere/at/all.trees"],
         b"",

@@ -53,7 +53,7 @@ fn particles_write_a_text_and_tell_what_they_know() {
 }
 
 #[test]
-fn what_has_no_conditional_distribution_is_refused() {
+fn flags_that_rule_out_conditional_sampling_are_refused() {
     let folder = folder();
     for (arguments, said) in [
         (&["--sampling", "conditional"][..], "needs a grammar"),
@@ -112,7 +112,7 @@ fn canonical_texts_are_split_as_the_tokenizer_does() {
 }
 
 #[test]
-fn what_does_not_go_with_canonical_tokens_is_refused() {
+fn flags_that_rule_out_canonical_tokens_are_refused() {
     let folder = folder();
     for (arguments, said) in [
         (&[][..], "needs a grammar"),

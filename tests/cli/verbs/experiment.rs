@@ -340,7 +340,7 @@ fn records_of_another_experiment_are_refused() {
 }
 
 #[test]
-fn two_do_not_write_into_one_folder() {
+fn a_second_run_into_one_folder_is_refused() {
     let folder = folder();
     let folder = folder.path();
     std::fs::create_dir(folder.join("out")).unwrap();
@@ -429,7 +429,7 @@ fn definitions_of_the_repository_can_be_read() {
 
 /// Tables, figures and page are made with the records, and again from a part of them.
 #[test]
-fn records_are_shown_whole_or_not() {
+fn reports_are_made_of_whole_and_partial_records() {
     let folder = folder();
     let folder = folder.path();
     let run = experiment(folder, &["d.toml", "--quick", "--out", "records"]);

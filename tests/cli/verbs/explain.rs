@@ -128,7 +128,7 @@ fn a_page_is_written_whole_or_not_at_all() {
 
 /// The page's own script in a browser, with some keys pressed.
 #[test]
-fn the_page_in_a_browser() {
+fn the_page_follows_keys_in_a_browser() {
     let Some(browser) = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
         Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     }) else {

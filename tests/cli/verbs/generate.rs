@@ -142,7 +142,7 @@ fn lookahead_and_terminals_bound_what_a_token_spans() {
 }
 
 #[test]
-fn what_is_written_is_in_the_language() {
+fn generated_texts_are_in_the_language() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     for seed in 0..4_u32 {
@@ -201,7 +201,7 @@ fn a_cut_text_is_finished_when_asked() {
 }
 
 #[test]
-fn penalties_and_logprobs() {
+fn penalties_change_the_text_and_logprobs_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let regex = ["--regex", "[a-z]{12}", "-t", "0", "--json"];
@@ -232,7 +232,7 @@ fn penalties_and_logprobs() {
 }
 
 #[test]
-fn prompts_and_the_default_model() {
+fn prompts_come_by_flag_file_or_pipe_to_the_default_model() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("models/domino-small");
     std::fs::create_dir_all(&model).unwrap();
@@ -300,7 +300,7 @@ fn bad_models_end_with_2() {
 /// The first Ctrl-C ends the text, and what was written so far is reported.
 #[cfg(unix)]
 #[test]
-fn interrupted() {
+fn an_interrupted_text_is_reported_as_far_as_it_is() {
     use std::{
         io::Read,
         process::{Command, Stdio},

@@ -145,7 +145,7 @@ fn write_other_model(folder: &Path) {
 }
 
 #[test]
-fn a_draft_model_guesses_too() {
+fn a_draft_model_changes_no_token() {
     let folder = tempfile::tempdir().unwrap();
     let (own, other) = (folder.path().join("own"), folder.path().join("other"));
     for folder in [&own, &other] {
@@ -225,7 +225,7 @@ fn a_draft_model_of_another_tokenizer_is_refused() {
 }
 
 #[test]
-fn comparing() {
+fn compare_reports_speedups_and_the_same_tokens() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let found = generate(folder.path(), &["--compare", "--speculate", "4"]);
@@ -268,7 +268,7 @@ fn priors_grow_by_merging_and_by_use() {
 }
 
 #[test]
-fn what_cannot_be_used() {
+fn priors_and_draft_lengths_that_cannot_be_used_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let prior = folder.path().join("lists.prior");
