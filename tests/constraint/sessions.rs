@@ -30,7 +30,7 @@ fn masks(compiled: &CompiledGrammar, text: &str) -> Vec<TokenSet> {
 }
 
 #[test]
-fn threads_see_what_one_would() {
+fn sessions_on_several_threads_have_the_masks_of_one() {
     let vocabulary = vocabulary();
     for (name, text, examples) in shipped() {
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default()).expect("a grammar");
@@ -91,7 +91,7 @@ fn a_session_outlives_what_others_use_up() {
 }
 
 #[test]
-fn what_users_hold_can_cross_threads() {
+fn public_types_can_cross_threads() {
     fn send<T: Send>() {}
     fn sync<T: Sync>() {}
     send::<Constraint>();
