@@ -141,7 +141,7 @@ proptest! {
 
     /// Independence of what shares passes, of the number of places, and of the time of joining.
     #[test]
-    fn each_is_what_it_is_alone(requests in few(), later in few(), places in 1..5_usize, steps in 0..9) {
+    fn texts_are_those_written_alone(requests in few(), later in few(), places in 1..5_usize, steps in 0..9) {
         let mut batch = batch(places);
         let mut expected = BTreeMap::new();
         let mut ended = BTreeMap::new();
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn passes_are_shared_and_places_are_taken_again() {
+fn passes_are_shared_and_free_places_are_reused() {
     let letters = compile("root ::= [a-z]*");
     let mut options = DecodeOptions::default();
     options.sampling = at(1.0);
@@ -187,7 +187,7 @@ fn passes_are_shared_and_places_are_taken_again() {
 }
 
 #[test]
-fn what_goes_wrong_in_one_ends_that_one_only() {
+fn an_error_in_one_sequence_ends_that_one_only() {
     let good = || Request {
         prompt: prompt(),
         constraint: Some(shipped("paper/json")),
@@ -230,7 +230,7 @@ fn options() -> DecodeOptions {
 }
 
 #[test]
-fn a_model_that_breaks_ends_who_it_breaks_for() {
+fn a_model_fault_in_one_sequence_ends_that_one_only() {
     // The second place goes wrong at position 6; what was made until then stands.
     for fault in [Fault::Pass, Fault::NotANumber] {
         let models = vec![model(6), model(6).fault(6, fault)];
@@ -278,7 +278,7 @@ fn sequences_can_be_cancelled() {
 }
 
 #[test]
-fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was() {
+fn closed_sequences_are_completed_and_cancelled_ones_are_cut() {
     let sentence = compile("root ::= [a-z]{30} \"!\"");
     let mut request =
         Request { prompt: prompt(), constraint: Some(sentence.clone()), options: options(), drafts: false };
@@ -333,7 +333,7 @@ fn closing_without_a_constraint_is_ending() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn vocabularies_that_do_not_fit_the_model_are_refused() {
     let small = OneByOne::new(vec![ScriptedModel::new(100, 20, 0)]);
     let error = BatchDecoder::new(small, vocabulary()).unwrap_err();
     assert!(matches!(error.kind(), BuildErrorKind::VocabularyTooLarge { model: 100, .. }));
@@ -369,7 +369,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
-    fn what_happens_does_not_depend_on_threads(requests in few(), places in 1..6_usize) {
+    fn events_of_a_batch_do_not_depend_on_threads(requests in few(), places in 1..6_usize) {
         let one = happenings(&requests, places, 1);
         prop_assert_eq!(&one, &happenings(&requests, places, 2));
         prop_assert_eq!(&one, &happenings(&requests, places, 5));
@@ -401,7 +401,7 @@ impl Propose for Register {
 }
 
 #[test]
-fn who_shares_a_proposer_asks_it_in_turn() {
+fn sequences_that_share_a_proposer_ask_it_in_turn() {
     let asked = |threads: usize| {
         let register = Arc::new(Mutex::new(Register::default()));
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
@@ -466,7 +466,7 @@ impl Propose for Askers {
 }
 
 #[test]
-fn who_shares_no_proposer_is_asked_by_the_threads_of_passes() {
+fn unshared_proposers_are_asked_by_the_threads_of_passes() {
     for shared in [false, true] {
         let askers = Askers::default();
         let mut batch = batch(2);

@@ -131,7 +131,9 @@ proptest! {
 
     /// Cuts with bounds that exclude nothing change nothing.
     #[test]
-    fn loose_cuts_are_no_cuts((row, mask) in rows(), temperature in 0.1..3.0_f64, seed: u64) {
+    fn cuts_that_exclude_nothing_change_nothing(
+        (row, mask) in rows(), temperature in 0.1..3.0_f64, seed: u64,
+    ) {
         let plain = Sampler::new(at(temperature), seed).draw(&row, &mask, 5);
         let loose = at(temperature).top_k(row.len() + 5).unwrap().min_p(1e-300).unwrap();
         prop_assert_eq!(Sampler::new(loose, seed).draw(&row, &mask, 5), plain);

@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn one_particle_writes_it_too(
+    fn one_particle_writes_what_the_loop_writes(
         which in 0_usize..3, (seed, script) in any::<(u64, u64)>(), length in 1_usize..9,
     ) {
         let (grammars, sampling) = (grammars(), super::draw::at(1.0));

@@ -73,7 +73,7 @@ fn a_replay_sees_what_the_run_saw() {
 }
 
 #[test]
-fn what_cannot_be_replayed() {
+fn texts_that_cannot_be_replayed_are_errors() {
     let mut decoder = Decoder::builder(model(0))
         .vocabulary(vocabulary())
         .constraint(compile(r#"root ::= "ab" root | "." "#))
@@ -93,7 +93,7 @@ fn what_cannot_be_replayed() {
 }
 
 #[test]
-fn drafts_can_be_watched() {
+fn steps_of_a_decoder_show_the_draft_of_each_pass() {
     let constraint = compile(r#"root ::= [a-z]+ "." "#);
     let written: Vec<TokenId> = bytes("abcdefgh.").collect();
     let recited: Vec<TokenId> = bytes("abcxefgh.").collect();
@@ -144,7 +144,7 @@ fn slow(seed: u64, text: &[u8]) -> Vec<TokenId> {
 
 proptest! {
     #[test]
-    fn retokenised_as_by_asking_every_token(
+    fn retokenising_agrees_with_asking_every_token(
         seed in 0..1000_u64, parts in prop::collection::vec(0..16_usize, 0..20),
     ) {
         let words = [

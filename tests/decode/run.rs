@@ -142,7 +142,7 @@ fn outputs_are_of_the_language_and_masking_early_or_late_is_the_same() {
 }
 
 #[test]
-fn a_bounded_lookahead_changes_nothing_about_that() {
+fn masking_late_is_the_same_with_a_bounded_lookahead() {
     let path = format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR"));
     let grammar = Grammar::parse(Syntax::Gbnf, &std::fs::read_to_string(path).unwrap(), &Limits::default());
     for k in 0..3 {
