@@ -47,7 +47,7 @@ fn a_text_ends_with_its_last_character_unless_space_is_kept() {
 }
 
 #[test]
-fn all_ways_to_write_a_text_heed_it() {
+fn all_ways_to_write_a_text_heed_trailing_space() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     for arguments in [
@@ -67,7 +67,7 @@ fn all_ways_to_write_a_text_heed_it() {
 }
 
 #[test]
-fn rows_say_what_becomes_of_it() {
+fn rows_choose_their_own_trailing_space() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let rows = r#"
@@ -98,7 +98,7 @@ fn rows_say_what_becomes_of_it() {
 }
 
 #[test]
-fn what_is_learnt_ends_there_too() {
+fn learnt_texts_end_before_trailing_space() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let out = folder.path().join("list.prior");
@@ -115,7 +115,7 @@ fn what_is_learnt_ends_there_too() {
 const WORDS: [&str; 2] = ["--regex", r"(?:alpha|beta|gamma)(?:, (?:alpha|beta|gamma)){40}"];
 
 #[test]
-fn the_first_text_is_learnt_from_as_it_is_written() {
+fn speculation_learns_from_the_first_text_while_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let written = |arguments: &[&str]| {

@@ -125,7 +125,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn as_trying_all_bytes_says(text in grammar(), steps in vec(any::<u8>(), 1..9)) {
+    fn only_space_follows_agrees_with_trying_all_bytes(text in grammar(), steps in vec(any::<u8>(), 1..9)) {
         let _ = compare(&text, &steps);
     }
 }
