@@ -185,7 +185,7 @@ fn other_names_of_groups_mean_nothing() {
 }
 
 #[test]
-fn notations_with_regular_expressions_have_them() {
+fn notations_with_regular_expressions_have_named_languages() {
     let tag =
         r#"{"type": "structural_tag", "format": {"type": "regex", "pattern": "(?P<SUBSTRING_OF>abc)x"}}"#;
     for (syntax, text) in [
@@ -208,7 +208,7 @@ fn notations_with_regular_expressions_have_them() {
 }
 
 #[test]
-fn patterns_of_schemas_do_not() {
+fn patterns_of_schemas_have_no_named_languages() {
     let mut engine = Engine::of(&read(
         Syntax::JsonSchema,
         r#"{"type": "string", "pattern": "^(?<TEXT_UNTIL>a)(?<QUOTED_TEXT>b)$"}"#,
@@ -218,7 +218,7 @@ fn patterns_of_schemas_do_not() {
 }
 
 #[test]
-fn rules_keep_their_names() {
+fn rules_named_like_a_language_keep_their_meaning() {
     let mut engine = Engine::of(&read(
         Syntax::Gbnf,
         "root ::= TEXT_UNTIL(\"a\") IMAGE(\"b\")\nTEXT_UNTIL ::= \"t\"\nIMAGE\n::= \"i\"",

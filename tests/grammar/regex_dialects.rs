@@ -83,7 +83,7 @@ fn no_other_dialect_differs_silently() {
 
 /// Patterns that all three dialects take are taken, refused by name, or a class of nothing here.
 #[test]
-fn what_all_dialects_take_is_taken() {
+fn patterns_of_all_dialects_are_taken_or_refused_by_name() {
     let (mut taken, mut refused, mut wrong) = (0, 0, Vec::new());
     for row in rows() {
         if row.elsewhere().iter().any(|(_, answers)| answers.is_none()) {
@@ -124,7 +124,7 @@ fn texts(cell: &str) -> Vec<String> {
 
 /// Every row of the table is what this program and the other dialects do.
 #[test]
-fn the_page_tells_the_truth() {
+fn the_page_on_regular_expressions_is_true_row_by_row() {
     let compiler = Compiler::new(byte_vocabulary());
     let elsewhere: Vec<Row> = rows().into_iter().filter(|row| row.page).collect();
     let (page, mut checked) = (read("docs/regex.md"), 0);

@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Picky {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error() {
+fn texts_that_a_type_cannot_read_are_errors() {
     let vocabulary = byte_vocabulary();
     let model = ScriptedModel::new(vocabulary.size(), 400, 3);
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary).build().unwrap();

@@ -161,7 +161,7 @@ fn very_long_strings_are_left_out_with_a_warning() {
 
 /// A schema of all arguments may use any keyword, as long as it is about single arguments.
 #[test]
-fn schemas_of_all_arguments() {
+fn schemas_of_all_arguments_may_use_any_keyword() {
     let takes = |function: &Function, arguments: &[(&str, &str)]| {
         let inside: String = arguments
             .iter()
@@ -324,7 +324,7 @@ proptest! {
 
     /// Each valid value has a spelling that is read back as this value.
     #[test]
-    fn values_come_back(schema in schema()) {
+    fn valid_values_are_written_and_read_back(schema in schema()) {
         prop_assume!(has_values(&schema));
         let function = Function::of(&schema);
         let others = values().into_iter().filter(|value| !value.is_string());

@@ -185,7 +185,7 @@ fn grows(reader: &Reader, text: &str, whole: &Answer) {
 /// Transcripts of two calls (or one, where there can be no more) with one mistake each. A call is required,
 /// since a mistake turns many transcripts into free text.
 #[test]
-fn mutations_are_refused() {
+fn mutated_transcripts_are_refused() {
     for spelling in Spelling::all() {
         let calling = Calling::new(spelling).choice(Choice::Required);
         let of = |calls: Calls<'_>| written(spelling, "", calls);
@@ -239,7 +239,7 @@ fn mutations_are_refused() {
 }
 
 #[test]
-fn choices_are_kept() {
+fn grammars_follow_the_tool_choice() {
     for spelling in Spelling::all() {
         let calling = Calling::new(spelling);
         let says_text = written(spelling, "It is sunny.", &[]);
@@ -259,7 +259,7 @@ fn choices_are_kept() {
 }
 
 #[test]
-fn thinking_comes_first() {
+fn thinking_comes_before_calls() {
     for spelling in Spelling::all() {
         let tools = Tools::parse(TOOLS).unwrap();
         let reader = Reader::new(spelling, &tools);
@@ -387,7 +387,7 @@ fn warnings_name_the_function_and_the_place_in_the_list() {
 }
 
 #[test]
-fn lists_have_several_forms() {
+fn lists_of_functions_have_several_forms() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
     let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
     for list in [
