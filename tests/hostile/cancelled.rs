@@ -132,7 +132,7 @@ fn others() -> Vec<Case> {
 }
 
 #[test]
-fn what_is_cancelled_before_it_begins_never_begins() {
+fn work_cancelled_before_it_begins_never_begins() {
     let cancel = Cancel::new();
     cancel.cancel();
     let compiler = compiler().cancelled_by(&cancel);
@@ -200,7 +200,7 @@ fn functions_end_when_cancelled() {
 
 /// A time counts from when the handle was made, so that several calls share it.
 #[test]
-fn a_time_ends_what_is_too_slow_and_nothing_else() {
+fn a_time_limit_ends_slow_work_and_nothing_else() {
     let (compiler, text) = (compiler(), properties(1_000, |at| format!(r#"{{"multipleOf": {}}}"#, at + 2)));
     let own = compiler.cancelled_by(&Cancel::after(Duration::from_millis(200)));
     let (cancelled, error) = compiled(&own, Syntax::JsonSchema, &text).unwrap_err();

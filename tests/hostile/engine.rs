@@ -147,7 +147,7 @@ fn well_or_too_much_work(outcome: Result<(), LimitExceeded>) {
 }
 
 #[test]
-fn every_way_to_split_a_list() {
+fn ambiguous_lists_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let (item, list) = (build.text("a"), build.rule("root"));
@@ -181,7 +181,7 @@ fn after_letters(grammar: &Grammar) -> Vec<u32> {
 }
 
 #[test]
-fn nullable_in_every_way() {
+fn nullable_cyclic_rules_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let (maybe, list, nothing) = (build.rule("maybe"), build.rule("root"), build.text(""));
@@ -197,7 +197,7 @@ fn nullable_in_every_way() {
 }
 
 #[test]
-fn deep_expressions() {
+fn deep_expressions_end_in_time() {
     fn nested(depth: usize) -> Grammar {
         let mut build = Build::new();
         let (mut body, end) = (build.text("a"), build.text(")"));
@@ -214,7 +214,7 @@ fn deep_expressions() {
 }
 
 #[test]
-fn deep_patterns() {
+fn deep_patterns_end_in_time() {
     fn nested(depth: usize) -> regex_syntax::hir::Hir {
         let mut hir = regex_syntax::hir::Hir::literal(*b"a");
         for _ in 0..depth {
@@ -243,7 +243,7 @@ fn deep_patterns() {
 }
 
 #[test]
-fn chain_of_rules() {
+fn long_chains_of_rules_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         for number in 0..100_000 {
@@ -258,7 +258,7 @@ fn chain_of_rules() {
 }
 
 #[test]
-fn chain_of_recursive_rules() {
+fn long_chains_of_recursive_rules_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let (open, close) = (build.text("("), build.text(")"));
@@ -277,7 +277,7 @@ fn chain_of_recursive_rules() {
 }
 
 #[test]
-fn ten_thousand_alternatives() {
+fn ten_thousand_alternatives_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let root = build.rule("root");
@@ -296,7 +296,7 @@ fn ten_thousand_alternatives() {
 }
 
 #[test]
-fn deep_text() {
+fn deeply_nested_texts_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let (open, root, close, none) =
@@ -310,7 +310,7 @@ fn deep_text() {
 }
 
 #[test]
-fn long_text() {
+fn long_texts_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let (item, tail) = (build.regex("[a-z]+"), build.rule("root"));
@@ -321,7 +321,7 @@ fn long_text() {
 }
 
 #[test]
-fn huge_counts() {
+fn huge_counts_end_in_time() {
     for (inner, outer) in [(100_000, 1), (1_000, 1_000), (50_000, 50_000), (4_000_000_000, 4_000_000_000)] {
         for exactly in [false, true] {
             in_time(move || {
@@ -344,7 +344,7 @@ fn huge_counts() {
 }
 
 #[test]
-fn huge_counts_of_recursion() {
+fn huge_counts_of_recursive_rules_end_in_time() {
     for count in [1_000, 100_000, u32::MAX] {
         in_time(move || {
             let mut build = Build::new();
@@ -359,7 +359,7 @@ fn huge_counts_of_recursion() {
 }
 
 #[test]
-fn doubling_rules() {
+fn rules_that_double_each_other_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         for number in 0..60 {
@@ -377,7 +377,7 @@ fn doubling_rules() {
 }
 
 #[test]
-fn long_literals() {
+fn long_literals_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let text = "ab".repeat(500_000);
@@ -388,7 +388,7 @@ fn long_literals() {
 }
 
 #[test]
-fn regexes_with_many_states() {
+fn expressions_with_many_states_end_in_time() {
     for (regex, text) in [
         ("(?:a|b)*a(?:a|b){24}", "aabaabbbaab"),
         ("(?:.{0,500}){0,500}", "aabaabbbaab"),
@@ -406,7 +406,7 @@ fn regexes_with_many_states() {
 }
 
 #[test]
-fn many_overlapping_terminals() {
+fn many_overlapping_terminals_end_in_time() {
     in_time(|| {
         let mut build = Build::new();
         let words: Vec<_> = (1..=300).map(|length| build.regex(&format!("[ab]{{{length},}}"))).collect();

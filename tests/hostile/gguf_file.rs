@@ -140,7 +140,7 @@ fn tensors_that_are_missing_or_do_not_fit_are_named() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_by_name() {
+fn unsupported_formats_are_refused_by_name() {
     let error = refusal(&replaced("llama", "gemma"));
     assert_eq!(*error.kind(), ModelErrorKind::UnknownArchitecture("gemma".into()));
     assert!(error.to_string().contains("qwen2"), "{error}");

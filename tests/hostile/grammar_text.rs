@@ -25,7 +25,7 @@ fn is_limit(error: &GrammarError) -> bool {
 }
 
 #[test]
-fn nothing_to_start_from() {
+fn texts_without_a_root_rule_are_refused() {
     for text in ["", " \n\t", "# root ::= \"a\"", "a ::= \"a\"", "Root ::= \"a\""] {
         assert_eq!(*mistake(text).kind(), Kind::NoRoot, "{text}");
     }
@@ -40,7 +40,7 @@ fn rules_that_lead_nowhere_are_read() {
 }
 
 #[test]
-fn deep_groups() {
+fn deep_groups_are_read_or_refused() {
     let nested = |depth: usize, inside: &str| {
         read(&format!("root ::= {}{inside}{}", "(".repeat(depth), ")".repeat(depth)))
     };
@@ -55,7 +55,7 @@ fn deep_groups() {
 }
 
 #[test]
-fn many_counts() {
+fn large_counts_are_read_up_to_their_limit() {
     assert!(read("root ::= \"a\"{1,100000}").is_ok());
     assert!(is_limit(&mistake("root ::= \"a\"{1,100001}")));
     assert!(is_limit(&mistake("root ::= \"a\"{4294967296}")));
@@ -65,7 +65,7 @@ fn many_counts() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn bytes_that_are_no_text_are_refused_with_their_place() {
     let read = |bytes: &[u8]| Grammar::parse_bytes(Syntax::Gbnf, bytes, &Limits::default());
     let place = |error: GrammarError| (error.kind().clone(), error.span().expect("a place").start);
     assert_eq!(place(read(b"root ::= \"\xFF\"").expect_err("not UTF-8")), (Kind::NotUtf8, 10));
@@ -85,7 +85,7 @@ fn text_over_the_limit_is_not_looked_at() {
 }
 
 #[test]
-fn huge_comments_and_space() {
+fn huge_comments_and_space_are_read() {
     let comments = format!("root ::= \"a\"\n{}", "# comment\n".repeat(HUGE / 10));
     assert!(read(&comments).is_ok());
     assert!(read(&format!("root ::= \"a\" #{}", "x".repeat(HUGE))).is_ok());
@@ -94,7 +94,7 @@ fn huge_comments_and_space() {
 }
 
 #[test]
-fn huge_literals_classes_and_names() {
+fn huge_literals_classes_and_names_are_read_or_refused() {
     assert!(read(&format!("root ::= \"{}\"", "a".repeat(HUGE))).is_ok());
     assert!(read(&format!("root ::= [{}]", "\u{e9}a".repeat(HUGE / 3))).is_ok());
     assert_eq!(*mistake(&format!("root ::= \"{}", "a".repeat(HUGE))).kind(), Kind::Syntax);
@@ -108,7 +108,7 @@ fn huge_literals_classes_and_names() {
 }
 
 #[test]
-fn very_many_parts() {
+fn too_many_parts_end_in_a_limit() {
     assert!(is_limit(&mistake(&format!("root ::= {}", "|".repeat(HUGE)))));
     assert!(is_limit(&mistake(&format!("root ::= {}", "()".repeat(HUGE / 2)))));
     assert!(is_limit(&mistake(&format!("root ::= {}", "\"\"".repeat(HUGE / 2)))));
@@ -118,7 +118,7 @@ fn very_many_parts() {
 }
 
 #[test]
-fn very_many_rules() {
+fn very_many_rules_are_read_or_refused() {
     let mut text = String::from("root ::= r0\n");
     let mut number = 0;
     while text.len() < HUGE {
@@ -148,7 +148,7 @@ fn counts_are_not_written_out() {
 }
 
 #[test]
-fn hostile_expressions() {
+fn hostile_expressions_are_read_or_refused() {
     let read = |text: &str| Grammar::parse(Syntax::Regex, text, &Limits::default());
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
     assert!(read(&nested(200)).is_ok());

@@ -35,7 +35,7 @@ fn every_truncation_is_an_error() {
 }
 
 #[test]
-fn wrong_types() {
+fn values_of_wrong_types_are_malformed() {
     for json in [
         "[]",
         "3",
@@ -68,7 +68,7 @@ fn wrong_types() {
 }
 
 #[test]
-fn kinds_that_are_not_supported() {
+fn unsupported_kinds_of_tokenizers_are_refused() {
     for model in [
         r#"{"type":"WordPiece","vocab":{"a":0}}"#,
         r#"{"type":"Mystery","vocab":{"a":0}}"#,
@@ -96,7 +96,7 @@ fn kinds_that_are_not_supported() {
 }
 
 #[test]
-fn ids() {
+fn doubled_and_too_large_ids_are_refused() {
     assert_eq!(kind(&file(END, r#"{"vocab":{"a":0,"b":0}}"#)), Kind::DuplicateId(0));
     assert_eq!(kind(&file(END, r#"{"vocab":{"a":9}}"#)), Kind::DuplicateId(9));
     let twice = r#"[{"id":9,"content":"</s>","special":true},{"id":9,"content":"x"}]"#;
@@ -108,7 +108,7 @@ fn ids() {
 }
 
 #[test]
-fn same_bytes_no_bytes_and_the_same_token_twice() {
+fn doubled_and_empty_tokens_are_read() {
     let model = r#"{"vocab":{"a":0,"":1,"a":2,"</s>":9,"b":3,"b":3}}"#;
     let vocabulary = Vocabulary::from_tokenizer_json(&file(END, model)).unwrap();
     assert_eq!(text(&vocabulary, 0), Some(&b"a"[..]));
@@ -119,7 +119,7 @@ fn same_bytes_no_bytes_and_the_same_token_twice() {
 }
 
 #[test]
-fn nothing_to_write_or_no_way_to_end() {
+fn vocabularies_without_text_or_end_are_refused() {
     assert_eq!(kind(&file(END, r#"{"vocab":{}}"#)), Kind::NoTokens);
     assert_eq!(kind(&file(END, r#"{"vocab":{"":0}}"#)), Kind::NoTokens);
     assert_eq!(kind(&file("[]", r#"{"vocab":{"a":0}}"#)), Kind::NoEndOfText);
@@ -130,7 +130,7 @@ fn nothing_to_write_or_no_way_to_end() {
 
 /// Names that look like bytes, and names outside the byte-level alphabet, stand for themselves.
 #[test]
-fn odd_names() {
+fn odd_token_names_stand_for_themselves() {
     let decoder = r#"{"type":"Sequence","decoders":[
         {"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"}]}"#;
     let vocab = r#"{"<0x41>":0,"<0xZZ>":1,"<0x":2,"<0x▁1>":3,"<0x+1>":4,"<0xé>":5,"!<0x1":6}"#;
@@ -147,7 +147,7 @@ fn odd_names() {
 
 /// Files with random bytes changed, cut out or doubled are read or refused.
 #[test]
-fn random_damage() {
+fn randomly_damaged_files_are_read_or_refused() {
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
     let mut random = StdRng::seed_from_u64(7);
