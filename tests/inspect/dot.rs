@@ -113,7 +113,7 @@ fn attributes(words: &[Word]) -> (Option<String>, &[Word]) {
 }
 
 #[test]
-fn the_reader_refuses_what_is_wrong() {
+fn the_reader_of_graphs_refuses_wrong_ones() {
     let graph =
         read("digraph \"g\\\"\" { a=b; \"x\" [label=\"\\\\\", shape=box]; \"x\" -> \"x\" [label=\"l\"]; }");
     assert_eq!((graph.nodes.len(), graph.edges.len(), &*graph.nodes[0].1), (1, 1, "\\"));

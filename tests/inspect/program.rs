@@ -59,7 +59,7 @@ fn the_summary_warns_by_name_and_place() {
 
 /// One of anything is not several.
 #[test]
-fn counts_are_in_english() {
+fn counts_have_singular_and_plural() {
     let grammar = "root ::= \"(\" root \")\" | [a-z]+ \";\"\n";
     for (text, said) in [
         ("(", "(0 doubled), 2 terminals may begin; 2 parser sets with 2 items from"),

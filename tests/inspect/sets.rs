@@ -69,7 +69,7 @@ fn origins_are_among_the_sets_and_lead_to_the_start() {
 }
 
 #[test]
-fn views_are_cut_to_what_was_asked_for() {
+fn views_of_sets_are_cut_to_the_size_asked_for() {
     let constraint = after(r#"root ::= "(" root ")" | "x""#, "((((");
     let view = constraint.parser_sets(2, 1);
     assert_eq!(view.sets.len(), 2);
@@ -101,7 +101,7 @@ fn a_text_that_has_ended_has_no_sets_of_its_own() {
 
 /// Sizes become steady on grammars whose parser sets stay small.
 #[test]
-fn steady_state_is_visible() {
+fn sizes_of_sets_become_steady() {
     let mut constraint = compiled(r#"root ::= x ("," x)*   x ::= "(" root ")" | [a-z]+"#).constraint();
     let mut sizes: Vec<StateSizes> = Vec::new();
     for _ in 0..20 {

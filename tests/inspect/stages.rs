@@ -89,7 +89,7 @@ fn parts_are_traced_to_their_rule_and_place() {
 }
 
 #[test]
-fn marks_are_of_whole_cycles() {
+fn rules_of_a_recursive_cycle_share_their_marks() {
     // Through another rule, and over what may be empty.
     let inspection = inspect(
         r#"root ::= a | b | c | e   a ::= ws d "x" | "1"   d ::= a   b ::= "y" g   g ::= b ws | "2"
@@ -139,7 +139,7 @@ fn productions_and_names_agree() {
 }
 
 #[test]
-fn terminals_and_their_automata() {
+fn terminals_have_their_minimal_automata() {
     let inspection = inspect(r#"root ::= "(" root ")" | word | "if"   word ::= [a-c_] [a-c0-9]*"#);
     let word = terminal(&inspection, "word");
     assert!(!word.finite && terminal(&inspection, r#""if""#).finite);

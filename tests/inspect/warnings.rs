@@ -91,7 +91,7 @@ fn warnings(grammar: &str) -> Vec<Warning> {
 }
 
 #[test]
-fn what_costs_more_and_more_is_named() {
+fn rules_of_growing_cost_are_warned_of() {
     for (kind, rule, grammar) in GRAVE {
         let found = warnings(grammar);
         let grave: Vec<&Warning> = found.iter().filter(|warning| warning.kind.is_grave()).collect();
@@ -109,14 +109,14 @@ fn what_costs_more_and_more_is_named() {
 }
 
 #[test]
-fn what_costs_nothing_is_not_named() {
+fn grammars_of_steady_cost_give_no_warning() {
     for grammar in GOOD {
         assert_eq!(warnings(grammar), [], "{grammar}");
     }
 }
 
 #[test]
-fn neighbours_that_share_a_text_are_notes() {
+fn overlapping_neighbours_are_notes() {
     for (rule, threads, grammar) in OVERLAPS {
         let found = warnings(grammar);
         assert!(found.iter().all(|warning| warning.kind == WarningKind::Overlap), "{grammar}: {found:#?}");
@@ -175,7 +175,7 @@ const NOTES: [(&str, &[&str]); 4] = [
 ];
 
 #[test]
-fn grammars_in_use_are_not_accused_falsely() {
+fn grammars_in_use_get_no_false_warnings() {
     let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
     let mut folders = vec![("grammars/paper", own.join("paper")), ("grammars", own)];
     folders.extend(shared("peers/grammars").map(|folder| ("peers/grammars", folder)));
