@@ -19,7 +19,7 @@ fn generate(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn the_same_job_in_the_other_engine() {
+fn drafts_in_mistralrs_change_no_token() {
     let job = ["--grammar", "json", "--seed", "2"];
     let own = generate(&[&job[..], &["--speculate", "off"]].concat());
     let masks = generate(&[&job[..], &["--engine", "mistralrs", "--speculate", "off"]].concat());
@@ -43,7 +43,7 @@ fn the_same_job_in_the_other_engine() {
 }
 
 #[test]
-fn stop_strings_and_texts_without_a_grammar() {
+fn the_engine_heeds_stop_strings_and_writes_free_texts() {
     let cut = generate(&["--engine", "mistralrs", "--regex", "[a-z]{3} [0-9]+ [a-z]+", "--stop", " "]);
     assert_eq!(cut["finish"], "stop_string");
     assert!(!cut["text"].as_str().unwrap().contains(' '), "{cut}");
@@ -52,7 +52,7 @@ fn stop_strings_and_texts_without_a_grammar() {
 }
 
 #[test]
-fn what_the_engine_cannot_do_is_told() {
+fn flags_that_the_engine_lacks_are_refused() {
     for flags in [&["--finish", "--grammar", "json"][..], &["--repeat-penalty", "1.1"], &["--device", "cuda"]]
     {
         let run = run(&[&["--engine", "mistralrs"], flags].concat());

@@ -32,7 +32,7 @@ fn experiment(regex: &str, file: &str) -> (tempfile::TempDir, crate::support::pr
 }
 
 #[test]
-fn its_methods_write_rows_beside_ours() {
+fn methods_of_mistralrs_write_rows_beside_ours() {
     let _alone = alone();
     let regex = "(a|the) (cat|dog) sat on the mat, and looked at (a|the) (bird|fish)";
     let (folder, run) = experiment(regex, "pets.regex");

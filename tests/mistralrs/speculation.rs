@@ -125,7 +125,7 @@ fn few(flips: usize, cases: usize) -> bool {
 }
 
 #[test]
-fn texts_are_the_same_with_and_without() {
+fn texts_are_the_same_with_and_without_drafts() {
     let _alone = alone();
     let cases = std::env::var("DOMINO_MISTRALRS").map_or(18, |count| count.parse().expect("a number"));
     let kinds = kinds(Learning::Online);
@@ -173,7 +173,7 @@ fn texts_are_the_same_with_and_without() {
 }
 
 #[test]
-fn eight_at_once_are_as_one_by_one() {
+fn eight_texts_at_once_are_those_one_by_one() {
     let _alone = alone();
     let kinds = Arc::new(kinds(Learning::Fixed));
     let alone = |number: usize, kinds: Arc<Vec<Kind>>| async move {
@@ -255,7 +255,7 @@ fn lengths_and_stop_strings_hold_within_drafts() {
 }
 
 #[test]
-fn without_a_grammar_sampling_stays() {
+fn requests_without_a_grammar_keep_their_sampling() {
     let _alone = alone();
     let greedy = |engine: &Engine| {
         let (request, receiver) = engine.request(PROMPTS[3], params(24, 0.0));
@@ -326,7 +326,7 @@ async fn idle() -> Option<Duration> {
 }
 
 #[test]
-fn what_is_learnt_can_be_kept() {
+fn learnt_priors_can_be_kept() {
     let _alone = alone();
     let (engine, speculation) = &*SPECULATIVE;
     let grammar = engine.grammar("json");
@@ -378,7 +378,7 @@ fn requests_that_cannot_be_served_are_refused_and_unchanged() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_told() {
+fn models_that_cannot_be_loaded_are_typed_errors() {
     let told = |error: anyhow::Error| error.downcast::<LoadError>().expect("a typed error");
     // A test run that takes too long is taken to hang.
     let hasty = GrammarSpeculativeLoader::new(loader()).test_limit(Duration::ZERO);
