@@ -151,7 +151,7 @@ fn inputs_that_cannot_be_run_change_nothing() {
 }
 
 #[test]
-fn every_sequence_counts_for_memory() {
+fn the_memory_estimate_counts_every_sequence() {
     let path = fixture("mistral_tied");
     let one = CandleModel::estimate(&path, &LoadOptions::default()).unwrap();
     let mut options = LoadOptions::default();

@@ -91,7 +91,7 @@ fn model(text: &str) -> HubModel {
 }
 
 #[test]
-fn ids_and_what_are_none() {
+fn ids_of_the_hub_are_recognised() {
     for text in ["a/b", "Qwen/Qwen2.5-0.5B", "a/b@v1.0", "a/b:x-q4_0.gguf", "a/b@refs/pr/1:sub/x.gguf"] {
         assert_eq!(model(text).to_string(), text);
     }
@@ -116,7 +116,7 @@ fn ids_and_what_are_none() {
 }
 
 #[test]
-fn what_was_fetched_is_kept() {
+fn fetched_files_are_kept() {
     let index = json!({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}).to_string();
     let server = Server::start(&[
         CONFIG,

@@ -117,7 +117,7 @@ fn however_the_tokens_are_split_the_rows_are_the_same_bits() {
 }
 
 #[test]
-fn what_was_truncated_was_never_there() {
+fn truncated_tokens_leave_no_trace() {
     for (name, options) in FIXTURES.into_iter().flat_map(|name| kv_formats().map(move |kv| (name, kv))) {
         let (tokens, _) = expected(name);
         for keep in [0, 1, 7, 12] {

@@ -81,7 +81,7 @@ fn products_with_blocks_are_nearly_those_of_our_own_kernels() {
 }
 
 #[test]
-fn half_the_bits_are_nearly_as_good() {
+fn logits_in_16_bits_are_near_those_in_32() {
     for (precision, tolerance, least) in [(Precision::F16, 2e-2, 1e-5), (Precision::Bf16, 2e-1, 1e-4)] {
         for name in ["llama_gqa_head_dim", "qwen3_tied", "qwen2_untied_window"] {
             let path = runner::fixture(name);
