@@ -20,7 +20,7 @@ const WIDTH: usize = 110;
 const README_LINES: usize = 150;
 
 #[test]
-fn lines() {
+fn pages_and_readme_keep_to_their_line_limits() {
     let mut wrong = Vec::new();
     for page in pages() {
         let text = read(&page);
@@ -128,7 +128,7 @@ fn unknown(command: &[String]) -> Option<String> {
 }
 
 #[test]
-fn commands_that_are_not_run_exist() {
+fn commands_that_pages_do_not_run_exist() {
     assert!(unknown(&["domino".into(), "generate".into(), "--klingon".into()]).is_some());
     assert!(unknown(&["domino".into(), "klingon".into()]).is_some());
     assert!(unknown(&["cargo".into(), "build".into(), "--features".into(), "klingon".into()]).is_some());
@@ -191,7 +191,7 @@ fn run_page(page: &Path) -> usize {
 
 #[cfg(unix)]
 #[test]
-fn commands_run() {
+fn commands_of_the_pages_run() {
     let run: usize = pages().iter().map(|page| run_page(page)).sum();
     assert!(run >= 4, "only {run} blocks were run");
 }

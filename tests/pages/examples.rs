@@ -33,7 +33,7 @@ fn declared() -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn they_are_short_and_say_how_they_are_run() {
+fn examples_are_short_and_say_how_they_are_run() {
     for name in names() {
         let text = read(format!("examples/{name}.rs"));
         assert!(text.lines().count() <= LINES, "{name} has more than {LINES} lines");
@@ -45,7 +45,7 @@ fn they_are_short_and_say_how_they_are_run() {
 }
 
 #[test]
-fn the_manifest_names_each_with_the_features_that_it_needs() {
+fn the_manifest_names_each_example_with_its_features() {
     let declared = declared();
     assert_eq!(declared.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(), names());
     for (name, features) in declared {
@@ -58,7 +58,7 @@ fn the_manifest_names_each_with_the_features_that_it_needs() {
 }
 
 #[test]
-fn the_page_lists_them() {
+fn the_page_lists_all_examples() {
     let page = read(PAGE);
     for name in names() {
         assert!(page.contains(&format!("[`{name}`](../examples/{name}.rs)")), "{PAGE} has no {name}");

@@ -110,7 +110,7 @@ fn the_text_has_the_figures_of_the_page_on_cost() {
 
 /// The README shows a text and a picture of it, so that a reader sees an output.
 #[test]
-fn a_text_and_its_picture_are_shown() {
+fn the_readme_shows_a_text_and_its_picture() {
     let readme = read("README.md");
     assert!(readme.contains("\n```json\n") && readme.contains("](docs/explain.png)"));
 }

@@ -194,7 +194,7 @@ fn the_readme_leads_to_every_page_and_no_link_is_dead() {
 
 /// The README links to every page of the manual.
 #[test]
-fn the_readme_leads_everywhere() {
+fn the_readme_links_to_every_page_directly() {
     let readme = Page::parse(&read("README.md"));
     let linked = |page: &PathBuf| {
         readme

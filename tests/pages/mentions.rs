@@ -54,7 +54,7 @@ fn named(text: &str) -> Vec<(usize, String)> {
 }
 
 #[test]
-fn names_are_found() {
+fn names_of_pages_are_found_in_texts() {
     let text = "see docs/one.md, docs/two-three.md#a and\n(docs/four.md). docs/NAME, docs/*.md, docs/.md";
     let expected = [(1, "docs/one.md"), (1, "docs/two-three.md"), (2, "docs/four.md")];
     assert_eq!(named(text), expected.map(|(line, name)| (line, name.to_owned())));
