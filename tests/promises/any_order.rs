@@ -93,7 +93,7 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn any_order_is_all_permutations(case in case_of(rules(false), 16)) {
+    fn parts_in_any_order_are_all_permutations(case in case_of(rules(false), 16)) {
         let world = case.build();
         let plain = Oracle::new(&written_out(&case.rules).build()).unwrap();
         prop_assert_eq!(world.oracle.has_sentence(), plain.has_sentence());

@@ -347,7 +347,7 @@ proptest! {
 
 /// Statistics of the random cases: enough of them must be telling.
 #[test]
-fn cases_of_captures_are_worth_their_time() {
+fn random_cases_of_captures_are_telling() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
 
     const CASES: usize = 150;

@@ -205,7 +205,7 @@ proptest! {
 }
 
 #[test]
-fn tokens_are_counted() {
+fn tokens_of_a_class_are_counted() {
     let grammar = Grammar::parse(Syntax::Regex, "(?P<TEXT_TOKEN>){2,3}", &Limits::default()).unwrap();
     for lookahead in [Lookahead::Unbounded, Lookahead::Terminals(0)] {
         let compiler = Compiler::new(vocabulary()).lookahead(lookahead);

@@ -155,7 +155,7 @@ fn complete(grammar: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_is_open_is_closed() {
+fn completions_close_what_the_text_has_opened() {
     let json =
         std::fs::read_to_string(format!("{}/grammars/rfc8259.gbnf", env!("CARGO_MANIFEST_DIR"))).unwrap();
     for (text, completion) in [

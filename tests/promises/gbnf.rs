@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn what_is_printed_is_read_again(case in case(10)) {
+    fn printed_grammars_are_read_with_the_same_language(case in case(10)) {
         let world = case.build();
         let Some(text) = print(&world.grammar) else { return Ok(()) };
         let grammar = parse(Syntax::Gbnf, &text);
@@ -146,7 +146,7 @@ proptest! {
 
     /// Notations agree on every text along a walk, and on texts beside it.
     #[test]
-    fn notations_agree(case in case(10)) {
+    fn a_grammar_means_the_same_in_gbnf_ebnf_and_lark(case in case(10)) {
         let world = case.build();
         let Some(gbnf) = print(&world.grammar) else { return Ok(()) };
         let lark = Printer { grammar: &world.grammar, lark: true }.print().unwrap_or_default();

@@ -513,7 +513,7 @@ pub(super) fn config(cases: u32) -> ProptestConfig {
 
 /// Statistics of the random cases: a property of trivial cases would hold vacuously.
 #[test]
-fn cases_are_worth_their_time() {
+fn random_cases_are_telling() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
 
     const CASES: usize = 300;

@@ -243,7 +243,7 @@ proptest! {
 
 /// Examples of `docs/lark.md` of texts that greedy lexing refuses.
 #[test]
-fn what_greedy_lexing_refuses() {
+fn greedy_lexing_refuses_the_documented_texts() {
     let lark = "start: \"return\" NAME | NAME NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
     let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
     let reads = |syntax: Syntax, text: &str| {

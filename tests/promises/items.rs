@@ -389,12 +389,12 @@ proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn items_come_once_however_they_are_spelled(set in spelled(), choices in vec(any::<u16>(), 24)) {
+    fn unique_items_come_once_however_they_are_spelled(set in spelled(), choices in vec(any::<u16>(), 24)) {
         walk_spelled(&set, &choices);
     }
 
     #[test]
-    fn items_come_once(set in array(), choices in vec(any::<u16>(), 14)) {
+    fn unique_items_come_once(set in array(), choices in vec(any::<u16>(), 14)) {
         walk(&set, &choices);
     }
 }
@@ -494,7 +494,7 @@ proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn endless_items_come_once(item in endless(), choices in vec(any::<u16>(), 30)) {
+    fn unique_items_of_endless_languages_come_once(item in endless(), choices in vec(any::<u16>(), 30)) {
         walk_endless(&item, &choices);
     }
 }
@@ -542,7 +542,7 @@ fn follow(constraint: &mut Constraint, text: &str, last: usize) -> Vec<String> {
 
 /// An array that has no value left for a second item must end.
 #[test]
-fn a_place_without_values_is_an_end() {
+fn an_array_without_a_value_left_must_end() {
     let item = json!({ "type": "array", "prefixItems": [{ "enum": [1, 11] }, false] });
     let schema = json!({ "type": "array", "items": item, "uniqueItems": true });
     let shown = follow(&mut session(&schema), "[[],[1],[11]", 4);
@@ -551,7 +551,7 @@ fn a_place_without_values_is_an_end() {
 
 /// A comma is allowed by the item before it, of which its token may hold a part.
 #[test]
-fn a_place_has_no_value_behind_some_items() {
+fn a_comma_depends_on_the_item_before_it() {
     let strings = json!({ "type": "string", "pattern": "^[ab]{0,5}$" });
     let schema = json!({
         "type": "array", "prefixItems": [strings, { "const": "a" }], "items": false, "uniqueItems": true,
@@ -563,7 +563,7 @@ fn a_place_has_no_value_behind_some_items() {
 
 /// Finitely many keys: after the last no comma may come.
 #[test]
-fn keys_run_out_before_the_comma() {
+fn no_comma_comes_after_the_last_key() {
     let (object, keys) = pairs();
     let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
     let text = format!("{{{}", members.join(","));
@@ -581,7 +581,7 @@ fn keys_run_out_before_the_comma() {
 
 /// A new key is refused if it makes the object equal to an earlier item.
 #[test]
-fn keys_and_items_run_out_together() {
+fn a_key_that_repeats_an_earlier_item_is_refused() {
     let (mut object, keys) = pairs();
     object["maxProperties"] = json!(2);
     let schema = json!({ "type": "array", "items": object, "uniqueItems": true });

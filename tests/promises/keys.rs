@@ -186,7 +186,7 @@ fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary
 
 /// Two keys share a prefix, so a byte may go on in known keys and lead to no new one.
 #[test]
-fn a_key_that_goes_on_in_known_ones_is_not_new() {
+fn a_comma_needs_a_key_that_is_not_known_yet() {
     let schema = r#"{"type": "object", "propertyNames": {"pattern": "^a[bc]$"}}"#;
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Compact);
     let options = options.with_escapes(Escapes::Minimal);
@@ -202,7 +202,7 @@ fn a_key_that_goes_on_in_known_ones_is_not_new() {
 
 /// Rollback restores keys as far as the history goes, also where it is short.
 #[test]
-fn keys_go_back_as_far_as_the_history() {
+fn rollback_restores_keys_as_far_as_the_history() {
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Compact);
     let grammar = options.parse(r#"{"type": "object"}"#, &Limits::default()).unwrap().grammar;
     let vocabulary = vocabulary(&WORDS);
@@ -234,7 +234,7 @@ proptest! {
     #![proptest_config(config(60))]
 
     #[test]
-    fn no_key_comes_twice(
+    fn no_key_of_an_object_comes_twice(
         schema in 0..SCHEMAS.len(),
         any_order in any::<bool>(),
         escapes in any::<bool>(),

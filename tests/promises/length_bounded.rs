@@ -37,7 +37,7 @@ proptest! {
     #![proptest_config(config(150))]
 
     #[test]
-    fn counted_beside_is_counted_by_states(
+    fn strings_counted_beside_states_mean_the_same(
         tokens in prop::collection::vec(
             r#"[ab]{1,5}|[ab-]{2,4}|"[ab]{0,4}|[ab]{0,3}",( ?")?|é[ab]|\\u00(61|e9|6)|\\|-a|"\]"#,
             1..30,

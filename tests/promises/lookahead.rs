@@ -125,7 +125,7 @@ fn least(grammar: &Grammar, terminals: Terminals, text: &str, token: &str) -> Op
 /// Counts of the paper (3.4), in its listing 7 and in a small grammar, and the counts that are left where
 /// regular parts are folded.
 #[test]
-fn counts_of_the_paper() {
+fn terminals_ahead_are_counted_as_in_the_paper() {
     let rpg = crate::grammar::corpus::grammar("paper/rpg");
     let inside = r#"{"id":1,"description":"A nimble fighter","name"#;
     for (token, written, folded) in [

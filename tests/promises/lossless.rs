@@ -265,7 +265,7 @@ impl Propose for Oracle {
 
 /// The truth is accepted, so the test above is not one of empty drafts.
 #[test]
-fn the_truth_is_accepted() {
+fn drafts_that_are_right_are_accepted() {
     let vocabulary = domino::Vocabulary::builder()
         .token(TokenId::new(0), "a")
         .token(TokenId::new(1), "b")

@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn forth_and_back_is_nothing(case in case(30)) {
+    fn rollback_restores_the_constraint_exactly(case in case(30)) {
         travel(&case, None);
     }
 

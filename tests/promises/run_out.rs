@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn what_is_left_is_counted(
+    fn masks_end_lists_when_keys_or_items_run_out(
         strings in strings(),
         is_object in any::<bool>(),
         has_null in any::<bool>(),

@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn text_is_in_the_language(
+    fn generated_texts_are_prefixes_of_sentences(
         case in case(16),
         lookahead in prop_oneof![(0..4_u32).prop_map(Lookahead::Terminals), Just(Lookahead::Unbounded)],
     ) {

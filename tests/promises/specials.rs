@@ -143,7 +143,7 @@ fn texts_name_special_tokens() {
 }
 
 #[test]
-fn what_the_vocabulary_lacks_is_said() {
+fn special_tokens_that_the_vocabulary_lacks_are_errors() {
     let error = |grammar: &Grammar| Compiler::new(vocabulary()).compile(grammar).unwrap_err();
     let asking = |name: &str, beside: Pattern| {
         let mut builder = GrammarBuilder::new(&Limits::default());

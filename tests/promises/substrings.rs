@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(config(150))]
 
     #[test]
-    fn parts_of_texts_are_those_that_are_found(
+    fn substrings_mean_the_same_however_they_are_made(
         case in case(12),
         texts in prop::collection::vec(text(), 3),
         every in 1..4_usize,

@@ -259,7 +259,7 @@ fn a_completion_reads_each_name_once() {
 
 /// The example of llama.cpp's page, by text and by number.
 #[test]
-fn a_block_between_two_tokens() {
+fn a_block_between_two_tokens_has_any_tokens_inside() {
     let by_text = "root ::= <s> inside <u> [ab]*\ninside ::= !<u>*";
     let by_number = "root ::= <[7]> inside <[8]> [ab]*\ninside ::= !<[8]>*";
     for text in [by_text, by_number] {
@@ -277,7 +277,7 @@ fn a_block_between_two_tokens() {
 }
 
 #[test]
-fn all_tokens_and_all_but_some() {
+fn ranges_of_token_numbers_can_be_negated() {
     for (text, want) in [
         ("start: <[*]>", vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ("start: <[^0-8]>", vec![9]),
@@ -324,7 +324,7 @@ fn errors_name_the_token_the_vocabulary_and_the_place() {
 
 /// Texts for which there is no vocabulary, as `domino check` reads them.
 #[test]
-fn texts_without_a_vocabulary() {
+fn token_names_are_read_in_texts_without_a_vocabulary() {
     let compile = |grammar: &Grammar| Compiler::new(vocabulary()).any_special().compile(grammar);
     let accepts = |text: &str, read: &str| {
         let mut constraint = compile(&gbnf(text)).unwrap().constraint();
@@ -360,7 +360,7 @@ fn texts_without_a_vocabulary() {
 
 /// The name of a token given by its number is read in texts, and so are its bytes.
 #[test]
-fn texts_hold_what_was_picked() {
+fn tokens_picked_by_number_are_read_by_name_in_texts() {
     for (text, read, want) in [
         ("root ::= <[7]> \"a\"", "<s>a", true),
         ("root ::= <[3]> \"a\"", "<t>a", true),

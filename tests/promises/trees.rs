@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(config(60))]
 
     #[test]
-    fn lazy_grown_and_read_are_the_same(
+    fn lazy_grown_and_loaded_trees_make_the_same_masks(
         case in case(8),
         lookahead in prop_oneof![
             3 => Just(Lookahead::Unbounded),
@@ -88,7 +88,7 @@ proptest! {
 
     /// A file with any bit flipped or cut anywhere is refused, and masks are as without it.
     #[test]
-    fn damage_is_noticed(
+    fn damaged_trees_are_refused(
         case in case(1),
         at in any::<prop::sample::Index>(),
         bit in 0..8_u32,

@@ -56,7 +56,9 @@ proptest! {
 
     /// A mask made in many small pieces. The work of each piece is kept, or this would never end.
     #[test]
-    fn a_step_in_pieces_is_the_same(case in case(6), piece in 2_000..6_000_usize, trees in any::<bool>()) {
+    fn a_step_in_pieces_makes_the_mask_of_a_whole_step(
+        case in case(6), piece in 2_000..6_000_usize, trees in any::<bool>(),
+    ) {
         let world = case.build();
         let mut limits = limits(piece);
         limits.tree_work = if trees { 500 } else { 0 };

@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn warnings_are_true(case in case(1)) {
+    fn warnings_about_random_grammars_are_true(case in case(1)) {
         let world = case.build();
         let Some(compiled) = world.compile(Lookahead::Unbounded) else { return Ok(()) };
         for warning in compiled.warnings() {
