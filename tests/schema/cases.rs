@@ -56,7 +56,7 @@ fn members_stand_in_the_order_of_the_schema() {
 }
 
 #[test]
-fn white_space_is_as_asked() {
+fn white_space_is_that_of_the_option() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "null"}}}}"#;
     let with = |space| generating().with_white_space(space);
     let pretty = "{\n  \"a\": [\n    null,\n    null\n  ]\n}";
@@ -80,7 +80,7 @@ fn characters_may_be_escaped() {
 }
 
 #[test]
-fn options_change_the_meaning() {
+fn options_change_the_meaning_of_a_schema() {
     let tuple = r#"{"type": "array", "items": [{"type": "null"}], "additionalItems": false}"#;
     check(&generating(), tuple, &["[]", "[null]"], &["[1]", "[null,null]"]);
     let integer = r#"{"type": "integer"}"#;
@@ -125,7 +125,7 @@ fn closed_objects() {
 }
 
 #[test]
-fn what_cannot_be_exact_is_refused_or_reported() {
+fn keywords_that_cannot_be_exact_are_refused_or_reported() {
     let schema = r#"{"type": "array", "contains": {"const": "a"}, "uniqueItems": true, "title": "Tags"}"#;
     let limits = domino::Limits::default();
     let error = generating().parse(schema, &limits).unwrap_err();
@@ -138,7 +138,7 @@ fn what_cannot_be_exact_is_refused_or_reported() {
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_of_schemas_name_pointer_and_keyword() {
     let limits = domino::Limits::default();
     for (schema, kind, pointer, keyword) in [
         ("{", SchemaErrorKind::NotJson, "#", None),
@@ -276,7 +276,7 @@ fn sixty_members_stand_in_any_order() {
 }
 
 #[test]
-fn keys_come_once() {
+fn keys_of_an_object_come_once() {
     for order in [Order::Schema, Order::Any] {
         let options = checking().with_order(order);
         let schema = r#"{"type": "object", "additionalProperties": {"type": ["integer", "object"]},

@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn choices_hold_together(choices in prop::collection::vec(choice(), 2..=5)) {
+    fn several_choices_of_objects_hold_together(choices in prop::collection::vec(choice(), 2..=5)) {
         let schema = json!({ "type": "object", "allOf": choices });
         // A schema without any instance is an error.
         let engine = Schema::new(&checking(), &schema.to_string());
@@ -105,7 +105,7 @@ fn check(schema: &Value, instances: &[Value]) {
 
 /// 120 conditions on one tag, each with members of its own.
 #[test]
-fn a_chain_of_conditions() {
+fn a_chain_of_conditions_on_a_tag_is_exact() {
     let chain: Vec<Value> = (0..120)
         .map(|at| {
             json!({
@@ -130,7 +130,7 @@ fn a_chain_of_conditions() {
 
 /// Alternatives told apart by a tag that need not be present.
 #[test]
-fn alternatives_with_tags_that_may_be_missing() {
+fn alternatives_with_optional_tags_are_exact() {
     let kinds = |at: usize| {
         let tag = format!("t{at}");
         json!({ "properties": { "type": { "enum": [tag] }, "size": { "enum": [1] } } })
@@ -152,7 +152,7 @@ fn alternatives_with_tags_that_may_be_missing() {
 
 /// Twenty members that only some tags allow.
 #[test]
-fn members_that_depend_on_a_tag() {
+fn members_that_depend_on_a_tag_are_exact() {
     let rules: Vec<Value> = (0..20)
         .map(|at| {
             let tags = [format!("t{}", at % 4), "all".to_owned()];
@@ -176,7 +176,7 @@ fn members_that_depend_on_a_tag() {
 }
 
 #[test]
-fn a_list_contains_several_things() {
+fn a_list_may_have_to_contain_several_things() {
     let wanted: Vec<Value> = (0..9).map(|at| json!({ "contains": { "const": at } })).collect();
     let engine = Schema::new(&checking(), &json!({ "type": "array", "allOf": wanted }).to_string()).unwrap();
     assert!(engine.accepts("[8,7,6,5,4,3,2,1,0]") && engine.accepts("[0,1,2,3,3,\"x\",4,5,6,7,8,8]"));
@@ -185,7 +185,7 @@ fn a_list_contains_several_things() {
 
 /// Members with the same pattern, lengths and format have one automaton.
 #[test]
-fn what_schemas_repeat_is_written_once() {
+fn equal_members_of_a_schema_share_one_automaton() {
     let expressions = |members: usize| {
         let words = json!({ "type": "string", "pattern": r"^(\S+\s){0,9}\S+$", "maxLength": 200 });
         let (words, date) = (words.to_string(), r#"{ "type": "string", "format": "date-time" }"#);

@@ -28,7 +28,7 @@ fn texts() -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn texts_are_json_or_not() {
+fn the_json_test_suite_is_decided_right() {
     let any = Schema::new(&checking().with_duplicate_keys(DuplicateKeys::Allow), "{}").unwrap();
     let mut counts = BTreeMap::new();
     let mut wrong = Vec::new();

@@ -169,7 +169,7 @@ fn keywords_say_nothing_without_those_that_they_belong_to() {
 }
 
 #[test]
-fn all_that_is_refused_is_named() {
+fn reports_name_every_refused_keyword() {
     let look_behind = "(?<=a)b";
     let schema = json!({
         "title": "t",
@@ -226,7 +226,7 @@ fn all_that_is_refused_is_named() {
 
 /// A report and a reading agree on whether there is a grammar.
 #[test]
-fn reports_and_grammars_agree() {
+fn reports_agree_with_reading_on_errors() {
     for row in table().rows {
         for (_, option) in Draft::NAMED.iter().filter(|(name, _)| row.holds_in(place(name))) {
             for options in [checking().with_draft(*option), checking().with_draft(*option).with_lenient(true)]
@@ -307,7 +307,7 @@ fn keywords_that_nobody_knows_are_warned_of_once_with_what_may_be_meant() {
 }
 
 #[test]
-fn what_another_draft_would_enforce_is_warned_of() {
+fn keywords_of_another_draft_are_warned_of() {
     let draft = |number: &str| format!("http://json-schema.org/draft-{number}/schema#");
     for (schema, words) in [
         (json!({"$schema": draft("04"), "const": 1}), "draft 4"),

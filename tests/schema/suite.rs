@@ -28,14 +28,14 @@ fn official(draft: &str, meaning: Draft) -> Option<Counts> {
 }
 
 #[test]
-fn official_2020_12() {
+fn the_official_suite_of_2020_12_is_mostly_right() {
     let Some(counts) = official("draft2020-12", Draft::Draft202012) else { return };
     assert_eq!(counts.invalid_accepted, 0);
     assert!(counts.right * 100 >= counts.cases * 97, "{counts:?}");
 }
 
 #[test]
-fn official_7() {
+fn the_official_suite_of_draft_7_is_mostly_right() {
     let Some(counts) = official("draft7", Draft::Draft7) else { return };
     assert_eq!(counts.invalid_accepted, 0);
     assert!(counts.right * 100 >= counts.cases * 97, "{counts:?}");
@@ -55,7 +55,7 @@ fn maskbench(order: Order) -> Option<Counts> {
 /// next test has none. Schemas with `uniqueItems` were refused when the second bound was set, so they are not
 /// among its cases.
 #[test]
-fn maskbench_in_order() {
+fn maskbench_is_mostly_right_in_the_schemas_order() {
     let Some(counts) = maskbench(Order::Schema) else { return };
     assert!(counts.right * 100 >= counts.cases * 93, "{counts:?}");
     let Some(file) = shared("data/jsonschema/maskbench_sample.jsonl") else { return };
@@ -66,7 +66,7 @@ fn maskbench_in_order() {
 }
 
 #[test]
-fn maskbench_in_any_order() {
+fn valid_maskbench_instances_are_accepted_in_any_order() {
     let Some(counts) = maskbench(Order::Any) else { return };
     assert_eq!(counts.valid_refused, 0);
 }
