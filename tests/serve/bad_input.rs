@@ -56,7 +56,7 @@ fn numbers_out_of_range_are_refused_by_name_with_a_grammar_and_without() {
 }
 
 #[test]
-fn messages_functions_and_schemas_that_are_wrong() {
+fn wrong_messages_functions_and_schemas_are_refused_by_name() {
     let server = Server::start(&["--tool-spelling", "hermes"]);
     let chat = |more: Value| {
         let mut body = json!({ "messages": [{ "role": "user", "content": "a" }], "max_tokens": 2 });
@@ -118,7 +118,7 @@ fn a_call_of_an_unknown_spelling_says_which_flag_cures_it() {
 }
 
 #[test]
-fn what_is_no_json_or_no_request() {
+fn bodies_that_are_no_json_or_no_request_are_refused() {
     let server = Server::start(&[]);
     let deep = "[".repeat(100_000);
     for body in
@@ -151,7 +151,7 @@ fn what_is_no_json_or_no_request() {
 }
 
 #[test]
-fn those_who_leave_at_any_point_leave_nothing_behind() {
+fn clients_who_leave_at_any_point_leave_nothing_behind() {
     let server = Server::start(&[]);
     let body = completion(&json!({ "max_tokens": 400, "stream": true })).to_string();
     let head = format!(
@@ -186,7 +186,7 @@ fn those_who_leave_at_any_point_leave_nothing_behind() {
 
 /// Heads that are too large, and what is no HTTP at all.
 #[test]
-fn heads_that_are_bombs_end_their_connections_alone() {
+fn oversized_heads_end_their_connections_only() {
     let server = Server::start(&[]);
     let line = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n";
     let body = completion(&json!({ "max_tokens": 1 })).to_string();
@@ -250,7 +250,7 @@ fn file_descriptors_that_are_used_up_are_found_again() {
 }
 
 #[test]
-fn a_disk_that_is_full_costs_time_alone() {
+fn a_full_disk_does_not_stop_the_server() {
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().to_str().unwrap().to_owned();
     // Files cannot be written: the limit on their size is zero.

@@ -137,7 +137,7 @@ fn one_client_does_not_stop_grammars_of_others() {
 }
 
 #[test]
-fn more_texts_than_places_are_no_question_of_time() {
+fn requests_for_more_texts_than_places_are_refused() {
     let server = Server::start(&["--max-seqs", "1", "--max-queue", "2"]);
     for n in [4, 9, 16] {
         let answer = server.complete(&json!({ "n": n }));
@@ -148,7 +148,7 @@ fn more_texts_than_places_are_no_question_of_time() {
 }
 
 #[test]
-fn keys_are_asked_for() {
+fn requests_without_a_key_are_refused() {
     let server = Server::start(&["--api-key", "secret"]);
     assert_eq!(server.get("/health").status, 200);
     for path in ["/v1/models", "/metrics"] {

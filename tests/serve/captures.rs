@@ -82,7 +82,7 @@ fn parts_of_texts_are_listed_as_check_lists_them() {
 }
 
 #[test]
-fn each_text_of_a_chat_has_its_own() {
+fn each_text_of_a_chat_has_its_own_captures() {
     let server = Server::start(&[]);
     let body = json!({
         "messages": [{ "role": "user", "content": "Move: " }], "n": 3, "seed": 1, "temperature": 1,
@@ -107,7 +107,7 @@ fn each_text_of_a_chat_has_its_own() {
 
 /// Parts are those of the text that is shown: before a stop string, and with what closes it.
 #[test]
-fn stop_strings_and_closed_texts() {
+fn captures_are_those_of_the_text_that_is_shown() {
     let server = Server::start(&[]);
     let grammar = json!({ "type": "regex", "value": "(?P<a>[0-9]{2}) (?P<b>[0-9]{2})(?P<c>x+)" });
     let (text, found) = of(&server.complete(&json!({ "grammar": grammar, "stop": " " })));
@@ -120,7 +120,7 @@ fn stop_strings_and_closed_texts() {
 }
 
 #[test]
-fn captures_that_cannot_be_had_are_refused_and_others_left_out() {
+fn impossible_captures_are_refused_and_absent_ones_left_out() {
     let server = Server::start(&["--tool-spelling", "hermes"]);
     let gbnf = json!({ "type": "gbnf", "value": PAIR });
     for (captures, grammar, code) in [

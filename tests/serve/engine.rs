@@ -120,7 +120,7 @@ fn log_probabilities_are_natural_and_finite() {
 }
 
 #[test]
-fn streams_say_once_whose_turn_it_is() {
+fn streams_name_the_role_once_per_choice() {
     let server = Server::start(&[]);
     for grammar in [Value::Null, json!({ "type": "regex", "value": "[a-z]{4,8}" })] {
         let chat = json!({
@@ -183,7 +183,7 @@ fn texts_are_closed_within_their_limit() {
 
 /// Weights quantised while loading, and GGUF files.
 #[test]
-fn quantised_models() {
+fn quantised_models_write_texts_of_the_grammar() {
     let gguf = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/gguf/llama_q8_0.gguf");
     let body = json!({ "grammar": { "type": "regex", "value": "[a-z]{3,9}" }, "max_tokens": 16 });
     let text = |model: &str, flags: &[&str]| {

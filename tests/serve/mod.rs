@@ -175,7 +175,7 @@ fn check(flags: &[&str], text: &str, whole: bool) -> Run {
 }
 
 #[test]
-fn texts_are_of_the_grammar() {
+fn answered_texts_are_of_the_grammar() {
     let server = Server::start(&[]);
     let dates = r"[0-9]{4}-[0-9]{2}-[0-9]{2}";
     let spaced = "root ::= \" \" [\\n]+ \"\u{2581}\" [a-z]{1,9} \"\u{2581}\"";
@@ -216,7 +216,7 @@ fn texts_are_of_the_grammar() {
 }
 
 #[test]
-fn chats_and_several_texts() {
+fn chats_answer_with_several_texts() {
     let server = Server::start(&[]);
     let mut chat = json!({
         "model": "domino-small", "max_tokens": 64, "seed": 5, "response_format": { "type": "json_object" },
@@ -261,7 +261,7 @@ fn chats_and_several_texts() {
 }
 
 #[test]
-fn what_is_refused_is_told_and_the_server_goes_on() {
+fn refused_requests_get_an_error_and_the_server_goes_on() {
     let server = Server::start(&["--max-body", "8", "--max-grammar", "1"]);
     let gbnf = |text: &str| json!({ "grammar": { "type": "gbnf", "value": text } });
     let regex = json!({ "type": "regex", "value": "a+" });
@@ -454,7 +454,7 @@ fn endless() -> Value {
 }
 
 #[test]
-fn those_who_go_away_make_room() {
+fn clients_who_leave_make_room_for_others() {
     let server = Server::start(&["--max-seqs", "1", "--max-queue", "0"]);
     let body = completion(&endless()).to_string();
     let mut first = server.open("POST", "/v1/completions", JSON, &body);

@@ -108,7 +108,7 @@ fn requests_are_logged_as_objects() {
 }
 
 #[test]
-fn settings_of_a_file() {
+fn settings_are_read_from_a_file_and_flags_win() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domino.toml");
     let path = path.to_str().unwrap();
@@ -156,7 +156,7 @@ fn a_server_of_the_network_wants_a_key() {
 
 /// Terminals that close and service managers send it.
 #[test]
-fn a_hangup_ends_nothing_and_has_the_keys_looked_at() {
+fn a_hangup_signal_reloads_the_keys_and_ends_nothing() {
     let keys = tempfile::NamedTempFile::new().unwrap();
     fs::write(keys.path(), "alice one\n").unwrap();
     for (flag, value) in [("--api-keys", keys.path().to_str().unwrap()), ("--api-key", "one")] {

@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_clients_teach_is_kept_apart_and_is_there_at_the_next_start() {
+fn counts_of_clients_are_kept_apart_and_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (keys, kept) = (folder.path().join("keys"), folder.path().join("kept"));
     fs::write(&keys, "alice one\nbob two\n").unwrap();
@@ -110,7 +110,7 @@ fn damaged_and_foreign_files_are_told_and_ignored() {
 }
 
 #[test]
-fn folders_that_cannot_be_used_and_flags_that_do_not_go_together() {
+fn wrong_folders_and_flags_about_priors_are_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let inside = file.path().join("kept");
     let inside = inside.to_str().unwrap();

@@ -64,7 +64,7 @@ fn texts_are_instances_of_their_schema() {
 }
 
 #[test]
-fn what_is_allowed_beyond_a_schema_is_told() {
+fn relaxed_keywords_of_a_schema_are_reported() {
     let schema = json!({
         "type": "array", "maxItems": 2, "uniqueItems": true, "contains": { "const": "a" },
         "items": { "type": "string", "maxLength": 3 },
