@@ -57,7 +57,7 @@ fn options(sampling: Sampling, seed: u64) -> DecodeOptions {
 /// The model as its own draft model is right whatever the temperature, the cuts and the penalties: equal
 /// distributions and equal noise give equal tokens.
 #[test]
-fn the_model_itself_is_always_right() {
+fn a_model_drafting_for_itself_is_always_right() {
     let heats = [0.0, 0.3, 0.8, 1.0, 1.7, 5.0].map(|heat| Sampling::with_temperature(heat).unwrap());
     let hot = Sampling::with_temperature(1.3).unwrap();
     let cuts = [hot.top_k(3).unwrap(), hot.top_p(0.7).unwrap(), hot.min_p(0.1).unwrap()];
@@ -104,7 +104,7 @@ fn the_mask_is_about_acceptance_only() {
 
 /// Acceptance of another model's guesses is learnt from how often they are right.
 #[test]
-fn what_a_guess_is_thought_of_is_learnt() {
+fn acceptance_of_a_draft_models_guesses_is_learnt() {
     let all = {
         let mut all = TokenSet::empty(40);
         (1..28).for_each(|id| all.insert(TokenId::new(id)));
@@ -168,7 +168,7 @@ fn check_rollback(steps: &[(usize, Vec<u32>)], constrained: bool) {
 
 proptest! {
     #[test]
-    fn after_what_was_refused_it_is_as_a_fresh_one(
+    fn a_draft_model_after_refused_tokens_equals_a_fresh_one(
         steps in prop::collection::vec((0..6_usize, prop::collection::vec(1..28_u32, 0..5)), 1..20),
         constrained: bool,
     ) {
@@ -178,7 +178,7 @@ proptest! {
 
 /// A draft model that fails, or whose context is short, guesses nothing there, and the text is the same.
 #[test]
-fn what_it_cannot_say_is_not_guessed() {
+fn a_draft_model_that_fails_guesses_nothing() {
     let options = options(Sampling::with_temperature(1.0).unwrap(), 3);
     let (plain, _) = decode(&options, false, None);
     assert!(plain.tokens.len() > 20);
@@ -227,7 +227,7 @@ impl Model for Counts {
 /// A draft model reads each token of the text once, and tokens of drafts that were refused; a single allowed
 /// token is known without a pass.
 #[test]
-fn nothing_is_read_twice() {
+fn a_draft_model_reads_no_token_twice() {
     let read = Arc::new(Mutex::new(0));
     let draft = drafting(Counts(scripted(SEED), Arc::clone(&read)));
     let length = DraftLength::up_to(4, 0.0).unwrap();

@@ -110,7 +110,7 @@ fn drafts_are_as_long_as_pays() {
 }
 
 #[test]
-fn promises_that_are_not_kept_end_drafts() {
+fn guesses_that_are_never_right_end_drafting() {
     let mut drafter = Drafter::new(always(1, 0.9), DraftLength::Auto).cost(curve(0.3));
     let mut tokens = vec![TokenId::new(1)];
     let mut lengths = Vec::new();
@@ -127,7 +127,7 @@ fn promises_that_are_not_kept_end_drafts() {
 }
 
 #[test]
-fn what_does_not_pay_is_hardly_asked() {
+fn a_proposer_that_does_not_pay_is_hardly_asked() {
     // A clock may measure no time at all for a guess.
     for guess in [0.05, 0.0] {
         // A guess that is right once in five times may cost half a pass: there is no draft.
@@ -156,7 +156,7 @@ fn drafts_that_gain_less_than_guesses_take_are_not_made() {
 }
 
 #[test]
-fn learning_costs_too_and_rests_where_it_may() {
+fn expensive_learning_pauses_drafting_and_itself_if_it_may() {
     for (may_miss, learning) in [(true, 0.3), (false, 0.3), (true, 0.0)] {
         let (_, mut drafter) = asked(0.6, may_miss);
         let (mut drafted, mut learnt) = (0, 0);
@@ -174,7 +174,7 @@ fn learning_costs_too_and_rests_where_it_may() {
 }
 
 #[test]
-fn where_nothing_is_told_of_guesses_they_never_rest() {
+fn drafting_never_pauses_without_the_time_of_guesses() {
     // Times that are impossible are ignored.
     for guess in [None, Some(f64::NAN), Some(f64::INFINITY), Some(-1.0)] {
         let (proposer, mut drafter) = asked(0.2, true);
@@ -205,7 +205,7 @@ fn guesses_end_where_no_draft_can_gain_any_more() {
 }
 
 #[test]
-fn a_combination_may_miss_what_all_that_learn_may_and_is_shared_if_one_is() {
+fn a_combination_may_miss_texts_only_if_all_that_learn_may() {
     let grammar = compiled(LISTS);
     let counts = |learning| Box::new(CountProposer::new(Prior::new(&grammar), learning)) as Box<dyn Propose>;
     let both = |learning| BestOf::new(vec![counts(learning), Box::new(Lookup::default())]);
@@ -217,7 +217,7 @@ fn a_combination_may_miss_what_all_that_learn_may_and_is_shared_if_one_is() {
 }
 
 #[test]
-fn who_learns_nothing_wants_to_see_nothing() {
+fn only_a_proposer_that_learns_wants_likely_tokens() {
     let grammar = compiled(LISTS);
     for learning in [Learning::Fixed, Learning::PerText, Learning::Online] {
         let counts = CountProposer::new(Prior::new(&grammar), learning);
@@ -227,7 +227,7 @@ fn who_learns_nothing_wants_to_see_nothing() {
 }
 
 #[test]
-fn thresholds_and_lengths() {
+fn drafts_keep_to_their_threshold_and_length() {
     let draft = |acceptance: f64, length: DraftLength| {
         let mut tokens = Vec::new();
         let mut site = Site::new(None, &mut tokens, 0.0, NO_NOISE);
@@ -242,7 +242,7 @@ fn thresholds_and_lengths() {
 }
 
 #[test]
-fn the_surest_is_heard() {
+fn the_surest_proposer_is_taken_and_earlier_ones_preferred() {
     let mut tokens = Vec::new();
     let mut best = |acceptances: &[f64]| {
         let all = (1..).zip(acceptances).map(|(token, &acceptance)| always(token, acceptance));
@@ -258,7 +258,7 @@ fn the_surest_is_heard() {
 
 /// Rest after a guess that took very long: it is tried again, and is forgotten if the next one is quick.
 #[test]
-fn dear_guesses_are_tried_again() {
+fn slow_guesses_are_tried_again_after_a_pause() {
     let (asked, mut drafter) = asked(0.95, true);
     let mut tokens = Vec::new();
     let mut passes = |took: f64, passes: usize| {
@@ -279,7 +279,7 @@ fn dear_guesses_are_tried_again() {
 
 /// An expensive proposer is heard unless another is clearly surer, and not asked where one is sure.
 #[test]
-fn the_dear_one_is_asked_last_and_trusted_most() {
+fn the_expensive_proposer_is_asked_last_and_trusted_most() {
     let mut tokens = Vec::new();
     let mut best = |cheap: f64, dear: f64| {
         let guess = Guess { token: TokenId::new(9), acceptance: dear };
@@ -310,7 +310,7 @@ fn illegal_guesses_end_drafts() {
 }
 
 #[test]
-fn sites_leave_no_trace() {
+fn a_site_takes_its_tokens_back_when_dropped() {
     let grammar = compiled(LISTS);
     let constraint = grammar.constraint();
     let mut tokens = vec![TokenId::new(5)];
@@ -326,7 +326,7 @@ fn sites_leave_no_trace() {
 /// Coupled guesses (Gumbel-max with the model's own probabilities) are nearly always the draw; a guess of the
 /// likeliest token is not.
 #[test]
-fn coupling() {
+fn coupled_guesses_are_nearly_always_the_draw() {
     let grammar = compiled(r#"root ::= [a-h]"#);
     let mut prior = CountProposer::new(Prior::new(&grammar), Learning::Online);
     let constraint = grammar.constraint();
@@ -359,7 +359,7 @@ fn coupling() {
 }
 
 #[test]
-fn repeats_are_found() {
+fn lookup_guesses_an_allowed_repeat_of_the_prompt() {
     let grammar = compiled(LISTS);
     let constraint = grammar.constraint();
     // After "a[" came "b" in the prompt, which is not allowed at the start; "[" is.
@@ -415,7 +415,7 @@ fn a_text_is_learnt_until_it_ends() {
 }
 
 #[test]
-fn a_text_is_the_same_after_tokens_that_were_not_seen() {
+fn a_text_with_unseen_tokens_is_still_the_same_text() {
     let grammar = compiled(LISTS);
     let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::PerText);
     let constraint = grammar.constraint();
@@ -440,7 +440,7 @@ fn a_text_is_the_same_after_tokens_that_were_not_seen() {
 }
 
 #[test]
-fn who_is_far_ahead_is_surer() {
+fn a_token_far_ahead_of_its_rivals_is_a_surer_guess() {
     let grammar = compiled(LISTS);
     let constraint = grammar.constraint();
     let acceptance = |likely: &[(u32, f32)]| {
@@ -462,7 +462,7 @@ fn who_is_far_ahead_is_surer() {
 
 /// Acceptance is the accepted share: the prior belief counts as eight guesses, and the last 256 count.
 #[test]
-fn acceptance_is_the_part_that_was_right() {
+fn acceptance_is_the_share_of_guesses_that_were_right() {
     let tokenizer = Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap();
     let vocabulary = Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap();
     let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "truefalse""#, &Limits::default()).unwrap();

@@ -14,7 +14,7 @@ fn kind(file: &[u8], grammar: &CompiledGrammar) -> PriorErrorKind {
 }
 
 #[test]
-fn what_is_saved_is_loaded() {
+fn a_saved_prior_is_loaded_unchanged() {
     let grammar = compiled(LISTS);
     let mut prior = learnt(&grammar, 0..6);
     prior.set_label("lists");
@@ -32,14 +32,14 @@ fn what_is_saved_is_loaded() {
 /// Contexts do not depend on history: another process, or earlier texts, files the same texts under the same
 /// keys.
 #[test]
-fn what_is_learnt_does_not_depend_on_what_was_met_before() {
+fn learnt_counts_do_not_depend_on_earlier_texts() {
     let (one, other) = (compiled(LISTS), compiled(LISTS));
     learnt(&other, 20..30);
     assert_eq!(learnt(&one, 0..6).to_bytes(), learnt(&other, 0..6).to_bytes());
 }
 
 #[test]
-fn merging_adds() {
+fn merging_priors_adds_their_counts() {
     let grammar = compiled(LISTS);
     let (one, two) = (learnt(&grammar, 0..4), learnt(&grammar, 4..8));
     let mut both = one.clone();
@@ -54,7 +54,7 @@ fn merging_adds() {
 }
 
 #[test]
-fn a_prior_for_something_else_names_both() {
+fn an_error_about_a_foreign_prior_names_both_sides() {
     let grammar = compiled(LISTS);
     let mut prior = learnt(&grammar, 0..2);
     prior.set_label("lists of letters");
@@ -89,7 +89,7 @@ fn a_prior_for_something_else_names_both() {
 }
 
 #[test]
-fn files_that_are_no_prior() {
+fn files_that_are_no_prior_are_refused() {
     let grammar = compiled(LISTS);
     let bytes = learnt(&grammar, 0..2).to_bytes();
     let store = |file: &[u8]| match kind(file, &grammar) {

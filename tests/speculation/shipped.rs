@@ -43,7 +43,7 @@ fn sampling(number: usize) -> Sampling {
 }
 
 #[test]
-fn texts_are_the_same() {
+fn texts_are_the_same_with_and_without_drafts() {
     let cases = std::env::var("DOMINO_SPECULATION").map_or(30, |count| count.parse().expect("a number"));
     let folder = repository().join("models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
@@ -180,7 +180,7 @@ fn shipped_priors_fit() {
 
 /// The measured pace, which decides the length of drafts, is that of the run.
 #[test]
-fn the_pace_is_that_of_the_run() {
+fn the_measured_pace_is_that_of_the_run() {
     let tokenizer = Tokenizer::from_tokenizer_file(repository().join("models/domino-small")).unwrap();
     let mut decoder = with_shipped_prior("rpg", DraftLength::Auto);
     decoder.options_mut().max_new_tokens = 200;
@@ -193,7 +193,7 @@ fn the_pace_is_that_of_the_run() {
 
 /// Rows do not depend on what else is in their pass, which makes the first test exact.
 #[test]
-fn rows_do_not_depend_on_the_pass() {
+fn rows_do_not_depend_on_what_shares_the_pass() {
     let folder = repository().join("models/domino-small");
     let mut model = CandleModel::load(&folder, &LoadOptions::default()).unwrap();
     let tokens: Vec<TokenId> = (0..23).map(|n| TokenId::new(300 + 977 * n)).collect();
