@@ -167,17 +167,17 @@ mod by_the_engine {
     use crate::support::decider::Engine;
 
     #[test]
-    fn json_suite() {
+    fn the_json_test_suite_is_decided_right() {
         check_json_suite::<Engine>();
     }
 
     #[test]
-    fn real_json() {
+    fn real_json_documents_are_accepted() {
         check_real_json::<Engine>();
     }
 
     #[test]
-    fn paper_texts() {
+    fn texts_of_the_papers_grammars_are_accepted() {
         check_paper_texts::<Engine>();
     }
 }
@@ -189,17 +189,17 @@ mod by_the_oracle {
     use super::*;
 
     #[test]
-    fn json_suite() {
+    fn the_json_test_suite_is_decided_right() {
         check_json_suite::<Oracle>();
     }
 
     #[test]
-    fn real_json() {
+    fn real_json_documents_are_accepted() {
         check_real_json::<Oracle>();
     }
 
     #[test]
-    fn paper_texts() {
+    fn texts_of_the_papers_grammars_are_accepted() {
         check_paper_texts::<Oracle>();
     }
 
