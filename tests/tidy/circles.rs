@@ -94,20 +94,20 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_found() {
+    fn circles_of_imports_are_found() {
         assert_eq!(exceptions(&[("a", "b"), ("b", "a")]), [("a".to_owned(), 1), ("b".to_owned(), 1)]);
         let long = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c"), ("z", "a"), ("a", "y")];
         assert_eq!(exceptions(&long).iter().map(|(_, count)| *count).collect::<Vec<_>>(), [2, 1, 1, 1]);
     }
 
     #[test]
-    fn trees_have_none() {
+    fn trees_of_imports_have_no_circles() {
         assert_eq!(exceptions(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), []);
         assert_eq!(exceptions(&[]), []);
     }
 
     #[test]
-    fn circles_are_those_by_reachability() {
+    fn circles_agree_with_reachability_on_all_small_graphs() {
         let names = ["a", "b", "c", "d"];
         let pairs: Vec<_> = names
             .iter()
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_folder_may_make_one() {
+    fn files_of_one_folder_can_make_a_circle() {
         let sources = [
             Source::new("src/lib.rs", "mod a;"),
             Source::new("src/a/mod.rs", "mod b; use b::B; pub struct A;"),

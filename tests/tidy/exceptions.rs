@@ -262,13 +262,13 @@ mod tests {
     const LISTED: &str = "size a 500\nwidth a 3\nwidth b 20\n";
 
     #[test]
-    fn what_is_listed_passes() {
+    fn listed_faults_pass() {
         assert_eq!(added(&rules(), &listed(LISTED), &found(LISTED)), [] as [String; 0]);
         assert_eq!(gone(&listed(LISTED), &listed(LISTED)), [] as [String; 0]);
     }
 
     #[test]
-    fn what_is_added_or_grows_fails() {
+    fn added_or_grown_faults_fail() {
         for (now, says) in [
             ("size a 501\nwidth a 3\nwidth b 20\n", "size a: 501 where the list allows 500"),
             ("size a 500\nsize b 451\nwidth a 3\nwidth b 20\n", "size b: 451 where the list allows 0"),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_and_still_listed_fails() {
+    fn mended_faults_that_are_still_listed_fail() {
         for (now, says) in [
             ("size a 499\nwidth a 3\nwidth b 20\n", "size a 500 (now 499)"),
             ("size a 500\nwidth b 20\n", "width a 3 (now 0)"),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_counts() {
+    fn the_table_of_the_page_counts_the_exceptions() {
         let table = table(&rules(), &listed("width a 3\nwidth b 20\n"));
         assert!(
             table.ends_with("| `size` | small | none |\n| `width` | narrow | 23 lines in 2 files |\n"),

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_close() {
+    fn closing_brackets_are_found() {
         assert_eq!(closing("a (b [c] {}) d", 2), 12);
         assert_eq!(closing("a (b", 2), 4);
         assert_eq!(words("as alias as_ as", "as").collect::<Vec<_>>(), [0, 13]);

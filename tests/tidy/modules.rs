@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_import_is_none() {
+    fn texts_that_import_nothing_give_no_import() {
         for text in [
             "// crate::a::Own",
             "fn b() { \"crate::a::Own\" }",

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found() {
+    fn paths_in_expressions_and_types_are_found() {
         let found = |code: &str| paths(code).iter().map(|(_, path)| written(path)).collect::<Vec<_>>();
         assert_eq!(found("a::b(c::d::<e::f>::g(), &h.i::<j>())"), ["a::b", "c::d", "e::f"]);
         assert_eq!(found("for a in b::C..d::E {}"), ["b::C", "d::E"]);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_have_names() {
+    fn functions_are_named_after_their_type() {
         let code = "impl<'a, F: Fn() -> u8> fmt::Display for some::Type<'a, F> where F: Copy { fn a() {} }
             impl Own { fn b() -> impl Copy { fn c() {} } } trait Way: Copy { fn d() {} } fn e() {}
             unsafe impl Send for Own { fn f() {} } impl<T> Way for &T { fn g() {} }";

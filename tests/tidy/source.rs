@@ -184,7 +184,7 @@ fn tests_are_no_product() {
 }
 
 #[test]
-fn files_are_found() {
+fn sources_and_pages_of_the_repository_are_found() {
     let (rust, markdown) = (rust(), markdown());
     for folder in RUST {
         assert!(rust.iter().any(|source| source.path.starts_with(&format!("{folder}/"))), "{folder}");

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fragments_are_found() {
+    fn summaries_that_are_fragments_are_found() {
         for fragment in [
             "What it is.",
             "Those of a text.",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_none() {
+    fn sentences_are_not_taken_for_fragments() {
         for sentence in [
             "The name.",
             "A token of a vocabulary.",

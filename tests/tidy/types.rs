@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn names_defined_twice_are_found() {
+    fn public_names_defined_twice_are_found() {
         assert_eq!(counts(&["pub struct Place;", "pub enum Place {}"]), [("Place".to_owned(), 2)]);
         assert_eq!(
             counts(&[
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not() {
+    fn names_defined_once_in_public_are_not_reported() {
         assert_eq!(counts(&["pub struct Place;", "pub enum Row {}"]), []);
         assert_eq!(counts(&["struct Place;", "enum Place {}"]), []);
         assert_eq!(counts(&["pub struct Item;", "impl A for B {\n    type Item = C;\n}"]), []);
