@@ -35,7 +35,7 @@ fn assert_same(one: &Vocabulary, other: &Vocabulary) {
 }
 
 #[test]
-fn loaded_is_built() {
+fn a_loaded_vocabulary_equals_the_one_built() {
     let names = [
         "mistral-v1-32k",
         "mistral-v3-32k",
@@ -62,7 +62,7 @@ fn loaded_is_built() {
 
 /// The key of a cached vocabulary depends on the contents of all its files, not on their place.
 #[test]
-fn what_the_key_is_of() {
+fn the_cache_key_depends_on_the_contents_of_all_files() {
     let folder = tempfile::tempdir().unwrap();
     let cache = CacheFolder::new(folder.path().join("cache"));
     let model = folder.path().join("model");
@@ -96,7 +96,7 @@ fn what_the_key_is_of() {
 }
 
 #[test]
-fn errors_are_those_without_a_cache() {
+fn errors_with_a_cache_are_those_without() {
     let folder = tempfile::tempdir().unwrap();
     let cache = CacheFolder::new(folder.path().join("cache"));
     let kind = |path: &Path| {
@@ -116,7 +116,7 @@ fn errors_are_those_without_a_cache() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_used_is_as_none() {
+fn a_cache_that_cannot_be_used_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokenizer.json");
     fs::write(&file, BYTE_LEVEL).unwrap();
@@ -135,7 +135,7 @@ proptest! {
 
     /// However a file of the cache is damaged, the vocabulary is right and the file is whole again.
     #[test]
-    fn damage_is_repaired(
+    fn damaged_cache_files_are_repaired(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=u8::MAX), 0..3),
         cut in prop::option::of(any::<prop::sample::Index>()),
         more in prop::collection::vec(any::<u8>(), 0..3),

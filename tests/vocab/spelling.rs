@@ -85,19 +85,19 @@ fn check(json: &str) -> usize {
 }
 
 #[test]
-fn fixtures() {
+fn token_names_of_the_fixtures_are_spelt_as_by_the_crate() {
     assert!(check(BYTE_LEVEL) > 250);
     assert!(check(SENTENCEPIECE) > 250);
 }
 
 #[test]
-fn the_shipped_vocabulary() {
+fn token_names_of_the_shipped_vocabulary_are_spelt_as_by_it() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");
     assert!(check(&std::fs::read_to_string(shipped).unwrap()) > 31_000);
 }
 
 #[test]
-fn real_vocabularies() {
+fn token_names_of_real_vocabularies_are_spelt_as_by_the_crate() {
     for name in [
         "mistral-v1-32k",
         "mistral-v3-32k",
@@ -137,7 +137,7 @@ fn decoders() -> impl Strategy<Value = Value> {
 proptest! {
     /// Random names. `<0x+1>` is left out: the crate reads it as a byte, since Rust reads `+1` as a number.
     #[test]
-    fn any_names(
+    fn random_token_names_are_spelt_as_by_the_crate(
         names in prop::collection::btree_set(
             prop_oneof!["[ab▁_ !ĠĊÿ\u{100}\u{143}\u{144}é<>0x]{1,5}", "<0x[0-9A-Fa-fg▁]{0,3}>?", ".{1,4}"],
             1..30,

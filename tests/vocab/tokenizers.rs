@@ -97,12 +97,12 @@ fn check_bytes_and_specials(vocabulary: &Vocabulary, folder: &Path) {
 }
 
 #[test]
-fn gpt2() {
+fn gpt2_spells_the_texts_that_its_tokenizer_splits() {
     golden("gpt2-50k", Form::Plain, 50_257, &["<|endoftext|>"]);
 }
 
 #[test]
-fn cl100k_has_holes() {
+fn cl100k_spells_its_texts_and_has_holes_between_ids() {
     let Some(vocabulary) = golden("cl100k-100k", Form::Plain, 100_277, &["<|endoftext|>"]) else { return };
     assert_eq!(vocabulary.bytes(TokenId::new(100_256)), None);
     assert!(!vocabulary.is_special(TokenId::new(100_256)));
@@ -111,22 +111,22 @@ fn cl100k_has_holes() {
 }
 
 #[test]
-fn o200k() {
+fn o200k_spells_the_texts_that_its_tokenizer_splits() {
     golden("o200k-200k", Form::Plain, 200_019, &["<|endoftext|>"]);
 }
 
 #[test]
-fn qwen2() {
+fn qwen2_spells_the_texts_that_its_tokenizer_splits() {
     golden("qwen2-152k", Form::Nfc, 151_646, &["<|endoftext|>", "<|im_end|>"]);
 }
 
 #[test]
-fn tekken() {
+fn tekken_spells_the_texts_that_its_tokenizer_splits() {
     golden("tekken-131k", Form::Plain, 131_072, &["</s>"]);
 }
 
 #[test]
-fn mistral_v1() {
+fn mistral_v1_spells_its_texts_and_has_two_tokens_of_one_byte() {
     let Some(vocabulary) = golden("mistral-v1-32k", Form::Spaced, 32_000, &["</s>"]) else { return };
     // `<0x41>` and `A` spell the same byte.
     let spelt_a = vocabulary.text_tokens().filter(|(_, bytes)| *bytes == b"A").count();
@@ -134,7 +134,7 @@ fn mistral_v1() {
 }
 
 #[test]
-fn mistral_v3() {
+fn mistral_v3_spells_the_texts_that_its_tokenizer_splits() {
     golden("mistral-v3-32k", Form::Spaced, 32_768, &["</s>"]);
 }
 
@@ -154,7 +154,7 @@ fn prompts_are_cut_as_by_the_reference() {
 }
 
 #[test]
-fn byte_level_fixture() {
+fn the_byte_level_fixture_has_its_tokens_as_text() {
     let vocabulary = Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap();
     let names: Vec<_> = vocabulary.special_tokens().map(|(_, name)| name).collect();
     assert_eq!(names, ["<|begin|>", "<|im_end|>", "<|endoftext|>"]);
@@ -179,7 +179,7 @@ fn byte_level_fixture() {
 }
 
 #[test]
-fn sentencepiece_fixture() {
+fn the_sentencepiece_fixture_has_its_tokens_as_text() {
     let vocabulary = Vocabulary::from_tokenizer_json(SENTENCEPIECE).unwrap();
     let texts: HashSet<&[u8]> = vocabulary.text_tokens().map(|(_, bytes)| bytes).collect();
     for text in [&b" the"[..], b"  ", b" ", b"\xff", b"the", b"<0xyz>"] {
