@@ -27,41 +27,41 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn regex() {
+fn inputs_for_regex_pass_their_checks() {
     replay("regex", checks::regex::check);
 }
 
 #[test]
-fn grammar_text() {
+fn inputs_for_grammar_text_pass_their_checks() {
     replay("grammar_text", checks::grammar_text::check);
 }
 
 #[test]
-fn lark() {
+fn inputs_for_lark_pass_their_checks() {
     replay("lark", checks::lark::check);
 }
 
 #[test]
-fn tokenizer_json() {
+fn inputs_for_tokenizer_json_pass_their_checks() {
     replay("tokenizer_json", checks::tokenizer_json::check);
 }
 
 #[test]
-fn artefact() {
+fn inputs_for_artefact_pass_their_checks() {
     replay("artefact", checks::artefact::check);
 }
 
 #[test]
-fn token_trace() {
+fn inputs_for_token_trace_pass_their_checks() {
     replay("token_trace", checks::token_trace::check);
 }
 
 #[test]
-fn chat_template() {
+fn inputs_for_chat_template_pass_their_checks() {
     replay("chat_template", checks::chat_template::check);
 }
 
 #[test]
-fn json_schema() {
+fn inputs_for_json_schema_pass_their_checks() {
     replay("json_schema", checks::json_schema::check);
 }
