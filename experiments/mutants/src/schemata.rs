@@ -151,7 +151,7 @@ mod tests {
 
     /// A text with every mutant in it is valid Rust, and without the inserted questions it is the original.
     #[test]
-    fn all_points_at_once() {
+    fn a_text_with_all_mutants_in_it_is_valid_rust() {
         let text = "fn f(a: u32, b: u32) -> bool {\n    !(a + 1 < b * 2) && a == b\n}\n";
         let points = points_of("f.rs", text).unwrap();
         assert_eq!(points.len(), 12, "{points:#?}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn one_point() {
+    fn a_mutant_is_chosen_by_its_number_beside_the_original() {
         let text = "fn f(a: u32, b: u32) -> bool { a < b }";
         let points = points_of("f.rs", text).unwrap();
         let (number, point) =

@@ -210,7 +210,7 @@ fn compare(
 /// The engine accepts what the judge calls valid, and nothing else. A long run also has enough pairs of every
 /// keyword, valid and invalid ones.
 #[test]
-fn agrees() {
+fn engine_accepts_what_the_crate_jsonschema_calls_valid() {
     let mut config = ProptestConfig::with_source_file(file!());
     config.failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")));
     if std::env::var_os("PROPTEST_CASES").is_none() {
