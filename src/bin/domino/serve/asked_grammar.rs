@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_taken_as_they_were_sent() {
+    fn schemas_keep_the_text_they_were_sent_in() {
         let number = "1.000000000000000000000000000001";
         let schema = format!(r#"{{"const" : {number}}}"#);
         let text = serde_json::to_string(&schema).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_fields_beside_those_of_the_server() {
+    fn option_fields_of_a_grammar_override_the_servers() {
         let server = SchemaOptions::default().with_white_space(WhiteSpace::Pretty(2)).with_lenient(true);
         let rules = SchemaRules { options: server.clone(), ..SchemaRules::default() };
         let options = |more: Value| {

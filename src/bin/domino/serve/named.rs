@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_hides_what_is_shipped_and_names_are_no_paths() {
+    fn grammars_of_a_folder_shadow_shipped_ones_of_their_name() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("c.gbnf"), "root ::= \"c\"").unwrap();
         fs::write(folder.path().join("id.regex"), "[a-z]+\n").unwrap();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_named_by_what_comes_before_their_endings() {
+    fn schemas_of_a_folder_are_named_without_their_endings() {
         let folder = tempfile::tempdir().unwrap();
         let options = SchemaOptions::default().with_closed(true);
         let rules = SchemaRules { options: options.clone(), ..SchemaRules::default() };

@@ -62,7 +62,7 @@ fn an_answer_without_calls_is_an_instance_of_its_format() {
 
 /// Options reach the schemas of arguments, and mistakes are looked for under them.
 #[test]
-fn options_of_the_request_are_those_of_the_arguments() {
+fn options_of_a_request_reach_the_schemas_of_arguments() {
     let asked = |more: Value| asked(&more).unwrap().unwrap();
     let GrammarAsked::ReadBy(inner, options) =
         asked(json!({ "grammar_options": { "whitespace": "compact" } })).grammar("tags".to_owned())

@@ -249,14 +249,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_largest_body_always_finds_room() {
+    async fn memory_for_bodies_holds_at_least_the_largest_body() {
         let memory = BodyMemory::new(10, 100);
         memory.hold(client(1)).grow(100).unwrap();
         assert_eq!(code(memory.hold(client(1)).grow(101)), "bodies_full");
     }
 
     #[tokio::test]
-    async fn slow_bodies_are_not_waited_for() {
+    async fn slow_bodies_end_in_a_timeout() {
         let memory = BodyMemory::new(1 << 20, 1 << 20);
         let short = Duration::from_millis(20);
         let bounds = BodyBounds { most: 1 << 20, time: short, slow_start: LONG };

@@ -73,14 +73,14 @@ const HALF: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-Half";
 const CLOSE: &str = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_know_who_sends_them() {
+async fn requests_know_the_address_of_their_client() {
     let served = serve(LONG, 10).await;
     let said = rest(&mut served.open(CLOSE));
     assert!(said.starts_with("HTTP/1.1 200") && said.ends_with("\r\n\r\n127.0.0.1"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn half_a_head_is_not_waited_for_at_the_end() {
+async fn shutting_down_waits_for_no_unfinished_head() {
     let served = serve(LONG, 10).await;
     let mut halves = Vec::new();
     for text in [HALF, "", "G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n"] {

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_are_made_where_they_were_asked_for_or_pay() {
+    fn drafts_are_made_if_asked_for_or_if_they_pay() {
         let made = |flags: &[&str]| {
             let args = resolved(flags).unwrap();
             [EngineName::Domino, EngineName::Mistralrs].map(|engine| args.guesses(engine).is_some())

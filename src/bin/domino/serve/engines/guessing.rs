@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priors_are_a_file_or_those_of_a_folder_and_the_folders_in_it() {
+    fn priors_are_read_from_a_file_or_from_nested_folders() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         assert!(prior_files(Some(folder.path()), folder.path()).is_err());

@@ -77,7 +77,7 @@ async fn grammar_errors_have_a_place_and_are_not_kept() {
 }
 
 #[tokio::test]
-async fn schemas_are_known_by_their_options_and_told_by_their_field() {
+async fn schemas_are_cached_by_options_and_errors_name_the_field() {
     let registry = registry(1 << 30);
     let array = r#"{"type": "array", "contains": {"const": 1}, "uniqueItems": true}"#;
     let text = format!(r#"{{"type": "object", "properties": {{"a": {array}}}}}"#);

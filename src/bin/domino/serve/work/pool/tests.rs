@@ -163,7 +163,7 @@ async fn a_caller_who_leaves_cancels_the_work() {
 }
 
 #[tokio::test]
-async fn panics_free_their_worker_and_those_who_leave_their_place() {
+async fn panics_and_callers_who_leave_free_workers_and_places() {
     let pool = Pool::new(2);
     for _ in 0..5 {
         let outcome = pool.run(&caller("a"), || panic!("as a job can")).await;

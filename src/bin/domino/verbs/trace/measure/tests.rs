@@ -104,7 +104,7 @@ fn an_error_names_its_text_and_step() {
 }
 
 #[test]
-fn an_interrupted_run_has_what_was_done() {
+fn an_interrupted_run_keeps_the_passes_that_were_done() {
     let traces = traces(&[&[1], &[2], &[3]]);
     for end in 0..18 {
         let asked = Cell::new(0);
