@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_do_not_depend_on_what_was_met_before() {
+    fn contexts_do_not_depend_on_earlier_texts() {
         let texts = ["[", "[[1.5", "[1,[2,3],", "[[[]],4", "17", "[1,2]"];
         let (one, other) = (session(), session());
         let forwards = texts.map(|text| after(&one, text));

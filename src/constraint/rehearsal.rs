@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_begin_every_terminal_but_those_that_close() {
+    fn rehearsed_texts_begin_all_terminals_but_closing_ones() {
         let program = program(Limits::default());
         let mut machine = StateAutomaton::new(&program).unwrap();
         let mut rehearsal = Rehearsal::new(&program, usize::MAX);

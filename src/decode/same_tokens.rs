@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_differs() {
+    fn an_error_names_the_token_that_differs() {
         let one = builder().build().unwrap();
         let other = builder().token(TokenId::new(3), "c").build().unwrap();
         let told = same_tokens(&one, &other).unwrap_err();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_begin_as_expected_and_follow_what_comes() {
+    fn rates_begin_as_expected_and_follow_observations() {
         let mut rate = Rate::expecting(0.25);
         assert!((rate.value() - 0.25).abs() < 1e-12);
         (0..8).for_each(|_| rate.note(true));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn without_narrow_rows_a_pass_costs_what_its_tokens_do() {
+    fn the_cost_of_a_whole_pass_is_that_of_its_tokens() {
         let mut cost = PassCost::default();
         cost.observe(Pass::whole(1), 2.0);
         cost.observe(Pass::whole(1), 4.0);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_are_taken_at_once_cost_what_one_does() {
+    fn tokens_taken_at_once_cost_as_much_as_one() {
         let sixteen = NonZeroUsize::new(16).unwrap();
         let mut cost = PassCost::default();
         cost.observe(Pass::whole(1), 7.0);
