@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_strings_cut_what_is_judged() {
+    fn stop_strings_cut_the_judged_part() {
         let object = grammar(OBJECT);
         for (stop, text, part, well_formed) in [
             (&["Q:"][..], "{a}\nQ: and", "{a}\n", true),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_comes_once_and_turns_rotate() {
+    fn each_run_of_a_plan_comes_once_and_turns_rotate() {
         let plan = plan(None);
         assert_eq!(plan.runs(), 2 * 20 * 4);
         let keys: HashSet<String> = plan.keys().into_iter().collect();

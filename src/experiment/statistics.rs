@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_mean_as_often_as_they_say() {
+    fn intervals_have_about_the_coverage_they_claim() {
         let mut seed = 7;
         let mut held = 0;
         for _ in 0..400 {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_without_a_template_or_with_a_strict_one_is_told() {
+    fn missing_and_refusing_chat_templates_are_errors() {
         let chat = "chat = true\ngrammars = [\"digits\"]\n";
         let none = texts(chat, None).unwrap_err();
         assert!(matches!(&none, ExperimentError::NoTemplate { model } if model == "m"), "{none}");

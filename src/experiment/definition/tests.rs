@@ -181,7 +181,7 @@ fn warm_ups_have_prompts_of_their_own() {
 }
 
 #[test]
-fn texts_can_be_judged_in_part() {
+fn stop_and_first_value_choose_the_part_that_is_judged() {
     let with = |rest: &str| {
         let text =
             format!("name = \"a\"\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nprompts = [\"1\"]\n{rest}");
@@ -251,7 +251,7 @@ fn a_single_value_stands_for_a_list_of_one() {
 }
 
 #[test]
-fn the_nearest_key_and_name_are_told() {
+fn errors_suggest_the_nearest_key_or_name() {
     let names = Named;
     let folder = folder();
     let hint = |old: &str, new: &str| {
@@ -415,7 +415,7 @@ fn programs_can_be_methods() {
 
 /// The grammars of the end-to-end table, in both notations, byte by byte along random texts.
 #[test]
-fn notations_of_the_end_to_end_table_are_the_same_languages() {
+fn end_to_end_grammars_mean_the_same_in_gbnf_and_lark() {
     use rand::{Rng, SeedableRng, rngs::SmallRng};
 
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

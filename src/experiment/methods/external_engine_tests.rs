@@ -95,7 +95,7 @@ fn an_engine_with_our_model_writes_our_tokens() {
 }
 
 #[test]
-fn an_engine_that_is_missing_or_refuses_is_told() {
+fn missing_or_refusing_engines_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let error = made(&folder.path().join("none"), None).unwrap_err();
     assert!(matches!(error, ExperimentError::NoHost(_)) && error.is_bad_input(), "{error}");

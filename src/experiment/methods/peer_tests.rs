@@ -73,7 +73,7 @@ fn a_peer_with_our_masks_writes_our_tokens() {
 }
 
 #[test]
-fn peers_that_are_missing_or_wrong_are_told() {
+fn missing_or_wrong_peers_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let error = made(&folder.path().join("none"), None).unwrap_err();
     assert!(matches!(error, ExperimentError::NoPeer) && error.hint().unwrap().contains("cargo experiment"));

@@ -59,7 +59,7 @@ fn a_program_writes_texts() {
 }
 
 #[test]
-fn texts_outside_the_language_are_told_and_end_nothing() {
+fn texts_outside_the_language_are_recorded_and_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let text = r#"{"tokens": [65], "finish": "length", "seconds": 0.25, "first_seconds": 0.125, "passes": 1,
         "interventions": 1}"#;
@@ -80,7 +80,7 @@ fn texts_outside_the_language_are_told_and_end_nothing() {
 }
 
 #[test]
-fn a_program_that_fails_is_told() {
+fn a_program_that_fails_is_an_error_with_its_message() {
     let broken = r#"echo "{}"; read text; echo "{\"tokens\": [-1]}""#;
     for (script, says) in [
         ("exit 3", "it ended early, with exit status: 3"),

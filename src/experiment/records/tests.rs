@@ -43,7 +43,7 @@ fn rows_stay_wherever_the_last_line_was_cut() {
 }
 
 #[test]
-fn only_the_same_experiment_goes_on() {
+fn records_of_another_experiment_are_not_continued() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), &rows());
     let mut other = header();
@@ -98,7 +98,7 @@ fn damaged_lines_are_named() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_with_the_file() {
+fn a_full_disk_is_an_error_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(HEADER), serde_json::to_string(&header()).unwrap()).unwrap();
     let mut records = Records::open(folder.path(), &header()).unwrap();

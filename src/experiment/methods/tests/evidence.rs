@@ -79,7 +79,7 @@ fn noted(rest: &str) -> (Vec<Row>, Vec<String>) {
 /// By default, and where prompts are given for warm-ups, these and the uncounted run use prompts that are not
 /// measured; by name they use the measured ones, which rows then record.
 #[test]
-fn warm_ups_do_not_see_what_is_measured() {
+fn warm_ups_do_not_see_measured_prompts() {
     for (rest, measured, learnt, seen) in [
         ("warm_ups = 4", 2, &["C: "][..], [false, false, false]),
         ("warm_ups = 4\ntemperatures = [0]", 2, &["C: "], [false, false, false]),
@@ -153,7 +153,7 @@ fn all_methods_are_judged_alike() {
 
 /// All refinements but one write what masks write, and the missing refinement is not used.
 #[test]
-fn all_refinements_but_one_write_the_same() {
+fn leaving_out_a_refinement_changes_no_text() {
     let names: Vec<String> = Refinement::ALL.iter().map(|(_, name)| format!("\"ours-{name}\"")).collect();
     let definition = format!(
         "name = \"l\"\ngrammars = [\"small\"]\nprompts = [\"A: \", \"B: \"]\nmax_tokens = 24\nwarm_ups = 3\n\

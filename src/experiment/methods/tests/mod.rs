@@ -219,7 +219,7 @@ fn sizes_of_the_prior_are_points_of_the_grid() {
 
 /// The point where a run was stopped makes no difference to the tokens of the others.
 #[test]
-fn a_run_that_goes_on_makes_the_same_rows() {
+fn a_resumed_run_makes_the_same_rows() {
     struct For(usize);
 
     impl Watch for For {

@@ -4,7 +4,7 @@ use super::*;
 
 /// Fixed text is in the text as the tokenizer spells it alone, and only the holes are drawn: without healing.
 #[test]
-fn templates_insert_what_is_fixed() {
+fn templates_insert_fixed_text_as_the_tokenizer_spells_it() {
     let folder = tempfile::tempdir().unwrap();
     let grammar = r#"root ::= "{\"a\":" ws ("true" | "null") "," ws "\"bc\":" ws [0-9] [0-9] "}"
 ws ::= [ \t\n]*"#;

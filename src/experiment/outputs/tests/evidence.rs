@@ -176,7 +176,7 @@ fn the_page_says_how_methods_were_warmed_up() {
 
 /// Tables say that prompts stood in a chat template, and what the system said there.
 #[test]
-fn the_form_of_prompts_is_said() {
+fn tables_say_whether_prompts_had_a_chat_template() {
     let shown = |chat: serde_json::Value, system: serde_json::Value| {
         let mut header = header("made-up");
         (header.definition["chat"], header.definition["system"]) = (chat, system);

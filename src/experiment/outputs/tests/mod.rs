@@ -182,7 +182,7 @@ fn drafts_are_shown_by_prior_and_beside_maximal_coupling() {
 }
 
 #[test]
-fn models_and_temperatures_do_not_mix() {
+fn models_and_temperatures_have_separate_tables() {
     let mut all = rows();
     let mut warm = rows();
     warm.iter_mut().for_each(|row| row.run.temperature = 0.5);
@@ -229,7 +229,7 @@ fn missing_measures_make_no_table_and_no_column() {
 }
 
 #[test]
-fn files_are_written_and_whole() {
+fn files_of_tables_and_figures_are_written_whole() {
     let folder = std::env::temp_dir().join(format!("domino-outputs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let found = outputs(&rows());
@@ -287,7 +287,7 @@ fn hostile_names_become_no_markup() {
 }
 
 #[test]
-fn a_text_that_left_its_language_is_told_in_red() {
+fn a_text_outside_its_language_is_marked_as_wrong() {
     let mut rows = rows();
     let markdown = outputs(&rows).markdown();
     assert!(!markdown.contains("WRONG"));
