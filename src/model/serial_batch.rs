@@ -103,7 +103,7 @@ mod tests {
 
     /// Random calls give the same rows and errors as a model for each sequence.
     #[test]
-    fn sequences_do_not_see_each_other() {
+    fn sequences_that_share_one_model_are_independent() {
         let model = ScriptedModel::new(30, 6, 7);
         let mut apart = OneByOne::new(vec![model.clone(); 3]);
         let mut one = model.clone();

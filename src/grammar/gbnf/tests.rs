@@ -47,7 +47,7 @@ fn read(text: &str) -> Result<Grammar, GrammarError> {
 }
 
 #[test]
-fn texts_mean_what_llama_cpp_says() {
+fn texts_have_the_meaning_llama_cpp_gives_them() {
     #[rustfmt::skip]
     let table = [
         // literals and escapes
@@ -159,7 +159,7 @@ fn any_character_is_any_scalar() {
 }
 
 #[test]
-fn spans_are_those_of_the_text() {
+fn spans_of_rules_and_expressions_cover_their_text() {
     let text = "root ::= a (\"b\" | [c]){2}\na ::= \"x\"";
     let grammar = read(text).expect("reads");
     let spans: Vec<&str> = grammar.exprs().map(|(id, _)| &text[grammar.expr_span(id).range()]).collect();

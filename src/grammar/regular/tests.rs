@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn operations_are_those_of_sets(
+    fn operations_on_languages_agree_with_sets_of_texts(
         one in prop::sample::select(EXPRESSIONS.as_slice()),
         other in prop::sample::select(EXPRESSIONS.as_slice()),
         (min, more) in (0_u32..3, prop::option::of(0_u32..3)),

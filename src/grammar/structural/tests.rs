@@ -47,7 +47,7 @@ fn members_that_may_come_twice_are_warned_of() {
 }
 
 #[test]
-fn many_schemas_have_in_common_what_one_has() {
+fn equal_schemas_of_one_format_share_their_common_terminals() {
     let schema = r#"{"type": "json_schema", "json_schema": {"properties": {"a": {"type": "string"}}}}"#;
     let many = vec![schema; 40].join(", ");
     let (one, many) = (of_format(schema), of_format(&format!(r#"{{"type": "or", "elements": [{many}]}}"#)));

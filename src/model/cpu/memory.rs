@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_leaves_its_limit_but_for_what_its_programs_hold() {
+    fn a_containers_free_memory_is_its_limit_less_the_memory_in_use() {
         assert_eq!(can_be_had(20, None), 20);
         assert_eq!(can_be_had(20, Some((16, 3))), 13);
         assert_eq!(can_be_had(20, Some((64, 3))), 20);

@@ -41,7 +41,7 @@ fn inside(dfa: &CharDfa) -> BTreeSet<String> {
 
 proptest! {
     #[test]
-    fn operations_are_those_of_sets(left in automata(), right in automata()) {
+    fn operations_on_automata_agree_with_sets_of_strings(left in automata(), right in automata()) {
         let (in_left, in_right) = (inside(&left), inside(&right));
         prop_assert_eq!(inside(&left.and(&right).unwrap()), &in_left & &in_right);
         prop_assert_eq!(inside(&left.or(&right).unwrap()), &in_left | &in_right);
@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn lengths_are_those_of_the_strings(dfa in automata(), min in 0..5_u64, more in 0..4_u64) {
+    fn bounds_on_length_agree_with_sets_of_strings(dfa in automata(), min in 0..5_u64, more in 0..4_u64) {
         let length = |string: &String| string.chars().count() as u64;
         let max = min + more;
         let within = dfa.within(min, Some(max)).unwrap();

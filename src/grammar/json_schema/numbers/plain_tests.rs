@@ -53,7 +53,7 @@ fn whole_numbers_are_digits_of_64_bits() {
 }
 
 #[test]
-fn whole_numbers_past_64_bits_are_there_where_the_set_names_some() {
+fn whole_numbers_past_64_bits_need_a_bound_past_64_bits() {
     let within = |bounds: &[(&str, bool)]| plain(&of(bounds).intersect(&integers()).unwrap());
     let past = "18446744073709551616";
     let far = format!("1{}", "0".repeat(30));
@@ -193,7 +193,7 @@ proptest! {
 
     /// The texts of all numbers and of all integers are those of the predicate that their types can hold.
     #[test]
-    fn texts_are_those_of_the_predicate(texts in prop::collection::vec(text(), 40)) {
+    fn plain_texts_are_those_of_the_predicate(texts in prop::collection::vec(text(), 40)) {
         let (all, whole) = (plain(&NumberSet::all()), plain(&integers()));
         for text in texts.iter().filter(|text| !text.contains(['i', 'N'])) {
             let number = text.parse::<f64>().unwrap();

@@ -128,7 +128,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn sets_have_the_numbers_they_should(tree in tree(), numbers in prop::collection::vec(units(), 30)) {
+    fn sets_of_numbers_agree_with_their_definition(
+        tree in tree(), numbers in prop::collection::vec(units(), 30),
+    ) {
         let set = tree.set();
         for units in numbers {
             let expected = tree.has(units, units % UNIT == 0);

@@ -135,7 +135,7 @@ const FIXTURES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 #[test]
-fn formats_have_the_strings_they_should() {
+fn formats_have_the_listed_strings_and_no_others() {
     for (name, inside, outside) in FIXTURES {
         let set = StringSet::from_format(name).unwrap().unwrap();
         inside.iter().for_each(|text| assert!(set.contains(text), "{name}: {text:?}"));

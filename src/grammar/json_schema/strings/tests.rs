@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn patterns_are_those_of_ecma(pattern in patterns(), texts in prop::collection::vec(texts(), 12)) {
+    fn patterns_match_as_in_ecma_262(pattern in patterns(), texts in prop::collection::vec(texts(), 12)) {
         match StringSet::from_pattern(&pattern) {
             Ok(set) => for text in texts {
                 prop_assert_eq!(set.contains(&text), is_match(&pattern, &text), "{} in {:?}", pattern, text);
@@ -150,7 +150,9 @@ proptest! {
     }
 
     #[test]
-    fn sets_have_the_strings_they_should(tree in trees(), texts in prop::collection::vec(texts(), 20)) {
+    fn sets_of_strings_agree_with_their_definition(
+        tree in trees(), texts in prop::collection::vec(texts(), 20),
+    ) {
         let set = tree.set();
         for text in &texts {
             prop_assert_eq!(set.contains(text), tree.has(text), "{:?} in {:?}", text, set);
@@ -325,7 +327,7 @@ fn hostile_patterns_end_quickly() {
 }
 
 #[test]
-fn lengths_take_no_states() {
+fn bounds_on_length_take_no_states() {
     let long = StringSet::all().with_length(1_000_000_000, None).unwrap();
     assert!(!long.contains("a") && !long.is_empty() && long.as_finite(100).is_none());
     assert!(long.intersect(&StringSet::of(["a", "b"]).unwrap()).unwrap().is_empty());

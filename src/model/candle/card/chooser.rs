@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_sorted_and_told_only_where_they_are_whole() {
+    fn lists_of_tokens_are_sorted_and_given_only_if_whole() {
         let allowed = TokenSet::empty(9);
         let wants = RowChoice { allowed: &allowed, draw: None, near: Some(8.0) };
         let list = [5, 2.0_f32.to_bits(), 3, 1.0_f32.to_bits(), 99, 99];
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_of_the_kernels() {
+    fn sizes_of_choices_are_those_in_the_kernels() {
         let kernels = include_str!("kernels/choice.cu");
         for constants in [
             format!("constexpr int CHOOSERS = {CHOOSERS}, MOST_PARTS = {MOST_PARTS};"),

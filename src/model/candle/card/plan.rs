@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_those_of_the_kernels() {
+    fn sizes_of_passes_are_those_in_the_kernels() {
         let width = format!("constexpr int WIDTH = {WIDTH};");
         assert!(include_str!("kernels/card.cuh").contains(&width));
         let head = format!("LARGEST_HEAD = {LARGEST_HEAD}");

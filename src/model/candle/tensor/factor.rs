@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn products_with_blocks_are_those_of_the_numbers_in_them() {
+    fn products_with_blocks_are_those_of_unpacked_numbers() {
         for (format, _) in QUANTISED {
             // Groups of 32 only, and rows for which Candle has packed kernels or has none.
             let inputs = if format.block() == 32 { 320 } else { 512 };
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_blocks_are_the_numbers_in_them() {
+    fn rows_of_blocks_are_those_of_the_unpacked_numbers() {
         let ids = Tensor::new(&[3_u32, 0, 15, 3], &Device::Cpu).unwrap();
         for (format, _) in QUANTISED {
             let mut weights = Stored(vec![(format, stored(format, ROWS * 256 / format.block(), 4))]);

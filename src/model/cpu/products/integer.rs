@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_rounded_inputs() {
+    fn sums_of_groups_are_those_of_the_rounded_inputs() {
         let x: Vec<f32> = (0..64).map(|n| (n as f32 * 1.3).cos()).collect();
         for instructions in Instructions::available() {
             let rows = RoundedRows::new(&x, 32, instructions);
