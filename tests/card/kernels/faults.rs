@@ -167,7 +167,7 @@ fn drafts_of_a_pass_that_fails_change_no_text() {
 }
 
 #[test]
-fn after_a_kernel_that_failed_nothing_goes_on() {
+fn texts_after_a_failed_kernel_end_in_an_error() {
     let (loading, prompt) = (calls_of_loading(), some_tokens(4, 90));
     for after in [loading, loading + 9, loading + 40] {
         let mut decoder = decoder(failing(CardFault::Dead, after).unwrap());
