@@ -64,7 +64,7 @@ fn texts_are_those_of_transformers() {
 }
 
 #[test]
-fn families_are_told_by_their_marks() {
+fn families_of_templates_are_recognised_by_their_marks() {
     for (name, family, tools) in [
         ("smollm2", "ChatML", false),
         ("qwen2.5", "ChatML", true),

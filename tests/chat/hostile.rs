@@ -215,7 +215,7 @@ fn long_templates_are_refused() {
 }
 
 #[test]
-fn refusals_are_told_in_the_words_of_the_template() {
+fn refusals_of_a_template_keep_its_words() {
     let template = "a\n{% if messages[0].role == 'system' %}\n{{ raise_exception('No system here: ' ~ 1) }}\n\
                     {% endif %}";
     let template = ChatTemplate::parse(template).unwrap();
