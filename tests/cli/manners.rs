@@ -28,7 +28,7 @@ fn costly(folder: &Path) -> &'static str {
 }
 
 #[test]
-fn no_answer_is_another_code_than_no() {
+fn an_answer_of_no_and_no_answer_have_different_codes() {
     let folder = tempfile::tempdir().unwrap();
     let grammar = costly(folder.path());
     std::fs::write(folder.path().join("long"), "a".repeat(20_000)).unwrap();
@@ -48,7 +48,7 @@ fn no_answer_is_another_code_than_no() {
 }
 
 #[test]
-fn budgets_are_told_in_one_sentence_with_a_place() {
+fn an_exhausted_budget_is_one_sentence_with_a_place() {
     let folder = tempfile::tempdir().unwrap();
     let grammar = costly(folder.path());
     let text = "a".repeat(20_000);

@@ -84,7 +84,7 @@ fn grammars_are_listed_and_printed() {
 }
 
 #[test]
-fn check_says_yes_or_where_not() {
+fn check_says_yes_or_where_the_text_leaves_the_language() {
     let run = domino(&["check", "--grammar", "rfc8259", "-"], b"{\"a\": [1, 2]}\n");
     assert_eq!(
         (run.code, run.stdout.as_str()),

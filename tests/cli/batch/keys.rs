@@ -26,7 +26,7 @@ fn unknown_keys_are_refused_with_the_nearest() {
 }
 
 #[test]
-fn wrong_values_are_told_with_their_key() {
+fn wrong_values_are_refused_with_their_key() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     for (row, says) in [

@@ -45,7 +45,7 @@ fn requests() -> Vec<(Value, Vec<&'static str>)> {
 }
 
 #[test]
-fn each_request_is_answered_as_alone() {
+fn each_request_is_answered_as_if_it_were_alone() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let requests = requests();

@@ -36,7 +36,7 @@ fn call(arguments: &str) -> String {
 }
 
 #[test]
-fn check_takes_all_spellings_of_numbers_unless_it_is_told() {
+fn check_takes_all_spellings_of_numbers_by_default() {
     let schema =
         json!({ "type": "object", "properties": { "age": { "type": "integer" } }, "required": ["age"] });
     let plain = ["--numbers", "plain"];

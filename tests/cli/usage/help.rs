@@ -89,7 +89,7 @@ fn short_help_has_the_flags_that_most_runs_need() {
 
 /// Flags for schemas are those on the page: under their heading stand these, and no others.
 #[test]
-fn sections_end_where_they_end() {
+fn sections_of_the_help_have_the_documented_flags_only() {
     let page = include_str!("../../../docs/json-schema.md");
     let table = page.split("## Options").nth(1).unwrap().split("\n\n").nth(1).unwrap();
     let flags = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', ' ']).next());

@@ -75,7 +75,7 @@ fn schemas_are_known_by_more_endings_and_in_any_file() {
 }
 
 #[test]
-fn numbers_that_must_not_be_zero_say_so() {
+fn flags_that_must_not_be_zero_say_at_least_1() {
     let folder = folder();
     let folder = folder.path();
     refused(folder, &["generate", "--threads", "0"], &["'--threads <N>'", "at least 1", "leave it out"]);

@@ -26,7 +26,7 @@ fn the_curve_has_a_time_for_every_n() {
 }
 
 #[test]
-fn a_prompt_is_measured_and_threads_are_said() {
+fn a_prompt_is_measured_and_threads_are_reported() {
     let folder = fixture("mistral_tied");
     let folder = folder.to_str().unwrap();
     for threads in [1, 3] {
@@ -67,7 +67,7 @@ fn bench_model_prints_that_products_are_exact() {
 }
 
 #[test]
-fn instructions_are_chosen_and_said() {
+fn chosen_instructions_are_used_and_reported() {
     let all = ["avx512-vnni", "avx-vnni", "avx2"];
     let available: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
     for name in all {
@@ -85,7 +85,7 @@ fn instructions_are_chosen_and_said() {
 }
 
 #[test]
-fn shapes_and_formats_that_are_not_known_are_told() {
+fn unknown_shapes_and_formats_are_refused_with_a_hint() {
     for (flags, hint) in [
         (["--random", "13", "-n", "1"], "13m, 110m, 1b, 7b"),
         (["--random", "13m", "--format", "q3"], "q4_0"),
@@ -112,7 +112,7 @@ fn shapes_and_formats_that_are_not_known_are_told() {
 }
 
 #[test]
-fn a_card_that_is_not_there_is_bad_input() {
+fn a_missing_card_is_bad_input() {
     let folder = fixture("mistral_tied");
     let folder = folder.to_str().unwrap();
     // No machine has so many, so that this holds in every build that starts.

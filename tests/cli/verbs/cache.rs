@@ -148,7 +148,7 @@ fn a_folder_that_cannot_be_made_is_warned_of_once() {
 }
 
 #[test]
-fn a_damaged_file_is_told_about_and_replaced() {
+fn a_damaged_file_is_warned_of_and_replaced() {
     let folder = TempDir::new().unwrap();
     let first = cached_mask(folder.path());
     let file = vocabulary_file(folder.path());

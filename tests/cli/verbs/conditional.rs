@@ -21,7 +21,7 @@ fn generate(folder: &tempfile::TempDir, arguments: &[&str]) -> Run {
 const REGEX: [&str; 2] = ["--regex", "(yes|no|perhaps)( [a-z]{2})?"];
 
 #[test]
-fn particles_write_a_text_and_tell_what_they_know() {
+fn particles_write_a_text_and_report_their_estimates() {
     let folder = folder();
     let conditional = |more: &[&str]| {
         let run = generate(&folder, &[&REGEX[..], &["--sampling", "conditional", "--json"], more].concat());

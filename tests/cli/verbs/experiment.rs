@@ -380,7 +380,7 @@ fn ctrl_c_ends_after_the_running_text() {
 }
 
 #[test]
-fn bad_definitions_are_told_with_their_place() {
+fn bad_definitions_are_refused_with_their_place() {
     let folder = folder();
     let folder = folder.path();
     for (change, said) in [

@@ -25,7 +25,7 @@ fn object_of(run: &Run, code: i32) -> Value {
 }
 
 #[test]
-fn stops_when_nothing_can_follow_and_reports() {
+fn a_text_stops_when_nothing_can_follow_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let run = generate(folder.path(), &["--regex", "yes|no", "--json", "--mask", "always"]);
@@ -59,7 +59,7 @@ fn a_grammar_that_costs_more_and_more_is_warned_of() {
 }
 
 #[test]
-fn a_cut_text_says_so() {
+fn a_text_cut_at_the_limit_is_reported_as_cut() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let run = generate(folder.path(), &["--regex", "[ab]{9}", "--max-tokens", "5", "--json"]);
