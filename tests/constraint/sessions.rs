@@ -55,7 +55,7 @@ fn sessions_on_several_threads_have_the_masks_of_one() {
 
 /// A session survives others that use up the shared budget, and can be rolled back.
 #[test]
-fn a_session_outlives_what_others_use_up() {
+fn a_session_survives_others_that_use_up_the_budget() {
     let text = r#"root ::= "(" root* ")" | "[" root* "]" | [a-z]"#;
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).expect("a grammar");
     let mut limits = Limits::default();
