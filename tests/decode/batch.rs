@@ -428,7 +428,7 @@ proptest! {
 
     /// Independence of drafts whose length depends on clocks, of sharing, and of the number of threads.
     #[test]
-    fn drafts_as_long_as_pays_change_nothing(requests in few(), places in 1..6_usize, threads in 1..5_usize) {
+    fn drafts_of_any_length_change_no_text(requests in few(), places in 1..6_usize, threads in 1..5_usize) {
         let mut batch = batch(places);
         let mut expected = BTreeMap::new();
         for request in &requests {

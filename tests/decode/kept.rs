@@ -97,7 +97,7 @@ fn draft(
 }
 
 #[test]
-fn the_text_is_the_same_where_rows_stay() {
+fn texts_are_the_same_with_rows_on_the_device() {
     let mut options = DecodeOptions::default();
     options.max_new_tokens = 20;
     for grammar in [None, Some("json"), Some("arithmetic")] {
@@ -116,7 +116,7 @@ fn the_text_is_the_same_where_rows_stay() {
 }
 
 #[test]
-fn drafts_are_verified_where_rows_stay() {
+fn drafts_are_verified_with_rows_on_the_device() {
     let mut options = DecodeOptions::default();
     options.max_new_tokens = 24;
     let length = DraftLength::up_to(4, 0.0).unwrap();
@@ -147,7 +147,7 @@ fn drafts_are_verified_where_rows_stay() {
 
 /// Priors learn the same from the model's probabilities where rows stay on the device.
 #[test]
-fn priors_learn_the_same_where_rows_stay() {
+fn priors_learn_the_same_with_rows_on_the_device() {
     let text = std::fs::read_to_string(format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR")));
     let grammar = compiled(&text.unwrap());
     let mut options = DecodeOptions::default();
@@ -174,7 +174,7 @@ fn priors_learn_the_same_where_rows_stay() {
 }
 
 #[test]
-fn rows_come_back_where_their_numbers_are_needed() {
+fn rows_are_fetched_where_their_numbers_are_needed() {
     let options = |change: fn(&mut DecodeOptions)| {
         let mut options = DecodeOptions::default();
         options.max_new_tokens = 5;

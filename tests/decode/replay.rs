@@ -25,7 +25,7 @@ impl Propose for Recites {
 }
 
 #[test]
-fn a_replay_sees_what_the_run_saw() {
+fn a_replay_has_the_masks_and_logprobs_of_its_run() {
     for name in ["json", "arithmetic", "call"] {
         let constraint = shipped(name);
         for (seed, sampling) in (0..).zip(samplings()) {

@@ -290,7 +290,7 @@ fn without_a_constraint_the_model_is_free_but_for_special_tokens() {
 }
 
 #[test]
-fn a_broken_model_is_an_error_that_says_where() {
+fn a_broken_model_is_an_error_with_its_position() {
     let constraint = shipped("json");
     let run = |fault| {
         let mut decoder = Decoder::builder(model(0).fault(6, fault))
