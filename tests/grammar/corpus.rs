@@ -86,7 +86,7 @@ fn check_examples<D: Decider>() {
 }
 
 #[test]
-fn the_engine_decides_every_example_as_said() {
+fn the_engine_decides_every_example_as_labelled() {
     check_examples::<Engine>();
 }
 
@@ -130,7 +130,7 @@ fn the_engine_agrees_with_the_oracle_at_every_byte() {
 
 #[cfg(feature = "oracle")]
 #[test]
-fn the_oracle_decides_every_example_as_said() {
+fn the_oracle_decides_every_example_as_labelled() {
     check_examples::<domino::oracle::Oracle>();
 }
 

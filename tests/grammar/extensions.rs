@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn other_names_of_groups_mean_nothing() {
+fn other_names_of_groups_change_no_language() {
     for name in
         ["name", "quoted_text", "Text_Until", "DELIMITER", "ELEMENT", "ELEMENT[0]", "QUOTED", "SUBJECT"]
     {

@@ -79,7 +79,7 @@ fn call(text: &str) -> String {
 /// The texts of `arguments.jsonl` on lines of their own: strings that stand for themselves, texts of values,
 /// and texts outside of the grammar.
 #[test]
-fn strings_stand_as_they_are_in_all_schemas() {
+fn arguments_of_the_fixture_are_read_as_listed() {
     for line in include_str!("../fixtures/notations/arguments.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let function = Function::of(&case["schema"]);
