@@ -155,7 +155,7 @@ fn trees_are_listed_and_one_is_drawn() {
 }
 
 #[test]
-fn sets_are_those_after_the_text() {
+fn parser_sets_are_those_after_the_text() {
     let grammar = r#"root ::= "(" root ")" | "[" root "]" | "x""#;
     let text = good(inspect(grammar, &["sets", "--text", "(["])).stdout;
     assert!(text.contains("root ::= \"[\" . root \"]\"") && text.contains("accepts \"x\""), "{text}");
@@ -222,7 +222,7 @@ fn output_is_bounded_unless_all_is_asked_for() {
 }
 
 #[test]
-fn masks_tell_what_they_are_made_of() {
+fn masks_along_a_text_are_listed_slowest_first() {
     let grammar = "root ::= word \"=\" [0-9]+\nword ::= [a-z]+\n";
     let answer = json(grammar, &["masks", "--text", "ab=1"]);
     let rows = answer["rows"].as_array().unwrap();

@@ -35,7 +35,7 @@ fn terminal(inspection: &Inspection, name: &str) -> TerminalView {
 }
 
 #[test]
-fn each_rule_says_what_became_of_it() {
+fn each_rule_shows_what_it_has_become() {
     let inspection = inspect(ALL);
     let became = |name| rule(&inspection, name).became;
     assert!(matches!(became("root"), Became::Productions { regular: false, .. }));

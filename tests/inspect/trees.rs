@@ -46,7 +46,7 @@ fn trees_hold_what_tokens_spell() {
 }
 
 #[test]
-fn one_tree_is_cut_to_what_was_asked_for() {
+fn a_tree_is_cut_to_the_nodes_asked_for() {
     let inspection = compiled(LIST, &Limits::default()).inspect();
     let tree = start(&inspection, b')');
     let all = inspection.tree(tree.terminal, 0, usize::MAX).unwrap();

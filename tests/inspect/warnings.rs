@@ -140,7 +140,7 @@ fn the_place_is_that_of_the_rule_or_its_part() {
 
 /// Threads and costs that a warning claims are there along its text.
 #[test]
-fn the_texts_of_warnings_show_what_they_say() {
+fn texts_of_warnings_have_the_claimed_cost() {
     let grammars =
         GRAVE.iter().map(|(.., grammar)| grammar).chain(OVERLAPS.iter().map(|(.., grammar)| grammar));
     for grammar in grammars {
