@@ -68,7 +68,7 @@ fn methods_of_mistralrs_write_rows_beside_ours() {
 }
 
 #[test]
-fn a_grammar_that_its_constraint_cannot_read_is_told() {
+fn a_grammar_that_mistralrs_cannot_read_is_refused() {
     let (_folder, run) = experiment("root ::= \"cat\" | \"dog\"", "pets.gbnf");
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(

@@ -126,7 +126,7 @@ fn stop_strings_and_lengths_are_the_engine_s() {
 
 /// An error ends its request and can be read afterwards; the engine and other requests go on.
 #[test]
-fn an_error_ends_the_text_and_stays() {
+fn an_error_ends_its_request_and_can_be_read_later() {
     let _alone = alone();
     let letters = ENGINE.regex("[a-z]{20}");
     let (fine, done) = start(PROMPTS[0], greedy(16), GrammarLogitsProcessor::new(letters.constraint()));
@@ -165,7 +165,7 @@ fn a_cancelled_request_ends() {
 
 /// Draws by seed and position repeat, whatever else the engine has drawn.
 #[test]
-fn own_draws_depend_on_the_seed_only() {
+fn draws_by_seed_do_not_depend_on_other_requests() {
     let _alone = alone();
     let grammar = ENGINE.grammar("json");
     let run = |seed: u64| {

@@ -288,7 +288,7 @@ fn requests_without_a_grammar_keep_their_sampling() {
 
 /// Clients that go away in the middle of drafts leave the engine as it was.
 #[test]
-fn streams_that_nobody_reads_end() {
+fn streams_that_nobody_reads_end_and_leave_no_trace() {
     let _alone = alone();
     let kinds = kinds(Learning::Fixed);
     let kind = &kinds[0];
