@@ -96,7 +96,7 @@ fn logits_in_16_bits_are_near_those_in_32() {
 }
 
 #[test]
-fn truncation_forgets_and_errors_change_nothing() {
+fn truncated_tokens_and_errors_leave_no_trace() {
     let path = runner::fixture("mistral_tied");
     let mut tensors = TensorModel::load(&path, &LoadOptions::default(), Placement::CPU).unwrap();
     let tokens = some_tokens(12, tensors.vocabulary_size());
