@@ -21,7 +21,7 @@ fn verbs() -> Vec<String> {
 }
 
 #[test]
-fn every_command_is_in_the_table_with_what_it_needs() {
+fn the_table_of_needs_lists_every_command() {
     let page = read(TABLE.0);
     let verbs = verbs();
     assert!(verbs.len() > 10, "{verbs:?}");
@@ -45,7 +45,7 @@ fn every_command_is_in_the_table_with_what_it_needs() {
 }
 
 #[test]
-fn pages_with_commands_lead_to_what_they_need() {
+fn pages_with_commands_link_to_the_table_of_needs() {
     let with_commands = |page: &PathBuf| blocks(page).iter().any(|block| block.is("sh"));
     let manual = pages().into_iter().filter(|page| page.starts_with("docs") && page != Path::new(TABLE.0));
     let mute: Vec<PathBuf> =
