@@ -206,7 +206,9 @@ proptest! {
 
     /// Masks, ends and shortest completions are those of the lexer, at any lookahead.
     #[test]
-    fn greedy_lexing_is_as_defined(case in case(), k in prop_oneof![Just(None), (0..3_u32).prop_map(Some)]) {
+    fn greedy_lexing_agrees_with_the_lexer_of_its_definition(
+        case in case(), k in prop_oneof![Just(None), (0..3_u32).prop_map(Some)],
+    ) {
         let lookahead = k.map_or(Lookahead::Unbounded, Lookahead::Terminals);
         let most = k.map_or(usize::MAX, |k| k as usize);
         let compiled = case.compiled(lookahead);

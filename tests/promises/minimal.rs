@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(config(120))]
 
     #[test]
-    fn large_counts_are_exact((rules, length) in large_counts()) {
+    fn steps_through_large_counts_are_exact((rules, length) in large_counts()) {
         let grammar = rules.build();
         let oracle = Oracle::new(&grammar).unwrap();
         let mut constraint =
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_of_bytes_go_as_far_as_they_can(case in case(8)) {
+    fn strings_of_bytes_are_read_as_far_as_the_oracle_allows(case in case(8)) {
         let world = case.build();
         let Some(compiled) = world.compile(Lookahead::Unbounded) else { return Ok(()) };
         let mut constraint = compiled.constraint();

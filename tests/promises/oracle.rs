@@ -234,7 +234,7 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn oracle_is_what_grammars_mean(rules in rules()) {
+    fn the_oracle_agrees_with_all_strings_of_small_grammars(rules in rules()) {
         let grammar = rules.build();
         let meaning = meaning(&grammar);
         let oracle = Oracle::new(&grammar).unwrap();
