@@ -181,7 +181,7 @@ fn errors_of_schemas_name_pointer_and_keyword() {
 
 /// The error for a required member that cannot be present names it, and the keyword that forbids it.
 #[test]
-fn members_that_must_be_there_and_cannot_are_named() {
+fn required_members_that_are_impossible_are_named() {
     let closed = r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false}"#;
     let wrong = r#"{"type": "object", "properties": {"a": {}}, "required": ["a", "b"],
         "additionalProperties": false}"#;
@@ -309,7 +309,7 @@ fn keys_of_an_object_come_once() {
 }
 
 #[test]
-fn wanted_members_and_counts_hold_in_any_order() {
+fn negated_members_and_counts_hold_in_any_order() {
     // Some member is a string, and a key that begins with `x` holds `null`.
     check(
         &checking(),

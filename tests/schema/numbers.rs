@@ -200,7 +200,7 @@ fn typed_parsers_read_what_is_written() {
 }
 
 #[test]
-fn all_spellings_are_there_on_request() {
+fn all_spellings_of_a_number_are_taken_on_request() {
     let any = SchemaOptions::default().with_numbers(Numbers::Any);
     let two = Schema::new(&any, r#"{"const": 2}"#).unwrap();
     for text in ["2", "2.0", "2.00e+0000", "2E0"] {

@@ -132,7 +132,7 @@ fn keywords_of_the_page_are_known() {
 
 /// Keywords without effect where they stand, each beside one that gives it effect.
 #[test]
-fn keywords_say_nothing_without_those_that_they_belong_to() {
+fn keywords_without_effect_are_reported_as_annotations() {
     let values = [&probes()[..], &[json!([1, 2, 3]), json!({"a": 1, "b": 2}), json!("2020-01-01")]].concat();
     for (schema, pointer) in [
         (json!({"then": {"type": "string"}, "minLength": 2}), "#/then"),
@@ -244,7 +244,7 @@ fn reports_agree_with_reading_on_errors() {
 
 /// Targets of references are read, whatever the keywords on the way are called.
 #[test]
-fn definitions_are_found_wherever_they_are() {
+fn targets_of_references_are_read_wherever_they_are() {
     let schema = json!({
         "$ref": "#/components/schemas/a",
         "components": {"schemas": {"a": {"type": "string", "minLenght": 1}, "unused": {"type": "text"}}}
@@ -275,7 +275,7 @@ fn warned(schema: &Value) -> Vec<(GrammarWarningKind, String, String)> {
 }
 
 #[test]
-fn keywords_that_nobody_knows_are_warned_of_once_with_what_may_be_meant() {
+fn unknown_keywords_are_warned_of_once_with_the_nearest() {
     for (keyword, meant) in [
         ("minItem", "`minItems`"),
         ("maxlength", "`maxLength`"),
