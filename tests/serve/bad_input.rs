@@ -262,7 +262,7 @@ fn a_full_disk_does_not_stop_the_server() {
 }
 
 #[test]
-fn a_model_folder_that_goes_away_takes_nothing_with_it() {
+fn the_server_goes_on_without_its_model_folder() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("domino-small");
     fs::create_dir(&model).unwrap();

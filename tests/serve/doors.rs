@@ -37,7 +37,7 @@ fn refusal(answer: &Answer) -> (u16, String) {
 /// Addresses of the engine are closed, except the list of models. Each took requests once, and `unload` ended
 /// the service.
 #[test]
-fn of_the_engines_addresses_only_the_list_of_models_is_left() {
+fn addresses_of_the_engine_are_closed_but_the_list_of_models() {
     let server = Server::start(&[]);
     let model = json!({ "model_id": "domino-small", "ggml_type": "Q4K" });
     for (method, path) in [
@@ -123,7 +123,7 @@ fn harmless_fields_are_taken_and_others_refused() {
 }
 
 #[test]
-fn bodies_must_be_said_to_be_json() {
+fn bodies_of_another_content_type_are_refused() {
     let server = Server::start(&[]);
     let body = completion(&json!({ "max_tokens": 1 })).to_string();
     for path in ["/v1/completions", "/v1/chat/completions"] {

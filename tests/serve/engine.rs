@@ -26,7 +26,7 @@ fn a_seed_gives_the_same_text_without_a_grammar_too() {
 
 /// Texts are those of `domino generate`, whatever else the server writes.
 #[test]
-fn texts_are_those_of_the_program() {
+fn texts_of_the_server_are_those_of_domino_generate() {
     let server = Server::start(&[]);
     let bodies: Vec<Value> = ["json", "rpg", "c"]
         .iter()

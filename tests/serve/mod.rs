@@ -352,7 +352,7 @@ fn grammars_of_a_folder_are_seen_when_they_change() {
 
 /// Prompts of equal length, which mistral.rs would put into one batch.
 #[test]
-fn texts_that_are_asked_for_at_once_are_as_alone() {
+fn texts_asked_for_at_once_are_those_asked_for_alone() {
     let server = Server::start(&[]);
     let body =
         |what: &str| json!({ "prompt": format!("A JSON file describing a {what}: "), "max_tokens": 24 });
@@ -366,7 +366,7 @@ fn texts_that_are_asked_for_at_once_are_as_alone() {
 }
 
 #[test]
-fn texts_are_the_same_with_speculation() {
+fn speculation_changes_no_text_of_the_server() {
     let exact: &[&str] = if own() { &[] } else { &["--dtype", "f32"] };
     let start = |flags: &[&str]| Server::start(&[exact, flags].concat());
     let plain = start(&["--grammar-speculate=off"]);
@@ -419,7 +419,7 @@ fn texts_are_the_same_with_speculation() {
 
 /// No pass is over in a millisecond, so to this server its engine hangs.
 #[test]
-fn an_engine_that_makes_no_token_is_told_and_the_server_goes_on() {
+fn a_stalled_engine_is_an_error_and_the_server_goes_on() {
     let mut server = Server::start(&["--stall-timeout", "0.001"]);
     let long = "word ".repeat(1200);
     let grammar = json!({ "type": "regex", "value": "[a-z]+" });
@@ -474,7 +474,7 @@ fn clients_who_leave_make_room_for_others() {
 }
 
 #[test]
-fn running_requests_are_finished_at_the_end() {
+fn running_requests_are_finished_on_shutdown() {
     let mut server = Server::start(&[]);
     let body = json!({ "grammar": { "type": "named", "value": "json" }, "max_tokens": 300, "stream": true });
     let mut stream = server.open("POST", "/v1/completions", JSON, &completion(&body).to_string());
@@ -489,7 +489,7 @@ fn running_requests_are_finished_at_the_end() {
 }
 
 #[test]
-fn requests_that_run_too_long_at_the_end_are_left() {
+fn requests_past_the_drain_timeout_are_cut_on_shutdown() {
     let mut server = Server::start(&["--drain-timeout", "0.2"]);
     // Texts of a thousand bytes and more, one after the other: far longer than is waited.
     let long = json!({ "type": "regex", "value": "[ab]{1000,}" });

@@ -175,7 +175,7 @@ fn a_hangup_signal_reloads_the_keys_and_ends_nothing() {
 }
 
 #[test]
-fn a_cache_folder_that_cannot_be_written_is_told() {
+fn a_cache_folder_that_cannot_be_written_is_logged() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let inside = file.path().join("cache");
     let (mut server, log) = logged(&["--cache-dir", inside.to_str().unwrap()]);
@@ -187,7 +187,7 @@ fn a_cache_folder_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn requests_add_up_and_health_checks_are_none() {
+fn metrics_count_requests_but_no_health_checks() {
     let server = Server::start(&[]);
     let before = server.metric("domino_completion_tokens_total");
     for _ in 0..3 {
@@ -238,7 +238,7 @@ fn balancer(addresses: Vec<String>) -> String {
 }
 
 #[test]
-fn replicas_behind_a_balancer_are_as_one() {
+fn replicas_behind_a_balancer_answer_as_one_server() {
     let replicas = [Server::start(&[]), Server::start(&[])];
     let through = balancer(replicas.iter().map(|server| server.address.clone()).collect());
     let post = |body: &Value| {

@@ -80,7 +80,7 @@ fn counts_of_clients_are_kept_apart_and_survive_a_restart() {
 }
 
 #[test]
-fn damaged_and_foreign_files_are_told_and_ignored() {
+fn damaged_and_foreign_priors_are_logged_and_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().to_str().unwrap();
     let start = || logged(&flags(&["--prior-dir", kept, "--share-caches"]));
