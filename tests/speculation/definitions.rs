@@ -14,7 +14,7 @@ fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
 /// Definitions for real models are whole and quick, and no method of the repository's definitions warms up on
 /// what is measured.
 #[test]
-fn definitions_measure_nothing_that_was_seen() {
+fn no_definition_warms_up_on_measured_prompts() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let grammar = |name: &str| {
         let path = root.join("grammars").join(name).with_extension("gbnf");
@@ -40,7 +40,7 @@ fn definitions_measure_nothing_that_was_seen() {
 
 /// Records that were made before warm-ups had prompts of their own say so beside their tables.
 #[test]
-fn records_carry_their_correction() {
+fn records_of_old_warm_ups_say_so_beside_their_tables() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/records");
     let learns = ["paper", "ours", "draft_model-joint", "mistralrs-drafts"];
     let mut corrected = 0;
@@ -73,7 +73,7 @@ fn records_carry_their_correction() {
 /// paths nor dashes for missing data.
 #[cfg(feature = "cli")]
 #[test]
-fn records_that_go_on_are_one_run() {
+fn records_of_a_resumed_run_read_as_one_run() {
     use crate::support::{program::domino_in, random_model::write_model};
 
     let folder = tempfile::tempdir().unwrap();

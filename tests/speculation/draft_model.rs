@@ -80,7 +80,7 @@ fn a_model_drafting_for_itself_is_always_right() {
 
 /// The draft model's mask changes no text, and makes drafts longer.
 #[test]
-fn the_mask_is_about_acceptance_only() {
+fn the_mask_of_a_draft_model_changes_acceptance_only() {
     let (mut with, mut without) = (DraftTally::default(), DraftTally::default());
     let mut drafted = [0, 0];
     for seed in 0..20 {
@@ -255,7 +255,7 @@ fn a_draft_model_reads_no_token_twice() {
 /// Texts of a batch, each with a draft model of its own beside other proposers, have the tokens they have
 /// alone.
 #[test]
-fn texts_of_a_batch_are_those_alone() {
+fn texts_of_a_batch_with_draft_models_are_those_alone() {
     let model = OneByOne::new((0..3).map(|_| scripted(SEED)).collect());
     let mut batch = BatchDecoder::new(model, vocabulary()).unwrap();
     let mut expected = std::collections::BTreeMap::new();
@@ -284,7 +284,7 @@ fn texts_of_a_batch_are_those_alone() {
 }
 
 #[test]
-fn other_vocabularies_are_refused() {
+fn draft_models_of_other_vocabularies_are_refused() {
     let refused = |model: ScriptedModel, own: &Vocabulary| {
         DraftModel::new(model, own, &vocabulary()).unwrap_err().kind().clone()
     };
