@@ -6,7 +6,10 @@
 
 use std::{
     ptr::NonNull,
-    sync::atomic::{AtomicBool, AtomicI32, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicI32, Ordering},
+    },
 };
 
 use domino::{TokenId, vocab::TokenSet};
@@ -15,7 +18,7 @@ use pyo3::{
     intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyBytes, PyDict},
+    types::{PyBytes, PyDict, PyWeakrefMethods, PyWeakrefReference},
 };
 
 use crate::{
@@ -209,8 +212,55 @@ fn is_torch(mask: &Bound<'_, PyAny>) -> PyResult<bool> {
     mask.is_instance(tensor.bind(py))
 }
 
+/// The tensor that was written last, whose rows need not be asked for again: a step of a text writes into the
+/// same tensor as the step before, and five answers of torch take longer than the step.
+struct LastTensor {
+    tensor: Py<PyWeakrefReference>,
+    /// An array of numpy over the same memory. It keeps the memory where it is, whatever becomes of the tensor.
+    _memory: Py<PyAny>,
+    rows: Rows,
+}
+
+// SAFETY: the rows are those of memory that is held beside them.
+unsafe impl Send for LastTensor {}
+
+static LAST_TENSOR: Mutex<Option<LastTensor>> = Mutex::new(None);
+
+impl LastTensor {
+    /// The rows of the tensor, if it is the last one and has the memory and the shape that it had.
+    fn rows_of(mask: &Bound<'_, PyAny>) -> PyResult<Option<Rows>> {
+        let py = mask.py();
+        let rows = {
+            let last = LAST_TENSOR.lock().unwrap_or_else(PoisonError::into_inner);
+            let same = |last: &&LastTensor| last.tensor.bind(py).upgrade().is_some_and(|one| one.is(mask));
+            last.as_ref().filter(same).map(|last| last.rows)
+        };
+        let Some(rows) = rows else { return Ok(None) };
+        let address: usize = mask.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        let all: usize = mask.call_method0(intern!(py, "numel"))?.extract()?;
+        let words: usize = mask.call_method1(intern!(py, "size"), (-1,))?.extract()?;
+        let as_before =
+            address == rows.start.addr().get() && words == rows.words && all == rows.rows * rows.words;
+        Ok(as_before.then_some(rows))
+    }
+
+    /// Keeps the rows of a tensor, if numpy can hold its memory.
+    fn keep(mask: &Bound<'_, PyAny>, rows: Rows) {
+        let py = mask.py();
+        let Ok(memory) = mask.call_method0(intern!(py, "numpy")) else { return };
+        let Ok(tensor) = PyWeakrefReference::new(mask) else { return };
+        let kept = Self { tensor: tensor.unbind(), _memory: memory.unbind(), rows };
+        // The one before is dropped when the lock is free: that may run code of others.
+        let before = LAST_TENSOR.lock().unwrap_or_else(PoisonError::into_inner).replace(kept);
+        drop(before);
+    }
+}
+
 fn of_torch(mask: &Bound<'_, PyAny>) -> Outcome<Rows> {
     let py = mask.py();
+    if let Some(rows) = LastTensor::rows_of(mask).unwrap_or_default() {
+        return Ok(rows);
+    }
     if !is_torch(mask)? {
         let wanted = "a numpy array or torch tensor of int32, a Mask or a RawMask";
         let kind = mask.get_type().name()?;
@@ -226,7 +276,9 @@ fn of_torch(mask: &Bound<'_, PyAny>) -> Outcome<Rows> {
     }
     let bytes = |stride: isize| stride.saturating_mul(WORD.cast_signed());
     let strides: Vec<isize> = tensor.strides.iter().copied().map(bytes).collect();
-    Rows::new(tensor.address, &tensor.shape, &strides)
+    let rows = Rows::new(tensor.address, &tensor.shape, &strides)?;
+    LastTensor::keep(mask, rows);
+    Ok(rows)
 }
 
 /// A mask with memory of its own: `rows` rows of `words` words of 32 bits, token `t` as bit `t % 32` of word

@@ -244,6 +244,31 @@ class Masks(unittest.TestCase):
         self.assertEqual(common.tokens_of(mask[1].tolist(), 257), [97])
         self.assertEqual(mask[2].tolist(), [-1] * 9)
 
+    @unittest.skipUnless(torch, "LEFT OUT: torch is not installed")
+    def test_a_tensor_that_was_written_before_is_looked_at_again(self):
+        def written():
+            self.constraint.fill(mask, 1)
+            return common.tokens_of(mask[1].tolist(), 257)
+
+        mask = torch.full((3, 9), -1, dtype=torch.int32)
+        for _ in range(2):
+            self.assertEqual(written(), [97])
+            mask.fill_(-1)
+        # Other memory, of the same shape.
+        before = mask.data
+        mask.data = torch.full((3, 9), -1, dtype=torch.int32)
+        self.assertEqual(written(), [97])
+        self.assertEqual(before.tolist(), [[-1] * 9] * 3)
+        # Fewer rows, and another shape, of the same memory.
+        mask.data = mask.data[:1]
+        with self.assertRaises(errors.MaskError):
+            self.constraint.fill(mask, 1)
+        mask.data = mask.data.reshape(9, 1)
+        self.refused([mask])
+        del mask, before
+        mask = torch.full((2, 9), -1, dtype=torch.int32)
+        self.assertEqual(written(), [97])
+
     def test_a_bare_address(self):
         mask = Mask(257, 3)
         self.constraint.fill(RawMask(mask.address, rows=3, words=9), 2)
