@@ -2,10 +2,9 @@
 //!
 //! A class has bytes that no text has ([`TokenClass::marked`](crate::special::TokenClass::marked),
 //! [`Picked::marked`](crate::special::Picked::marked)). In the vocabulary that the grammar is compiled for,
-//! these bytes are one token, past the tokens of the model. So all other stages see a class as text, and only
-//! in three places its members come in: a mask that has the class's token gets them all
-//! (`Program::widened`), a step by a token reads it in every way (`StateAutomaton::after_token`), and a
-//! completion has the shortest one.
+//! these bytes are one token, past the tokens of the model. So grammar, parser and trees see a class as text,
+//! and its members come in above them: a mask that has the class's token gets them all (`Program::widened`),
+//! a step reads a token in every way (`machine/class_steps.rs`), and a completion has the shortest one.
 
 use super::{
     constraint::{Constraint, TextPosition},
