@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 
 use crate::{
-    constraint::{Constraint, Exploration, MachinePool, Memory, Patience, Program, ResolvedTokens},
     cores,
-    grammar::{AutomataCache, Automaton, Expr, Grammar, GrammarWarning, PatternKind},
+    grammar::{AutomataCache, Automaton, Grammar, GrammarWarning, PatternKind},
     ids::TokenId,
     limits::{Limits, Work},
     lower::{CompileError, CompileErrorKind, Terminals, lower},
-    scanner, special,
+    machine::{Exploration, MachinePool, Memory},
+    program::{Program, ResolvedTokens, asks_for_marks},
+    scanner,
+    session::{Constraint, Patience},
     store::{CacheFolder, Kind, PayloadReader, PayloadWriter, StoreError, open, seal},
     subterminal::{Forest, Lookahead, TerminalTable, VocabularyTables, make_ahead},
     vocab::Vocabulary,
@@ -209,15 +211,6 @@ impl Compiler {
         let common = grammar.common().iter();
         common.filter_map(|automaton| tables.of_common(automaton, || dfa(automaton))).collect()
     }
-}
-
-/// Does the grammar mention the byte that [marks](special::MARK) special tokens anywhere else?
-fn asks_for_marks(grammar: &Grammar) -> bool {
-    let classes = grammar.classes().map(|class| special::spelled(class.marked()));
-    let specials = grammar.specials().iter().map(|name| special::spelled(name));
-    let picked = grammar.picked().map(|picked| special::spelled(&picked.marked()));
-    let spelled: Vec<Vec<u8>> = specials.chain(classes).chain(picked).collect();
-    grammar.exprs().any(|(_, expr)| matches!(expr, Expr::Pattern(pattern) if pattern.mentions_mark(&spelled)))
 }
 
 /// A grammar ready to constrain. Cloning is cheap; `Send` and `Sync`.

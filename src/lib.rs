@@ -36,8 +36,8 @@
 //! | subterminal | what a token does to a terminal: *full*, *start*, *end*, *continuation* (paper, 3.3) | `subterminal` |
 //! | subterminal tree | the terminal sequences that tokens spell from a scanner state on (paper, Alg. 2) | `subterminal::Forest` |
 //! | parser set | a canonical Earley set; its id is the stack | [`ids::SetId`] |
-//! | thread | a terminal started in a parser set, and where its scanner is | `constraint::states` |
-//! | boundary | the parser set in which the next terminal starts | `constraint::states` |
+//! | thread | a terminal started in a parser set, and where its scanner is | `program::Thread` |
+//! | boundary | the parser set in which the next terminal starts | `machine::states` |
 //! | constraint state | threads and boundary: all that the text so far means for what may follow | [`ids::StateId`] |
 //! | lookahead `k` | how many terminals past the current one a token may reach | [`Lookahead`] |
 //! | folded, written terminals | the largest regular parts; those of a lexer | [`Terminals`] |
@@ -67,7 +67,12 @@
 //! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or
 //!   ahead.
 //! * `parser`: Earley sets, hash-consed; moves between them, memoised.
-//! * `constraint`: bytes through threads, masks, rollback.
+//! * `program`: a compiled grammar with what it needs of one vocabulary; shared by its texts, never changed.
+//! * `masks`: the tokens that may follow, by trees, and a cache of them.
+//! * `machine`: the lazy automaton that texts run on, byte by byte; shared by the texts of a grammar.
+//! * `json_readers`: what no grammar can say: that no key and no item comes twice.
+//! * `session`: the type that users hold: a text, its mask, rollback.
+//! * `questions`: what people ask of a text: completions, terminals, the characters that may come next.
 //! * `captures`: which parts of a text named rules and groups have matched.
 //! * `compile`: the pipeline, called in order.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine, and with
@@ -144,7 +149,17 @@ mod subterminal;
 
 mod parser;
 
-mod constraint;
+mod program;
+
+mod masks;
+
+mod machine;
+
+mod json_readers;
+
+mod session;
+
+mod questions;
 
 mod captures;
 
@@ -173,14 +188,13 @@ pub use oracle::lookahead as further;
 
 pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
-pub use constraint::{
-    CompilerMemory, Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError,
-    StepErrorKind, TerminalRun, TextPlace, ThreadView, TrailingSpace,
-};
 pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{Budget, Cancel, LimitExceeded, Limits};
 pub use lower::{CompileError, CompileErrorKind, Terminals};
+pub use machine::{CompilerMemory, Context, Exploration, Memory};
+pub use questions::{Completion, NextChars, TerminalRun, ThreadView};
+pub use session::{Constraint, Patience, StepError, StepErrorKind, TextPlace, TrailingSpace};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};
 

@@ -7,8 +7,6 @@ mod chat;
 // The program, from its command line.
 #[cfg(feature = "cli")]
 mod cli;
-// Sessions of one grammar on many threads.
-mod constraint;
 // Sampling and the decode loop; token healing; texts of the shipped model.
 mod decode;
 // Ends of texts: only white space can follow.
@@ -37,6 +35,8 @@ mod schema;
 // domino serve over HTTP.
 #[cfg(feature = "serve")]
 mod serve;
+// Sessions of one grammar on many threads.
+mod session;
 // Proposers, priors and drafts.
 mod speculation;
 // Helpers of tests.

@@ -24,9 +24,9 @@ use self::{
     walk::{ChartWalk, FoundCapture},
 };
 use crate::{
-    constraint::has_key_twice,
     grammar::{Grammar, suggest},
     ids::{RuleId, as_index},
+    json_readers::has_key_twice,
     limits::{Budget, LimitExceeded, Limits},
     special,
 };

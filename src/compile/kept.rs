@@ -4,10 +4,10 @@ use std::sync::PoisonError;
 
 use super::Compiler;
 use crate::{
-    constraint::CompilerMemory,
     grammar::{AutomataCache, Grammar, GrammarError, Syntax},
     limits::{Limits, PREPARING_WORK},
     lower::CompileError,
+    machine::CompilerMemory,
     subterminal::TableMemory,
 };
 

@@ -28,11 +28,11 @@ use super::{
 };
 use crate::{
     clock::Instant,
-    constraint::Constraint,
     cores,
     ids::{TokenId, as_f64},
     model::{BatchInput, BatchModel, Logits, Rows},
     proposer::{Allocation, DraftBudget, Drafter, Offered, Pass, PassCost, Speedup},
+    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

@@ -11,7 +11,7 @@ use super::{
     options::{DecodeOptions, Masking},
     sampling::Sampling,
 };
-use crate::{constraint::Constraint, model::Model, proposer::Drafter, vocab::Vocabulary};
+use crate::{model::Model, proposer::Drafter, session::Constraint, vocab::Vocabulary};
 
 /// Builds a [`Decoder`].
 #[derive(Debug)]

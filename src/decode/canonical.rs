@@ -25,9 +25,9 @@ use super::{
     stats::{DecodeStats, timed},
 };
 use crate::{
-    constraint::Constraint,
     ids::TokenId,
     model::Model,
+    session::Constraint,
     vocab::{Tokenizer, Vocabulary},
 };
 

@@ -14,10 +14,10 @@ use super::{
     stats::{DecodeStats, timed},
 };
 use crate::{
-    constraint::Constraint,
     ids::TokenId,
     model::{Kept, RowAnswer, RowChoice},
     proposer::Drawn,
+    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

@@ -31,9 +31,9 @@ use super::{
 };
 use crate::{
     clock::Instant,
-    constraint::{Constraint, Patience},
     ids::{TokenId, as_u64},
     model::{BatchInput, BatchModel, Logits, Rows},
+    session::{Constraint, Patience},
     vocab::TokenSet,
 };
 

@@ -13,10 +13,10 @@ use super::{
     steps::Steps,
 };
 use crate::{
-    constraint::Constraint,
     ids::TokenId,
     model::Model,
     proposer::Drafter,
+    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

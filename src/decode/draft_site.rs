@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     clock::Instant,
-    constraint::Constraint,
     ids::TokenId,
     proposer::{Drafter, Seen, Site},
+    session::Constraint,
     vocab::TokenSet,
 };
 

@@ -3,7 +3,7 @@
 //! Invariant: a failed step has generated nothing; the text before it stands.
 
 use super::sampler::DrawError;
-use crate::constraint::StepError;
+use crate::session::StepError;
 
 /// Kinds of [`BuildError`].
 #[derive(Debug, Clone, PartialEq, Eq)]

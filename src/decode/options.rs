@@ -3,7 +3,7 @@
 //! Invariant: any value of any field is legal; a field with a range has a type that keeps it.
 
 use super::{penalties::Penalties, sampling::Sampling, stop::StopStrings};
-use crate::{constraint::TrailingSpace, limits::DEFAULT_NEW_TOKENS};
+use crate::{limits::DEFAULT_NEW_TOKENS, session::TrailingSpace};
 
 /// The time at which the mask of allowed tokens is computed. The generated tokens are always the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

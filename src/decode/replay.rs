@@ -10,9 +10,9 @@ use super::{
     sampler::{DrawError, Sampler},
 };
 use crate::{
-    constraint::Patience,
     ids::TokenId,
     model::{Logits, Model, Rows},
+    session::Patience,
 };
 
 /// Number of tokens of a pass, each with a whole row: more would take more memory and little less time.
@@ -80,7 +80,7 @@ impl<M: Model> Decoder<M> {
 /// The state of a replay.
 struct Replay<'a> {
     sampler: Sampler,
-    constraint: Option<crate::constraint::Constraint>,
+    constraint: Option<crate::session::Constraint>,
     /// Prompt and tokens.
     sequence: &'a [TokenId],
     /// Index of the next token.

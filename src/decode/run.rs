@@ -16,10 +16,11 @@ use super::{
     stop::StopSearch,
 };
 use crate::{
-    constraint::{Completion, Constraint, Patience, StepError, TextEnd},
     ids::TokenId,
     model::Kept,
     proposer::Drawn,
+    questions::Completion,
+    session::{Constraint, Patience, StepError, TextEnd},
     vocab::{TokenSet, Vocabulary},
 };
 

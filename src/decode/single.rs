@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     clock::Instant,
-    constraint::Constraint,
     ids::TokenId,
     model::{Model, Rows},
+    session::Constraint,
     vocab::Vocabulary,
 };
 

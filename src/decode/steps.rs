@@ -14,10 +14,11 @@ use super::{
     stats::{DecodeStats, timed},
 };
 use crate::{
-    constraint::{Completion, Constraint},
     ids::TokenId,
     model::{Model, Rows},
     proposer::Drafter,
+    questions::Completion,
+    session::Constraint,
 };
 
 /// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there

@@ -25,7 +25,6 @@ use super::{
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
-    constraint::TrailingSpace,
     decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling, StopStrings},
     grammar::{
         AutomataCache, Grammar,
@@ -36,6 +35,7 @@ use crate::{
     lower::Terminals,
     model::Model,
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
+    session::TrailingSpace,
     subterminal::Lookahead,
     vocab::{Tokenizer, Vocabulary},
 };

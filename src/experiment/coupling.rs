@@ -9,10 +9,10 @@
 //! Invariant: it looks at a text after it was written, position by position, and changes nothing.
 
 use crate::{
-    constraint::Constraint,
     decode::{DecodeError, Sampler, likely, log_sum},
     ids::TokenId,
     proposer::{CountProposer, Propose, Seen, Site},
+    session::Constraint,
 };
 
 /// The result for a text.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::{
     compile::CompiledGrammar,
-    constraint::{Constraint, Patience},
     decode::{DecodeError, StopStrings},
+    session::{Constraint, Patience},
 };
 
 /// Ways to find the part that counts.

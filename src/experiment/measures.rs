@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{
     compile::CompiledGrammar,
-    constraint::{Constraint, Patience},
     decode::{DecodeError, Decoder, Finish, log_kept, log_sum, possible},
     ids::TokenId,
     model::{Model, Rows},
     proposer::ForcedText,
+    session::{Constraint, Patience},
     vocab::{TokenSet, Tokenizer, Vocabulary},
 };
 

@@ -26,7 +26,7 @@ pub use trees::{TreeNodeView, TreeView};
 pub use warnings::{Warning, WarningKind};
 
 use self::marks::SymbolFacts;
-use crate::{compile::CompiledGrammar, constraint::Program};
+use crate::{compile::CompiledGrammar, program::Program};
 
 /// A look inside a compiled grammar.
 #[derive(Debug, Clone)]

@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::{
-    constraint::{Constraint, StateAutomaton},
     ids::{SetId, StateId, TerminalId, numbers},
     lower::Lowered,
+    machine::StateAutomaton,
     parser::Predicted,
+    session::Constraint,
 };
 
 /// The amount of state at one place of a text, and the cost of getting there.

@@ -6,8 +6,8 @@
 
 use super::error::RequestError;
 use crate::{
-    constraint::{Constraint, Patience, StepError, StepErrorKind},
     ids::TokenId,
+    session::{Constraint, Patience, StepError, StepErrorKind},
 };
 
 /// A constraint that follows the engine's contexts.

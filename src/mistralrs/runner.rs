@@ -24,9 +24,9 @@ use super::{
     EngineVocabularyError, GrammarLogitsProcessor, RequestError, RequestWatch, free::FreeLogitsProcessor,
 };
 use crate::{
-    constraint::Constraint,
     decode::{DecodeOptions, DecodeStats, Finish, Generation, Sampler},
     ids::TokenId,
+    session::Constraint,
     vocab::{Tokenizer, Vocabulary},
 };
 

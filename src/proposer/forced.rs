@@ -15,8 +15,9 @@ use super::{
     template::Template,
 };
 use crate::{
-    constraint::{Constraint, Context},
     ids::TokenId,
+    machine::Context,
+    session::Constraint,
     special::{self, SpecialPiece},
     vocab::{Tokenizer, Vocabulary},
 };

@@ -5,8 +5,9 @@
 
 use super::planner::Pass;
 use crate::{
-    constraint::{Constraint, Context, Patience},
     ids::TokenId,
+    machine::Context,
+    session::{Constraint, Patience},
     vocab::TokenSet,
 };
 

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::constraint::Constraint;
+use crate::session::Constraint;
 
 /// Bytes after which white space is guessed.
 const OPENERS: &[u8] = b"{[,:";

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 31] = [
     "clock",
     "cores",
     "automata",
@@ -25,7 +25,12 @@ const LAYERS: [&str; 26] = [
     "lower",
     "subterminal",
     "parser",
-    "constraint",
+    "program",
+    "masks",
+    "machine",
+    "json_readers",
+    "session",
+    "questions",
     "captures",
     "compile",
     "oracle",
@@ -37,14 +42,19 @@ const LAYERS: [&str; 26] = [
     "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 12] = [
+const ENGINE: [&str; 17] = [
     "special",
     "grammar",
     "scanner",
     "lower",
     "subterminal",
     "parser",
-    "constraint",
+    "program",
+    "masks",
+    "machine",
+    "json_readers",
+    "session",
+    "questions",
     "captures",
     "compile",
     "oracle",

@@ -24,6 +24,9 @@ use reach::Batch;
 use serde_json::{Value, json};
 use trial::{Build, Fate, Programs, Trial};
 
+/// Folders of `src` whose files are mutated unless others are named.
+const PARTS: &str = "program,masks,machine,json_readers,session,questions,parser,subterminal,decode,proposer";
+
 /// Draws mutants of the engine, builds them all at once in a copy of the repository, and runs the tests with
 /// each.
 ///
@@ -37,7 +40,7 @@ struct Arguments {
     #[arg(long, default_value_t = 14)]
     seed: u64,
     /// Folders of `src` whose files are mutated.
-    #[arg(long, value_delimiter = ',', default_value = "constraint,parser,subterminal,decode,proposer")]
+    #[arg(long, value_delimiter = ',', default_value = PARTS)]
     parts: Vec<String>,
     /// The repository.
     #[arg(long, default_value = ".")]

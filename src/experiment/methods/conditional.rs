@@ -4,10 +4,10 @@ use std::num::{NonZeroU8, NonZeroUsize};
 
 use super::{Method, MethodError, Outcome, Stage, decoded};
 use crate::{
-    constraint::Constraint,
     decode::{ConditionalDecoder, ConditionalText, DecodeOptions, StopStrings},
     ids::TokenId,
     model::{BatchModel, InTurns, Model},
+    session::Constraint,
 };
 
 /// Sequential importance resampling.

@@ -3,7 +3,6 @@
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
-    constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler, possible,
         single::{Choose, SingleText, TokenChoice},
@@ -11,6 +10,7 @@ use crate::{
     },
     ids::TokenId,
     model::Model,
+    session::Constraint,
     vocab::TokenSet,
 };
 

@@ -8,7 +8,6 @@ use std::fmt;
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
-    constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler,
         single::{Choose, SingleText, TokenChoice},
@@ -17,6 +16,7 @@ use crate::{
     experiment::{Task, error::PeerError},
     ids::TokenId,
     model::Model,
+    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{tests::made_with, *};
 use crate::{
     Compiler, Grammar, Limits,
-    constraint::Constraint,
     experiment::{Others, Row, Task},
+    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

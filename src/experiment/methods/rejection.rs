@@ -5,7 +5,6 @@
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
-    constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler, possible,
         single::{Choose, SingleText, TokenChoice},
@@ -13,6 +12,7 @@ use crate::{
     },
     ids::TokenId,
     model::Model,
+    session::Constraint,
     vocab::TokenSet,
 };
 

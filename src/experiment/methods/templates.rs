@@ -13,7 +13,6 @@ use std::borrow::Cow;
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
-    constraint::Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler,
         single::{Choose, SingleText, TokenChoice},
@@ -22,6 +21,7 @@ use crate::{
     ids::TokenId,
     model::Model,
     proposer::{ForcedText, Site},
+    session::Constraint,
     vocab::{TokenSet, Tokenizer, Vocabulary},
 };
 

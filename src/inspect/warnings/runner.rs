@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::yields::MAX_TEXT;
 use crate::{
-    constraint::{Program, StateAutomaton},
     ids::{StateId, as_u64},
     limits::Work,
+    machine::StateAutomaton,
+    program::Program,
 };
 
 /// Numbers of repetitions after which constant costs end the run, and after which growth is believed.

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     CompiledGrammar,
-    constraint::Constraint,
     decode::Sampler,
     ids::TokenId,
     proposer::{
         BestOf, CountProposer, Counting, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass,
         PassCost, Prior, Seen, Site,
     },
+    session::Constraint,
     vocab::Tokenizer,
 };
 

@@ -23,10 +23,10 @@ use super::{
     widths::Widths,
 };
 use crate::{
-    constraint::Constraint,
     decode::{DrawError, Sampler},
     ids::TokenId,
     mistralrs::{error::RequestError, processor::end_of_text, row, watch::RequestWatch},
+    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

@@ -17,10 +17,10 @@ use super::{
     widths::Widths,
 };
 use crate::{
-    constraint::Constraint,
     decode::Sampler,
     mistralrs::watch::RequestWatch,
     proposer::{DraftLength, PassCost},
+    session::Constraint,
     vocab::{Tokenizer, Vocabulary},
 };
 

@@ -1,0 +1,418 @@
+//! An LRU approximation for masks by constraint state: second chance (clock) in bounded memory.
+//!
+//! States with equal masks share one. When room is short, the clock's hand evicts the next mask that nobody
+//! has asked for since its last pass. So a text that never comes back to where it was does not push out the
+//! masks that others use.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashTable};
+
+use super::enclosed::SharedEnclosed;
+use crate::{ids::StateId, vocab::TokenSet};
+
+/// Stands for no slot and no state.
+const NONE: u32 = u32::MAX;
+
+/// A mask before the readers of keys and items have taken from it.
+#[derive(Debug, Clone)]
+pub(crate) struct GrammarMask {
+    pub(crate) tokens: Arc<TokenSet>,
+    /// Used only where there is a reader of keys.
+    pub(crate) enclosed: SharedEnclosed,
+}
+
+/// The slot of a state's mask, and the next state with the same mask.
+#[derive(Debug, Clone, Copy)]
+struct MaskLink {
+    slot: u32,
+    next: u32,
+}
+
+/// A mask and its states.
+#[derive(Debug)]
+struct MaskSlot {
+    /// `None` once the mask was evicted.
+    mask: Option<Arc<TokenSet>>,
+    hash: u64,
+    /// Set when the mask is asked for, cleared when the hand passes.
+    used: bool,
+    /// The last state that got this mask.
+    first: u32,
+    /// Number of masks that were in this slot before.
+    age: u32,
+    /// The tokens that span strings; valid once `knows_enclosed` is set, which is when they are first asked
+    /// for.
+    enclosed: SharedEnclosed,
+    knows_enclosed: bool,
+}
+
+/// The parts that a mask is the union of: their addresses, ascending, each once.
+pub(super) type MaskParts = [usize];
+
+/// Masks by state. A hit is a lookup by index.
+#[derive(Debug)]
+pub(crate) struct MaskCache {
+    /// Links by state, up to the highest state that had a mask.
+    links: Vec<MaskLink>,
+    slots: Vec<MaskSlot>,
+    by_mask: HashTable<u32>,
+    /// Slots and their ages by recipe; a different age means that the slot has another mask now.
+    by_recipe: HashMap<Box<MaskParts>, (u32, u32)>,
+    /// Bytes of the recipes.
+    recipes: usize,
+    hand: usize,
+    /// Slots without a mask.
+    vacant: Vec<u32>,
+    /// Memory of the masks, in bytes, and its bound.
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl MaskCache {
+    /// A cache that holds at most `max_bytes` of masks.
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self {
+            links: Vec::new(),
+            slots: Vec::new(),
+            by_mask: HashTable::new(),
+            by_recipe: HashMap::new(),
+            recipes: 0,
+            hand: 0,
+            vacant: Vec::new(),
+            bytes: 0,
+            max_bytes,
+        }
+    }
+
+    /// The mask of `state`, if it is here.
+    pub(crate) fn get(&mut self, state: StateId) -> Option<Arc<TokenSet>> {
+        let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        slot.used = true;
+        slot.mask.clone()
+    }
+
+    /// Returns the tokens of a state's mask that span strings, computing them on first use. `None` if the
+    /// mask is not cached.
+    pub(crate) fn enclosed(
+        &mut self,
+        state: StateId,
+        make: impl FnOnce(&TokenSet) -> SharedEnclosed,
+    ) -> Option<SharedEnclosed> {
+        let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        if !slot.knows_enclosed {
+            slot.enclosed = make(slot.mask.as_ref()?);
+            slot.knows_enclosed = true;
+            self.bytes += slot.enclosed.as_ref().map_or(0, |enclosed| enclosed.bytes());
+        }
+        Some(slot.enclosed.clone())
+    }
+
+    /// Returns the mask of `state`, with its tokens that span strings if they are wanted; `None` if either is
+    /// not cached. `held` is the caller's last mask: an equal one is moved out, not cloned, since an atomic
+    /// reference count costs more than the comparison.
+    pub(crate) fn following(
+        &mut self,
+        state: StateId,
+        held: &mut Option<Arc<TokenSet>>,
+        with_enclosed: bool,
+    ) -> Option<GrammarMask> {
+        let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        if with_enclosed && !slot.knows_enclosed {
+            return None;
+        }
+        let mask = slot.mask.as_ref()?;
+        slot.used = true;
+        let tokens = held.take_if(|held| Arc::ptr_eq(held, mask)).unwrap_or_else(|| Arc::clone(mask));
+        Some(GrammarMask { tokens, enclosed: if with_enclosed { slot.enclosed.clone() } else { None } })
+    }
+
+    /// Files a mask under a state that has none yet. Returns it, or the equal mask that was cached before.
+    /// Costs a pass over the mask, and a step for each state whose mask is evicted.
+    pub(crate) fn keep(&mut self, state: StateId, mask: Arc<TokenSet>) -> Arc<TokenSet> {
+        if mask_bytes(&mask) > self.max_bytes {
+            return mask;
+        }
+        let hash = mask.hash64();
+        let is_it = |&slot: &u32| self.slots[slot as usize].mask.as_ref() == Some(&mask);
+        let at = match self.by_mask.find(hash, is_it) {
+            Some(&known) => known,
+            None => self.add(Arc::clone(&mask), hash),
+        };
+        self.link(state, at).unwrap_or(mask)
+    }
+
+    /// Does the same as [`keep`](Self::keep) for a mask that was made of these parts.
+    pub(super) fn keep_made(
+        &mut self,
+        state: StateId,
+        mask: Arc<TokenSet>,
+        recipe: &MaskParts,
+    ) -> Arc<TokenSet> {
+        let mask = self.keep(state, mask);
+        // A mask that is too large to be kept has no slot.
+        let at = self.links.get(state.index()).map_or(NONE, |link| link.slot);
+        let bytes = size_of_val(recipe) + size_of::<(Box<MaskParts>, u64)>();
+        if let Some(slot) = self.slots.get(at as usize)
+            && bytes <= self.max_bytes / RECIPES
+        {
+            let known = (at, slot.age);
+            if self.recipes + bytes > self.max_bytes / RECIPES {
+                self.forget_recipes();
+            }
+            self.recipes += bytes;
+            self.by_recipe.insert(recipe.into(), known);
+        }
+        mask
+    }
+
+    /// Returns the mask made of these parts, if it is still cached, and files it under `state` too.
+    pub(super) fn made_of(&mut self, state: StateId, recipe: &MaskParts) -> Option<Arc<TokenSet>> {
+        let &(at, age) = self.by_recipe.get(recipe)?;
+        let slot = self.slots.get_mut(at as usize).filter(|slot| slot.age == age)?;
+        slot.used = true;
+        self.link(state, at)
+    }
+
+    /// Forgets all recipes, since the parts are gone.
+    pub(super) fn forget_recipes(&mut self) {
+        self.by_recipe.clear();
+        self.recipes = 0;
+    }
+
+    /// Files the mask of a slot under a state that has none yet.
+    fn link(&mut self, state: StateId, at: u32) -> Option<Arc<TokenSet>> {
+        if state.index() >= self.links.len() {
+            self.links.resize(state.index() + 1, MaskLink { slot: NONE, next: NONE });
+        }
+        let slot = &mut self.slots[at as usize];
+        self.links[state.index()] = MaskLink { slot: at, next: slot.first };
+        slot.first = state.raw();
+        slot.mask.clone()
+    }
+
+    /// Is half of the memory free, all recipes and one more mask over `size` tokens included?
+    pub(crate) fn is_half_empty(&self, size: usize) -> bool {
+        let most = size.div_ceil(WORD) * size_of::<u64>() + MASK_BYTES;
+        self.bytes + most + self.max_bytes / RECIPES <= self.max_bytes / 2
+    }
+
+    /// Memory, in bytes. Evicted masks that sessions still hold are not counted.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + size_of_val(&*self.links) + self.recipes
+    }
+
+    /// Puts a mask that is not cached into a slot; evicts others until there is room.
+    fn add(&mut self, mask: Arc<TokenSet>, hash: u64) -> u32 {
+        let bytes = mask_bytes(&mask);
+        let no_slot = |cache: &Self| cache.vacant.is_empty() && cache.slots.len() >= NONE as usize;
+        while self.bytes + bytes > self.max_bytes || no_slot(self) {
+            self.free();
+        }
+        self.bytes += bytes;
+        let slot = MaskSlot {
+            mask: Some(mask),
+            hash,
+            used: false,
+            first: NONE,
+            age: 0,
+            enclosed: None,
+            knows_enclosed: false,
+        };
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                let age = self.slots[at as usize].age;
+                self.slots[at as usize] = MaskSlot { age, ..slot };
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                // There are fewer slots than `NONE`.
+                u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
+            }
+        };
+        self.by_mask.insert_unique(hash, at, |&slot| self.slots[slot as usize].hash);
+        at
+    }
+
+    /// Evicts the next mask that was not asked for since the hand last passed (second chance).
+    fn free(&mut self) {
+        let mask = loop {
+            let slot = &mut self.slots[self.hand];
+            if !std::mem::take(&mut slot.used)
+                && let Some(mask) = slot.mask.take()
+            {
+                break mask;
+            }
+            self.hand = (self.hand + 1) % self.slots.len();
+        };
+        let at = self.hand;
+        self.hand = (at + 1) % self.slots.len();
+        let slot = &mut self.slots[at];
+        self.bytes -= mask_bytes(&mask) + slot.enclosed.take().map_or(0, |enclosed| enclosed.bytes());
+        slot.knows_enclosed = false;
+        slot.age = slot.age.wrapping_add(1);
+        let mut state = std::mem::replace(&mut slot.first, NONE);
+        while let Some(link) = self.links.get_mut(state as usize) {
+            state = std::mem::replace(link, MaskLink { slot: NONE, next: NONE }).next;
+        }
+        if let Ok(entry) = self.by_mask.find_entry(self.slots[at].hash, |&slot| slot as usize == at) {
+            self.vacant.push(*entry.get());
+            entry.remove();
+        }
+    }
+}
+
+/// Recipes take at most an eighth of the memory that masks may take, in addition to it.
+const RECIPES: usize = 8;
+
+/// Memory of a mask beside its tokens, in bytes: the set, the counts of its `Arc`, the slot, and at most two
+/// numbers in the table.
+const MASK_BYTES: usize = size_of::<TokenSet>() + 16 + size_of::<MaskSlot>() + 8;
+/// Tokens per word of a bitset; a list takes less.
+const WORD: usize = 64;
+
+/// Memory of a mask in bytes.
+fn mask_bytes(mask: &TokenSet) -> usize {
+    mask.bytes() + MASK_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use hashbrown::HashMap;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::TokenId;
+
+    const SIZE: usize = 2_000;
+
+    /// A mask for each number; some are equal.
+    fn mask(number: u32) -> TokenSet {
+        let mut mask = TokenSet::empty(SIZE);
+        for token in 0..SIZE {
+            if token.is_multiple_of(number as usize % 11 + 2) {
+                mask.insert(TokenId::from_index(token).unwrap());
+            }
+        }
+        mask
+    }
+
+    /// Memory of each of them.
+    fn each() -> usize {
+        mask_bytes(&mask(0))
+    }
+
+    fn room(masks: usize) -> MaskCache {
+        MaskCache::new(each() * masks + each() / 2)
+    }
+
+    proptest! {
+        /// The cache gives back what was filed, whatever was evicted in between, and holds no more than it
+        /// may.
+        #[test]
+        fn the_cache_returns_the_filed_masks_within_its_room(
+            masks in 0..6_usize,
+            states in prop::collection::vec(0..40_u32, 0..200),
+        ) {
+            let mut cache = room(masks);
+            let mut held: HashMap<TokenSet, Arc<TokenSet>> = HashMap::new();
+            for state in states.into_iter().map(StateId::new) {
+                let found =
+                    cache.get(state).unwrap_or_else(|| cache.keep(state, Arc::new(mask(state.raw()))));
+                prop_assert_eq!(&*found, &mask(state.raw()));
+                prop_assert_eq!(cache.get(state).is_some(), masks > 0);
+                prop_assert!(cache.slots.len() <= masks);
+                prop_assert_eq!(cache.by_mask.len(), cache.slots.len());
+                held.insert(mask(state.raw()), found);
+                let there = (0..40).filter_map(|state| cache.get(StateId::new(state)));
+                for found in there.collect::<Vec<_>>() {
+                    let other = &held[&*found];
+                    prop_assert!(Arc::ptr_eq(&found, other) || Arc::strong_count(other) == 1);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Masks of many sizes, lists and bits, never take more than the room for them.
+        #[test]
+        fn counted_bytes_are_those_of_the_masks_held(
+            room in 0..9_000_usize,
+            masks in prop::collection::vec(prop::collection::btree_set(0..2_560_u32, 0..30), 0..60),
+        ) {
+            let mut cache = MaskCache::new(room);
+            for (state, tokens) in (0..).map(StateId::new).zip(masks) {
+                let mask = TokenSet::of(tokens.into_iter().map(TokenId::new).collect(), 2_560);
+                let bytes = mask_bytes(&mask);
+                prop_assert_eq!(&*cache.keep(state, Arc::new(mask.clone())), &mask);
+                let found = cache.get(state);
+                prop_assert_eq!(found.as_deref(), (bytes <= room).then_some(&mask));
+                let there = cache.slots.iter().filter_map(|slot| slot.mask.as_deref());
+                let (count, held) = there.fold((0, 0), |(n, all), mask| (n + 1, all + mask_bytes(mask)));
+                prop_assert_eq!(cache.bytes, held);
+                prop_assert!(held <= room);
+                prop_assert_eq!(cache.by_mask.len(), count);
+                prop_assert_eq!(cache.slots.len(), count + cache.vacant.len());
+            }
+        }
+    }
+
+    /// The memory that [`Limits::mask_bytes`](crate::Limits::mask_bytes) promises.
+    #[test]
+    fn masks_are_a_bit_for_each_token_and_little_more() {
+        let bits = 64_000 / 8;
+        let mut mask = TokenSet::empty(64_000);
+        (0..64_000).map(TokenId::new).for_each(|token| mask.insert(token));
+        assert!((bits + size_of::<MaskSlot>()..=bits + 96).contains(&mask_bytes(&mask)));
+        let few = TokenSet::of(vec![TokenId::new(3), TokenId::new(5)], 64_000);
+        assert!(mask_bytes(&few) < 128);
+    }
+
+    #[test]
+    fn equal_masks_share_one_entry() {
+        let mut cache = room(1);
+        let (one, other) =
+            (cache.keep(StateId::new(3), Arc::new(mask(0))), cache.keep(StateId::new(0), Arc::new(mask(11))));
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(cache.get(StateId::new(1)).is_none());
+    }
+
+    #[test]
+    fn a_recipe_is_known_while_its_mask_is_cached() {
+        let mut cache = room(2);
+        let states: Vec<StateId> = (0..9).map(StateId::new).collect();
+        let made = cache.keep_made(states[0], Arc::new(mask(0)), &[1, 2]);
+        assert!(cache.made_of(states[1], &[1]).is_none());
+        assert!(cache.made_of(states[1], &[1, 2]).is_some_and(|found| Arc::ptr_eq(&found, &made)));
+        assert!(cache.get(states[1]).is_some_and(|found| Arc::ptr_eq(&found, &made)));
+        // Once in use, then no more.
+        (3..8).for_each(|state| _ = cache.keep(states[state], Arc::new(mask(state as u32))));
+        assert!(cache.get(states[1]).is_none() && cache.made_of(states[1], &[1, 2]).is_none());
+        cache.keep_made(states[2], Arc::new(mask(1)), &[3]);
+        assert!(cache.bytes() >= 2 * each() + size_of::<usize>());
+        cache.forget_recipes();
+        assert!(cache.get(states[2]).is_some() && cache.made_of(states[8], &[3]).is_none());
+    }
+
+    /// A mask that is too large is not kept, and neither is its recipe.
+    #[test]
+    fn masks_larger_than_the_room_are_not_kept() {
+        let mut cache = MaskCache::new(mask_bytes(&TokenSet::empty(SIZE)));
+        cache.keep(StateId::new(5), Arc::new(TokenSet::empty(SIZE)));
+        cache.keep_made(StateId::new(2), Arc::new(mask(0)), &[1]);
+        assert!(cache.get(StateId::new(2)).is_none() && cache.made_of(StateId::new(3), &[1]).is_none());
+        assert!(cache.get(StateId::new(5)).is_some());
+    }
+
+    #[test]
+    fn masks_in_use_are_not_evicted() {
+        let mut cache = room(4);
+        let used = cache.keep(StateId::new(0), Arc::new(mask(0)));
+        for state in 1..11 {
+            cache.keep(StateId::new(state), Arc::new(mask(state)));
+            assert!(cache.get(StateId::new(0)).is_some_and(|found| Arc::ptr_eq(&found, &used)), "{state}");
+        }
+        assert!(cache.get(StateId::new(1)).is_none());
+    }
+}

@@ -1,0 +1,28 @@
+//! The session that users hold: one text, the tokens that may follow, and the way back.
+//!
+//! A [`Constraint`] is a place on a machine, the readers of its text, and a history. *Invariant:* an error
+//! moves nothing, and a rollback leads back to exactly the same place.
+//!
+//! Below it are the machine, which all sessions of a grammar share, and the readers of JSON, which each
+//! session has for itself. Above it is what people ask of a text, and all that generates.
+
+mod constraint;
+mod distinct_items;
+mod distinct_keys;
+mod distinct_mask;
+mod ending;
+mod error;
+mod fast_advance;
+mod history;
+mod patience;
+mod reader_steps;
+mod special_tokens;
+mod token_classes;
+mod trailing_space;
+
+pub use constraint::Constraint;
+pub(crate) use constraint::TextPosition;
+pub use error::{StepError, StepErrorKind, TextPlace};
+pub use patience::Patience;
+pub(crate) use trailing_space::TextEnd;
+pub use trailing_space::TrailingSpace;

@@ -1,4 +1,0 @@
-//! Constraints.
-
-// Sessions of one grammar on many threads.
-mod sessions;

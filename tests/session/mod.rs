@@ -1,0 +1,4 @@
+//! Sessions.
+
+// Sessions of one grammar on many threads.
+mod sessions;
