@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::{
     constraint::{Constraint, StateAutomaton},
-    ids::{SetId, StateId, TerminalId, numbers},
+    ids::{SetId, StateId, TerminalId},
     lower::Lowered,
     parser::Predicted,
 };
@@ -143,7 +143,7 @@ fn nearest_first(machine: &StateAutomaton, state: Option<StateId>, most: usize) 
     let mut open: VecDeque<SetId> = state.map(|state| live(machine, state)).into_iter().flatten().collect();
     let mut seen: HashSet<SetId> = open.iter().copied().collect();
     let mut order = Vec::new();
-    let mut rest = numbers(parser.len()).map(SetId::new);
+    let mut rest = (0_u32..).take(parser.len()).map(SetId::new);
     while order.len() < most {
         match open.pop_front() {
             Some(set) => {

@@ -1,7 +1,7 @@
 //! Computes byte classes and a transition table from the edges of an automaton.
 
 use crate::{
-    automata::{hash::HASH_FACTOR, minimize::NONE},
+    automata::{class_numbers::ClassNumbers, hash::HASH_FACTOR, minimize::NONE},
     grammar::automaton::{Edge, State},
 };
 
@@ -22,13 +22,15 @@ impl Intervals {
             begins[usize::from(edge.first)] = true;
             begins[usize::from(edge.last) + 1] = true;
         }
-        let (mut count, mut of) = (0, [0; 256]);
+        let (mut intervals, mut of) = (ClassNumbers::default(), [0; 256]);
+        let mut last = 0;
         for (of, begins) in of.iter_mut().zip(begins) {
-            count += usize::from(begins);
-            // At most 256 intervals, so the last number is 255.
-            *of = u8::try_from(count - 1).unwrap_or(u8::MAX);
+            if begins {
+                last = intervals.fresh();
+            }
+            *of = last;
         }
-        Self { count, of }
+        Self { count: intervals.count(), of }
     }
 
     /// Returns the numbers of the intervals in an edge.
@@ -53,17 +55,18 @@ impl Intervals {
                 *behind = behind.wrapping_sub(hash);
             }
         }
-        let (mut members, mut sum) = (Vec::new(), 0_u64);
+        let mut members: Vec<(u64, u8)> = Vec::new();
+        let (mut classes, mut sum) = (ClassNumbers::default(), 0_u64);
         let class_of = hashes[..self.count].iter().map(|hash| {
             sum = sum.wrapping_add(*hash);
-            let known = members.iter().position(|other| *other == sum);
-            let class = known.unwrap_or_else(|| {
-                members.push(sum);
-                members.len() - 1
-            });
-            u8::try_from(class).unwrap_or(u8::MAX)
+            let known = members.iter().find(|(other, _)| *other == sum).map(|(_, class)| *class);
+            known.unwrap_or_else(|| {
+                let fresh = classes.fresh();
+                members.push((sum, fresh));
+                fresh
+            })
         });
-        (class_of.collect(), members.len())
+        (class_of.collect(), classes.count())
     }
 
     /// Returns the state that each class leads to from each state. `None` if two intervals of a class do not
