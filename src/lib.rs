@@ -52,9 +52,10 @@
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
-//! * `automata`: sets of bytes, compressed sparse rows, hash consing (equal values as equal numbers), minimal
-//!   automata.
-//! * [`limits`], [`ids`]: budgets, and the handle that ends work on a grammar; indices.
+//! * `automata`: sets and classes of bytes, compressed sparse rows, hash consing (equal values as equal
+//!   numbers), minimal automata.
+//! * [`limits`], [`ids`]: budgets, and the handle that ends work on a grammar; indices, and lists whose
+//!   things all have numbers.
 //! * `split_mix`: mixing of bits, for hashes and random numbers.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.

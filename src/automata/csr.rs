@@ -11,25 +11,27 @@ pub(crate) struct Grouped {
 
 impl Grouped {
     /// Groups pairs of an index below `count` and a number; each list keeps the order of its pairs. Linear;
-    /// iterates over the pairs twice, once backwards.
+    /// iterates over the pairs twice.
     pub(crate) fn new<I>(count: usize, pairs: impl Fn() -> I) -> Self
     where
-        I: DoubleEndedIterator<Item = (u32, u32)>,
+        I: Iterator<Item = (u32, u32)>,
     {
-        let mut starts = vec![0_u32; count + 1];
-        pairs().for_each(|(of, _)| starts[of as usize] += 1);
+        // List `i` is counted at `i + 2`, so that the sums have its start at `i + 1`. Filling the list moves
+        // that to its end, which is the start of the next list and stands where that belongs.
+        let mut starts = vec![0_u32; count + 2];
+        pairs().for_each(|(of, _)| starts[of as usize + 2] += 1);
         let mut end = 0;
         for start in &mut starts {
             end += *start;
             *start = end;
         }
-        // From the back, so that each start ends up as one.
         let mut numbers = vec![0; end as usize];
-        for (of, number) in pairs().rev() {
-            let start = &mut starts[of as usize];
-            *start -= 1;
-            numbers[*start as usize] = number;
+        for (of, number) in pairs() {
+            let next = &mut starts[of as usize + 1];
+            numbers[*next as usize] = number;
+            *next += 1;
         }
+        starts.pop();
         Self { numbers, starts }
     }
 

@@ -17,7 +17,7 @@ impl HashIndex {
     pub(crate) fn hash(&self, value: &(impl Hash + ?Sized)) -> u32 {
         let hash = self.hasher.hash_one(value);
         // Half of a good hash is a good hash.
-        u32::try_from(hash >> 32).unwrap_or(u32::MAX)
+        (hash >> 32) as u32
     }
 
     /// Returns the number with this hash for which `is_it` holds.

@@ -41,30 +41,33 @@ struct Partition {
     block_of: Vec<u32>,
     /// Start, end, and number of marked members, which are at the front.
     blocks: Vec<(u32, u32, u32)>,
+    /// Number of the next block. A block has a state of its own, so numbers of states suffice.
+    next_block: u32,
     touched: Vec<u32>,
 }
 
 impl Partition {
     /// Partitions the states into accepting ones and others.
     fn new(accepting: &[bool]) -> Self {
-        let index = |n: usize| u32::try_from(n).unwrap_or(NONE);
-        let mut order: Vec<u32> = (0..index(accepting.len())).collect();
-        order.sort_by_key(|&state| !accepting[state as usize]);
-        let mut place = vec![0; order.len()];
-        for (at, &state) in order.iter().enumerate() {
-            place[state as usize] = index(at);
-        }
-        let split = index(accepting.iter().filter(|accepts| **accepts).count());
-        let count = index(accepting.len());
-        let blocks: Vec<(u32, u32, u32)> =
-            [(0, split, 0), (split, count, 0)].into_iter().filter(|(start, end, _)| start < end).collect();
-        let mut block_of = vec![0; order.len()];
-        for (block, &(start, end, _)) in blocks.iter().enumerate() {
-            for &state in &order[start as usize..end as usize] {
-                block_of[state as usize] = index(block);
+        let (mut order, mut blocks) = (Vec::with_capacity(accepting.len()), Vec::new());
+        let mut place = vec![0; accepting.len()];
+        let mut block_of = vec![0; accepting.len()];
+        let (mut next_block, mut at) = (0_u32, 0_u32);
+        for accepts in [true, false] {
+            let start = at;
+            let members = (0_u32..).zip(accepting).filter(|(_, accepting)| **accepting == accepts);
+            for (state, _) in members {
+                order.push(state);
+                place[state as usize] = at;
+                block_of[state as usize] = next_block;
+                at += 1;
+            }
+            if start < at {
+                blocks.push((start, at, 0));
+                next_block += 1;
             }
         }
-        Self { order, place, block_of, blocks, touched: Vec::new() }
+        Self { order, place, block_of, blocks, next_block, touched: Vec::new() }
     }
 
     /// Marks a state: moves it to the marked ones at the front of its block.
@@ -95,7 +98,8 @@ impl Partition {
             if middle == end {
                 continue;
             }
-            let new = u32::try_from(self.blocks.len()).unwrap_or(NONE);
+            let new = self.next_block;
+            self.next_block += 1;
             let (keep, give) = if marked <= end - middle {
                 ((middle, end), (start, middle))
             } else {
@@ -206,17 +210,17 @@ fn hopcroft(dfa: &DfaTable) -> DfaTable {
     }
     let mut fill = first.clone();
     let mut from = vec![0_u32; first.last().copied().unwrap_or(0) as usize];
-    for (at, &to) in dfa.transitions.iter().enumerate() {
-        if to != NONE {
-            let slot = &mut fill[(at % width) * count + to as usize];
-            from[*slot as usize] = u32::try_from(at / width).unwrap_or(NONE);
+    for (state, row) in (0_u32..).zip(dfa.transitions.chunks_exact(width.max(1))) {
+        for (class, &to) in row.iter().enumerate().filter(|(_, to)| **to != NONE) {
+            let slot = &mut fill[class * count + to as usize];
+            from[*slot as usize] = state;
             *slot += 1;
         }
     }
     let mut partition = Partition::new(&dfa.accepting);
     // With partial transitions every block must be a splitter once: a missing edge is not the complement of a
     // present one.
-    let mut waiting: Vec<u32> = (0..u32::try_from(partition.blocks.len()).unwrap_or(0)).collect();
+    let mut waiting: Vec<u32> = (0..partition.next_block).collect();
     let mut members: Vec<u32> = Vec::new();
     while let Some(splitter) = waiting.pop() {
         let (start, end, _) = partition.blocks[splitter as usize];
@@ -252,9 +256,9 @@ fn quotient(dfa: &DfaTable, partition: &Partition) -> DfaTable {
     };
     let mut transitions = vec![NONE; blocks * width];
     let mut accepting = vec![false; blocks];
-    for (block, &(first, _, _)) in partition.blocks.iter().enumerate() {
+    for (block, &(first, _, _)) in (0_u32..).zip(&partition.blocks) {
         let state = partition.order[first as usize] as usize;
-        let row = rename(u32::try_from(block).unwrap_or(NONE)) as usize;
+        let row = rename(block) as usize;
         accepting[row] = dfa.accepting[state];
         for class in 0..width {
             let to = dfa.transitions[state * width + class];

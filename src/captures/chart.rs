@@ -157,16 +157,18 @@ impl Spending {
 #[derive(Debug, Default)]
 struct Memories {
     all: Vec<Chosen>,
+    /// The last number. There are at most as many as items, which have numbers.
+    last: u32,
     numbers: HashMap<(usize, Chosen), u32>,
 }
 
 impl Memories {
     fn number(&mut self, list: usize, chosen: Chosen) -> u32 {
-        let all = &mut self.all;
-        *self.numbers.entry((list, chosen)).or_insert_with_key(|(_, chosen)| {
+        let Self { all, last, numbers } = self;
+        *numbers.entry((list, chosen)).or_insert_with_key(|(_, chosen)| {
             all.push(chosen.clone());
-            // There are at most as many as items.
-            u32::try_from(all.len()).unwrap_or(u32::MAX)
+            *last += 1;
+            *last
         })
     }
 
@@ -485,15 +487,10 @@ impl ChartReader<'_, '_> {
             Node::List { list, .. } => {
                 let of = &self.network.lists[list];
                 let index = of.parts.binary_search(&part).ok()?;
-                let start;
-                let before = match self.chosen.get(item.memory) {
-                    Some(chosen) => chosen,
-                    None => {
-                        start = of.choice.start();
-                        &start
-                    }
+                let chosen = match self.chosen.get(item.memory) {
+                    Some(before) => of.choice.after(before, index)?,
+                    None => of.choice.after(&of.choice.start(), index)?,
                 };
-                let chosen = of.choice.after(before, index)?;
                 Some(self.chosen.number(list, chosen))
             }
             _ => Some(item.memory),

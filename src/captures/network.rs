@@ -19,7 +19,7 @@ use crate::{
     grammar::{
         AnyOrder, Automaton, Expr, Grammar, LengthBounded, PatternKind, Spelled, any_order::OrderRules,
     },
-    ids::{ExprId, RuleId, as_index},
+    ids::{ExprId, Numbered, RuleId, as_index},
     limits::{Budget, LimitExceeded},
 };
 
@@ -84,10 +84,10 @@ pub(super) struct NetworkList {
 /// The network of a grammar.
 #[derive(Debug)]
 pub(super) struct Network {
-    nodes: Vec<Node>,
+    nodes: Numbered<Node>,
     /// The part of each node.
     owners: Vec<PartId>,
-    parts: Vec<NetworkPart>,
+    parts: Numbered<NetworkPart>,
     pub(super) lists: Vec<NetworkList>,
     pub(super) names: Vec<String>,
     pub(super) root: PartId,
@@ -101,13 +101,14 @@ impl Network {
         most: usize,
     ) -> Result<Self, LimitExceeded> {
         let network = Self {
-            nodes: Vec::new(),
+            nodes: Numbered::default(),
             owners: Vec::new(),
-            parts: Vec::new(),
+            parts: Numbered::default(),
             lists: Vec::new(),
             names: Vec::new(),
             root: grammar.root().raw(),
         };
+        let most = most.min(as_index(u32::MAX) - 1);
         let mut builder = Builder { grammar, network, work: Vec::new(), reads: reads(grammar), most };
         for _ in grammar.rules() {
             builder.part();
@@ -175,7 +176,7 @@ impl Network {
 
     /// Bypasses nodes with only one successor.
     fn shorten(&mut self) {
-        let mut past: Vec<NetNode> = (0..).take(self.nodes.len()).collect();
+        let mut past: Vec<NetNode> = self.nodes.numbers().collect();
         let mut path = Vec::new();
         for node in 0..past.len() {
             // Such nodes form no cycle, since a cycle reads something.
@@ -189,7 +190,7 @@ impl Network {
             path.drain(..).for_each(|on_the_way| past[as_index(on_the_way)] = last);
         }
         let to = |node: &mut NetNode| *node = past[as_index(*node)];
-        for node in &mut self.nodes {
+        for node in &mut *self.nodes {
             match node {
                 Node::Ways(ways) => ways.iter_mut().for_each(to),
                 Node::Text(_, next)
@@ -227,18 +228,20 @@ struct Builder<'g> {
 
 impl<'g> Builder<'g> {
     fn node(&mut self, owner: PartId) -> NetNode {
-        // Bounded by `most`, which is checked once for each expression; ids end at 2^32.
-        let node = u32::try_from(self.network.nodes.len()).unwrap_or(u32::MAX);
-        self.network.nodes.push(Node::Ways(Vec::new()));
+        // Once they are used up, the first stands in for others, and `work_off` ends in an error.
+        let Ok(node) = self.network.nodes.push(Node::Ways(Vec::new()), "places") else { return 0 };
         self.network.owners.push(owner);
         node
     }
 
     fn part(&mut self) -> PartId {
-        let part = u32::try_from(self.network.parts.len()).unwrap_or(u32::MAX);
+        // A part has two nodes of its own, so that these are used up first.
+        let new = NetworkPart { start: 0, end: 0, names: Vec::new(), ignored: false };
+        let Ok(part) = self.network.parts.push(new, "parts") else { return 0 };
         let (start, end) = (self.node(part), self.node(part));
         self.set(end, Node::End);
-        self.network.parts.push(NetworkPart { start, end, names: Vec::new(), ignored: false });
+        let made = &mut self.network.parts[as_index(part)];
+        (made.start, made.end) = (start, end);
         part
     }
 
@@ -269,12 +272,12 @@ impl<'g> Builder<'g> {
     fn work_off(&mut self) -> Result<(), LimitExceeded> {
         let grammar = self.grammar;
         while let Some((source, from, to)) = self.work.pop() {
-            if self.network.nodes.len() > self.most {
-                return Err(LimitExceeded::new(Budget::Symbols, "places of a grammar", self.most));
-            }
             match source {
                 NodeSource::Expr(expr) => self.expr(grammar.expr(expr), from, to),
                 NodeSource::Hir(hir) => self.hir(hir, from, to),
+            }
+            if self.network.nodes.len() > self.most {
+                return Err(LimitExceeded::new(Budget::Symbols, "places of a grammar", self.most));
             }
         }
         Ok(())

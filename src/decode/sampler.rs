@@ -236,12 +236,9 @@ fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candid
 
 /// Refuses NaN and plus infinity.
 fn check(row: &[f32]) -> Result<(), DrawError> {
-    match gumbel_argmax::first_not_finite(row) {
-        None => Ok(()),
-        Some(index) => {
-            Err(DrawError::NotFinite(TokenId::from_index(index).unwrap_or(TokenId::new(u32::MAX))))
-        }
-    }
+    // What stands past the last id is no token's.
+    let token = gumbel_argmax::first_not_finite(row).and_then(TokenId::from_index);
+    token.map_or(Ok(()), |token| Err(DrawError::NotFinite(token)))
 }
 
 /// Returns the allowed token with the largest logit; ties by lower id.

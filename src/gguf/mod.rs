@@ -144,7 +144,9 @@ fn read(reader: &mut HeadReader, file: usize) -> Result<HeadContents, reader::He
         }
         let mut shape = Vec::new();
         for _ in 0..dimensions {
-            shape.push(usize::try_from(reader.u64()?).unwrap_or(usize::MAX));
+            let length = reader.u64()?;
+            let too_long = || reader::HeadFault::Other(format!("tensor {name} has {length} rows or columns"));
+            shape.push(usize::try_from(length).map_err(|_| too_long())?);
         }
         // The file has the fastest dimension first.
         shape.reverse();

@@ -1,6 +1,6 @@
 //! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
 
-use crate::ids::{ExprId, as_index, as_u64};
+use crate::ids::{ExprId, as_index, as_u64, saturating_usize};
 
 /// One or more parts in any order, with a separator between neighbours.
 ///
@@ -258,9 +258,7 @@ impl OrderRules {
         let open = |name: &usize| !chosen.is_used(*name);
         let required = (0..self.required.len()).filter(open).filter(|&name| self.required[name]).count();
         let need = usize::try_from(need).ok()?;
-        let room = self
-            .max
-            .map_or(usize::MAX, |max| usize::try_from(max - chosen.count.min(max)).unwrap_or(usize::MAX));
+        let room = self.max.map_or(usize::MAX, |max| saturating_usize(max - chosen.count.min(max)));
         // More parts than these are never of use.
         let most = need.max(required + missing.count_ones() as usize).min(room);
         let width = most + 1;

@@ -14,7 +14,6 @@ use std::{
 
 use crate::{
     automata::{csr::Grouped, hash::mix},
-    ids::numbers,
     limits::AUTOMATON_STATES,
 };
 
@@ -207,13 +206,12 @@ fn live(states: &[State]) -> Vec<bool> {
     if states.iter().all(|state| state.accepts) {
         return vec![true; states.len()];
     }
-    // There are at most `AUTOMATON_STATES`, so numbers fit.
     let incoming = Grouped::new(states.len(), || {
-        let edges = numbers(states.len()).zip(states);
+        let edges = (0_u32..).zip(states);
         edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
     });
     let mut live: Vec<bool> = states.iter().map(|state| state.accepts).collect();
-    let mut open: Vec<u32> = numbers(states.len()).filter(|&state| live[state as usize]).collect();
+    let mut open: Vec<u32> = (0..).zip(&live).filter(|(_, live)| **live).map(|(state, _)| state).collect();
     while let Some(state) = open.pop() {
         for &from in incoming.of(state) {
             if !std::mem::replace(&mut live[from as usize], true) {
@@ -230,7 +228,8 @@ fn numbered(mut states: Vec<State>) -> (Vec<State>, u64) {
     const NO_NUMBER: u32 = u32::MAX;
     let mut number = vec![NO_NUMBER; states.len()];
     number[0] = 0;
-    let (mut order, mut next) = (vec![0_usize], 0);
+    // There are at most as many new numbers as old ones.
+    let (mut order, mut next, mut fresh) = (vec![0_usize], 0, 1_u32);
     let mut found = Vec::with_capacity(states.len());
     let mut hash = 0;
     while let Some(&at) = order.get(next) {
@@ -246,8 +245,8 @@ fn numbered(mut states: Vec<State>) -> (Vec<State>, u64) {
         for Edge { first, last, to } in &mut state.edges {
             let number = &mut number[*to as usize];
             if *number == NO_NUMBER {
-                // There are at most `AUTOMATON_STATES`, so numbers fit.
-                *number = u32::try_from(order.len()).unwrap_or(NO_NUMBER);
+                *number = fresh;
+                fresh += 1;
                 order.push(*to as usize);
             }
             *to = *number;

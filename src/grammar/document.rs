@@ -11,6 +11,7 @@ use super::{
     GrammarError,
     source::{BYTE_ORDER_MARK, Source, Span},
 };
+use crate::ids::{Numbered, saturating_u32};
 
 /// Limit on the nesting of a document; deeper text is refused.
 const MOST_NESTING: usize = 512;
@@ -72,15 +73,15 @@ impl NotJson {
 /// An arena of documents and their values.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
-    nodes: Vec<DocumentNode>,
-    texts: Vec<String>,
+    nodes: Numbered<DocumentNode>,
+    texts: Numbered<String>,
 }
 
 impl Documents {
     /// Reads a document and returns its root. Linear in the text.
     pub(super) fn read(&mut self, text: &str) -> Result<NodeId, NotJson> {
-        let document = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        self.texts.push(text.to_owned());
+        let too_many = |_| NotJson { message: "too many texts".into(), hint: None, span: Span::default() };
+        let document = self.texts.push(text.to_owned(), "texts").map_err(too_many)?;
         let before = self.nodes.len();
         // RFC 8259, section 8.1: a reader of JSON may ignore a byte order mark.
         let at = if text.as_bytes().starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
@@ -118,7 +119,7 @@ impl Documents {
 
     /// All objects, in the order in which they begin.
     pub(super) fn objects(&self) -> impl Iterator<Item = NodeId> {
-        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        let nodes = (0..).map(NodeId).zip(&*self.nodes);
         nodes.filter(|(_, node)| matches!(node.value, Value::Object(_))).map(|(id, _)| id)
     }
 
@@ -134,10 +135,7 @@ impl Documents {
 
     /// The string, if the node is one.
     pub(super) fn string(&self, node: NodeId) -> Option<&str> {
-        match self.value(node) {
-            Value::String(text) => Some(text),
-            _ => None,
-        }
+        if let Value::String(text) = self.value(node) { Some(text) } else { None }
     }
 
     /// The node below `node` that a JSON pointer (RFC 6901, decoded from its URI form) leads to.
@@ -271,9 +269,8 @@ impl DocumentReader<'_, '_> {
     }
 
     fn close(&mut self, open: Open) -> Result<NodeId, NotJson> {
-        let end = u32::try_from(self.at).unwrap_or(u32::MAX);
         let node = &mut self.documents.nodes[open.node.index()];
-        node.span.end = end;
+        node.span.end = saturating_u32(self.at);
         node.value = if open.is_object {
             if let Some(key) = duplicate(&open.object) {
                 let span = node.span;
@@ -291,9 +288,9 @@ impl DocumentReader<'_, '_> {
     }
 
     fn push(&mut self, value: Value, start: usize, parent: Option<NodeId>) -> Result<NodeId, NotJson> {
-        let id = u32::try_from(self.documents.nodes.len()).map_err(|_| self.wrong("too many values"))?;
         let span = Span::from_range(start..self.at);
-        self.documents.nodes.push(DocumentNode { value, span, parent, document: self.document });
+        let node = DocumentNode { value, span, parent, document: self.document };
+        let id = self.documents.nodes.push(node, "values").map_err(|_| self.wrong("too many values"))?;
         Ok(NodeId(id))
     }
 

@@ -11,7 +11,7 @@ use super::{
     source::Span, warning::GrammarWarning,
 };
 use crate::{
-    ids::{ExprId, RuleId, number, numbers},
+    ids::{ExprId, Numbered, RuleId, number},
     limits::{LimitExceeded, Limits},
 };
 
@@ -51,8 +51,8 @@ struct Rule {
 /// A grammar: rules, one of them the start.
 #[derive(Debug, Clone)]
 pub struct Grammar {
-    rules: Vec<Rule>,
-    exprs: Vec<Expr>,
+    rules: Numbered<Rule>,
+    exprs: Numbered<Expr>,
     spans: Vec<Span>,
     root: RuleId,
     pub(in crate::grammar) warnings: Vec<GrammarWarning>,
@@ -149,22 +149,21 @@ impl Grammar {
             return None;
         }
         let mut push = |expr: Expr| {
-            let id = ExprId::from_index(grammar.exprs.len())?;
-            grammar.exprs.push(expr);
+            let id = grammar.exprs.push(expr, "expressions").ok()?;
             grammar.spans.push(Span::default());
-            Some(id)
+            Some(ExprId::new(id))
         };
         let before = push(Expr::Pattern(Pattern::literal(prefix)))?;
         let text = push(Expr::Rule(self.root))?;
         let body = push(Expr::Sequence(vec![before, text]))?;
-        grammar.root = RuleId::from_index(grammar.rules.len())?;
-        grammar.rules.push(Rule { name: "after the prompt".to_owned(), span: Span::default(), body });
+        let rule = Rule { name: "after the prompt".to_owned(), span: Span::default(), body };
+        grammar.root = RuleId::new(grammar.rules.push(rule, "rules").ok()?);
         Some(grammar)
     }
 
     /// All rules, in order of first mention.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleId> + use<> {
-        numbers(self.rules.len()).map(RuleId::new)
+        self.rules.numbers().map(RuleId::new)
     }
 
     /// The name of a rule as written.
@@ -199,7 +198,7 @@ impl Grammar {
 
     /// All expressions; parts come before the expressions that have them.
     pub fn exprs(&self) -> impl ExactSizeIterator<Item = (ExprId, &Expr)> {
-        numbers(self.exprs.len()).map(ExprId::new).zip(&self.exprs)
+        self.exprs.numbers().map(ExprId::new).zip(&*self.exprs)
     }
 }
 
@@ -217,7 +216,7 @@ struct Mention {
 pub struct GrammarBuilder {
     names: HashMap<String, RuleId>,
     rules: Vec<Mention>,
-    exprs: Vec<Expr>,
+    exprs: Numbered<Expr>,
     spans: Vec<Span>,
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
@@ -245,6 +244,8 @@ pub enum UnfinishedGrammar {
     NoRoot,
     /// Rules are used but have no body: their names and all places of use, in order of first use.
     Undefined(Vec<(String, Vec<Span>)>),
+    /// There are more rules than numbers for them.
+    TooManyRules(LimitExceeded),
 }
 
 impl GrammarBuilder {
@@ -254,7 +255,7 @@ impl GrammarBuilder {
         Self {
             names: HashMap::new(),
             rules: Vec::new(),
-            exprs: Vec::new(),
+            exprs: Numbered::default(),
             spans: Vec::new(),
             warnings: Vec::new(),
             keys: None,
@@ -272,8 +273,8 @@ impl GrammarBuilder {
         if let Some(&rule) = self.names.get(name) {
             return rule;
         }
-        // There are no more rules than expressions, which `u32` bounds.
-        let rule = RuleId::new(u32::try_from(self.rules.len()).unwrap_or(u32::MAX));
+        // Past the last number the first rule stands in, until `finish` fails because of it.
+        let rule = RuleId::new(number(self.rules.len(), "rules").unwrap_or(0));
         self.names.insert(name.to_owned(), rule);
         self.rules.push(Mention { name: name.to_owned(), uses: Vec::new(), body: None });
         rule
@@ -281,10 +282,9 @@ impl GrammarBuilder {
 
     fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
         self.room.expression(self.exprs.len())?;
-        let id = ExprId::new(number(self.exprs.len(), "expressions")?);
-        self.exprs.push(expr);
+        let id = self.exprs.push(expr, "expressions")?;
         self.spans.push(span);
-        Ok(id)
+        Ok(ExprId::new(id))
     }
 
     /// The number of expressions so far.
@@ -448,12 +448,8 @@ impl GrammarBuilder {
     /// # Errors
     /// If `root` or any rule that is used is not defined.
     pub fn check(&self, root: &str) -> Result<(), UnfinishedGrammar> {
-        let undefined: Vec<_> = self
-            .rules
-            .iter()
-            .filter(|rule| rule.body.is_none())
-            .map(|rule| (rule.name.clone(), rule.uses.clone()))
-            .collect();
+        let undefined = self.rules.iter().filter(|rule| rule.body.is_none());
+        let undefined: Vec<_> = undefined.map(|rule| (rule.name.clone(), rule.uses.clone())).collect();
         match (undefined.is_empty(), self.names.contains_key(root)) {
             (true, true) => Ok(()),
             (true, false) => Err(UnfinishedGrammar::NoRoot),
@@ -464,7 +460,7 @@ impl GrammarBuilder {
     /// Finishes the grammar, whose start rule is called `root`.
     ///
     /// # Errors
-    /// If `root` or any rule that is used is not defined.
+    /// If `root` or any rule that is used is not defined, or there are 2^32 rules.
     pub fn finish(self, root: &str) -> Result<Grammar, UnfinishedGrammar> {
         self.check(root)?;
         let root = *self.names.get(root).ok_or(UnfinishedGrammar::NoRoot)?;
@@ -474,6 +470,7 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
+        let rules = Numbered::of(rules, "rules").map_err(UnfinishedGrammar::TooManyRules)?;
         let Self { exprs, spans, warnings, keys, items, common, asked, captured, ignored, greedy, .. } = self;
         Ok(Grammar {
             rules,

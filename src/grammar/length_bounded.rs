@@ -19,7 +19,7 @@ use super::{
     json_characters::{CharacterPlace, places},
     spelled::{Unfolded, WayOn},
 };
-use crate::{automata::csr::Grouped, ids::numbers};
+use crate::automata::csr::Grouped;
 
 /// Limit on the states of the automaton times the counts: a grammar has numbers for 500 such terminals.
 const MAX_NUMBERS: usize = 1 << 23;
@@ -62,6 +62,8 @@ struct CountLevels<V> {
     firsts: Vec<u32>,
     /// The values, at `level * states + state`.
     values: Vec<V>,
+    /// The greatest count.
+    max: u32,
 }
 
 /// The rule by which a state's value follows from those of its successors.
@@ -99,7 +101,7 @@ impl LengthBounded {
         }
         let places = places(automaton)?;
         // There are at most `MAX_NUMBERS`, so numbers fit.
-        let mut order: Box<[u32]> = numbers(states).collect();
+        let mut order: Box<[u32]> = (0..).take(states).collect();
         order.sort_by_key(|&state| Reverse(places[state as usize]));
         let mut made = Inner {
             automaton: automaton.clone(),
@@ -276,7 +278,7 @@ impl Inner {
         let incoming = self.incoming();
         // A search backwards, from the least end up, so that each state is first met from the least that it
         // can reach.
-        let mut order: Vec<u32> = numbers(states.len()).collect();
+        let mut order: Vec<u32> = (0..).take(states.len()).collect();
         order.sort_by_key(|&state| ends[state as usize]);
         let mut tight: Vec<Option<u32>> = vec![None; states.len()];
         for least in order {
@@ -319,7 +321,7 @@ impl Inner {
     fn incoming(&self) -> Grouped {
         let states = self.automaton.states();
         Grouped::new(states.len(), || {
-            let edges = numbers(states.len()).zip(states);
+            let edges = (0_u32..).zip(states);
             edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
         })
     }
@@ -367,7 +369,7 @@ impl Inner {
 
 impl<V> Default for CountLevels<V> {
     fn default() -> Self {
-        Self { of: Box::default(), firsts: Vec::new(), values: Vec::new() }
+        Self { of: Box::default(), firsts: Vec::new(), values: Vec::new(), max: 0 }
     }
 }
 
@@ -379,7 +381,7 @@ impl<V: Copy> CountLevels<V> {
         let ends = firsts.iter().skip(1).copied().chain([max + 1]);
         let of = (0_u32..).zip(firsts.iter().zip(ends));
         let of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
-        Self { of, firsts, values }
+        Self { of, firsts, values, max }
     }
 
     /// The values at a count, by state.
@@ -391,9 +393,7 @@ impl<V: Copy> CountLevels<V> {
     /// The counts of the same level as this one.
     fn around(&self, count: u32) -> RangeInclusive<u32> {
         let level = self.of[count as usize] as usize;
-        let end = self.firsts.get(level + 1).copied();
-        // There are fewer counts than states have numbers.
-        let last = end.unwrap_or(u32::try_from(self.of.len()).unwrap_or(u32::MAX)) - 1;
+        let last = self.firsts.get(level + 1).map_or(self.max, |end| end - 1);
         self.firsts[level]..=last
     }
 

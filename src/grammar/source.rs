@@ -6,7 +6,7 @@
 
 use std::{fmt, ops::Range};
 
-use crate::ids::as_index;
+use crate::ids::{as_index, saturating_u32};
 
 /// U+FEFF in UTF-8, which some editors and shells put before a text to mark its encoding.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -35,8 +35,7 @@ impl Span {
     /// The span of a range; offsets beyond 4 GiB become the largest one.
     #[must_use]
     pub fn from_range(range: Range<usize>) -> Self {
-        let offset = |index| u32::try_from(index).unwrap_or(u32::MAX);
-        Self::new(offset(range.start), offset(range.end))
+        Self::new(saturating_u32(range.start), saturating_u32(range.end))
     }
 
     /// The span in another text, in which this text begins after `by` bytes.

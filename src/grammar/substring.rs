@@ -14,7 +14,7 @@ use super::{
     regular::{Fragment, Language, NoRoom},
 };
 use crate::{
-    ids::{self, as_index},
+    ids::{self, Numbered, as_index},
     limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES},
 };
 
@@ -44,31 +44,33 @@ struct SubstringState {
 /// `2n` states and `3n` edges for `n` symbols.
 #[derive(Debug)]
 struct SuffixAutomaton {
-    nodes: Vec<SubstringState>,
-    edges: Vec<EdgeLink>,
+    nodes: Numbered<SubstringState>,
+    edges: Numbered<EdgeLink>,
     /// The edges of the start by their symbols: there may be as many as there are symbols.
     start: HashMap<u32, u32>,
 }
 
 impl SuffixAutomaton {
     /// Builds the automaton. Linear in the symbols, times the number of different symbols behind one text.
-    fn new(symbols: impl Iterator<Item = u32>) -> Self {
-        let root = SubstringState { length: 0, suffix: NONE, first: NONE };
-        let mut made = Self { nodes: vec![root], edges: Vec::new(), start: HashMap::new() };
-        let mut last = 0;
+    ///
+    /// # Errors
+    /// If there are more states or edges than numbers.
+    fn new(symbols: impl Iterator<Item = u32>) -> Result<Self, LimitExceeded> {
+        let (nodes, edges) = (Numbered::default(), Numbered::default());
+        let mut made = Self { nodes, edges, start: HashMap::new() };
+        let mut last = made.state(SubstringState { length: 0, suffix: NONE, first: NONE })?;
         for symbol in symbols {
-            last = made.extend(last, symbol);
+            last = made.extend(last, symbol)?;
         }
-        made
+        Ok(made)
     }
 
     fn node(&self, state: u32) -> SubstringState {
         self.nodes[as_index(state)]
     }
 
-    fn state(&mut self, node: SubstringState) -> u32 {
-        self.nodes.push(node);
-        u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
+    fn state(&mut self, node: SubstringState) -> Result<u32, LimitExceeded> {
+        self.nodes.push(node, "states of an automaton of substrings")
     }
 
     /// The edge of a state by a symbol.
@@ -87,42 +89,44 @@ impl SuffixAutomaton {
         None
     }
 
-    fn add(&mut self, state: u32, symbol: u32, to: u32) {
-        let at = u32::try_from(self.edges.len()).unwrap_or(NONE);
-        let next = std::mem::replace(&mut self.nodes[as_index(state)].first, at);
-        self.edges.push(EdgeLink { symbol, to, next });
+    fn add(&mut self, state: u32, symbol: u32, to: u32) -> Result<(), LimitExceeded> {
+        let link = EdgeLink { symbol, to, next: self.node(state).first };
+        let at = self.edges.push(link, "edges of an automaton of substrings")?;
+        self.nodes[as_index(state)].first = at;
         if state == 0 {
             self.start.insert(symbol, at);
         }
+        Ok(())
     }
 
     /// Appends a symbol to the text of `last`; returns the state of the whole text.
-    fn extend(&mut self, last: u32, symbol: u32) -> u32 {
-        let whole = self.state(SubstringState { length: self.node(last).length + 1, suffix: 0, first: NONE });
+    fn extend(&mut self, last: u32, symbol: u32) -> Result<u32, LimitExceeded> {
+        let length = self.node(last).length + 1;
+        let whole = self.state(SubstringState { length, suffix: 0, first: NONE })?;
         let mut at = last;
         let found = loop {
             if at == NONE {
-                return whole;
+                return Ok(whole);
             }
             if let Some(edge) = self.edge(at, symbol) {
                 break edge;
             }
-            self.add(at, symbol, whole);
+            self.add(at, symbol, whole)?;
             at = self.node(at).suffix;
         };
         let to = self.edges[found].to;
         let length = self.node(at).length + 1;
         if self.node(to).length == length {
             self.nodes[as_index(whole)].suffix = to;
-            return whole;
+            return Ok(whole);
         }
         // The texts of `to` that are suffixes of the whole get a state of their own, with the same edges (a
         // clone).
-        let copy = self.state(SubstringState { length, suffix: self.node(to).suffix, first: NONE });
+        let copy = self.state(SubstringState { length, suffix: self.node(to).suffix, first: NONE })?;
         let mut from = self.node(to).first;
         while from != NONE {
             let EdgeLink { symbol, to, next } = self.edges[as_index(from)];
-            self.add(copy, symbol, to);
+            self.add(copy, symbol, to)?;
             from = next;
         }
         while at != NONE {
@@ -134,7 +138,7 @@ impl SuffixAutomaton {
         }
         self.nodes[as_index(to)].suffix = copy;
         self.nodes[as_index(whole)].suffix = copy;
-        whole
+        Ok(whole)
     }
 
     /// The edges of a state.
@@ -171,7 +175,7 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, LimitExceeded> {
 /// # Errors
 /// If the automaton would have more than [`AUTOMATON_STATES`].
 pub(super) fn of_text(text: &str) -> Result<Automaton, LimitExceeded> {
-    of_characters(text, u32::from, char::from_u32)
+    of_symbols(text.chars().map(u32::from), text.len(), char::from_u32)
 }
 
 /// The automaton of the substrings without regard to the case of letters. `cases` are the characters that
@@ -195,26 +199,27 @@ pub(super) fn of_text_in_any_case(
         }
     }
     let spelling = |symbol: u32| spellings.get(symbol as usize).into_iter().flatten().copied();
-    of_characters(text, |c| numbers.get(&c).copied().unwrap_or(NONE), spelling)
+    // Every character of the text has a number.
+    of_symbols(text.chars().filter_map(|c| numbers.get(&c).copied()), text.len(), spelling)
 }
 
-/// The substrings of a text of symbols, each spelled by one of the characters of `spellings`. No character
-/// spells two symbols.
-fn of_characters<S: IntoIterator<Item = char>>(
-    text: &str,
-    symbol: impl Fn(char) -> u32,
+/// The substrings of a text of symbols and of `length` bytes. Each symbol is spelled by one of the characters
+/// of `spellings`; no character spells two symbols.
+fn of_symbols<S: IntoIterator<Item = char>>(
+    symbols: impl Iterator<Item = u32>,
+    length: usize,
     spellings: impl Fn(u32) -> S,
 ) -> Result<Automaton, LimitExceeded> {
     let too_many =
         || LimitExceeded::new(Budget::DfaStates, "states of an automaton of substrings", AUTOMATON_STATES);
-    if text.len() > AUTOMATON_STATES {
+    if length > AUTOMATON_STATES {
         return Err(too_many());
     }
-    let suffixes = SuffixAutomaton::new(text.chars().map(symbol));
+    let suffixes = SuffixAutomaton::new(symbols)?;
     let mut made = Merged::default();
     let mut renamed = vec![NONE; suffixes.nodes.len()];
     // Edges lead to longer texts, so the targets of a state are made before it.
-    let mut order: Vec<u32> = (0..).take(suffixes.nodes.len()).collect();
+    let mut order: Vec<u32> = suffixes.nodes.numbers().collect();
     order.sort_unstable_by_key(|&state| Reverse(suffixes.node(state).length));
     let mut edges: Vec<([u8; 4], usize, u32)> = Vec::new();
     for state in order {
@@ -227,7 +232,7 @@ fn of_characters<S: IntoIterator<Item = char>>(
             }));
         }
         edges.sort_unstable();
-        renamed[as_index(state)] = made.state(true, &edges, 0);
+        renamed[as_index(state)] = made.state(true, &edges, 0)?;
     }
     Automaton::minimal(made.last_first()).map_err(|_| too_many())
 }
@@ -236,32 +241,37 @@ fn of_characters<S: IntoIterator<Item = char>>(
 /// states, since it tells texts apart by where they end even if the same continuations follow.
 #[derive(Debug, Default)]
 struct Merged {
-    states: Vec<State>,
+    states: Numbered<State>,
     known: HashMap<State, u32>,
 }
 
 impl Merged {
     /// The state with these edges, which ascend by their bytes from `depth` on. Recurses at most four levels.
-    fn state(&mut self, accepts: bool, edges: &[([u8; 4], usize, u32)], depth: usize) -> u32 {
+    fn state(
+        &mut self,
+        accepts: bool,
+        edges: &[([u8; 4], usize, u32)],
+        depth: usize,
+    ) -> Result<u32, LimitExceeded> {
         let mut state = State { accepts, edges: Vec::new() };
         for same in edges.chunk_by(|one, other| one.0[depth] == other.0[depth]) {
             let (bytes, length, to) = same[0];
             let byte = bytes[depth];
-            let to = if length == depth + 1 { to } else { self.state(false, same, depth + 1) };
+            let to = if length == depth + 1 { to } else { self.state(false, same, depth + 1)? };
             state.edges.push(Edge { first: byte, last: byte, to });
         }
-        let next = u32::try_from(self.states.len()).unwrap_or(NONE);
-        *self.known.entry(state).or_insert_with_key(|state| {
-            self.states.push(state.clone());
-            next
-        })
+        if let Some(&known) = self.known.get(&state) {
+            return Ok(known);
+        }
+        let fresh = self.states.push(state.clone(), "states of an automaton of substrings")?;
+        self.known.insert(state, fresh);
+        Ok(fresh)
     }
 
     /// The states in reverse order, so that the last one, the start, becomes the first.
     fn last_first(self) -> Vec<State> {
-        let mut states = self.states;
-        states.reverse();
-        let last = u32::try_from(states.len()).unwrap_or(NONE).saturating_sub(1);
+        let last = self.states.numbers().end.saturating_sub(1);
+        let mut states: Vec<State> = self.states.into_iter().rev().collect();
         let edges = states.iter_mut().flat_map(|state| &mut state.edges);
         edges.for_each(|edge| edge.to = last - edge.to);
         states
@@ -273,19 +283,17 @@ impl Merged {
 /// # Errors
 /// If automata would be larger than the limits allow.
 pub(super) fn of_pieces(pieces: &[&str], limits: &Limits) -> Result<Automaton, LimitExceeded> {
-    let mut names: HashMap<&str, u32> = hashbrown::HashMap::new();
+    let mut names: HashMap<&str, u32> = HashMap::new();
     let mut known: Vec<&str> = Vec::new();
-    let symbols: Vec<u32> = pieces
-        .iter()
-        .filter(|piece| !piece.is_empty())
-        .map(|&piece| {
-            *names.entry(piece).or_insert_with(|| {
-                known.push(piece);
-                u32::try_from(known.len() - 1).unwrap_or(NONE)
-            })
-        })
-        .collect();
-    let suffixes = SuffixAutomaton::new(symbols.into_iter());
+    let mut symbols: Vec<u32> = Vec::with_capacity(pieces.len());
+    for &piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        let fresh = ids::number(known.len(), "pieces of a text")?;
+        symbols.push(*names.entry(piece).or_insert_with(|| {
+            known.push(piece);
+            fresh
+        }));
+    }
+    let suffixes = SuffixAutomaton::new(symbols.into_iter())?;
     Language::by_nfa(limits, |builder| states(builder, &suffixes, &known))?.automaton(limits)
 }
 

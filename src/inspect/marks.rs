@@ -1,8 +1,8 @@
 //! Facts about the productions that all views share: recursion, and the users of terminals.
 
 use crate::{
-    ids::{RuleId, TerminalId, numbers},
-    lower::{AfterDot, Cfg, Lowered, NonterminalId, components},
+    ids::{RuleId, TerminalId},
+    lower::{AfterDot, Cfg, Lowered, components},
 };
 
 /// Facts about nonterminals and terminals, by number.
@@ -62,7 +62,7 @@ impl Edges {
         let none = || vec![Vec::new(); cfg.nonterminal_count()];
         let mut edges = Self { left: none(), right: none(), unit: none() };
         let mut row: Vec<AfterDot> = Vec::new();
-        for number in numbers(cfg.nonterminal_count()).map(NonterminalId) {
+        for number in cfg.nonterminals() {
             for &first in cfg.productions(number) {
                 row.clear();
                 row.extend(cfg.symbols(first));

@@ -3,7 +3,7 @@
 use super::Inspection;
 use crate::{
     grammar::Span,
-    ids::{RuleId, TerminalId, numbers},
+    ids::{RuleId, TerminalId, numbered},
     lower::{AfterDot, NonterminalId, RuleFate, Symbol},
 };
 
@@ -95,8 +95,8 @@ impl Inspection {
     /// The rules of the source, in order of first mention.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleView> + '_ {
         let rules = &self.program().lowered.provenance.rules;
-        numbers(rules.len()).map(RuleId::new).zip(rules).map(|(rule, source)| RuleView {
-            rule,
+        numbered(rules).map(|(rule, source)| RuleView {
+            rule: RuleId::new(rule),
             name: source.name.clone(),
             span: source.span,
             became: self.became(source.fate),
@@ -132,7 +132,7 @@ impl Inspection {
     /// The nonterminals, the start first.
     pub fn nonterminals(&self) -> impl ExactSizeIterator<Item = NonterminalView> + '_ {
         let lowered = &self.program().lowered;
-        numbers(lowered.cfg.nonterminal_count()).map(NonterminalId).map(|nonterminal| {
+        lowered.cfg.nonterminals().map(|nonterminal| {
             let at = nonterminal.index();
             let (is_part, span) = lowered.part(nonterminal);
             NonterminalView {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::{
-    ids::{SetId, StateId, TerminalId, numbers},
+    ids::{SetId, StateId, TerminalId},
     lower::Lowered,
     machine::StateAutomaton,
     parser::Predicted,
@@ -144,7 +144,7 @@ fn nearest_first(machine: &StateAutomaton, state: Option<StateId>, most: usize) 
     let mut open: VecDeque<SetId> = state.map(|state| live(machine, state)).into_iter().flatten().collect();
     let mut seen: HashSet<SetId> = open.iter().copied().collect();
     let mut order = Vec::new();
-    let mut rest = numbers(parser.len()).map(SetId::new);
+    let mut rest = (0_u32..).take(parser.len()).map(SetId::new);
     while order.len() < most {
         match open.pop_front() {
             Some(set) => {

@@ -6,7 +6,7 @@ use crate::{
         Span,
         spelled::{MayNumber, Unfolded},
     },
-    ids::{RuleId, TerminalId, TrieNodeId, numbers},
+    ids::{RuleId, TerminalId, TrieNodeId, numbered},
     scanner::TerminalDfa,
     vocab::{ByteTrie, TokenSet},
 };
@@ -40,8 +40,8 @@ impl Inspection {
     /// The terminals, by number.
     pub fn terminals(&self) -> impl ExactSizeIterator<Item = TerminalView> + '_ {
         let lowered = &self.program().lowered;
-        numbers(lowered.scanner.terminal_count()).map(TerminalId::new).map(|terminal| {
-            let dfa = lowered.scanner.dfa(terminal);
+        numbered(lowered.scanner.dfas()).map(|(number, dfa)| {
+            let terminal = TerminalId::new(number);
             let origin = &lowered.provenance.terminals[terminal.index()];
             TerminalView {
                 terminal,

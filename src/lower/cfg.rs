@@ -12,7 +12,10 @@ use self::{
     any_order::{AnyOrderList, Lists},
     symbols::{AfterDot, DottedRule, NonterminalId},
 };
-use crate::{ids::TerminalId, store::PayloadWriter};
+use crate::{
+    ids::{TerminalId, numbered},
+    store::PayloadWriter,
+};
 
 /// The rank of a dotted rule in its class. Of the items of one class and one origin, the first dominates the
 /// others.
@@ -167,6 +170,11 @@ impl Cfg {
             writer.u32(number);
         }
         self.lists.write(writer);
+    }
+
+    /// All nonterminals, the start first.
+    pub(crate) fn nonterminals(&self) -> impl ExactSizeIterator<Item = NonterminalId> {
+        numbered(&self.productions).map(|(number, _)| NonterminalId(number))
     }
 
     /// Number of nonterminals.

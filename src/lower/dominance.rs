@@ -79,7 +79,11 @@ enum Owner {
 
 /// Rests of productions, numbered by their symbols.
 #[derive(Debug, Default)]
-struct Suffixes(HashMap<(AfterDot, u32), u32>);
+struct Suffixes {
+    numbers: HashMap<(AfterDot, u32), u32>,
+    /// The last number. There are fewer than dots, which have numbers.
+    last: u32,
+}
 
 impl Suffixes {
     /// Returns the numbers of all suffixes of a production, the longest first. The last is the empty one,
@@ -87,10 +91,10 @@ impl Suffixes {
     fn of(&mut self, cfg: &Cfg, first: DottedRule) -> Vec<u32> {
         let mut numbers = vec![0];
         for slot in cfg.symbols(first).collect::<Vec<_>>().into_iter().rev() {
-            // Fewer than dots, which are numbered in 32 bits.
-            let next = u32::try_from(self.0.len() + 1).unwrap_or(u32::MAX);
             let rest = numbers[numbers.len() - 1];
-            numbers.push(*self.0.entry((slot, rest)).or_insert(next));
+            let number = *self.numbers.entry((slot, rest)).or_insert(self.last + 1);
+            self.last = self.last.max(number);
+            numbers.push(number);
         }
         numbers.reverse();
         numbers
@@ -172,12 +176,15 @@ struct Chains {
     /// Chain of each nonterminal, and how many rank behind it there.
     members: Vec<Option<(u32, u32)>>,
     lengths: Vec<u32>,
+    /// Number of the next chain. There are at most as many as nonterminals, which have numbers.
+    next: u32,
 }
 
 impl Chains {
     /// Builds the chains, outer nonterminals first: each is appended to a chain that it ranks before.
     fn of(starts: &Starts) -> Self {
-        let mut chains = Self { members: vec![None; starts.contexts.len()], lengths: Vec::new() };
+        let members = vec![None; starts.contexts.len()];
+        let mut chains = Self { members, lengths: Vec::new(), next: 0 };
         // By nonterminal: one that is predicted in the same sets; itself if none is known.
         let mut places: Vec<Option<NonterminalId>> = vec![None; starts.contexts.len()];
         // By place: the last of each chain.
@@ -224,10 +231,9 @@ impl Chains {
     }
 
     fn begin(&mut self, nonterminal: NonterminalId) {
-        // Fewer than nonterminals, which are numbered in 32 bits.
-        let chain = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
-        self.members[nonterminal.index()] = Some((chain, 0));
+        self.members[nonterminal.index()] = Some((self.next, 0));
         self.lengths.push(1);
+        self.next += 1;
     }
 
     fn append(&mut self, nonterminal: NonterminalId, last: NonterminalId) {

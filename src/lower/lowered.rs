@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     grammar::{DistinctItems, DistinctKeys, Span},
-    ids::{RuleId, TerminalId, as_index, numbers},
+    ids::{RuleId, TerminalId, as_index},
     scanner::Scanner,
 };
 
@@ -101,7 +101,7 @@ impl Lowered {
         if first > 0 && !is_end(first - 1) {
             text += " ...";
         }
-        for here in numbers(self.cfg.dot_count()).skip(as_index(first)) {
+        for here in (first..).take(self.cfg.dot_count().saturating_sub(as_index(first))) {
             if here == at {
                 text += " .";
             }

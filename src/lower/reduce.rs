@@ -51,12 +51,7 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let whole = (0..).zip(&emitted.productions).filter(|(_, (_, symbols))| symbols.iter().all(good));
     let whole: Vec<(u32, u32)> = whole.map(|(index, (lhs, _))| (*lhs, index)).collect();
     let by_lhs = Grouped::new(count, || whole.iter().copied());
-    let mut numbers = Renumbering {
-        nonterminals: vec![None; count],
-        terminals: vec![None; emitted.terminals.len()],
-        order: Vec::new(),
-        terminal_count: 0,
-    };
+    let mut numbers = Renumbering::new(count, emitted.terminals.len());
     // Number 0 is `start`.
     let mut slots = vec![numbers.slot(emitted.root), AfterDot::End(NonterminalId(0))];
     let mut productions = vec![vec![Cfg::START]];
@@ -140,10 +135,23 @@ pub(super) struct Renumbering {
     terminals: Vec<Option<TerminalId>>,
     /// Old numbers of nonterminals 1, 2, ...
     order: Vec<u32>,
+    /// The last number of a nonterminal.
+    last_nonterminal: NonterminalId,
     terminal_count: u32,
 }
 
 impl Renumbering {
+    /// Starts with so many old symbols, none of which has a new number yet.
+    fn new(nonterminals: usize, terminals: usize) -> Self {
+        Self {
+            nonterminals: vec![None; nonterminals],
+            terminals: vec![None; terminals],
+            order: Vec::new(),
+            last_nonterminal: NonterminalId(0),
+            terminal_count: 0,
+        }
+    }
+
     /// Returns the new name of a symbol, if any sentence uses it.
     pub(super) fn renamed(&self, old: Symbol) -> Option<Symbol> {
         match old {
@@ -189,10 +197,11 @@ impl Renumbering {
                 }))
             }
             Symbol::Nonterminal(old) => {
-                let order = &mut self.order;
+                let (order, last) = (&mut self.order, &mut self.last_nonterminal);
                 AfterDot::Nonterminal(*self.nonterminals[old as usize].get_or_insert_with(|| {
                     order.push(old);
-                    NonterminalId(u32::try_from(order.len()).unwrap_or(u32::MAX))
+                    last.0 += 1;
+                    *last
                 }))
             }
         }

@@ -281,17 +281,17 @@ impl WorkGrammar {
 
     /// Lists the rules that each rule's body mentions, by a loop over everything reachable from the body.
     fn callees(&self) -> Vec<Vec<RuleId>> {
-        let mut seen = vec![u32::MAX; self.exprs.len()];
+        // By expression: the rule from which it was last met.
+        let mut seen = vec![usize::MAX; self.exprs.len()];
         let mut stack = Vec::new();
         self.bodies
             .iter()
             .enumerate()
             .map(|(rule, &body)| {
-                let mark = u32::try_from(rule).unwrap_or(u32::MAX - 1);
                 let mut callees = Vec::new();
                 stack.push(body);
                 while let Some(expr) = stack.pop() {
-                    if std::mem::replace(&mut seen[expr.index()], mark) == mark {
+                    if std::mem::replace(&mut seen[expr.index()], rule) == rule {
                         continue;
                     }
                     match &self.exprs[expr.index()] {

@@ -20,6 +20,8 @@ use hf_hub::{
 };
 use serde::Deserialize;
 
+use crate::ids::as_u64;
+
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const SINGLE: &str = "model.safetensors";
@@ -407,13 +409,13 @@ struct DownloadWatch<'a> {
 
 impl Progress for DownloadWatch<'_> {
     fn init(&mut self, size: usize, _filename: &str) {
-        self.told.total = u64::try_from(size).unwrap_or(u64::MAX);
+        self.told.total = as_u64(size);
         self.told.done = 0;
         (self.progress)(&self.told);
     }
 
     fn update(&mut self, size: usize) {
-        self.told.done = self.told.done.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+        self.told.done = self.told.done.saturating_add(as_u64(size));
         (self.progress)(&self.told);
     }
 

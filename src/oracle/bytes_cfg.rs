@@ -16,11 +16,11 @@ use regex_syntax::{
 use super::error::OracleError;
 use crate::{
     grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, spelled::Unfolded},
-    ids::{ExprId, as_index},
+    ids::{ExprId, as_index, number},
     limits::{Budget, LimitExceeded},
 };
 
-/// Bound on symbols: more are not for brute force (and all positions fit in 32 bits).
+/// Bound on symbols: more are not for brute force.
 pub(super) const MAX_SYMBOLS: usize = 50_000_000;
 
 /// A symbol of a right-hand side.
@@ -50,17 +50,17 @@ impl BytesCfg {
     pub(super) fn new(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
         let mut builder = Builder { max_symbols: symbols.min(MAX_SYMBOLS), ..Builder::default() };
         // Nonterminals first of all rules, then of all expressions, numbered as they are there.
-        let rules = grammar.rules().len();
-        for _ in 0..rules + grammar.exprs().len() {
-            builder.nonterminal();
+        let first = number(grammar.rules().len(), NONTERMINALS)?;
+        for _ in 0..as_index(first) + grammar.exprs().len() {
+            builder.nonterminal()?;
         }
-        let of_expr = |index: usize| id(rules + index);
+        let of_expr = |number: u32| first + number;
         for rule in grammar.rules() {
-            let body = of_expr(grammar.rule_body(rule).index());
+            let body = of_expr(grammar.rule_body(rule).raw());
             builder.production(rule.raw(), &[OracleSymbol::Nonterminal(body)])?;
         }
         for (expr, meaning) in grammar.exprs() {
-            let head = of_expr(expr.index());
+            let head = of_expr(expr.raw());
             match meaning {
                 Expr::Pattern(pattern) => match pattern.kind() {
                     PatternKind::Expression(hir) => builder.pattern(head, hir)?,
@@ -76,17 +76,17 @@ impl BytesCfg {
                 Expr::Rule(rule) => builder.production(head, &[OracleSymbol::Nonterminal(rule.raw())])?,
                 Expr::Sequence(parts) => {
                     let body: Vec<_> =
-                        parts.iter().map(|part| OracleSymbol::Nonterminal(of_expr(part.index()))).collect();
+                        parts.iter().map(|part| OracleSymbol::Nonterminal(of_expr(part.raw()))).collect();
                     builder.production(head, &body)?;
                 }
                 Expr::Alternatives(parts) => {
                     for part in parts {
-                        builder.production(head, &[OracleSymbol::Nonterminal(of_expr(part.index()))])?;
+                        builder.production(head, &[OracleSymbol::Nonterminal(of_expr(part.raw()))])?;
                     }
                 }
-                Expr::Repeat { part, min, max } => builder.repeat(head, of_expr(part.index()), *min, *max)?,
+                Expr::Repeat { part, min, max } => builder.repeat(head, of_expr(part.raw()), *min, *max)?,
                 Expr::AnyOrder(parts) => {
-                    let parts = parts.map(|part| ExprId::new(of_expr(part.index())));
+                    let parts = parts.map(|part| ExprId::new(of_expr(part.raw())));
                     builder.any_order(head, &parts)?;
                 }
             }
@@ -125,15 +125,16 @@ impl BytesCfg {
     }
 }
 
-/// Converts an index that [`MAX_SYMBOLS`] keeps below 2^32.
-fn id(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
-}
+/// The things that numbers may run out for, in words.
+const NONTERMINALS: &str = "nonterminals of a grammar over bytes";
+const SYMBOLS: &str = "symbols of a grammar over bytes";
 
 /// A production, as the place of its symbols.
 #[derive(Debug)]
 struct Production {
     head: u32,
+    /// Number of the first symbol.
+    first: u32,
     body: Range<usize>,
 }
 
@@ -147,24 +148,21 @@ struct Builder {
 }
 
 impl Builder {
-    fn nonterminal(&mut self) -> u32 {
+    fn nonterminal(&mut self) -> Result<u32, LimitExceeded> {
+        let fresh = number(self.nonterminals, NONTERMINALS)?;
         self.nonterminals += 1;
-        id(self.nonterminals - 1)
+        Ok(fresh)
     }
 
     /// Adds a production, within the limit of symbols.
     fn production(&mut self, head: u32, body: &[OracleSymbol]) -> Result<(), LimitExceeded> {
         // Nonterminals count too: one without productions still takes space.
         if self.symbols.len() + self.nonterminals + body.len() >= self.max_symbols {
-            return Err(LimitExceeded::new(
-                Budget::Fixed,
-                "symbols of a grammar over bytes",
-                self.max_symbols,
-            ));
+            return Err(LimitExceeded::new(Budget::Fixed, SYMBOLS, self.max_symbols));
         }
-        let first = self.symbols.len();
+        let (first, start) = (number(self.symbols.len(), SYMBOLS)?, self.symbols.len());
         self.symbols.extend_from_slice(body);
-        self.productions.push(Production { head, body: first..self.symbols.len() });
+        self.productions.push(Production { head, first, body: start..self.symbols.len() });
         self.symbols.push(OracleSymbol::End(head));
         Ok(())
     }
@@ -182,17 +180,18 @@ impl Builder {
                 HirKind::Class(class) => self.class(head, class)?,
                 HirKind::Look(_) => return Err(OracleError::LookAround),
                 HirKind::Repetition(repetition) => {
-                    let part = self.nonterminal();
+                    let part = self.nonterminal()?;
                     self.repeat(head, part, repetition.min, repetition.max)?;
                     work.push((part, &repetition.sub));
                 }
                 HirKind::Capture(capture) => work.push((head, &capture.sub)),
                 HirKind::Concat(parts) => {
-                    let first = self.nonterminals;
-                    work.extend(parts.iter().map(|part| (self.nonterminal(), part)));
-                    let body: Vec<_> = (first..first + parts.len())
-                        .map(|part| OracleSymbol::Nonterminal(id(part)))
-                        .collect();
+                    let mut body = Vec::with_capacity(parts.len());
+                    for part in parts {
+                        let symbol = self.nonterminal()?;
+                        body.push(OracleSymbol::Nonterminal(symbol));
+                        work.push((symbol, part));
+                    }
                     self.production(head, &body)?;
                 }
                 HirKind::Alternation(parts) => work.extend(parts.iter().map(|part| (head, part))),
@@ -203,7 +202,8 @@ impl Builder {
 
     /// Makes `head` derive what the automaton accepts: a nonterminal for each state reads a byte and goes on.
     fn automaton(&mut self, head: u32, automaton: &Automaton) -> Result<(), LimitExceeded> {
-        let states: Vec<u32> = automaton.states().iter().map(|_| self.nonterminal()).collect();
+        let states = automaton.states().iter().map(|_| self.nonterminal());
+        let states = states.collect::<Result<Vec<u32>, _>>()?;
         self.production(head, &[OracleSymbol::Nonterminal(states[0])])?;
         for (state, &from) in automaton.states().iter().zip(&states) {
             if state.accepts {
@@ -220,7 +220,7 @@ impl Builder {
     /// Makes `head` derive the substrings of whole characters: a nonterminal for each place reads its byte
     /// and goes on.
     fn substrings(&mut self, head: u32, text: &str) -> Result<(), LimitExceeded> {
-        let places: Vec<u32> = (0..=text.len()).map(|_| self.nonterminal()).collect();
+        let places = (0..=text.len()).map(|_| self.nonterminal()).collect::<Result<Vec<u32>, _>>()?;
         for (at, &from) in places.iter().enumerate() {
             if text.is_char_boundary(at) {
                 self.production(head, &[OracleSymbol::Nonterminal(from)])?;
@@ -264,19 +264,19 @@ impl Builder {
     fn repeat(&mut self, head: u32, part: u32, min: u32, max: Option<u32>) -> Result<(), LimitExceeded> {
         let (head, part) = (&mut { head }, OracleSymbol::Nonterminal(part));
         for _ in 0..min {
-            let rest = self.nonterminal();
+            let rest = self.nonterminal()?;
             self.production(*head, &[part, OracleSymbol::Nonterminal(rest)])?;
             *head = rest;
         }
         let Some(max) = max else {
             // What `head` derives otherwise, as an alternative of a pattern, is not repeated.
-            let list = self.nonterminal();
+            let list = self.nonterminal()?;
             self.production(*head, &[OracleSymbol::Nonterminal(list)])?;
             self.production(list, &[])?;
             return self.production(list, &[OracleSymbol::Nonterminal(list), part]);
         };
         for _ in min..max {
-            let rest = self.nonterminal();
+            let rest = self.nonterminal()?;
             self.production(*head, &[])?;
             self.production(*head, &[part, OracleSymbol::Nonterminal(rest)])?;
             *head = rest;
@@ -311,7 +311,7 @@ impl Builder {
                 let to = match known.get(&after) {
                     Some(&to) => to,
                     None => {
-                        let to = self.nonterminal();
+                        let to = self.nonterminal()?;
                         known.insert(after.clone(), to);
                         open.push(after);
                         to
@@ -374,7 +374,7 @@ impl Builder {
                 OracleSymbol::Byte(..) | OracleSymbol::End(_) => true,
             });
             if is_productive {
-                starts[as_index(production.head)].push(id(production.body.start));
+                starts[as_index(production.head)].push(production.first);
             }
         }
         BytesCfg { symbols: self.symbols, starts, nullable, start }

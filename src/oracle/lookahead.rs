@@ -16,9 +16,9 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 use crate::{
     compile::CompiledGrammar,
     grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa, spelled::Unfolded},
-    ids::{ExprId, numbers},
+    ids::ExprId,
     limits::{Budget, LimitExceeded, Limits},
-    lower::{AfterDot, AnyOrderList, Cfg, NonterminalId},
+    lower::{AfterDot, AnyOrderList, Cfg},
     oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
 };
@@ -53,8 +53,8 @@ impl FurtherTerminals {
         for (number, dfa) in lowered.scanner.dfas().iter().enumerate() {
             build.terminal(number, dfa)?;
         }
-        for number in numbers(lowered.cfg.nonterminal_count()) {
-            let nonterminal = NonterminalId(number);
+        for nonterminal in lowered.cfg.nonterminals() {
+            let number = nonterminal.0;
             let mut rows = Vec::new();
             if let Some(list) = lowered.cfg.lists().of_symbol(nonterminal) {
                 let list = build.list(&lowered.cfg, lowered.cfg.lists().get(list))?;

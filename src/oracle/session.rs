@@ -9,7 +9,7 @@ use super::{
     repeated,
 };
 use crate::{
-    ids::{TokenId, as_index},
+    ids::{Numbered, TokenId, as_index},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -66,7 +66,7 @@ pub struct Session<'o> {
     cfg: &'o BytesCfg,
     /// The text, if no object may have a key twice.
     text: Option<Vec<u8>>,
-    sets: Vec<ItemSet>,
+    sets: Numbered<ItemSet>,
     /// Scratch of `close`, empty between calls.
     items: Vec<OracleItem>,
     seen: HashSet<OracleItem>,
@@ -81,7 +81,7 @@ impl<'o> Session<'o> {
         let mut session = Self {
             cfg,
             text: distinct_keys.then(Vec::new),
-            sets: Vec::new(),
+            sets: Numbered::default(),
             items: Vec::new(),
             seen: HashSet::new(),
             predicted: vec![0; cfg.nonterminals()],
@@ -111,8 +111,8 @@ impl<'o> Session<'o> {
         self.sets.last().is_some_and(|set| set.complete)
     }
 
-    /// Reads `byte` if the text is still a viable prefix with it; otherwise returns `false` and has not
-    /// moved.
+    /// Reads `byte` if the text is still a viable prefix with it, of fewer than 2^32 bytes; otherwise returns
+    /// `false` and has not moved.
     pub fn push(&mut self, byte: u8) -> bool {
         let Some(set) = self.sets.last() else { return false };
         self.closed += 1;
@@ -124,7 +124,9 @@ impl<'o> Session<'o> {
         if self.items.is_empty() {
             return false;
         }
-        self.close();
+        if !self.close() {
+            return false;
+        }
         let here = self.len() - 1;
         if let Some(text) = &mut self.text {
             text.truncate(here);
@@ -173,12 +175,13 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// Predicts and completes until nothing is new, then adds the set.
+    /// Predicts and completes until nothing is new, then adds the set. Returns `false`, with no set added, if
+    /// there is no number for it.
     ///
     /// A nonterminal that derives the empty string is stepped over where it is predicted, so what is
     /// completed in the set it began in needs no second look (Aycock and Horspool).
-    fn close(&mut self) {
-        let here = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
+    fn close(&mut self) -> bool {
+        let here = self.sets.numbers().end;
         let mut set = ItemSet { scan: Vec::new(), waiting: Vec::new(), complete: false };
         let mut next = 0;
         while let Some(&item) = self.items.get(next) {
@@ -203,7 +206,7 @@ impl<'o> Session<'o> {
         self.items.clear();
         self.seen.clear();
         set.waiting.sort_unstable_by_key(|&(nonterminal, _)| nonterminal);
-        self.sets.push(set);
+        self.sets.push(set, "sets of items").is_ok()
     }
 
     /// Moves on the items of set `origin` that wait for `nonterminal`.

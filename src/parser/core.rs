@@ -44,15 +44,16 @@ impl<K: Copy + Ord> Groups<K> {
     fn new(mut waiting: Vec<(K, DottedRule, RuleStart)>) -> Self {
         waiting.sort_unstable_by_key(|&(key, dot, _)| (key, dot));
         let (mut keys, mut starts) = (Vec::new(), Vec::new());
-        // A core has fewer rules than `u32::MAX`, because a grammar has.
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        for (at, &(key, ..)) in waiting.iter().enumerate() {
+        // A core has fewer rules than a grammar has dots, which have numbers.
+        let mut count = 0_u32;
+        for &(key, ..) in &waiting {
             if keys.last() != Some(&key) {
                 keys.push(key);
-                starts.push(number(at));
+                starts.push(count);
             }
+            count += 1;
         }
-        starts.push(number(waiting.len()));
+        starts.push(count);
         let rules = waiting.into_iter().map(|(_, dot, begun)| (dot, begun)).collect();
         Self { keys: keys.into(), starts: starts.into(), rules }
     }

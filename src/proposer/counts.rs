@@ -66,7 +66,6 @@ impl Counts {
     /// contexts.
     pub(super) fn add(&mut self, keys: &ContextKeys, weights: &[(TokenId, f32)]) {
         for (level, key) in keys.rich_first() {
-            let level = u8::try_from(level).unwrap_or(u8::MAX);
             let own = self.contexts.entry(key).or_insert_with(|| Followers::new(level));
             self.tokens -= own.tokens.len();
             own.add(1.0, weights);
@@ -221,7 +220,7 @@ impl Mixture {
                 continue;
             }
             if self.support == 0.0 {
-                self.level = level;
+                self.level = usize::from(level);
                 self.support = total;
             }
             for (followers, factor) in met() {

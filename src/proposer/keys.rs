@@ -12,6 +12,9 @@ const TOKENS: [usize; LEVELS] = [0, 0, 1, 2, 3, 4, 6];
 /// Number of levels.
 pub(super) const LEVELS: usize = 7;
 
+/// The levels as they are written to files.
+const LEVEL_NUMBERS: [u8; LEVELS] = [0, 1, 2, 3, 4, 5, 6];
+
 /// The contexts of one token, coarse to rich. Richer ones may be missing at the start of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ContextKeys {
@@ -56,7 +59,8 @@ impl ContextKeys {
     }
 
     /// Iterates over the keys with their levels, rich to coarse.
-    pub(super) fn rich_first(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.keys[..self.len].iter().copied().enumerate().skip(self.first).rev()
+    pub(super) fn rich_first(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
+        let (levels, keys) = (&LEVEL_NUMBERS[..self.len], &self.keys[..self.len]);
+        levels.iter().copied().zip(keys.iter().copied()).skip(self.first).rev()
     }
 }

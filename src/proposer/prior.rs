@@ -3,7 +3,7 @@
 use super::{calibration::Calibration, counts::Counts, keys::ContextKeys, propose::Seen};
 use crate::{
     compile::CompiledGrammar,
-    ids::{TokenId, as_index},
+    ids::{TokenId, as_index, saturating_u32},
     lower::Terminals,
     store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal},
     subterminal::Lookahead,
@@ -248,7 +248,8 @@ impl Prior {
         writer.str(&self.grammar);
         writer.str(&self.vocabulary);
         writer.str(&self.label);
-        writer.u32(u32::try_from(self.size).unwrap_or(u32::MAX));
+        // A size that does not fit is refused by whoever reads it, as any above the limit is.
+        writer.u32(saturating_u32(self.size));
         writer.u64(self.observed);
         self.calibration.write(&mut writer);
         self.counts.write(&mut writer);

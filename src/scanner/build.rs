@@ -14,6 +14,7 @@ use crate::{
         automaton::{Edge, State},
         regular::determinize,
     },
+    ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -30,7 +31,7 @@ pub(crate) fn build_pattern(
     limits.look()?;
     match pattern {
         PatternKind::Expression(hir) => build(hir, max_states, limits),
-        PatternKind::Substrings(text) => Ok(Some(TerminalDfa::of_substrings(text))),
+        PatternKind::Substrings(text) => TerminalDfa::of_substrings(text).map(Some),
         PatternKind::LengthBounded(bounded) => {
             let automaton = bounded.automaton();
             let fits = automaton.states().len() <= most_of(automaton, max_states);
@@ -123,14 +124,17 @@ fn trie(literals: &[&[u8]], most: usize) -> Option<Vec<State>> {
             if states.len() > most {
                 return None;
             }
-            let known = states[at].edges.iter().find(|edge| edge.first == byte).map(|edge| edge.to as usize);
-            at = known.unwrap_or_else(|| {
-                let to = states.len();
-                let edge = Edge { first: byte, last: byte, to: u32::try_from(to).unwrap_or(u32::MAX) };
-                states[at].edges.push(edge);
-                states.push(State::default());
-                to
-            });
+            let known = states[at].edges.iter().find(|edge| edge.first == byte).map(|edge| edge.to);
+            at = match known {
+                Some(to) => as_index(to),
+                None => {
+                    let fresh = states.len();
+                    let to = u32::try_from(fresh).ok()?;
+                    states[at].edges.push(Edge { first: byte, last: byte, to });
+                    states.push(State::default());
+                    fresh
+                }
+            };
         }
         states[at].accepts = true;
     }

@@ -18,10 +18,13 @@ use super::{implicit_dfa::ImplicitDfa, intervals::Intervals, substrings::Substri
 pub(crate) use crate::{automata::minimize::NONE, grammar::regular::RawDfa};
 use crate::{
     automata::{
+        class_numbers::ClassNumbers,
         hash::mix,
         minimize::{DfaTable, minimize},
     },
     grammar::{LengthBounded, Spelled, automaton::Automaton, spelled::MayNumber},
+    ids::as_index,
+    limits::LimitExceeded,
     store::PayloadWriter,
 };
 
@@ -70,10 +73,13 @@ impl TerminalDfa {
     }
 
     /// Creates the DFA of the substrings of a text, made on demand. Linear in the text.
-    pub(crate) fn of_substrings(text: &Arc<str>) -> Self {
+    ///
+    /// # Errors
+    /// If the text has too many.
+    pub(crate) fn of_substrings(text: &Arc<str>) -> Result<Self, LimitExceeded> {
         let (classes, class_count) = classes_of(text.as_bytes());
-        let substrings = ImplicitDfa::Substrings(Substrings::new(Arc::clone(text), true));
-        Self::made_as_needed(classes, class_count, substrings)
+        let substrings = ImplicitDfa::Substrings(Substrings::new(Arc::clone(text), true)?);
+        Ok(Self::made_as_needed(classes, class_count, substrings))
     }
 
     /// Creates the DFA of strings with bounds on their length, made on demand. Costs as much as
@@ -361,28 +367,38 @@ fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
     bytes.iter().for_each(|&byte| used[usize::from(byte)] = true);
     // All bytes that do not occur share a class; in order of their least bytes, as `canonical` numbers them.
     let mut classes = Box::new([0_u8; 256]);
-    let (mut class_count, mut rest) = (0_usize, None);
+    let (mut numbers, mut rest) = (ClassNumbers::default(), None);
     for (class, used) in classes.iter_mut().zip(used) {
-        let known = if used { None } else { rest };
-        // At most 256 classes, so the last number is 255.
-        *class = known.unwrap_or_else(|| u8::try_from(class_count).unwrap_or(u8::MAX));
-        if known.is_none() {
-            class_count += 1;
-        }
-        if !used {
-            rest = Some(*class);
-        }
+        *class = if used { numbers.fresh() } else { *rest.get_or_insert_with(|| numbers.fresh()) };
     }
-    (classes, class_count)
+    (classes, numbers.count())
+}
+
+/// Numbers the states breadth-first from the start, over classes in this order. Returns the states in order
+/// of their new numbers, and the new number of each.
+fn breadth_first(raw: &RawDfa, classes: &[usize]) -> (Vec<u32>, Vec<u32>) {
+    let (mut order, mut number) = (vec![0_u32], vec![NONE; raw.accepting.len()]);
+    number[0] = 0;
+    // There are at most as many new numbers as old ones.
+    let (mut next, mut fresh) = (0, 1_u32);
+    while let Some(&state) = order.get(next) {
+        let row = &raw.transitions[as_index(state) * raw.class_count..][..raw.class_count];
+        for &to in classes.iter().map(|&class| &row[class]).filter(|to| **to != NONE) {
+            if number[to as usize] == NONE {
+                number[to as usize] = fresh;
+                fresh += 1;
+                order.push(to);
+            }
+        }
+        next += 1;
+    }
+    (order, number)
 }
 
 /// Merges equal byte classes and numbers states breadth-first from the start, so that minimal automata of
 /// equal languages are equal. Linear in the table, apart from columns whose hashes collide.
 fn canonical(raw: &RawDfa) -> TerminalDfa {
     let width = raw.class_count;
-    let mut order: Vec<u32> = vec![0];
-    let mut number = vec![NONE; raw.accepting.len()];
-    number[0] = 0;
     // Visit classes in order of their least byte, so that the numbering does not depend on class names.
     let mut by_least_byte: Vec<usize> = Vec::with_capacity(width);
     let mut met = [false; 256];
@@ -391,18 +407,7 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
             by_least_byte.push(usize::from(class));
         }
     }
-    let mut next = 0;
-    while next < order.len() {
-        let row = order[next] as usize * width;
-        for &class in &by_least_byte {
-            let to = raw.transitions[row + class];
-            if to != NONE && number[to as usize] == NONE {
-                number[to as usize] = u32::try_from(order.len()).unwrap_or(NONE);
-                order.push(to);
-            }
-        }
-        next += 1;
-    }
+    let (order, number) = breadth_first(raw, &by_least_byte);
     // Equal columns over the numbered states become one class. All columns are hashed row by row, since that
     // visits the table in order; columns of one hash are compared.
     let renumber = |to: u32| if to == NONE { NONE } else { number[to as usize] };
@@ -420,12 +425,12 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
     let mut columns: Vec<usize> = Vec::new();
     let mut seen: Vec<(u64, u8)> = Vec::with_capacity(width);
     let mut renamed = vec![0_u8; width];
+    let mut numbers = ClassNumbers::default();
     for &class in &by_least_byte {
         let mut alike = seen.iter().filter(|(hash, _)| *hash == hashes[class]).map(|(_, other)| *other);
         let known = alike.find(|&other| equal(columns[usize::from(other)], class));
         renamed[class] = known.unwrap_or_else(|| {
-            // At most 256 classes, so the last number is 255.
-            let fresh = u8::try_from(columns.len()).unwrap_or(u8::MAX);
+            let fresh = numbers.fresh();
             columns.push(class);
             seen.push((hashes[class], fresh));
             fresh

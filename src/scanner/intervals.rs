@@ -1,7 +1,7 @@
 //! Computes byte classes and a transition table from the edges of an automaton.
 
 use crate::{
-    automata::{hash::HASH_FACTOR, minimize::NONE},
+    automata::{class_numbers::ClassNumbers, hash::HASH_FACTOR, minimize::NONE},
     grammar::automaton::{Edge, State},
 };
 
@@ -22,13 +22,15 @@ impl Intervals {
             begins[usize::from(edge.first)] = true;
             begins[usize::from(edge.last) + 1] = true;
         }
-        let (mut count, mut of) = (0, [0; 256]);
+        let (mut intervals, mut of) = (ClassNumbers::default(), [0; 256]);
+        let mut last = 0;
         for (of, begins) in of.iter_mut().zip(begins) {
-            count += usize::from(begins);
-            // At most 256 intervals, so the last number is 255.
-            *of = u8::try_from(count - 1).unwrap_or(u8::MAX);
+            if begins {
+                last = intervals.fresh();
+            }
+            *of = last;
         }
-        Self { count, of }
+        Self { count: intervals.count(), of }
     }
 
     /// Returns the numbers of the intervals in an edge.
@@ -53,17 +55,18 @@ impl Intervals {
                 *behind = behind.wrapping_sub(hash);
             }
         }
-        let (mut members, mut sum) = (Vec::new(), 0_u64);
+        let mut members: Vec<(u64, u8)> = Vec::new();
+        let (mut classes, mut sum) = (ClassNumbers::default(), 0_u64);
         let class_of = hashes[..self.count].iter().map(|hash| {
             sum = sum.wrapping_add(*hash);
-            let known = members.iter().position(|other| *other == sum);
-            let class = known.unwrap_or_else(|| {
-                members.push(sum);
-                members.len() - 1
-            });
-            u8::try_from(class).unwrap_or(u8::MAX)
+            let known = members.iter().find(|(other, _)| *other == sum).map(|(_, class)| *class);
+            known.unwrap_or_else(|| {
+                let fresh = classes.fresh();
+                members.push((sum, fresh));
+                fresh
+            })
         });
-        (class_of.collect(), members.len())
+        (class_of.collect(), classes.count())
     }
 
     /// Returns the state that each class leads to from each state. `None` if two intervals of a class do not
@@ -99,7 +102,13 @@ impl Intervals {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{
+        grammar::{Automaton, regular::RawDfa},
+        scanner::{Scanner, TerminalDfa},
+    };
 
     fn edge(first: u8, last: u8, to: u32) -> Edge {
         Edge { first, last, to }
@@ -130,5 +139,35 @@ mod tests {
         let (to_one, intervals) = states(vec![edge(b'a', b'c', 1)]);
         assert_eq!(intervals.table(&to_one, &[0, 0, 1], 2), None);
         assert!(intervals.table(&to_one, &[0, 1, 0], 2).is_some());
+    }
+
+    /// An automaton in which every byte leads to a state of its own: no two have the same way to the end.
+    fn told_apart() -> Automaton {
+        let edges = (0..=u8::MAX).zip(1..).map(|(byte, to)| edge(byte, byte, to)).collect();
+        let mut states = vec![State { accepts: false, edges }, State { accepts: true, edges: Vec::new() }];
+        states.extend((1..256).map(|to| State { accepts: false, edges: vec![edge(0, 0, to)] }));
+        Automaton::minimal(states).unwrap()
+    }
+
+    #[test]
+    fn every_byte_may_be_a_class_of_its_own() {
+        let automaton = told_apart();
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        let (class_of, count) = Intervals::new(automaton.states()).classes(automaton.states());
+        assert_eq!((&class_of, count), (&all, 256));
+        let dfa = TerminalDfa::from_minimal(&automaton).unwrap();
+        assert_eq!((&dfa.classes()[..], dfa.class_count()), (&all[..], 256));
+        assert_eq!(Some(&dfa), TerminalDfa::from_raw(RawDfa::from(&automaton)).as_ref());
+        let literal = TerminalDfa::literal(&all).unwrap();
+        assert_eq!((&literal.classes()[..], literal.class_count()), (&all[..], 256));
+        // There are no more of several terminals, whichever comes first.
+        let few = TerminalDfa::literal(b"ab").unwrap();
+        for dfas in [[&dfa, &few], [&few, &dfa]] {
+            let scanner = Scanner::new(dfas.map(|dfa| Arc::new(dfa.clone())).into(), usize::MAX).unwrap();
+            assert_eq!(scanner.byte_class_count(), 256);
+            let classes: std::collections::BTreeSet<usize> =
+                all.iter().map(|&byte| scanner.byte_class(byte)).collect();
+            assert!(classes.into_iter().eq(0..256));
+        }
     }
 }

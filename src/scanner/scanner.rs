@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::dfa::{NONE, TerminalDfa};
 use crate::{
+    automata::class_numbers::ClassNumbers,
     grammar::spelled::MayNumber,
     ids::{ScanStateId, TerminalId},
     limits::LimitExceeded,
@@ -195,16 +196,15 @@ fn joint_classes(dfas: &[Arc<TerminalDfa>]) -> (Box<[u8; 256]>, usize) {
             break;
         }
         names.resize(names.len().max(count * dfa.class_count()), (0_u32, 0_u8));
-        count = 0;
+        let mut numbers = ClassNumbers::default();
         for (class, &other) in classes.iter_mut().zip(dfa.classes()) {
             let name = &mut names[usize::from(*class) * dfa.class_count() + usize::from(other)];
             if name.0 != turn {
-                // At most 256 classes, so the last number is 255.
-                *name = (turn, u8::try_from(count).unwrap_or(u8::MAX));
-                count += 1;
+                *name = (turn, numbers.fresh());
             }
             *class = name.1;
         }
+        count = numbers.count();
     }
     (classes, count)
 }

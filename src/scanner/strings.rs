@@ -65,9 +65,9 @@ impl StringCounts {
 /// Distance in one-byte characters from each state of a table to the nearest state with a choice. Such a
 /// state loops on two bytes at least and can end the string, so `n` more characters make `2^n` strings.
 /// [`NONE`] if no choice is in reach. The second field is the greatest distance of a state that has strings
-/// without escapes.
+/// without escapes, if there is one.
 #[derive(Debug)]
-struct Choices(Box<[u32]>, u32);
+struct Choices(Box<[u32]>, Option<u32>);
 
 impl StringCounts {
     /// Counts the strings. Linear in the transitions of a table; of other automata nothing is known.
@@ -86,7 +86,7 @@ impl StringCounts {
             let to_choice = dfa.to_choice();
             let within =
                 self.by_state.iter().zip(&to_choice).skip(1).filter(|(strings, _)| strings.plain > 0);
-            let farthest = within.map(|(_, &characters)| characters).max().unwrap_or(NONE);
+            let farthest = within.map(|(_, &characters)| characters).max();
             Choices(to_choice.into(), farthest)
         })
     }
@@ -99,14 +99,14 @@ impl StringCounts {
 
     /// Holds [`are_many_within`](Self::are_many_within) for every state that has strings without escapes?
     pub(crate) fn are_always_many_within(&self, dfa: &TerminalDfa, characters: u32) -> bool {
-        is_enough(self.choices(dfa).1, characters)
+        self.choices(dfa).1.is_some_and(|farthest| is_enough(farthest, characters))
     }
 
     /// Does every continuation of at most `bytes` bytes from this state, which is between characters, keep
     /// [many](Strings::are_many) strings?
     pub(crate) fn never_run_out(&self, state: u32, bytes: u32) -> bool {
-        let to_few = self.to_few.get(state as usize).copied().unwrap_or(NONE);
-        self.at(state).are_many() && (to_few == NONE || to_few > bytes)
+        let to_few = self.to_few.get(state as usize).filter(|to_few| **to_few != NONE);
+        self.at(state).are_many() && to_few.is_none_or(|&to_few| to_few > bytes)
     }
 
     /// Returns the count of a state between the characters of a string.
@@ -167,8 +167,7 @@ impl TerminalDfa {
         let mut ways = vec![0_u32; self.len()];
         steps.iter().for_each(|&(from, ..)| ways[from as usize] += 1);
         // There are fewer steps than transitions, whose numbers fit.
-        let numbered = |(at, &(_, to, _)): (usize, &(u32, u32, u32))| (to, u32::try_from(at).unwrap_or(NONE));
-        let leading_to = Grouped::new(self.len(), || steps.iter().enumerate().map(numbered));
+        let leading_to = Grouped::new(self.len(), || (0..).zip(&steps).map(|(at, &(_, to, _))| (to, at)));
         // States are taken away from which all ways on are counted; those on the way to a cycle stay.
         let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
         while let Some(state) = open.pop() {

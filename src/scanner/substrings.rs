@@ -12,12 +12,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 
+use crate::{
+    ids::{as_u64, number},
+    limits::LimitExceeded,
+};
+
 /// The substrings of whole characters of a text.
 #[derive(Debug)]
 pub(crate) struct Substrings {
     text: Arc<str>,
     /// Is the empty substring among them?
     with_empty: bool,
+    /// Length of the text, in bytes.
+    length: u32,
     /// Length of the shortest character, in bytes.
     shortest: u32,
     shared: RwLock<SharedStates>,
@@ -27,15 +34,17 @@ pub(crate) struct Substrings {
 #[derive(Debug)]
 struct SharedStates {
     states: Vec<SuffixState>,
+    /// Number of the next state.
+    fresh: u32,
     /// States by first place and number of places.
-    known: HashMap<(u32, u32), u32>,
+    known: HashMap<(u32, usize), u32>,
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct SuffixState {
     first: u32,
-    count: u32,
+    count: usize,
     next: Next,
 }
 
@@ -58,25 +67,36 @@ impl Eq for Substrings {}
 impl Clone for Substrings {
     /// Creates the automaton of the same language, with no state made.
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.text), self.with_empty)
+        self.without_states(self.with_empty)
     }
 }
 
 impl Substrings {
     /// Creates the automaton of a non-empty text, with the empty substring or without. Linear in the text,
     /// for its shortest character.
-    pub(crate) fn new(text: Arc<str>, with_empty: bool) -> Self {
+    ///
+    /// # Errors
+    /// If the text is so long that some state might have no number.
+    pub(crate) fn new(text: Arc<str>, with_empty: bool) -> Result<Self, LimitExceeded> {
+        let what = "bytes of a text whose substrings are wanted";
+        let length = number(text.len(), what)?;
+        number(bound(text.len()), what)?;
         let shortest = text.chars().map(char::len_utf8).min().unwrap_or(1);
-        let count = len_u32(&text);
-        let start = SuffixState { first: 0, count, next: Next::Places(Box::default()) };
-        let shared = SharedStates { states: vec![start], known: HashMap::new(), bytes: 0 };
         let shortest = u32::try_from(shortest).unwrap_or(1);
-        Self { text, with_empty, shortest, shared: RwLock::new(shared) }
+        let shared = RwLock::new(SharedStates::new(text.len()));
+        Ok(Self { text, with_empty, length, shortest, shared })
+    }
+
+    /// Returns the automaton of the same text with no state made, with the empty substring or without.
+    fn without_states(&self, with_empty: bool) -> Self {
+        let shared = RwLock::new(SharedStates::new(self.text.len()));
+        let Self { length, shortest, .. } = *self;
+        Self { text: Arc::clone(&self.text), with_empty, length, shortest, shared }
     }
 
     /// Removes the empty substring.
     pub(crate) fn without_empty(&self) -> Self {
-        Self::new(Arc::clone(&self.text), false)
+        self.without_states(false)
     }
 
     /// The text.
@@ -92,7 +112,7 @@ impl Substrings {
     /// Bound on the numbers of states: the start is 0, then comes one for each place, then those of several
     /// places.
     pub(crate) fn bound(&self) -> usize {
-        2 * self.text.len() + 1
+        bound(self.text.len())
     }
 
     /// Steps by one byte. A lookup once the state is divided; the first time a pass over its places.
@@ -135,7 +155,7 @@ impl Substrings {
             Some(at) => {
                 let SuffixState { first, count, .. } =
                     self.shared.read().unwrap_or_else(PoisonError::into_inner).states[at];
-                u64::from(count) << 32 | u64::from(first)
+                as_u64(count) << 32 | u64::from(first)
             }
         }
     }
@@ -173,7 +193,7 @@ impl Substrings {
         if at == 0 {
             // All places between characters; a place within is where another text ends, but none begins.
             let begins = |place: &u32| self.text.is_char_boundary(*place as usize);
-            self.spread((0..len_u32(&self.text)).filter(begins), shared, &mut edges);
+            self.spread((0..self.length).filter(begins), shared, &mut edges);
         } else if places.len() <= FEW {
             let mut by_byte: Vec<(u8, u32)> =
                 places.iter().filter_map(|place| Some((byte(place)?, place + 1))).collect();
@@ -223,31 +243,39 @@ impl Substrings {
         shared: &mut SharedStates,
         mut places: impl ExactSizeIterator<Item = u32> + Clone,
     ) -> u32 {
-        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let count = places.len();
         let all = places.clone();
         let first = places.next().unwrap_or(0);
         if count == 1 {
             return first;
         }
-        let SharedStates { states, known, bytes } = shared;
-        let fresh = u32::try_from(states.len()).unwrap_or(u32::MAX);
+        let SharedStates { states, fresh, known, bytes } = shared;
         let at = *known.entry((first, count)).or_insert_with(|| {
             let places: Box<[u32]> = all.collect();
             *bytes += size_of_val(&*places);
             states.push(SuffixState { first, count, next: Next::Places(places) });
-            fresh
+            *fresh += 1;
+            *fresh - 1
         });
         // Sets that are within each other or apart are fewer than places, so numbers stay below the bound.
-        len_u32(&self.text) + at
+        self.length + at
     }
 }
 
 /// Number of places up to which sorting them costs less than counting bytes.
 const FEW: usize = 64;
 
-/// Returns the length of a text, at most [`SUBSTRING_BYTES`](crate::limits::SUBSTRING_BYTES).
-fn len_u32(text: &str) -> u32 {
-    u32::try_from(text.len()).unwrap_or(u32::MAX)
+impl SharedStates {
+    /// Creates the start alone, of a text of this length.
+    fn new(length: usize) -> Self {
+        let start = SuffixState { first: 0, count: length, next: Next::Places(Box::default()) };
+        Self { states: vec![start], fresh: 1, known: HashMap::new(), bytes: 0 }
+    }
+}
+
+/// Returns the bound on the numbers of states for a text of this length.
+fn bound(length: usize) -> usize {
+    length.saturating_mul(2).saturating_add(1)
 }
 
 #[cfg(test)]
@@ -270,7 +298,7 @@ mod tests {
             cuts in proptest::collection::vec(0..3_usize, 20),
             with_empty: bool,
         ) {
-            let substrings = Substrings::new(text.as_str().into(), with_empty);
+            let substrings = Substrings::new(text.as_str().into(), with_empty).unwrap();
             for (other, cut) in others.iter().zip(cuts) {
                 let state = run(&substrings, other.as_bytes());
                 let expected = text.contains(other.as_str());
@@ -297,8 +325,8 @@ mod tests {
             let places = |part: &str| -> Vec<usize> {
                 (0..text.len()).filter(|&at| text[at..].starts_with(part)).map(|at| at + part.len()).collect()
             };
-            let (forwards, backwards) =
-                (Substrings::new(text.as_str().into(), true), Substrings::new(text.as_str().into(), true));
+            let [forwards, backwards] =
+                [(); 2].map(|()| Substrings::new(text.as_str().into(), true).unwrap());
             let name = |of: &Substrings, part: &str| of.name(run(of, part.as_bytes()).unwrap());
             let names: Vec<u64> = all.iter().map(|part| name(&forwards, part)).collect();
             let mut others: Vec<u64> = all.iter().rev().map(|part| name(&backwards, part)).collect();
@@ -323,7 +351,7 @@ mod tests {
 
     #[test]
     fn states_that_texts_reach_take_memory() {
-        let substrings = Substrings::new("abcabdabe".repeat(30).into(), true);
+        let substrings = Substrings::new("abcabdabe".repeat(30).into(), true).unwrap();
         let before = substrings.bytes();
         run(&substrings, b"abcab").unwrap();
         assert!(substrings.bytes() > before);

@@ -20,7 +20,7 @@ use super::{
     error::{StoreError, StoreErrorKind},
     sealed::{Kind, PayloadKey, SEAL_BYTES, open, seal},
 };
-use crate::limits::CACHE_BYTES;
+use crate::{ids::saturating_usize, limits::CACHE_BYTES};
 
 const ENDING: &str = ".domino";
 const PART_ENDING: &str = ".part";
@@ -236,7 +236,8 @@ impl Inner {
         // The time of use decides which file goes first; if it cannot be set, the time of writing does.
         let _ = file.set_modified(SystemTime::now());
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
+        // More than can be addressed is refused like more than there is.
+        bytes.try_reserve_exact(saturating_usize(length))?;
         file.take(length).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }

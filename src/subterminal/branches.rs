@@ -103,8 +103,10 @@ impl Forest {
             Some(reach) => reach,
             None => branches.entrances.cross(inputs.trie, table, work)?,
         };
-        let made =
-            if reach.is_empty() { Branch::Nothing } else { Branch::Node(self.push(terminal, reach.into())) };
+        let made = match reach.is_empty() {
+            true => Branch::Nothing,
+            false => Branch::Node(self.push(terminal, reach.into())?),
+        };
         branches.made.insert(terminal, made);
         Ok(made)
     }

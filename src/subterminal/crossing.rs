@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::ranges::Ranges;
 use crate::{
-    ids::TrieNodeId,
+    ids::{TrieNodeId, saturating_u32},
     scanner::TerminalDfa,
     vocab::{ByteTrie, byte_kind},
 };
@@ -109,7 +109,7 @@ impl<'a> Crossing<'a> {
             let Some(&(_, state)) = self.path.last() else { return };
             let node = TrieNodeId::new(next);
             let end = self.trie.end(node).raw();
-            let depth = 1 + u32::try_from(self.path.len()).unwrap_or(u32::MAX);
+            let depth = saturating_u32(self.path.len() + 1);
             match self.dfa.step(state, self.trie.byte(node)) {
                 Some(to) if !self.is_known(node, depth) && self.enter(node, to) => {
                     self.path.push((end, to));

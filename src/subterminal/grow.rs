@@ -46,7 +46,9 @@ impl Forest {
         });
         let mut forest = Self::new(max_bytes);
         for (state, tree) in states.into_iter().zip(trees) {
-            forest.adopt(state, tree);
+            if forest.adopt(state, tree).is_err() {
+                break;
+            }
         }
         forest
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use super::{crossing::Crossing, row::TokenRow, table::TerminalTable};
 use crate::{
     grammar::LengthBounded,
-    ids::TrieNodeId,
+    ids::{TrieNodeId, saturating_u32},
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,
 };
@@ -81,7 +81,7 @@ impl Unbounded {
                 path.pop();
             }
             let Some(&(_, from, characters)) = path.last() else { break };
-            let depth = u32::try_from(path.len()).unwrap_or(u32::MAX);
+            let depth = saturating_u32(path.len());
             let is_short = trie.height(node).is_some_and(|height| depth.saturating_add(height) < LONG);
             let to = if is_short { None } else { dfa.step(from, trie.byte(node)) };
             let Some(to) = to else {

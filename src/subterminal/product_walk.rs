@@ -5,7 +5,6 @@ use std::{collections::VecDeque, ops::Range};
 
 use super::counted::{Home, next};
 use crate::{
-    ids::numbers,
     scanner::{NONE, TerminalDfa},
     vocab::byte_kind,
 };
@@ -78,9 +77,9 @@ impl TextLevels {
     }
 
     fn without(without: [u64; LEVELS]) -> Self {
-        let last = |kind: usize| without.iter().rposition(|without| without >> kind & 1 == 0).unwrap_or(0);
-        // There are few levels.
-        let of_kind = std::array::from_fn(|kind| u8::try_from(last(kind)).unwrap_or(0));
+        let levels = || (0_u8..).zip(&without).map(|(level, without)| (level, *without));
+        let last = |kind: usize| levels().filter(|(_, without)| without >> kind & 1 == 0).last();
+        let of_kind = std::array::from_fn(|kind| last(kind).map_or(0, |(level, _)| level));
         Self { without, of_kind }
     }
 
@@ -91,7 +90,7 @@ impl TextLevels {
         let mut ascii = vec![0_usize; dfa.class_count()];
         (0..0x80_u8).for_each(|byte| ascii[usize::from(dfa.classes()[usize::from(byte)])] += 1);
         let mut left_out = vec![false; dfa.class_count()];
-        for state in numbers(dfa.len()) {
+        for state in (0_u32..).take(dfa.len()) {
             let row = || dfa.row(state).iter();
             let ways =
                 row().zip(&ascii).filter(|(to, _)| **to != NONE).map(|(_, bytes)| bytes).sum::<usize>();
@@ -406,7 +405,8 @@ fn spread(pairs: &mut [Pair], steps: &ProductSteps, level: usize, open: &mut Vec
 /// Returns the kinds of bytes by which a terminal may come to an end.
 fn ending(dfa: &TerminalDfa) -> u64 {
     let ends = |state: u32, byte: u8| next(dfa, state, byte).is_some_and(|to| dfa.accepting()[to as usize]);
-    let kinds = numbers(dfa.len()).flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
+    let states = (0_u32..).take(dfa.len());
+    let kinds = states.flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
     kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
 }
 

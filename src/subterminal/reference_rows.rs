@@ -76,7 +76,7 @@ impl DfaDelta {
 
     /// Returns the state of the common terminal that a state is compared with.
     pub(super) fn partner(&self, state: u32) -> Option<u32> {
-        Some(self.pairs[state as usize].partner).filter(|&partner| partner != NONE)
+        known(self.pairs[state as usize].partner)
     }
 
     /// Length of the shortest text inside a string that a state and its partner treat differently.
@@ -134,6 +134,11 @@ impl DfaDelta {
     }
 }
 
+/// Returns the partner, if there is one.
+fn known(partner: u32) -> Option<u32> {
+    Some(partner).filter(|partner| *partner != NONE)
+}
+
 /// A walk over the trie with both automata.
 struct DeltaWalk<'a> {
     delta: &'a DfaDelta,
@@ -151,26 +156,26 @@ struct DeltaWalk<'a> {
 }
 
 impl DeltaWalk<'_> {
-    /// Walks whole subtrees, whose parents were reached in these states. The partner may be [`NONE`] further
+    /// Walks whole subtrees, whose parents were reached in these states. There may be no partner further
     /// down, where only the terminal itself goes on.
     fn each(&mut self, nodes: Range<u32>, (state, partner): (u32, u32), leaps: bool) {
-        let mut path: Vec<(u32, u32, u32)> = Vec::new();
+        let first = (state, known(partner));
+        let mut path: Vec<(u32, u32, Option<u32>)> = Vec::new();
         let mut at = nodes.start;
         while at < nodes.end {
             self.walked += 1;
             while path.last().is_some_and(|&(end, ..)| end <= at) {
                 path.pop();
             }
-            let (state, partner) =
-                path.last().map_or((state, partner), |&(_, state, partner)| (state, partner));
+            let both = path.last().map_or(first, |&(_, state, partner)| (state, partner));
             let node = TrieNodeId::new(at);
             let end = self.trie.end(node).raw();
-            let (Some(to), beside) = self.step((state, partner), self.trie.byte(node)) else {
+            let (Some(to), beside) = self.step(both, self.trie.byte(node)) else {
                 at = end;
                 continue;
             };
             if self.enter(node, to, beside, leaps) {
-                path.push((end, to, beside.unwrap_or(NONE)));
+                path.push((end, to, beside));
                 at += 1;
             } else {
                 at = end;
@@ -179,8 +184,8 @@ impl DeltaWalk<'_> {
     }
 
     /// Steps both automata by one byte.
-    fn step(&self, (state, partner): (u32, u32), byte: u8) -> (Option<u32>, Option<u32>) {
-        let beside = if partner == NONE { None } else { next(&self.delta.common, partner, byte) };
+    fn step(&self, (state, partner): (u32, Option<u32>), byte: u8) -> (Option<u32>, Option<u32>) {
+        let beside = partner.and_then(|partner| next(&self.delta.common, partner, byte));
         (next(self.dfa, state, byte), beside)
     }
 
@@ -254,9 +259,9 @@ impl DeltaWalk<'_> {
             }
             self.walked += bytes.len();
             // Both go on, or neither does.
-            let before = bytes.iter().rev().try_fold(both, |both, &byte| match self.step(both, byte) {
-                (Some(state), Some(partner)) => Some((state, partner)),
-                _ => None,
+            let before = bytes.iter().rev().try_fold(both, |(state, partner), &byte| {
+                let (state, partner) = self.step((state, known(partner)), byte);
+                state.zip(partner)
             });
             let Some(before) = before else { continue };
             self.take(from..at);

@@ -216,7 +216,7 @@ fn is_below(trie: &ByteTrie, token: TokenId, taken: &[Range<u32>]) -> bool {
 
 /// Iterates over the tokens in none of these subtrees, which are in order.
 fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<Item = TokenId> + 'a {
-    let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
+    let end = trie.subtree_tokens(ByteTrie::ROOT).end;
     let starts = taken.iter().map(|nodes| trie.tokens_within(nodes.clone()).start).chain([end]);
     let ends = taken.iter().map(|nodes| trie.tokens_within(nodes.clone()).end);
     let gaps = std::iter::once(0).chain(ends).zip(starts);
@@ -265,7 +265,7 @@ impl TokenList {
                 trie.tokens_at(next..range.start).iter().for_each(|&token| set.remove(token));
                 next = range.end;
             }
-            let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
+            let end = trie.subtree_tokens(ByteTrie::ROOT).end;
             trie.tokens_at(next..end).iter().for_each(|&token| set.remove(token));
         } else {
             set = TokenSet::zeros(size);

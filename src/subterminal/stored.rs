@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use super::{
     row::TokenRow,
     table::{TableRow, TerminalTable},
-    tree::{Children, Forest, TreeInputs, TreeNode, TreeNodeId},
+    tree::{Children, Forest, NODES, TreeInputs, TreeNode, TreeNodeId},
 };
 use crate::{
     ids::{ScanStateId, TerminalId},
@@ -24,7 +24,7 @@ impl Forest {
     /// Writes all trees.
     pub(crate) fn write(&self, writer: &mut PayloadWriter) {
         writer.count(self.nodes.len());
-        for node in &self.nodes {
+        for node in &*self.nodes {
             writer.u32(node.terminal.raw());
             let (first, last) = match &node.children {
                 Children::Unknown => (UNKNOWN, UNKNOWN),
@@ -71,7 +71,9 @@ impl Forest {
             let reach = Arc::new(TokenRow::read(reader, inputs.trie)?);
             forest.bytes += size_of::<TreeNode>() + reach.bytes();
             forest.own.0 += reach.bytes();
-            forest.nodes.push(TreeNode { terminal, state: None, reach, children });
+            let node = TreeNode { terminal, state: None, reach, children };
+            let too_many = |_| StoreError::malformed("more nodes of trees than there are numbers");
+            forest.nodes.push(node, NODES).map_err(too_many)?;
         }
         let (states, roots) = (reader.u32s()?, reader.u32s()?);
         if states.len() != roots.len() || !states.windows(2).all(|pair| pair[0] < pair[1]) {

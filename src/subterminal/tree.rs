@@ -13,7 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use super::{row::TokenRow, table::TerminalTable, terminal_entry::TerminalEntry};
 use crate::{
     automata::byte_set::ByteSet,
-    ids::{ScanStateId, TerminalId},
+    ids::{Numbered, ScanStateId, TerminalId, number},
     limits::{LimitExceeded, Work},
     lower::Follow,
     scanner::Scanner,
@@ -75,7 +75,7 @@ pub(super) enum Children {
 /// Trees of a grammar's scanner states. Cloning costs a few words for each node: contents are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Forest {
-    pub(super) nodes: Vec<TreeNode>,
+    pub(super) nodes: Numbered<TreeNode>,
     pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
     pub(super) bytes: usize,
     /// The part of `bytes` whose contents no table had when they came.
@@ -97,6 +97,9 @@ impl PartialEq for OwnNumber {
 
 impl Eq for OwnNumber {}
 
+/// The things that the numbers of nodes may run out for, in words.
+pub(super) const NODES: &str = "nodes of subterminal trees";
+
 /// Least size of contents, in bytes, that are counted once, however many nodes share them.
 const LARGE: usize = 1_024;
 
@@ -107,7 +110,7 @@ impl Forest {
     /// Creates an empty forest; children are made up to `max_bytes` of memory in all trees.
     pub(crate) fn new(max_bytes: usize) -> Self {
         Self {
-            nodes: Vec::new(),
+            nodes: Numbered::default(),
             roots: HashMap::new(),
             bytes: 0,
             own: OwnNumber(0),
@@ -128,8 +131,7 @@ impl Forest {
 
     /// Memory that a clone does not share, in bytes.
     pub(crate) fn list_bytes(&self) -> usize {
-        let nodes = self.nodes.capacity() * size_of::<TreeNode>();
-        nodes + self.roots.allocation_size() + self.counted.allocation_size()
+        self.nodes.bytes() + self.roots.allocation_size() + self.counted.allocation_size()
     }
 
     /// Number of nodes.
@@ -149,7 +151,7 @@ impl Forest {
         }
         let terminal = inputs.scanner.terminal(state);
         let row = inputs.tables[terminal.index()].row(inputs.trie, inputs.scanner.local(state), work)?;
-        let root = self.push(terminal, row);
+        let root = self.push(terminal, row)?;
         self.nodes[root.index()].state = Some(state);
         self.roots.insert(state, root);
         Ok(root)
@@ -182,11 +184,11 @@ impl Forest {
             Children::Unknown => {}
         }
         let offspring = offspring(inputs, &self.nodes[node.index()], work)?;
-        let first = self.next_id();
+        let first = self.nodes.numbers().end;
         for (terminal, reach) in offspring {
-            self.push(terminal, reach);
+            self.push(terminal, reach)?;
         }
-        let children = first..self.next_id();
+        let children = first..self.nodes.numbers().end;
         self.nodes[node.index()].children = Children::Made(children.clone());
         Ok(Some(children))
     }
@@ -209,19 +211,24 @@ impl Forest {
     }
 
     /// Adopts the tree of `state` from another forest over the same inputs.
-    pub(super) fn adopt(&mut self, state: ScanStateId, mut tree: Self) {
-        let Some(root) = tree.roots.remove(&state) else { return };
-        let offset = self.next_id();
+    ///
+    /// # Errors
+    /// If there are more nodes than numbers.
+    pub(super) fn adopt(&mut self, state: ScanStateId, mut tree: Self) -> Result<(), LimitExceeded> {
+        let Some(root) = tree.roots.remove(&state) else { return Ok(()) };
+        number(self.nodes.len() + tree.nodes.len(), NODES)?;
+        let offset = self.nodes.numbers().end;
         for mut node in tree.nodes {
             if let Children::Made(children) = &mut node.children {
                 *children = children.start + offset..children.end + offset;
             }
-            self.nodes.push(node);
+            self.nodes.push(node, NODES)?;
         }
         self.bytes += tree.bytes;
         self.own.0 += tree.own.0;
         self.counted.extend(tree.counted);
         self.roots.insert(state, TreeNodeId(root.0 + offset));
+        Ok(())
     }
 
     /// Is it the root of a scanner state's tree?
@@ -235,20 +242,21 @@ impl Forest {
     }
 
     /// Adds a node whose children are unknown.
-    pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<TokenRow>) -> TreeNodeId {
-        let id = TreeNodeId(self.next_id());
+    ///
+    /// # Errors
+    /// If there are more nodes than numbers.
+    pub(super) fn push(
+        &mut self,
+        terminal: TerminalId,
+        reach: Arc<TokenRow>,
+    ) -> Result<TreeNodeId, LimitExceeded> {
         let contents = reach.bytes();
         self.own.0 += if Arc::strong_count(&reach) == 1 { contents } else { 0 };
         // The node keeps the row, so no other row takes its address.
         let is_new = contents < LARGE || self.counted.insert(Arc::as_ptr(&reach).addr());
         self.bytes += Self::NODE_BYTES + if is_new { contents } else { 0 };
-        self.nodes.push(TreeNode { terminal, state: None, reach, children: Children::Unknown });
-        id
-    }
-
-    /// Roots are bounded by scanner states and the rest by memory, so numbers fit.
-    fn next_id(&self) -> u32 {
-        u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
+        let node = TreeNode { terminal, state: None, reach, children: Children::Unknown };
+        self.nodes.push(node, NODES).map(TreeNodeId)
     }
 }
 

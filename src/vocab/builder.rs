@@ -116,26 +116,31 @@ impl VocabularyBuilder {
             return Err(VocabularyError::new(VocabularyErrorKind::NoTokens, "no token has any bytes"));
         }
         if total > VOCABULARY_BYTES {
-            let message =
-                format!("the tokens have {total} bytes in all; at most {VOCABULARY_BYTES} are possible");
-            return Err(VocabularyError::new(VocabularyErrorKind::TooManyBytes, message));
+            return Err(too_many_bytes(total));
         }
         let highest = texts.last().map(|given| given.id).max(names.keys().last().copied());
         let size = highest.map_or(0, |id| id.index() + 1);
-        Ok(self.lay_out(&texts, size, names))
+        self.lay_out(&texts, size, names)
     }
 
     /// Builds the vocabulary of these text tokens, of special tokens with these names, and of `size` ids.
-    fn lay_out(&self, texts: &[Given], size: usize, specials: BTreeMap<TokenId, String>) -> Vocabulary {
+    fn lay_out(
+        &self,
+        texts: &[Given],
+        size: usize,
+        specials: BTreeMap<TokenId, String>,
+    ) -> Result<Vocabulary, VocabularyError> {
         let text = |given: &Given| (OrderedBytes::new(&self.bytes, given.start, given.end), given.id);
         let mut sorted: Vec<(OrderedBytes<'_>, TokenId)> = texts.iter().map(text).collect();
         sorted.sort_unstable();
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut spans = vec![ByteSpan::default(); size];
+        let mut start = 0;
         for (text, id) in &sorted {
-            let start = offset(bytes.len());
             bytes.extend_from_slice(text.bytes());
-            spans[id.index()] = ByteSpan { start, end: offset(bytes.len()) };
+            let end = u32::try_from(bytes.len()).map_err(|_| too_many_bytes(bytes.len()))?;
+            spans[id.index()] = ByteSpan { start, end };
+            start = end;
         }
         let ends = sorted.iter().map(|(_, id)| (spans[id.index()].end as usize, *id));
         let (trie, in_order) = ByteTrie::from_order(size, &bytes, ends);
@@ -143,7 +148,7 @@ impl VocabularyBuilder {
         let end_of_text = self.end_of_text.iter().copied().collect();
         let content = Content { bytes, spans, specials, end_of_text };
         let fingerprint = stored::fingerprint(&stored::encode(&content, &trie));
-        Vocabulary::of(content, trie, fingerprint)
+        Ok(Vocabulary::of(content, trie, fingerprint))
     }
 
     /// Checks the promises of [`build`](Self::build) about ids; the tokens are in order of id.
@@ -177,7 +182,10 @@ pub(super) fn id_too_large(id: u64) -> VocabularyError {
     )
 }
 
-/// Converts an offset into the token bytes; [`VOCABULARY_BYTES`] keeps it in range.
-fn offset(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
+/// Creates the error for tokens with this many bytes in all.
+fn too_many_bytes(total: usize) -> VocabularyError {
+    VocabularyError::new(
+        VocabularyErrorKind::TooManyBytes,
+        format!("the tokens have {total} bytes in all; at most {VOCABULARY_BYTES} are possible"),
+    )
 }

@@ -9,7 +9,7 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-use crate::ids::TokenId;
+use crate::ids::{TokenId, saturating_u32};
 
 /// Number of tokens in a word of bits.
 const WORD: usize = 64;
@@ -46,7 +46,7 @@ impl TokenSet {
     /// Creates the empty set over ids `0..size`.
     #[must_use]
     pub fn empty(size: usize) -> Self {
-        Self { held: Held::Listed(Vec::new()), size: u32::try_from(size).unwrap_or(u32::MAX) }
+        Self { held: Held::Listed(Vec::new()), size: saturating_u32(size) }
     }
 
     /// Creates the empty set over ids `0..size`, stored as bits: for many tokens in any order.
@@ -77,7 +77,7 @@ impl TokenSet {
         let past = words.last().map_or(0, |last| last >> (size % WORD));
         let fits = words.len() == size.div_ceil(WORD) && (size.is_multiple_of(WORD) || past == 0);
         let held = Held::Bits(words.into());
-        fits.then(|| Self { held, size: u32::try_from(size).unwrap_or(u32::MAX) })
+        fits.then_some(Self { held, size: u32::try_from(size).ok()? })
     }
 
     /// The set can hold ids `0..size`.
@@ -317,8 +317,7 @@ fn most_listed(size: usize) -> usize {
 
 /// Iterates over the tokens of words, ascending.
 fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = TokenId> {
-    words.enumerate().flat_map(|(index, word)| {
-        let base = u32::try_from(index * WORD).unwrap_or(u32::MAX);
+    words.zip((0_u32..).step_by(WORD)).flat_map(|(word, base)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {
             let rest = rest & (rest - 1);
             (rest != 0).then_some(rest)

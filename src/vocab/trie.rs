@@ -75,6 +75,8 @@ impl ByteTrie {
         let mut first_tokens = Vec::with_capacity(room + 1);
         first_tokens.push(0);
         let mut ids = Vec::with_capacity(tokens.len());
+        // The next node, and the place of the next token: a vocabulary has few enough of both.
+        let (mut node, mut place) = (1_u32, 0_u32);
         // The last node of each depth.
         let mut path: Vec<u32> = vec![0];
         let mut before = (OrderedBytes::new(&[], 0, 0), TokenId::new(0));
@@ -86,42 +88,43 @@ impl ByteTrie {
             in_order &= start < end && before < (text, token);
             let added = &text.bytes()[shared..];
             if !added.is_empty() {
-                let node = index_u32(bytes.len());
                 let chain = (node..).take(added.len());
                 parents.push(path[shared]);
                 parents.extend(chain.clone().skip(1).map(|node| node - 1));
                 path.truncate(shared + 1);
                 path.extend(chain);
+                node = path[path.len() - 1] + 1;
                 bytes.extend_from_slice(added);
-                first_tokens.resize(bytes.len(), index_u32(ids.len()));
+                first_tokens.resize(bytes.len(), place);
             }
             ids.push(token);
+            place += 1;
             before = (text, token);
             start = end;
         }
-        first_tokens.push(index_u32(ids.len()));
-        (Self::from_arrays(size, bytes, parents, first_tokens, ids), in_order)
+        first_tokens.push(place);
+        (Self::from_arrays(size, (bytes, node), parents, first_tokens, ids), in_order)
     }
 
-    /// Builds the trie of these arrays, which hold the invariants. Linear.
+    /// Builds the trie of these arrays, which hold the invariants. The bytes of the nodes come with their
+    /// number. Linear.
     fn from_arrays(
         size: usize,
-        bytes: Vec<u8>,
+        (bytes, count): (Vec<u8>, u32),
         parents: Vec<u32>,
         first_tokens: Vec<u32>,
         tokens: Vec<TokenId>,
     ) -> Self {
-        let count = bytes.len();
-        let mut ends = vec![0; count];
-        let mut kinds_below = vec![0_u64; count];
-        let mut heights = vec![0_u16; count];
+        let mut ends = vec![0; bytes.len()];
+        let mut kinds_below = vec![0_u64; bytes.len()];
+        let mut heights = vec![0_u16; bytes.len()];
         let mut first_by_byte = Box::new([0_u32; 257]);
         let mut root_children = Box::new([0; 256]);
-        ends[0] = index_u32(count);
+        ends[0] = count;
         // Backwards: all that is below a node, and first its last child, comes before it.
-        for node in (1..count).rev() {
+        for (number, node) in (1..count).zip(1..bytes.len()).rev() {
             let (byte, parent) = (usize::from(bytes[node]), parents[node] as usize);
-            let end = if ends[node] == 0 { index_u32(node + 1) } else { ends[node] };
+            let end = if ends[node] == 0 { number + 1 } else { ends[node] };
             ends[node] = end;
             if ends[parent] == 0 {
                 ends[parent] = end;
@@ -130,13 +133,13 @@ impl ByteTrie {
             heights[parent] = heights[parent].max(heights[node].saturating_add(1));
             first_by_byte[byte + 1] += 1;
             if parent == 0 {
-                root_children[byte] = index_u32(node);
+                root_children[byte] = number;
             }
         }
         for byte in 0..256 {
             first_by_byte[byte + 1] += first_by_byte[byte];
         }
-        let mut by_byte = vec![0; count - 1];
+        let mut by_byte = vec![0; bytes.len() - 1];
         let mut next = first_by_byte.clone();
         for (node, &byte) in (1..).zip(&bytes[1..]) {
             let place = &mut next[usize::from(byte)];
@@ -298,11 +301,6 @@ impl ByteTrie {
     pub(crate) fn tokens_by_kind(&self) -> Option<&TokensByKind> {
         self.by_kind.get()
     }
-}
-
-/// Converts an index; the vocabulary builder bounds trie sizes.
-fn index_u32(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -76,9 +76,13 @@ pub(super) fn parse(dialect: GbnfDialect, text: &str, limits: &Limits) -> Result
     actions.warn(&lexer.without_effect);
     lexer.captured.iter().for_each(|&(rule, name)| actions.builder.capture(rule, name));
     match actions.builder.check(ROOT) {
-        Ok(()) => actions.builder.finish(ROOT).map_err(|_| GrammarError::syntax("the grammar has no start")),
+        Ok(()) => actions.builder.finish(ROOT).map_err(|error| match error {
+            UnfinishedGrammar::TooManyRules(limit) => GrammarError::limit(limit),
+            _ => GrammarError::syntax("the grammar has no start"),
+        }),
         Err(UnfinishedGrammar::NoRoot) => Err(no_root(source, &actions.builder)),
         Err(UnfinishedGrammar::Undefined(uses)) => Err(undefined(source, &actions.builder, uses)),
+        Err(UnfinishedGrammar::TooManyRules(limit)) => Err(GrammarError::limit(limit)),
     }
 }
 

@@ -61,7 +61,8 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
         }
         Expr::Repeat { part, min, max } => {
             let (mut now, mut found) = (starts.clone(), BTreeSet::new());
-            let most = max.unwrap_or(u32::MAX).min(u32::try_from(text.len() + 1).unwrap().max(*min));
+            let enough = u32::try_from(text.len() + 1).unwrap().max(*min);
+            let most = max.map_or(enough, |max| max.min(enough));
             for count in 0..=most {
                 if count >= *min {
                     found.extend(&now);

@@ -12,7 +12,7 @@
 
 use crate::{
     grammar::ir::{Expr, GrammarBuilder},
-    ids::{ExprId, RuleId, numbers},
+    ids::{ExprId, RuleId},
 };
 
 /// Limit on the uses of lexemes among which contests are looked for. Each takes a bit for each expression.
@@ -65,7 +65,7 @@ pub(super) fn contests(
     let mut grew = true;
     while grew {
         grew = false;
-        for expr in numbers(ends.len()).map(ExprId::new) {
+        for expr in (0..).take(ends.len()).map(ExprId::new) {
             let made = of_expr(builder, expr, &ends, &number, &none);
             let known = &mut ends[expr.index()];
             grew |= made.nullable && !known.nullable;
@@ -79,7 +79,7 @@ pub(super) fn contests(
         follow[uses.len()].clone_from(&ends[body.index()].first);
     }
     let mut follows = |last: &Set, first: &Set| members(last).for_each(|at| _ = add(&mut follow[at], first));
-    for expr in numbers(ends.len()).map(ExprId::new) {
+    for expr in (0..).take(ends.len()).map(ExprId::new) {
         match builder.expr(expr) {
             Expr::Sequence(parts) => {
                 for (index, part) in parts.iter().enumerate() {

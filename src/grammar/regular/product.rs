@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::{Language, RawDfa, too_many};
 use crate::{
-    automata::minimize::NONE,
+    automata::{class_numbers::ClassNumbers, minimize::NONE},
     ids,
     limits::{LimitExceeded, Limits},
 };
@@ -32,16 +32,16 @@ impl Language {
         let (mine, other) = (&self.dfa, &suffix.dfa);
         let width = other.accepting.len();
         let pairs = mine.accepting.len().saturating_mul(width);
-        if pairs > limits.dfa_states.saturating_mul(64) || u32::try_from(pairs).is_err() {
+        if pairs > limits.dfa_states.saturating_mul(64) {
             return Err(too_many(limits));
         }
+        let numbers = ids::numbers(pairs, "pairs of states")?;
         let (_, joined) = joined(mine, other);
         let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); pairs];
         let mut found = vec![false; pairs];
         let mut open: Vec<usize> = Vec::new();
-        for (left, right) in
-            (0..mine.accepting.len()).flat_map(|left| (0..width).map(move |right| (left, right)))
-        {
+        let all = (0..mine.accepting.len()).flat_map(|left| (0..width).map(move |right| (left, right)));
+        for (number, (left, right)) in numbers.zip(all) {
             let at = left * width + right;
             if mine.accepting[left] && other.accepting[right] {
                 found[at] = true;
@@ -50,7 +50,7 @@ impl Language {
             for &(one, two) in &joined {
                 let to = (step(mine, left, one), step(other, right, two));
                 if let (Some(left), Some(right)) = to {
-                    incoming[left * width + right].push(u32::try_from(at).unwrap_or(NONE));
+                    incoming[left * width + right].push(number);
                 }
             }
         }
@@ -118,12 +118,12 @@ fn joined(left: &RawDfa, right: &RawDfa) -> (Box<[u8; 256]>, Vec<(u8, u8)>) {
     let mut pairs: Vec<(u8, u8)> = Vec::new();
     let mut number: HashMap<(u8, u8), u8> = HashMap::new();
     let mut classes = Box::new([0_u8; 256]);
+    let mut numbers = ClassNumbers::default();
     for (byte, class) in classes.iter_mut().enumerate() {
         let pair = (left.classes[byte], right.classes[byte]);
         *class = *number.entry(pair).or_insert_with(|| {
             pairs.push(pair);
-            // There are at most 256 classes, so the last number is 255.
-            u8::try_from(pairs.len() - 1).unwrap_or(u8::MAX)
+            numbers.fresh()
         });
     }
     (classes, pairs)

@@ -133,7 +133,7 @@ impl NonterminalGraph {
     /// Finds the strongly connected components, and the occurrences that do not leave one.
     fn new(cfg: &Cfg) -> Self {
         let count = cfg.nonterminal_count();
-        let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));
+        let ids: Vec<NonterminalId> = cfg.nonterminals().collect();
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
         for (dot, slot) in cfg.dots() {
             if let AfterDot::Nonterminal(used) = slot {
@@ -145,7 +145,8 @@ impl NonterminalGraph {
         for (component, members) in found.iter().enumerate() {
             members.iter().for_each(|&member| component_of[member] = component);
         }
-        let components = found.into_iter().map(|members| members.into_iter().map(number).collect()).collect();
+        let of_members = |members: Vec<usize>| members.into_iter().map(|member| ids[member]).collect();
+        let components = found.into_iter().map(of_members).collect();
         let mut occurrences = Vec::new();
         let mut first = Cfg::START;
         for (dot, slot) in cfg.dots() {

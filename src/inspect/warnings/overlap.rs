@@ -14,6 +14,7 @@ use super::{
     yields::{Want, Yields, path, representatives},
 };
 use crate::{
+    automata::class_numbers::ClassNumbers,
     ids::TerminalId,
     lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
     scanner::TerminalDfa,
@@ -342,9 +343,10 @@ fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<
     }
     let mut joint = [0_u8; 256];
     let mut names: HashMap<(u8, u8), u8> = HashMap::new();
+    let mut numbers = ClassNumbers::default();
     for (byte, class) in joint.iter_mut().enumerate() {
-        let fresh = u8::try_from(names.len()).unwrap_or(u8::MAX);
-        *class = *names.entry((one.classes()[byte], other.classes()[byte])).or_insert(fresh);
+        let both = (one.classes()[byte], other.classes()[byte]);
+        *class = *names.entry(both).or_insert_with(|| numbers.fresh());
     }
     let bytes = representatives(&joint);
     let mut number: HashMap<(u32, u32), usize> = HashMap::new();

@@ -203,13 +203,13 @@ fn contexts(
     let mut via = vec![None; cfg.nonterminal_count()];
     let mut done = vec![false; cfg.nonterminal_count()];
     let mut best = vec![NEVER; cfg.nonterminal_count()];
-    let mut heap = BinaryHeap::from([Reverse((0_u64, 0_usize))]);
+    let mut heap = BinaryHeap::from([Reverse((0_u64, NonterminalId(0)))]);
     best[0] = 0;
     while let Some(Reverse((before, lhs))) = heap.pop() {
-        if std::mem::replace(&mut done[lhs], true) {
+        if std::mem::replace(&mut done[lhs.index()], true) {
             continue;
         }
-        for &first in cfg.productions(NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX))) {
+        for &first in cfg.productions(lhs) {
             let (mut dot, mut length) = (first, before);
             for slot in cfg.symbols(first) {
                 length = length.saturating_add(match slot {
@@ -218,7 +218,7 @@ fn contexts(
                         if length < best[symbol.index()] {
                             best[symbol.index()] = length;
                             via[symbol.index()] = Some((first, dot));
-                            heap.push(Reverse((length, symbol.index())));
+                            heap.push(Reverse((length, symbol)));
                         }
                         shortest[symbol.index()].0
                     }

@@ -25,13 +25,16 @@ impl NonterminalUses {
     pub(crate) fn new(cfg: &Cfg) -> Self {
         let mut uses = Self { productions: vec![Vec::new(); cfg.nonterminal_count()], firsts: Vec::new() };
         let mut at_start = true;
+        // A production has a dot of its own, so numbers of dots suffice.
+        let (mut production, mut next) = (0_u32, 0_u32);
         for (dot, slot) in cfg.dots() {
             if std::mem::replace(&mut at_start, matches!(slot, AfterDot::End(_))) {
                 uses.firsts.push(dot);
+                production = next;
+                next += 1;
             }
             if let AfterDot::Nonterminal(nonterminal) = slot {
-                uses.productions[nonterminal.index()]
-                    .push(u32::try_from(uses.firsts.len() - 1).unwrap_or(u32::MAX));
+                uses.productions[nonterminal.index()].push(production);
             }
         }
         uses

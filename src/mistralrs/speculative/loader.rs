@@ -18,7 +18,7 @@ use super::{
     speculation::{LoadedEngine, Speculation},
     widths::Widths,
 };
-use crate::{mistralrs, proposer::DraftLength};
+use crate::{ids::as_index, mistralrs, proposer::DraftLength};
 
 type SharedPipeline = Arc<Mutex<dyn Pipeline + Send + Sync>>;
 
@@ -169,7 +169,7 @@ impl GrammarSpeculativeLoader {
         }
         let vocabulary = mistralrs::vocabulary(target)?;
         let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
-        let tokens = vocabulary.size().max(usize::try_from(highest).unwrap_or(usize::MAX).saturating_add(1));
+        let tokens = vocabulary.size().max(as_index(highest) + 1);
         let shape = DraftShape {
             tokens,
             kv_heads: config.num_kv_heads(),

@@ -3,7 +3,10 @@
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use super::kv::blocks::KEYS;
-use crate::model::{files::config::Config, formats::kv_format::KvFormat};
+use crate::{
+    ids::as_u64,
+    model::{files::config::Config, formats::kv_format::KvFormat},
+};
 
 /// Tokens run at a time, so that the memory of a long prompt's pass is bounded.
 pub(crate) const CHUNK: usize = 512;
@@ -34,9 +37,8 @@ impl MemoryEstimate {
     /// The need of a model whose weights take `weights` bytes, with a context of `context` tokens and room
     /// for `tokens` in all, whose keys and values are kept as `kv`.
     pub(crate) fn new(config: &Config, kv: KvFormat, context: usize, tokens: usize, weights: u64) -> Self {
-        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let bytes = |size: usize, factors: &[usize]| {
-            factors.iter().fold(number(size), |bytes, &factor| bytes.saturating_mul(number(factor)))
+            factors.iter().fold(as_u64(size), |bytes, &factor| bytes.saturating_mul(as_u64(factor)))
         };
         let product = |factors: &[usize]| bytes(size_of::<f32>(), factors);
         let Config { hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, .. } = *config;

@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use super::weights::{self, Weights};
 use crate::{
+    ids::as_u64,
     limits::SAFETENSORS_HEADER_BYTES,
     model::{
         error::{ModelError, ModelErrorKind},
@@ -92,7 +93,7 @@ impl Safetensors {
                 return Err(ModelErrorKind::NumberFormat { tensor: name.to_owned(), format }.into());
             }
         };
-        Ok((index, shard.data_start + u64::try_from(data_offsets.0).unwrap_or(u64::MAX / 2), format))
+        Ok((index, shard.data_start.saturating_add(as_u64(data_offsets.0)), format))
     }
 }
 

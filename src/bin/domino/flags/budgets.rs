@@ -19,11 +19,11 @@ pub(crate) struct LowBudgetFlags {
     ///
     /// It is that of its automata, and of what its texts share (parser sets, states, trees, masks).
     #[arg(long, global = true, value_name = "MIB")]
-    max_memory: Option<u64>,
+    max_memory: Option<usize>,
 }
 
 /// Least memory that a grammar can be compiled with, in MiB.
-const LEAST_MIB: u64 = 4;
+const LEAST_MIB: usize = 4;
 
 impl LowBudgetFlags {
     /// Takes the flags for this run.
@@ -47,7 +47,7 @@ impl LowBudgetFlags {
                     "--max-memory {mib}: at least {LEAST_MIB} MiB are needed"
                 )));
             }
-            Some(mib) => Some(usize::try_from(mib).unwrap_or(usize::MAX).saturating_mul(1 << 20)),
+            Some(mib) => Some(mib.saturating_mul(1 << 20)),
         };
         budgets::set(step_time, memory);
         Ok(())

@@ -13,7 +13,7 @@ const ENOUGH: u64 = 16;
 /// tenth of a second; does nothing where `available` bytes are too few. In a virtual machine whose host lends
 /// memory out, 2 MB from the system can take 5 ms, which masks of the first grammars would wait for.
 pub(crate) fn take_ahead(available: Option<u64>) {
-    let bytes = u64::try_from(PIECES * PIECE).unwrap_or(u64::MAX);
+    let bytes = (PIECES * PIECE) as u64;
     if available.is_none_or(|available| available / ENOUGH > bytes) {
         let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; PIECE]).collect();
         drop(std::hint::black_box(pieces));

@@ -39,8 +39,7 @@ pub(crate) struct StepBar {
 impl StepBar {
     /// Starts a bar for `length` parts.
     pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
-        let length = u64::try_from(length).unwrap_or(u64::MAX);
-        let bar = ProgressBar::with_draw_target(Some(length), target());
+        let bar = ProgressBar::with_draw_target(Some(length as u64), target());
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar: bar.with_message(message.into()) }
@@ -61,7 +60,7 @@ impl StepBar {
 
     /// Counts `parts` as done before; the estimate of the time left ignores them.
     pub(crate) fn skip(&self, parts: usize) {
-        self.bar.set_position(u64::try_from(parts).unwrap_or(u64::MAX));
+        self.bar.set_position(parts as u64);
         self.bar.reset_eta();
     }
 

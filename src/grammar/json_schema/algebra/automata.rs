@@ -48,7 +48,8 @@ impl Algebra<'_> {
     /// Counts work that is about to be done against the budget.
     pub(in super::super) fn spend(&mut self, units: usize) -> Checked<()> {
         self.work += units;
-        if self.work > MOST_WORK || self.formulas.len() > MOST_FORMULAS {
+        let made = self.formulas.len().max(self.leaves.len()).max(self.keys.len());
+        if self.work > MOST_WORK || made > MOST_FORMULAS {
             return Err(self.too_large("the schema's combinations are too many to multiply out"));
         }
         self.look()

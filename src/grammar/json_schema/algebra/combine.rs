@@ -8,6 +8,7 @@ use super::{
     super::{NumberSet, StringSet, error::Checked},
     Algebra, ArrayShape, Depth, FormulaId, Formulas, ItemCount, Keys, MOST_SHAPES, ObjectShape, Shape,
 };
+use crate::ids::saturating_usize;
 
 impl Algebra<'_> {
     /// Intersects two shapes, type by type; arrays and objects as the product of their alternatives.
@@ -218,8 +219,7 @@ impl Algebra<'_> {
         if shape.max.is_some_and(|max| max < shape.min) {
             return None;
         }
-        let places = shape.min.min(shape.prefix.len() as u64 + 1);
-        let places = usize::try_from(places).unwrap_or(usize::MAX);
+        let places = saturating_usize(shape.min).min(shape.prefix.len() + 1);
         let surely = (0..places).any(|place| self.is_surely_empty(shape.item(place), Depth::ITEM));
         (!surely).then_some(shape)
     }

@@ -5,6 +5,7 @@
 //! when the grammar is reduced, which is exact.
 
 use super::{Algebra, ArrayShape, FormulaId, Formulas, ObjectShape};
+use crate::ids::saturating_usize;
 
 /// The number of levels of members and items that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,8 +53,7 @@ impl Algebra<'_> {
     }
 
     fn has_no_array(&mut self, array: &ArrayShape, depth: Depth) -> bool {
-        let places = array.min.min(array.prefix.len() as u64 + 1);
-        let places = usize::try_from(places).unwrap_or(usize::MAX);
+        let places = saturating_usize(array.min).min(array.prefix.len() + 1);
         (0..places).any(|place| self.is_surely_empty(array.item(place), depth))
     }
 

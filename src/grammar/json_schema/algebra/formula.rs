@@ -9,7 +9,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use super::super::{document::NodeId, resolve::AnchorScope};
-use crate::ids::as_index;
+use crate::ids::{Numbered, as_index};
 
 /// The id of a formula in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub(in super::super) enum Formula {
 /// The arena of all formulas.
 #[derive(Debug)]
 pub(in super::super) struct Formulas {
-    formulas: Vec<Formula>,
+    formulas: Numbered<Formula>,
     ids: HashMap<Formula, FormulaId>,
 }
 
@@ -50,7 +50,7 @@ impl Formulas {
     pub(in super::super) const NEVER: FormulaId = FormulaId(1);
 
     pub(in super::super) fn new() -> Self {
-        let mut formulas = Self { formulas: Vec::new(), ids: HashMap::new() };
+        let mut formulas = Self { formulas: Numbered::default(), ids: HashMap::new() };
         formulas.intern(Formula::Any);
         formulas.intern(Formula::Never);
         formulas
@@ -65,11 +65,10 @@ impl Formulas {
     }
 
     pub(in super::super) fn intern(&mut self, formula: Formula) -> FormulaId {
-        let next = FormulaId(u32::try_from(self.formulas.len()).unwrap_or(u32::MAX));
         let formulas = &mut self.formulas;
         *self.ids.entry(formula).or_insert_with_key(|formula| {
-            formulas.push(formula.clone());
-            next
+            // Past the last number no value stands in. Long before, the limit on formulas ends the work.
+            formulas.push(formula.clone(), "formulas").map_or(Self::NEVER, FormulaId)
         })
     }
 

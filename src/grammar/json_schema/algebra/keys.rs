@@ -11,6 +11,7 @@ use super::{
     },
     Algebra,
 };
+use crate::ids::Numbered;
 
 impl Algebra<'_> {
     /// Turns an exceeded budget of a set of strings into a problem of the schema at work, by its keyword.
@@ -39,7 +40,7 @@ type LeftOut = (Rc<[Rc<str>]>, Rc<[KeysId]>);
 /// The arena of all sets of keys. Sets made of equal patterns, or that leave out the same, have equal ids.
 #[derive(Debug, Default)]
 pub(in super::super) struct KeySets {
-    sets: Vec<Keys>,
+    sets: Numbered<Keys>,
     by_pattern: HashMap<Box<str>, KeysId>,
     by_rest: HashMap<LeftOut, KeysId>,
 }
@@ -49,9 +50,14 @@ impl KeySets {
         &self.sets[id.0 as usize]
     }
 
+    /// The number of sets.
+    pub(in super::super) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
     fn push(&mut self, keys: Keys) -> KeysId {
-        self.sets.push(keys);
-        KeysId(u32::try_from(self.sets.len() - 1).unwrap_or(u32::MAX))
+        // Past the last number the first set stands in. Long before, the limit on sets ends the work.
+        KeysId(self.sets.push(keys, "sets of keys").unwrap_or(0))
     }
 
     /// The set that was made for a pattern.

@@ -31,6 +31,7 @@ use super::{
     options::SchemaOptions,
     resolve::{AnchorScope, Resolver},
 };
+use crate::ids::Numbered;
 
 /// Limit on the array shapes, and on the object shapes, of one set of values.
 const MOST_SHAPES: usize = 2_048;
@@ -38,7 +39,7 @@ const MOST_SHAPES: usize = 2_048;
 const MOST_WORK: usize = 20_000_000;
 /// Limit on nested `$ref`, `allOf`, `anyOf` and the like within one value. Each takes a few kB of stack.
 const MOST_LEVELS: usize = 80;
-/// Limit on the formulas of one schema. Each takes about 100 bytes.
+/// Limit on the formulas, and on the sets of keys, of one schema. A formula takes about 100 bytes.
 const MOST_FORMULAS: usize = 2_000_000;
 
 /// A leaf of formulas.
@@ -63,7 +64,7 @@ pub(super) struct Algebra<'o> {
     pub(super) relaxed: Vec<PendingError>,
     /// Keywords that have no meaning in this dialect.
     pub(super) ignored: BTreeSet<String>,
-    leaves: Vec<Leaf>,
+    leaves: Numbered<Leaf>,
     /// The leaves of keywords by the keyword and the text of its value: schemas repeat themselves.
     said: HashMap<(&'static str, Box<str>), FormulaId>,
     /// The formula of each schema that was read.
@@ -95,7 +96,7 @@ impl<'o> Algebra<'o> {
             ends: ConstantShapes::new(),
             relaxed: Vec::new(),
             ignored: BTreeSet::new(),
-            leaves: Vec::new(),
+            leaves: Numbered::default(),
             said: HashMap::new(),
             read: HashMap::new(),
             shapes: HashMap::new(),
@@ -153,9 +154,9 @@ impl<'o> Algebra<'o> {
     }
 
     fn any_leaf(&mut self, leaf: Leaf) -> FormulaId {
-        let index = u32::try_from(self.leaves.len()).unwrap_or(u32::MAX);
-        self.leaves.push(leaf);
-        self.formulas.intern(Formula::Leaf { leaf: index, negated: false })
+        // As of formulas: the limit on them ends the work long before.
+        let Ok(leaf) = self.leaves.push(leaf, "leaves") else { return Formulas::NEVER };
+        self.formulas.intern(Formula::Leaf { leaf, negated: false })
     }
 
     /// A copy of the shape of all values, to be narrowed in one type.

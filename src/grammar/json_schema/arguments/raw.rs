@@ -8,14 +8,17 @@
 use hashbrown::HashMap;
 
 use super::{json_prefix::json, reading::ArgumentTypes, utf8::plain};
-use crate::grammar::{
-    Pattern,
-    json_schema::{
-        StringSet,
-        automata::{AutomataCache, recipe},
-        dfa::CharDfa,
-        leaf::LeafError,
+use crate::{
+    grammar::{
+        Pattern,
+        json_schema::{
+            StringSet,
+            automata::{AutomataCache, recipe},
+            dfa::CharDfa,
+            leaf::LeafError,
+        },
     },
+    ids::saturating_usize,
 };
 
 /// The closing tag, which ends an argument.
@@ -210,7 +213,7 @@ impl RawTexts {
         let found = bounds.into_iter().find_map(counted);
         self.patterns.push(found.ok_or(LeafError::Budget {
             what: "characters of a text between tags that are counted",
-            limit: usize::try_from(MAX_COUNTED - more).unwrap_or(usize::MAX),
+            limit: saturating_usize(MAX_COUNTED - more),
         })?);
         self.left_out = true;
         Ok(())

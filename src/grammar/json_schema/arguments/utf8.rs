@@ -12,11 +12,14 @@ use crate::{
             leaf::LeafError,
         },
     },
-    ids::as_index,
+    ids::{Numbered, as_index},
 };
 
 /// Limit on the byte states of one automaton. The engine's own limit for a terminal is 20,000.
 const MAX_STATES: usize = 16_000;
+
+/// The things that [`MAX_STATES`] bounds, in words.
+const STATES: &str = "states of the automaton of a text between tags";
 
 /// The byte ranges that spell some characters, and the state that they lead to.
 type Utf8Target = (Vec<Utf8Range>, u32);
@@ -26,28 +29,23 @@ type Utf8Target = (Vec<Utf8Range>, u32);
 /// # Errors
 /// If it would have more than [`MAX_STATES`] states.
 pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
-    let count = number(dfa.len());
-    let mut states = Utf8States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
-    for at in 0..count {
+    let made = Numbered::of(vec![State::default(); dfa.len()], STATES)?;
+    let mut states = Utf8States { made, known: HashMap::new() };
+    for at in dfa.states() {
         let ways: Vec<Utf8Target> = dfa.edges(at).into_iter().flat_map(ways).collect();
         let ways: Vec<(&[Utf8Range], u32)> = ways.iter().map(|(bytes, to)| (&bytes[..], *to)).collect();
-        let edges = states.edges(&ways);
+        let edges = states.edges(&ways)?;
         states.made[as_index(at)] = State { accepts: dfa.accepts(at), edges };
         if states.made.len() > MAX_STATES {
             return Err(too_many());
         }
     }
     // States of `dfa` differ already, and equal states inside of characters are shared.
-    Automaton::trimmed(states.made).map_err(|_| too_many())
+    Automaton::trimmed(states.made.into_iter().collect()).map_err(|_| too_many())
 }
 
 fn too_many() -> LeafError {
-    LeafError::Budget { what: "states of the automaton of a text between tags", limit: MAX_STATES }
-}
-
-/// The id of a state. There are at most [`MAX_STATES`] and those of one character, so it fits.
-fn number(states: usize) -> u32 {
-    u32::try_from(states).unwrap_or(0)
+    LeafError::Budget { what: STATES, limit: MAX_STATES }
 }
 
 /// The bytes of the characters of an edge, in order.
@@ -57,21 +55,21 @@ fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Utf8Target> 
 }
 
 struct Utf8States {
-    made: Vec<State>,
+    made: Numbered<State>,
     /// The states inside of characters, by their edges.
     known: HashMap<Vec<Edge>, u32>,
 }
 
 impl Utf8States {
     /// The edges of some ways, which differ in their first byte ranges or share them.
-    fn edges(&mut self, ways: &[(&[Utf8Range], u32)]) -> Vec<Edge> {
+    fn edges(&mut self, ways: &[(&[Utf8Range], u32)]) -> Result<Vec<Edge>, LeafError> {
         let mut edges: Vec<Edge> = Vec::new();
         for group in ways.chunk_by(|one, other| one.0.first() == other.0.first()) {
             let Some((&(bytes, target), range)) = group.first().and_then(|way| Some((way, way.0.first()?)))
             else {
                 continue;
             };
-            let to = if bytes.len() == 1 { target } else { self.inside(group) };
+            let to = if bytes.len() == 1 { target } else { self.inside(group)? };
             match edges.last_mut() {
                 Some(last) if last.to == to && last.last.checked_add(1) == Some(range.start) => {
                     last.last = range.end;
@@ -79,20 +77,19 @@ impl Utf8States {
                 _ => edges.push(Edge { first: range.start, last: range.end, to }),
             }
         }
-        edges
+        Ok(edges)
     }
 
     /// The state behind the first byte of some ways. Recurses as deep as a character has bytes.
-    fn inside(&mut self, ways: &[(&[Utf8Range], u32)]) -> u32 {
+    fn inside(&mut self, ways: &[(&[Utf8Range], u32)]) -> Result<u32, LeafError> {
         let rest: Vec<_> = ways.iter().map(|(bytes, to)| (&bytes[1..], *to)).collect();
-        let edges = self.edges(&rest);
+        let edges = self.edges(&rest)?;
         if let Some(&known) = self.known.get(&edges) {
-            return known;
+            return Ok(known);
         }
-        let fresh = number(self.made.len());
-        self.made.push(State { accepts: false, edges: edges.clone() });
+        let fresh = self.made.push(State { accepts: false, edges: edges.clone() }, STATES)?;
         self.known.insert(edges, fresh);
-        fresh
+        Ok(fresh)
     }
 }
 

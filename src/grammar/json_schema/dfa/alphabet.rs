@@ -110,6 +110,8 @@ impl Alphabet {
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         let mut signatures: Vec<Vec<u64>> = Vec::new();
         let mut alphabet = Self { starts: Vec::new(), class: Vec::new() };
+        // A class has a character of its own, so numbers of characters suffice.
+        let mut fresh = 0_u32;
         let (mut at, mut next) = (0, 0);
         while at < CHARS {
             while let Some(&(_, set)) = events.get(next).filter(|(place, _)| *place == at) {
@@ -118,7 +120,8 @@ impl Alphabet {
             }
             let class = *known.entry(inside.clone()).or_insert_with(|| {
                 signatures.push(inside.clone());
-                u32::try_from(signatures.len() - 1).unwrap_or(u32::MAX)
+                fresh += 1;
+                fresh - 1
             });
             alphabet.push(at, class);
             at = events.get(next).map_or(CHARS, |(place, _)| *place);
@@ -160,13 +163,15 @@ impl Alphabet {
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
         let mut pairs = Vec::new();
         let mut joined = Self { starts: Vec::new(), class: Vec::new() };
+        let mut fresh = 0_u32;
         let (mut left, mut right) = (0, 0);
         loop {
             let start = self.starts[left].max(other.starts[right]);
             let pair = (self.class[left], other.class[right]);
             let class = *known.entry(pair).or_insert_with(|| {
                 pairs.push((pair.0 as usize, pair.1 as usize));
-                u32::try_from(pairs.len() - 1).unwrap_or(u32::MAX)
+                fresh += 1;
+                fresh - 1
             });
             joined.push(start, class);
             let end = |starts: &[u32], at: usize| starts.get(at + 1).copied().unwrap_or(CHARS);

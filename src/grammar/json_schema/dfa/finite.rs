@@ -5,7 +5,10 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{Alphabet, CharDfa, DfaTable, MAX_CELLS, NONE, char_at, index, ops::complement};
-use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
+use crate::{
+    grammar::json_schema::leaf::LeafError,
+    ids::{Numbered, as_index},
+};
 
 /// A node under construction: true if it accepts, and its edges by character.
 type TrieNode = (bool, Vec<(u32, u32)>);
@@ -79,50 +82,50 @@ fn automaton<S: AsRef<str>>(
     let (mut path, mut last): (Vec<TrieNode>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
     for word in words {
         let common = word.iter().zip(&last).take_while(|(left, right)| left == right).count();
-        frozen.close(&mut path, &last, common);
+        frozen.close(&mut path, &last, common)?;
         path.resize_with(word.len() + 1, TrieNode::default);
         if let Some(end) = path.last_mut() {
             end.0 = true;
         }
         last = word;
     }
-    frozen.close(&mut path, &last, 0);
-    let root = frozen.id(path.pop().unwrap_or_default());
+    frozen.close(&mut path, &last, 0)?;
+    let root = frozen.id(path.pop().unwrap_or_default())?;
     frozen.table(root).map(Some)
 }
 
 /// Nodes that will not change any more; equal ones are stored once (the register of Daciuk's algorithm).
 #[derive(Debug, Default)]
 struct Frozen {
-    nodes: Vec<TrieNode>,
+    nodes: Numbered<TrieNode>,
     /// The ids of the nodes, by their contents.
     known: HashTable<u32>,
     hashes: DefaultHashBuilder,
 }
 
 impl Frozen {
-    fn id(&mut self, node: TrieNode) -> u32 {
+    fn id(&mut self, node: TrieNode) -> Result<u32, LeafError> {
         let Self { nodes, known, hashes } = self;
         let hash = hashes.hash_one(&node);
         if let Some(&id) = known.find(hash, |&id| nodes[as_index(id)] == node) {
-            return id;
+            return Ok(id);
         }
-        let id = u32::try_from(nodes.len()).unwrap_or(NONE);
-        nodes.push(node);
+        let id = nodes.push(node, "states of a list of strings")?;
         known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[as_index(id)]));
-        id
+        Ok(id)
     }
 
     /// Freezes the nodes of `path` after the first `keep + 1`; `word` leads along it.
-    fn close(&mut self, path: &mut Vec<TrieNode>, word: &[u32], keep: usize) {
+    fn close(&mut self, path: &mut Vec<TrieNode>, word: &[u32], keep: usize) -> Result<(), LeafError> {
         while path.len() > keep + 1 {
-            let Some(node) = path.pop() else { return };
-            let id = self.id(node);
+            let Some(node) = path.pop() else { break };
+            let id = self.id(node)?;
             let character = path.len().checked_sub(1).and_then(|at| word.get(at));
             if let (Some(parent), Some(&character)) = (path.last_mut(), character) {
                 parent.1.push((character, id));
             }
         }
+        Ok(())
     }
 
     fn table(self, root: u32) -> Result<(Alphabet, DfaTable), LeafError> {
@@ -140,7 +143,7 @@ impl Frozen {
         let state = |node: u32| root - node;
         let mut transitions = vec![NONE; cells];
         let mut accepting = vec![false; self.nodes.len()];
-        for (node, (accepts, edges)) in (0..).zip(&self.nodes) {
+        for (node, (accepts, edges)) in (0..).zip(&*self.nodes) {
             accepting[as_index(state(node))] = *accepts;
             for &(character, to) in edges {
                 transitions[as_index(state(node)) * width + alphabet.class_of(character)] = state(to);

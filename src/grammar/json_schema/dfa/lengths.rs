@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     grammar::json_schema::leaf::LeafError,
-    ids::{as_u64, numbers},
+    ids::{as_index, as_u64},
 };
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
@@ -41,7 +41,7 @@ impl CharDfa {
             return vec![None; self.len()];
         }
         let incoming = incoming(&self.0.table);
-        let states = numbers(self.len());
+        let states = self.states();
         let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
         let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
         // Kahn's topological sort from the ends: states that lead to a cycle are never taken.
@@ -65,10 +65,9 @@ impl CharDfa {
     /// True if every state leads to a state with a loop. Then strings of any length are read from each state,
     /// as all states are live. So it is with all strings but a few.
     fn is_endless(&self) -> bool {
-        let states = || numbers(self.len());
-        let loops: Vec<bool> = states().map(|state| self.row(state).contains(&state)).collect();
+        let loops: Vec<bool> = self.states().map(|state| self.row(state).contains(&state)).collect();
         let to_a_loop = |to: &u32| *to != NONE && loops[*to as usize];
-        states().all(|state| self.row(state).iter().any(to_a_loop))
+        self.states().all(|state| self.row(state).iter().any(to_a_loop))
     }
 
     /// The length of the longest string, if the language is finite and not empty. Linear.
@@ -153,16 +152,14 @@ impl CharDfa {
     /// The language read from a state (its left quotient). Linear.
     pub(in crate::grammar::json_schema) fn rest(&self, state: u32) -> Self {
         let mut table = self.0.table.clone();
-        let (start, state) = (0..table.width, state as usize * table.width);
-        for (start, other) in start.zip(state..) {
+        for (start, other) in (0..table.width).zip(as_index(state) * table.width..) {
             table.transitions.swap(start, other);
         }
-        let state = state / table.width.max(1);
-        table.accepting.swap(0, state);
+        table.accepting.swap(0, as_index(state));
         for to in &mut table.transitions {
             *to = match *to {
-                0 => u32::try_from(state).unwrap_or(NONE),
-                to if to as usize == state => 0,
+                0 => state,
+                to if to == state => 0,
                 to => to,
             };
         }

@@ -41,7 +41,7 @@ use crate::{
         minimize::{DfaTable, NONE, minimize},
     },
     grammar::Automaton,
-    ids::{as_index, numbers},
+    ids::as_index,
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.
@@ -141,9 +141,12 @@ impl CharDfa {
         let width = alphabet.classes();
         let last = max.unwrap_or(min);
         let mut table = DfaTable { width, transitions: Vec::new(), accepting: Vec::new() };
-        for length in 0..=last {
-            let next = if length < last { Some(length + 1) } else { max.is_none().then_some(length) };
-            let next = next.and_then(|next| u32::try_from(next).ok()).unwrap_or(NONE);
+        for (length, state) in (0..=last).zip(0_u32..) {
+            let next = match max {
+                _ if length < last => state + 1,
+                Some(_) => NONE,
+                None => state,
+            };
             table.transitions.extend(members[0].iter().map(|&inside| if inside { next } else { NONE }));
             table.accepting.push(length >= min);
         }
@@ -216,6 +219,11 @@ impl CharDfa {
     /// The number of states.
     pub(super) fn len(&self) -> usize {
         self.0.table.accepting.len()
+    }
+
+    /// All states, in order.
+    pub(super) fn states(&self) -> impl Iterator<Item = u32> + Clone + use<> {
+        (0..).take(self.len())
     }
 
     pub(super) fn accepts(&self, state: u32) -> bool {
@@ -292,7 +300,7 @@ fn trim(mut table: DfaTable) -> Option<DfaTable> {
     let mut live = table.accepting.clone();
     if live.iter().any(|live| !live) {
         let incoming = incoming(&table);
-        let mut open: Vec<u32> = numbers(live.len()).filter(|&state| live[state as usize]).collect();
+        let mut open: Vec<u32> = (0..).zip(&live).filter(|(_, live)| **live).map(|(at, _)| at).collect();
         while let Some(state) = open.pop() {
             for &from in incoming.of(state) {
                 if !std::mem::replace(&mut live[from as usize], true) {
@@ -314,9 +322,8 @@ fn trim(mut table: DfaTable) -> Option<DfaTable> {
 
 /// The predecessors of each state, once for each class that leads from there. Linear.
 fn incoming(table: &DfaTable) -> Grouped {
-    let states = table.accepting.len();
-    Grouped::new(states, || {
-        let rows = numbers(states).zip(table.transitions.chunks(table.width.max(1)));
+    Grouped::new(table.accepting.len(), || {
+        let rows = (0_u32..).zip(table.transitions.chunks(table.width.max(1)));
         rows.flat_map(|(state, row)| row.iter().filter(|to| **to != NONE).map(move |&to| (to, state)))
     })
 }
@@ -328,6 +335,8 @@ fn canonical(alphabet: &Alphabet, table: &DfaTable) -> (Alphabet, DfaTable) {
     let mut number = vec![NONE; table.accepting.len()];
     number[0] = 0;
     let mut order = vec![0_u32];
+    // There are at most as many new numbers as old ones.
+    let mut fresh = 1_u32;
     // For each class a hash of its column (its target from each state, in order), and the rows with all
     // classes.
     let mut hashes = vec![0_u64; width];
@@ -339,7 +348,8 @@ fn canonical(alphabet: &Alphabet, table: &DfaTable) -> (Alphabet, DfaTable) {
         for &class in &by_least {
             let to = row[class];
             if to != NONE && number[to as usize] == NONE {
-                number[to as usize] = u32::try_from(order.len()).unwrap_or(NONE);
+                number[to as usize] = fresh;
+                fresh += 1;
                 order.push(to);
             }
         }

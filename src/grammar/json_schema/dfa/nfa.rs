@@ -7,10 +7,7 @@
 use std::cell::Cell;
 
 use super::{Alphabet, CharClass, CharDfa, DfaRow, ops::explore_up_to};
-use crate::{
-    grammar::json_schema::leaf::LeafError,
-    ids::{as_index, numbers},
-};
+use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
 
 /// Limit on the states of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
@@ -122,7 +119,7 @@ impl Nfa {
         for _ in 1..dfa.len() {
             self.push(NfaState::Split(Vec::new()))?;
         }
-        for state in numbers(dfa.len()) {
+        for state in dfa.states() {
             let by_target = dfa.ways(state);
             let mut out = Vec::with_capacity(by_target.len() + 1);
             for (target, class) in by_target {

@@ -139,8 +139,9 @@ impl CharDfa {
 
 /// The complement of a minimal, trimmed automaton. Linear.
 pub(super) fn complement(alphabet: &Alphabet, table: &DfaTable) -> CharDfa {
-    let (width, count) = (table.width, table.accepting.len());
-    let sink = u32::try_from(count).unwrap_or(NONE);
+    let width = table.width;
+    // The state behind the last; the states have numbers below `NONE`, and it stands in for `NONE`.
+    let sink = table.accepting.iter().fold(0_u32, |sink, _| sink + 1);
     // From at most one state every string is accepted, and no edge leaves it: no string that gets there is in
     // the complement. From every other state some string is not accepted.
     let all = (0..sink).find(|&state| {

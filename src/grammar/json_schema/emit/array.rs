@@ -11,7 +11,7 @@ use crate::{
         algebra::{ArrayShape, Depth, FormulaId, Formulas, ItemCount},
         error::{Checked, PendingError},
     },
-    ids::ExprId,
+    ids::{ExprId, saturating_usize},
 };
 
 /// Limit on the values of an array of distinct items whose used subsets are written out as states.
@@ -126,7 +126,8 @@ impl Items {
 
     /// The sets that the next item may be in, each with the state after it.
     fn ways(&self, emitter: &mut SchemaEmitter<'_, '_>, state: ListState) -> Vec<(FormulaId, ListState)> {
-        let place = usize::try_from(state.count).unwrap_or(usize::MAX);
+        // Behind the prefix all places are alike.
+        let place = saturating_usize(state.count);
         let mut after = state;
         after.count = (state.count + 1).min(self.enough());
         let mut ways = vec![(self.shape.item(place), after)];

@@ -5,12 +5,15 @@
 //! values than there are positions before it. Sessions find out about positions that are not required.
 
 use super::SchemaEmitter;
-use crate::grammar::json_schema::{
-    NumberSet,
-    algebra::{ArrayShape, FormulaId, Formulas, ObjectShape},
-    error::Checked,
-    leaf::Numbers,
-    options::DuplicateKeys,
+use crate::{
+    grammar::json_schema::{
+        NumberSet,
+        algebra::{ArrayShape, FormulaId, Formulas, ObjectShape},
+        error::Checked,
+        leaf::Numbers,
+        options::DuplicateKeys,
+    },
+    ids::saturating_usize,
 };
 
 /// Values are counted up to this number; larger sets count as infinite.
@@ -158,7 +161,7 @@ impl SchemaEmitter<'_, '_> {
     /// A lower bound on the number of values in the set, at most [`ENOUGH`].
     fn least_values(&mut self, id: FormulaId, levels: u32) -> Checked<u64> {
         let shape = self.algebra.expand(id)?;
-        let limit = usize::try_from(ENOUGH).unwrap_or(usize::MAX);
+        let limit = saturating_usize(ENOUGH);
         let mut count = [shape.null, shape.booleans[0], shape.booleans[1]].map(u64::from).iter().sum::<u64>();
         let strings = shape.strings.as_finite(limit).map_or(ENOUGH, |strings| strings.len() as u64);
         let numbers = self.algebra.fitting(shape.numbers.written(self.spelling.numbers))?;
@@ -186,7 +189,7 @@ impl SchemaEmitter<'_, '_> {
             return Ok(0);
         }
         let mut most: u64 = 1;
-        for place in 0..usize::try_from(array.min.max(1)).unwrap_or(usize::MAX) {
+        for place in 0..saturating_usize(array.min.max(1)) {
             let values = self.least_values(array.item(place), levels)?;
             if values == 0 {
                 // Only the empty array is left.

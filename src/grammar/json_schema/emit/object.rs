@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{
     SchemaEmitter,
-    plan::{MemberAlternative, ObjectPlan, Region},
+    plan::{MOST_SOME, MemberAlternative, ObjectPlan, Region},
     space::Punctuation,
     states::{ListAutomaton, ListFrame, ListState, ListSteps},
 };
@@ -15,6 +15,7 @@ use crate::{
         json_schema::{
             algebra::{Formulas, ObjectShape},
             error::Checked,
+            leaf::LeafError,
             options::{DuplicateKeys, Order},
         },
     },
@@ -31,9 +32,17 @@ struct Members {
     level: u32,
 }
 
-/// A member in any order: an alternative of a key, and the bits of the wanted members that it is.
-fn part(expr: ExprId, name: Option<u32>, found: u64) -> AnyOrderPart {
-    AnyOrderPart { expr, name, marks: u8::try_from(found).unwrap_or(u8::MAX) }
+/// Turns the alternatives of a member, each with the bits of the wanted members that it is, into parts of a
+/// list in any order.
+fn parts_of(ways: Vec<(ExprId, u64)>, name: Option<u32>) -> Result<Vec<AnyOrderPart>, LeafError> {
+    let part = |(expr, found)| marks(found).map(|marks| AnyOrderPart { expr, name, marks });
+    ways.into_iter().map(part).collect()
+}
+
+/// The bits of wanted members as the marks of a list in any order, which has [`MOST_SOME`].
+fn marks(found: u64) -> Result<u8, LeafError> {
+    let what = "members of an object that are wanted under keys of some kind";
+    u8::try_from(found).map_err(|_| LeafError::Budget { what, limit: MOST_SOME })
 }
 
 impl SchemaEmitter<'_, '_> {
@@ -60,12 +69,12 @@ impl SchemaEmitter<'_, '_> {
     /// Writes objects with their members in any order.
     fn any_order(&mut self, members: &mut Members, frame: ListFrame) -> Checked<ExprId> {
         let mut parts = Vec::new();
-        for index in 0..members.named.len() {
-            let name = u32::try_from(index).ok();
+        for (name, index) in (0_u32..).zip(0..members.named.len()) {
             let ways = members.named(self, index)?;
-            parts.extend(ways.into_iter().map(|(expr, found)| part(expr, name, found)));
+            parts.extend(self.algebra.fitting(parts_of(ways, Some(name)))?);
         }
-        parts.extend(members.others(self)?.into_iter().map(|(expr, found)| part(expr, None, found)));
+        let others = members.others(self)?;
+        parts.extend(self.algebra.fitting(parts_of(others, None))?);
         let plan = &members.plan;
         let mut ways = Vec::new();
         if members.may_end(ListState::default()) {
@@ -77,8 +86,7 @@ impl SchemaEmitter<'_, '_> {
             let separator = self.mark(Punctuation::Comma, frame.level)?;
             let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
             (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
-            // The wanted members fit the marks: there are at most as many as bits.
-            all.marks = u8::try_from(wanted).unwrap_or(u8::MAX);
+            all.marks = self.algebra.fitting(marks(wanted))?;
             let all = self.list_of(all)?;
             let open = self.mark(frame.open, frame.level)?;
             let close = self.mark(frame.close, frame.level)?;
@@ -183,10 +191,10 @@ impl ListAutomaton for Members {
         // All wanted keys are found: the rest is a list in any order, in which each listed key comes once.
         let mut others = self.others(emitter)?;
         if !self.plan.listed.is_empty() && state.found == self.plan.wanted {
-            let mut parts: Vec<_> = others.into_iter().map(|(expr, found)| part(expr, None, found)).collect();
-            for (name, index) in (0..).zip(count..self.named.len()) {
+            let mut parts = emitter.algebra.fitting(parts_of(others, None))?;
+            for (name, index) in (0_u32..).zip(count..self.named.len()) {
                 let ways = self.named(emitter, index)?;
-                parts.extend(ways.into_iter().map(|(expr, found)| part(expr, Some(name), found)));
+                parts.extend(emitter.algebra.fitting(parts_of(ways, Some(name)))?);
             }
             let min = self.plan.min.saturating_sub(state.count);
             steps.list = Some((parts, min, self.plan.max.map(|max| max - state.count)));

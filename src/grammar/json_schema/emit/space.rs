@@ -7,7 +7,7 @@ use super::{SchemaEmitter, states::ListFrame};
 use crate::{
     grammar::{
         Automaton, Pattern,
-        automaton::{Edge, State},
+        automaton::{AutomatonError, Edge, State},
         json_schema::{
             automata::{AutomataCache, recipe},
             error::Checked,
@@ -15,8 +15,8 @@ use crate::{
             options::WhiteSpace,
         },
     },
-    ids::ExprId,
-    limits::AUTOMATON_STATES,
+    ids::{ExprId, Numbered, as_index},
+    limits::{AUTOMATON_STATES, LimitExceeded},
 };
 
 /// Limit on the line breaks in one run of white space.
@@ -102,19 +102,18 @@ impl Punctuation {
 
     /// The automaton of the mark, where runs of white space are free.
     fn automaton(self, kind: WhiteSpace, automata: &AutomataCache) -> Option<Automaton> {
-        let make = || {
-            let mut states = Vec::new();
-            let mut ends = vec![push(&mut states)];
+        let make = || -> Result<Automaton, LeafError> {
+            let mut states = Numbered::default();
+            let mut ends = vec![push(&mut states)?];
             for piece in self.pieces() {
                 ends = match (piece, kind) {
-                    (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte),
+                    (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte)?,
                     (MarkPiece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
-                    (MarkPiece::Run, _) => bounded_run(&mut states, &ends),
+                    (MarkPiece::Run, _) => bounded_run(&mut states, &ends)?,
                 };
             }
-            ends.into_iter().for_each(|end| states[end].accepts = true);
             let limit = AUTOMATON_STATES;
-            Automaton::minimal(states).map_err(|_| LeafError::Budget { what: "states of white space", limit })
+            accepting(states, &ends).map_err(|_| LeafError::Budget { what: "states of white space", limit })
         };
         automata.automaton(Free(self, kind), make).ok()
     }
@@ -156,32 +155,36 @@ impl SchemaEmitter<'_, '_> {
 
 /// The automaton of one text.
 fn literal(text: &str) -> Option<Automaton> {
-    let mut states = Vec::new();
-    let start = vec![push(&mut states)];
-    let ends = text.bytes().fold(start, |ends, byte| sign(&mut states, &ends, byte));
-    ends.into_iter().for_each(|end| states[end].accepts = true);
-    Automaton::minimal(states).ok()
+    let mut states = Numbered::default();
+    let start = vec![push(&mut states).ok()?];
+    let ends = text.bytes().try_fold(start, |ends, byte| sign(&mut states, &ends, byte)).ok()?;
+    accepting(states, &ends).ok()
+}
+
+/// The automaton of these states, in some of which texts end.
+fn accepting(mut states: Numbered<State>, ends: &[u32]) -> Result<Automaton, AutomatonError> {
+    ends.iter().for_each(|&end| states[as_index(end)].accepts = true);
+    Automaton::minimal(states.into_iter().collect())
 }
 
 /// Adds a state.
-fn push(states: &mut Vec<State>) -> usize {
-    states.push(State::default());
-    states.len() - 1
+fn push(states: &mut Numbered<State>) -> Result<u32, LimitExceeded> {
+    states.push(State::default(), "states of white space")
 }
 
-fn edge(states: &mut [State], from: usize, byte: u8, to: usize) {
-    states[from].edges.push(Edge { first: byte, last: byte, to: u32::try_from(to).unwrap_or(u32::MAX) });
+fn edge(states: &mut [State], from: u32, byte: u8, to: u32) {
+    states[as_index(from)].edges.push(Edge { first: byte, last: byte, to });
 }
 
 /// Adds a byte after any of these states.
-fn sign(states: &mut Vec<State>, from: &[usize], byte: u8) -> Vec<usize> {
-    let after = push(states);
+fn sign(states: &mut Numbered<State>, from: &[u32], byte: u8) -> Result<Vec<u32>, LimitExceeded> {
+    let after = push(states)?;
     from.iter().for_each(|&from| edge(states, from, byte, after));
-    vec![after]
+    Ok(vec![after])
 }
 
 /// Adds white space without a bound after any of these states.
-fn endless_run(states: &mut [State], from: &[usize]) -> Vec<usize> {
+fn endless_run(states: &mut [State], from: &[u32]) -> Vec<u32> {
     for &state in from {
         b" \t\n\r".iter().for_each(|&byte| edge(states, state, byte, state));
     }
@@ -189,10 +192,10 @@ fn endless_run(states: &mut [State], from: &[usize]) -> Vec<usize> {
 }
 
 /// Adds line breaks, then blanks and tabs, all of them optional, after one state.
-fn bounded_run(states: &mut Vec<State>, from: &[usize]) -> Vec<usize> {
+fn bounded_run(states: &mut Numbered<State>, from: &[u32]) -> Result<Vec<u32>, LimitExceeded> {
     let mut breaks = from.to_vec();
     for broken in 0..MOST_BREAKS {
-        let (return_key, next) = (push(states), push(states));
+        let (return_key, next) = (push(states)?, push(states)?);
         edge(states, breaks[broken], b'\r', return_key);
         edge(states, breaks[broken], b'\n', next);
         edge(states, return_key, b'\n', next);
@@ -201,12 +204,12 @@ fn bounded_run(states: &mut Vec<State>, from: &[usize]) -> Vec<usize> {
     let mut ends = breaks.clone();
     let mut last = breaks;
     for _ in 0..MOST_BLANKS {
-        let next = push(states);
+        let next = push(states)?;
         for from in last {
             b" \t".iter().for_each(|&byte| edge(states, from, byte, next));
         }
         ends.push(next);
         last = vec![next];
     }
-    ends
+    Ok(ends)
 }

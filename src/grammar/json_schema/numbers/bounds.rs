@@ -8,9 +8,12 @@
 use std::cmp::Ordering;
 
 use super::decimal::Decimal;
-use crate::grammar::json_schema::{
-    dfa::{Alphabet, CharClass, CharDfa, DfaRow, explore},
-    leaf::LeafError,
+use crate::{
+    grammar::json_schema::{
+        dfa::{Alphabet, CharClass, CharDfa, DfaRow, explore},
+        leaf::LeafError,
+    },
+    ids::saturating_i64,
 };
 
 /// The results of a comparison that are wanted.
@@ -64,7 +67,7 @@ pub(super) fn marks() -> (Alphabet, Vec<Option<Mark>>) {
 pub(super) fn compared(bound: &Decimal, wanted: WantedComparison) -> Result<CharDfa, LeafError> {
     let (alphabet, classes) = marks();
     let digits = bound.digits();
-    let point = i64::try_from(digits.len()).unwrap_or(i64::MAX).saturating_add(bound.exponent());
+    let point = saturating_i64(digits.len()).saturating_add(bound.exponent());
     let comparison = DecimalBound { digits, point };
     explore(alphabet, At::Start, |at| {
         let accepts = comparison.result(*at).is_some_and(|order| wanted.has(order));
@@ -137,13 +140,13 @@ impl DecimalBound {
 
     /// The number of digits of a fraction behind which only a digit other than 0 can change the result.
     fn last_place(&self) -> i64 {
-        let digits = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
+        let digits = saturating_i64(self.digits.len());
         digits.max(digits.saturating_sub(self.point)).saturating_add(1)
     }
 
     /// The result at the end of the digits: equal digits are less than the bound if it has further ones.
     fn ended(&self, order: Ordering, places: i64) -> Ordering {
-        let digits = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
+        let digits = saturating_i64(self.digits.len());
         order.then(if places < digits { Ordering::Less } else { Ordering::Equal })
     }
 

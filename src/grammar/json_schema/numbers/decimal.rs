@@ -6,7 +6,7 @@ use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
 
-use crate::grammar::json_schema::leaf::LeafError;
+use crate::{grammar::json_schema::leaf::LeafError, ids::saturating_usize};
 
 /// Limit on the digits of a number, and on the size of its exponent.
 const MAX_DIGITS: usize = 5_000;
@@ -25,7 +25,7 @@ pub struct Decimal {
 impl Decimal {
     /// Memory of the number beyond its own size, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        usize::try_from(self.mantissa.bits().div_ceil(64)).unwrap_or(usize::MAX) * size_of::<u64>()
+        saturating_usize(self.mantissa.bits().div_ceil(64)).saturating_mul(size_of::<u64>())
     }
 
     /// Reads a JSON number. Takes time quadratic in its digits.

@@ -44,7 +44,7 @@ fn size(number: &Decimal) -> Decimal {
 }
 
 impl ExtremeNumbers {
-    const NONE: Self = Self { least: None, most: None, smallest: None };
+    const OPEN: Self = Self { least: None, most: None, smallest: None };
 
     /// The edges of whole numbers of 64 bits.
     pub(super) fn of_64_bits() -> Self {
@@ -72,7 +72,7 @@ impl ExtremeNumbers {
         let fits = least.is_none_or(|least| Some(least) >= floats.least)
             && most.is_none_or(|most| most <= largest_float())
             && smallest.min().is_none_or(|smallest| smallest >= smallest_float());
-        if fits && floats.leave_some(reals) { floats } else { Self::NONE }
+        if fits && floats.leave_some(reals) { floats } else { Self::OPEN }
     }
 
     fn of_whole(reals: &Reals, least: Option<&Decimal>, most: Option<&Decimal>) -> Self {
@@ -86,7 +86,7 @@ impl ExtremeNumbers {
             let edge = |edges: &[Option<Decimal>], at: usize| edges.get(at.max(wider)).cloned().flatten();
             Self { least: edge(&lows, low), most: edge(&highs, high), smallest: None }
         });
-        wider.into_iter().find(|edges| edges.leave_some(reals)).unwrap_or(Self::NONE)
+        wider.into_iter().find(|edges| edges.leave_some(reals)).unwrap_or(Self::OPEN)
     }
 
     /// The numbers of a set that are within the edges on either side.
@@ -135,7 +135,7 @@ impl ExtremeNumbers {
             }
             if exponents_alone { texts.or(&fixed) } else { Ok(texts) }
         };
-        if *self == Self::NONE {
+        if *self == Self::OPEN {
             return Ok(form.clone());
         }
         signed(&side(self.most.as_ref())?, &side(self.least.as_ref())?)?.and(form)

@@ -33,7 +33,7 @@ use crate::{
         Automaton, GrammarBuilder, Pattern, Span,
         automaton::{Edge, State},
     },
-    ids::{self, ExprId},
+    ids::ExprId,
 };
 
 /// Limit on the cuts of a set that is cached for all schemas: two bounds, and what a multiple leaves out.
@@ -299,13 +299,18 @@ impl NumberSet {
 
 /// Turns an automaton over ASCII characters into one over bytes.
 fn ascii(dfa: &CharDfa) -> Result<Automaton, LeafError> {
-    let byte = |character: u32| u8::try_from(character).unwrap_or(u8::MAX);
-    let edge = |(first, last, to)| Edge { first: byte(first), last: byte(last), to };
-    let states = ids::numbers(dfa.len()).map(|state| State {
-        accepts: dfa.accepts(state),
-        edges: dfa.edges(state).into_iter().map(edge).collect(),
-    });
-    let states: Vec<State> = states.collect();
+    let byte = |character: u32| {
+        let other = |_| LeafError::Number("a number has a character that is not ASCII".to_owned());
+        u8::try_from(character).map_err(other)
+    };
+    let edge = |(first, last, to)| -> Result<Edge, LeafError> {
+        Ok(Edge { first: byte(first)?, last: byte(last)?, to })
+    };
+    let state = |state| -> Result<State, LeafError> {
+        let edges = dfa.edges(state).into_iter().map(edge).collect::<Result<_, _>>()?;
+        Ok(State { accepts: dfa.accepts(state), edges })
+    };
+    let states = dfa.states().map(state).collect::<Result<Vec<State>, _>>()?;
     let states = if states.is_empty() { vec![State::default()] } else { states };
     let limit = crate::limits::AUTOMATON_STATES;
     // Automata over characters are minimal and trimmed already.

@@ -16,10 +16,13 @@ use super::{
     reals::Reals,
     texts::{self, NumberLanguage, parts},
 };
-use crate::grammar::json_schema::{
-    automata::{AutomataCache, recipe},
-    dfa::CharDfa,
-    leaf::LeafError,
+use crate::{
+    grammar::json_schema::{
+        automata::{AutomataCache, recipe},
+        dfa::CharDfa,
+        leaf::LeafError,
+    },
+    ids::saturating_usize,
 };
 
 /// Decades in which ECMAScript writes no exponent: from `0.000001` to `999999999999999999999`.
@@ -159,7 +162,7 @@ pub(super) fn fixed(number: &Decimal) -> String {
     if number.is_zero() {
         return "0".to_owned();
     }
-    let places = usize::try_from(decade.unsigned_abs()).unwrap_or(usize::MAX);
+    let places = saturating_usize(decade.unsigned_abs());
     if decade < 0 {
         return format!("{sign}0.{}{digits}", "0".repeat(places - 1));
     }

@@ -13,11 +13,14 @@ use super::{
     reals::{Gap, Reals},
     residues::Residues,
 };
-use crate::grammar::json_schema::{
-    automata::{AutomataCache, recipe},
-    dfa::{CharDfa, DfaRow, explore},
-    leaf::LeafError,
-    strings::pattern,
+use crate::{
+    grammar::json_schema::{
+        automata::{AutomataCache, recipe},
+        dfa::{CharDfa, DfaRow, explore},
+        leaf::LeafError,
+        strings::pattern,
+    },
+    ids::{saturating_i64, saturating_usize},
 };
 
 /// Sets of at most this many numbers are written number by number.
@@ -286,13 +289,13 @@ fn numbers_texts(numbers: &[Decimal], complete: bool) -> Result<CharDfa, LeafErr
 /// The sign of a number, its digits, and its decade.
 pub(super) fn parts(number: &Decimal) -> (&'static str, String, i64) {
     let digits: String = number.digits().into_iter().map(|digit| char::from(b'0' + digit)).collect();
-    let decade = number.exponent() + i64::try_from(digits.len()).unwrap_or(i64::MAX) - 1;
+    let decade = number.exponent().saturating_add(saturating_i64(digits.len())) - 1;
     (if number.is_negative() { "-" } else { "" }, digits, decade)
 }
 
 /// The whole part and the fraction of a number without exponent; `None` if they are long.
 fn without_exponent(digits: &str, decade: i64) -> Option<(String, String)> {
-    let count = usize::try_from(decade.unsigned_abs()).unwrap_or(usize::MAX);
+    let count = saturating_usize(decade.unsigned_abs());
     if count > LONG_TEXT * 10 {
         return None;
     }

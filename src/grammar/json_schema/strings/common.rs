@@ -62,7 +62,9 @@ pub(super) fn any_string(style: Style, automata: &AutomataCache) -> Result<Autom
 }
 
 /// Number of characters in a block of a counted string, which is more than nearly all tokens have.
-pub(super) const BLOCK: u64 = 64;
+pub(super) const BLOCK: u64 = BLOCK_CHARACTERS as u64;
+/// The number [`BLOCK`] as that of a state.
+pub(super) const BLOCK_CHARACTERS: u32 = 64;
 
 /// The automaton of a block of characters of a class.
 pub(super) fn block(

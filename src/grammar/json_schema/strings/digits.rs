@@ -23,7 +23,8 @@ impl Digit {
     /// Adds edges for the bytes that write a value to a state's edges.
     pub(super) fn edges(self, value: u32, to: u32, edges: &mut Vec<Edge>) {
         let mut push = |code: u32| {
-            let byte = u8::try_from(code).unwrap_or(u8::MAX);
+            // A value below the radix is written by one byte.
+            let Ok(byte) = u8::try_from(code) else { return };
             match edges.last_mut() {
                 Some(last) if last.to == to && last.last.checked_add(1) == Some(byte) => last.last = byte,
                 _ => edges.push(Edge { first: byte, last: byte, to }),

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::{
     StringSet,
-    common::{AnyCharacters, BLOCK, any_string, block, common},
+    common::{AnyCharacters, BLOCK, BLOCK_CHARACTERS, any_string, block, common},
     counts::size::is_too_large,
     spelling::{Style, quoted, spell},
 };
@@ -24,7 +24,7 @@ use crate::{
             leaf::{LeafError, ValueSpelling},
         },
     },
-    ids::{ExprId, numbers},
+    ids::ExprId,
 };
 
 /// Least length, in characters, up to which otherwise unbounded strings are one automaton.
@@ -274,7 +274,7 @@ impl StringEmitter<'_> {
         (min, max): (u64, u64),
     ) -> Result<Option<ExprId>, LeafError> {
         // The end, with less than a block in the loop before it.
-        let end = dfa.leaving(state, u32::try_from(BLOCK - 1).unwrap_or(u32::MAX));
+        let end = dfa.leaving(state, BLOCK_CHARACTERS - 1);
         let longest = end.longest().unwrap_or(0);
         let free = max.saturating_sub(longest) / BLOCK;
         let mut ways = Vec::new();
@@ -363,7 +363,7 @@ impl StringEmitter<'_> {
         if count.has_more_than(MAX_COUNTED) {
             return Err(error);
         }
-        let ways: Vec<Vec<(u32, CharClass)>> = numbers(dfa.len()).map(|state| dfa.ways(state)).collect();
+        let ways: Vec<Vec<(u32, CharClass)>> = dfa.states().map(|state| dfa.ways(state)).collect();
         let mut places = HashMap::from([(count.start(), None::<ExprId>)]);
         let mut order = vec![count.start()];
         let mut next = 0;
@@ -451,7 +451,7 @@ impl StringEmitter<'_> {
             edges.iter().any(|(_, _, to)| *to == state)
                 && edges.iter().all(|&(_, _, to)| to == state || ends(to))
         };
-        let last: Vec<u32> = numbers(dfa.len()).filter(|&state| is_last(state)).collect();
+        let last: Vec<u32> = dfa.states().filter(|&state| is_last(state)).collect();
         let mut row = Vec::new();
         for &state in &last {
             let before = dfa.rerouted(|at| at == state, |at| last.contains(&at));

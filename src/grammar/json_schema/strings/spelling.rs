@@ -20,6 +20,7 @@ use super::{
 use crate::{
     automata::hash::mix,
     grammar::automaton::{Automaton, AutomatonError, Edge, State},
+    ids::{as_index, number},
 };
 
 /// Limit on the byte states of one spelled automaton. The engine's own limit for a terminal is 20,000.
@@ -109,16 +110,15 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
     if dfa.is_empty() {
         return Automaton::minimal(vec![State::default()]).map_err(|_| too_many());
     }
-    let number = |state: usize| u32::try_from(state).unwrap_or(u32::MAX);
     // First a start of its own if needed, then the states of `dfa`, the end, and states between characters.
-    let (first, count) = (usize::from(quotes.0), dfa.len());
-    let mut speller = Speller::new(style, first + count + 1);
-    let (shift, end) = (number(first), number(first + count));
+    let shift = u32::from(quotes.0);
+    let end = number(as_index(shift) + dfa.len(), "states of the automaton of a JSON string")?;
+    let mut speller = Speller::new(style, as_index(end) + 1);
     if quotes.0 {
         speller.nodes[0].edges = vec![Edge { first: b'"', last: b'"', to: shift }];
     }
-    speller.nodes[first + count].accepts = true;
-    for (at, state) in (0..number(count)).enumerate() {
+    speller.nodes[as_index(end)].accepts = true;
+    for state in dfa.states() {
         let mut ways = code_points(&dfa.edges(state));
         ways.iter_mut().for_each(|way| way.2 += shift);
         let mut edges = speller.character(&ways)?;
@@ -126,7 +126,7 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
         if accepts && quotes.1 {
             edges.push(Edge { first: b'"', last: b'"', to: end });
         }
-        speller.nodes[first + at] = State { accepts: accepts && !quotes.1, edges };
+        speller.nodes[as_index(shift + state)] = State { accepts: accepts && !quotes.1, edges };
     }
     // The result is minimal and trimmed: the states of `dfa` differ, states between characters with equal
     // edges are shared, and each reaches the end, as those of `dfa` do.
@@ -219,10 +219,10 @@ impl Speller {
         if others.is_empty() {
             return Ok(plain.to_vec());
         }
-        let byte_of = |code: u32| u8::try_from(code).unwrap_or(u8::MAX);
-        let raw = |code: &u32| *code >= 0x20 && *code != 0x22 && *code != 0x5c;
-        let mut changed: Vec<(u8, Usual)> =
-            others.iter().filter(|(code, _)| raw(code)).map(|&(code, to)| (byte_of(code), to)).collect();
+        // All of them are ASCII.
+        let bytes = others.iter().filter_map(|&(code, to)| Some((u8::try_from(code).ok()?, to)));
+        let raw = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+        let mut changed: Vec<(u8, Usual)> = bytes.filter(|&(byte, _)| raw(byte)).collect();
         let escape = plain.iter().find(|edge| edge.first == b'\\').map(|edge| edge.to);
         let escape = self.escape_but(escape, others)?;
         changed.push((b'\\', escape));
@@ -296,13 +296,13 @@ impl Speller {
         let mut states: Vec<u32> = Vec::new();
         let numbered = ways.iter().map(|&(first, last, to)| {
             let known = states.iter().rposition(|&state| state == to);
-            let number = known.unwrap_or_else(|| {
+            let at = known.unwrap_or_else(|| {
                 states.push(to);
                 states.len() - 1
             });
-            (first, last, u32::try_from(number).unwrap_or(u32::MAX))
+            number(at, "targets of a character").map(|at| (first, last, at))
         });
-        let numbered: Vec<RangeTo> = numbered.collect();
+        let numbered = numbered.collect::<Result<Vec<RangeTo>, _>>()?;
         let plan = match self.plans.get(&numbered[..]) {
             Some(plan) => Rc::clone(plan),
             None => {

@@ -7,9 +7,12 @@ use super::{
     changed::hex_bytes,
     spelling::{MAX_SPELLED, Style},
 };
-use crate::grammar::{
-    automaton::{Automaton, Edge, State},
-    json_schema::leaf::ValueSpelling,
+use crate::{
+    grammar::{
+        automaton::{Automaton, Edge, State},
+        json_schema::leaf::ValueSpelling,
+    },
+    ids::Numbered,
 };
 
 /// The number of states of an escape, and the one between characters.
@@ -27,11 +30,11 @@ pub(in super::super) fn word(string: &str, spelling: ValueSpelling) -> Option<Au
         return None;
     }
     let style = Style::of(spelling.escapes);
-    let mut states = Chain(Vec::with_capacity((string.len() + 1) * STATES_OF_A_CHARACTER));
-    let (start, mut from) = (states.add(1), states.add(WAYS));
+    let mut states = Chain(Numbered::with_capacity((string.len() + 1) * STATES_OF_A_CHARACTER));
+    let (start, mut from) = (states.add(1)?, states.add(WAYS)?);
     states.lead(start, b'"', from);
     for byte in string.bytes() {
-        let to = states.add(WAYS);
+        let to = states.add(WAYS)?;
         if byte != b'"' && byte != b'\\' {
             states.lead(from, byte, to);
         }
@@ -39,31 +42,31 @@ pub(in super::super) fn word(string: &str, spelling: ValueSpelling) -> Option<Au
         let short = style.short().iter().find(|(_, meant)| *meant == code).map(|(letter, _)| *letter);
         let escaped = style.escapes(code);
         if short.is_some() || escaped {
-            let escape = states.add(WAYS);
+            let escape = states.add(WAYS)?;
             states.lead(from, b'\\', escape);
             if let Some(letter) = short {
                 states.lead(escape, letter, to);
             }
             if escaped {
-                states.unit(escape, byte, to);
+                states.unit(escape, byte, to)?;
             }
         }
         from = to;
     }
-    let end = states.add(0);
+    let end = states.add(0)?;
     states.lead(from, b'"', end);
     states.0[end as usize].accepts = true;
-    Automaton::trimmed(states.0).ok()
+    Automaton::trimmed(states.0.into_iter().collect()).ok()
 }
 
 /// An automaton under construction.
-struct Chain(Vec<State>);
+struct Chain(Numbered<State>);
 
 impl Chain {
-    /// Adds a state with room for `ways` edges. Returns its number, which is below [`MAX_SPELLED`].
-    fn add(&mut self, ways: usize) -> u32 {
-        self.0.push(State { accepts: false, edges: Vec::with_capacity(ways) });
-        u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
+    /// Adds a state with room for `ways` edges. Returns its number, if it has one.
+    fn add(&mut self, ways: usize) -> Option<u32> {
+        let state = State { accepts: false, edges: Vec::with_capacity(ways) };
+        self.0.push(state, "states of the automaton of a JSON string").ok()
     }
 
     fn lead(&mut self, from: u32, byte: u8, to: u32) {
@@ -71,16 +74,17 @@ impl Chain {
     }
 
     /// Adds the states of `u` and four hex digits.
-    fn unit(&mut self, mut from: u32, byte: u8, to: u32) {
+    fn unit(&mut self, mut from: u32, byte: u8, to: u32) -> Option<()> {
         for (at, digit) in [b'u', b'0', b'0', b'0' + (byte >> 4)].into_iter().enumerate() {
             // The last digit may be a letter in either case.
-            let next = self.add(if at == 3 { WAYS } else { 1 });
+            let next = self.add(if at == 3 { WAYS } else { 1 })?;
             self.lead(from, digit, next);
             from = next;
         }
         for digit in hex_bytes(u32::from(byte & 0xf)) {
             self.lead(from, digit, to);
         }
+        Some(())
     }
 }
 

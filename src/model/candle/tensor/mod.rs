@@ -22,7 +22,7 @@ use super::{
     kv_cache::KvCache,
 };
 use crate::{
-    ids::TokenId,
+    ids::{TokenId, as_u64},
     model::{
         Kept, Logits, Model, Rows,
         cpu::{
@@ -217,7 +217,7 @@ fn size(weights: &dyn Weights, config: &Config, place: &Place) -> Result<u64, Mo
             (None, [_, _]) => count.saturating_mul(place.precision.size_in_bytes()),
             (None, _) => count.saturating_mul(size_of::<f32>()),
         };
-        Ok(sum.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)))
+        Ok(sum.saturating_add(as_u64(bytes)))
     })
 }
 
@@ -225,7 +225,7 @@ fn size(weights: &dyn Weights, config: &Config, place: &Place) -> Result<u64, Mo
 fn widened(config: &Config) -> u64 {
     let Config { hidden, intermediate, heads, kv_heads, head_dim, vocabulary, .. } = *config;
     let outputs = vocabulary.max(2 * intermediate).max((heads + 2 * kv_heads) * head_dim);
-    u64::try_from(outputs.saturating_mul(hidden)).unwrap_or(u64::MAX).saturating_mul(4)
+    as_u64(outputs.saturating_mul(hidden)).saturating_mul(4)
 }
 
 impl Model for TensorModel {

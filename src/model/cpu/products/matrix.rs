@@ -14,9 +14,12 @@ use super::{
     packing,
     panel::{CHUNK, PANEL},
 };
-use crate::model::{
-    cpu::{pages::Pages, threads::linger},
-    formats::{format::Format, instructions::Instructions},
+use crate::{
+    ids::as_u64,
+    model::{
+        cpu::{pages::Pages, threads::linger},
+        formats::{format::Format, instructions::Instructions},
+    },
 };
 
 /// Panels computed at a time.
@@ -134,8 +137,8 @@ impl Matrix {
 
     /// Approximate bytes of `rows` rows of `inputs`.
     pub(crate) fn size(format: Format, rows: usize, inputs: usize) -> u64 {
-        let bytes = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
-        bytes(packing::panel_bytes(format, inputs)).saturating_mul(bytes(rows)).div_ceil(bytes(PANEL))
+        let panel = as_u64(packing::panel_bytes(format, inputs));
+        panel.saturating_mul(as_u64(rows)).div_ceil(as_u64(PANEL))
     }
 
     /// The part for more rows of `format`.

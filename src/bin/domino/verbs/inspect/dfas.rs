@@ -110,7 +110,7 @@ fn draw(subject: &Subject<'_>, terminal: &TerminalView, automaton: &AutomatonVie
         }
         for (number, state) in automaton.states.iter().enumerate().take(shown) {
             for transition in &state.transitions {
-                let to = usize::try_from(transition.to).unwrap_or(usize::MAX);
+                let to = transition.to as usize;
                 if to < shown {
                     graph.edge(&id(number), &id(to), &describe::class(&transition.bytes));
                 }

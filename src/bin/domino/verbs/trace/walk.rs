@@ -174,7 +174,7 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
 }
 
 fn nanoseconds(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    time.as_secs().saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos().into())
 }
 
 #[cfg(test)]
