@@ -98,7 +98,9 @@ fn guesses_for(guesses: &GrammarGuesses, text: &TextOrder) -> Guesses {
 /// Makes the problem of a request that cannot be had with speculation.
 fn attach_error(error: &AttachError) -> Problem {
     match error {
-        AttachError::Sampling(_) => Problem::bad_request("invalid_value", error.to_string()),
+        AttachError::Sampling(_) | AttachError::Stop(_) => {
+            Problem::bad_request("invalid_value", error.to_string())
+        }
         _ => Problem::engine(error.to_string()),
     }
 }
