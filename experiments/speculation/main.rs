@@ -1,6 +1,8 @@
 //! Speculation by the paper's protocol: ten warm-ups, then a fixed prior; unconstrained, constrained and
 //! speculative runs of the same prompts and seeds, interleaved.
 
+#[path = "../../tests/support/delegate.rs"]
+mod delegate;
 mod measure;
 mod paced;
 #[path = "../prompts.rs"]

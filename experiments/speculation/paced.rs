@@ -12,6 +12,8 @@ use domino::{
     model::{Kept, Logits, Model, Rows},
 };
 
+use crate::delegate::delegate_model;
+
 /// Seconds of passes over n tokens, as measured of a larger model.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
@@ -60,17 +62,7 @@ impl<M: Model> Paced<M> {
 impl<M: Model> Model for Paced<M> {
     type Error = M::Error;
 
-    fn position(&self) -> usize {
-        self.model.position()
-    }
-
-    fn context(&self) -> usize {
-        self.model.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.model.vocabulary_size()
-    }
+    delegate_model!(model);
 
     fn tokens_at_once(&self) -> NonZeroUsize {
         if self.pace.is_some() { NonZeroUsize::MIN } else { self.model.tokens_at_once() }
@@ -92,9 +84,5 @@ impl<M: Model> Model for Paced<M> {
             }
         }
         Ok(logits)
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), M::Error> {
-        self.model.truncate(position)
     }
 }

@@ -71,6 +71,4 @@ pub use stats::DecodeStats;
 #[cfg(feature = "experiments")]
 pub(crate) use stats::timed;
 pub use steps::Steps;
-#[cfg(feature = "mistralrs")]
-pub(crate) use stop::StopSearch;
-pub use stop::{EmptyStopString, StopStrings};
+pub use stop::{StopSearch, StopStringError, StopStrings};

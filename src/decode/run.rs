@@ -349,20 +349,17 @@ impl TextRun {
     /// Appends a token's bytes, up to the end of the first stop string.
     fn append(&mut self, token: TokenId) -> Result<(), DecodeError> {
         let bytes = match &self.constraint {
-            Some(constraint) => constraint.text_of(token).to_vec(),
-            None => self.vocabulary.bytes(token).unwrap_or_default().to_vec(),
+            Some(constraint) => constraint.text_of(token),
+            None => self.vocabulary.bytes(token).unwrap_or_default(),
         };
-        for byte in bytes {
-            self.text.push(byte);
-            let Some(length) = self.stop.push(byte) else { continue };
-            self.text.truncate(self.text.len() - length);
-            if let Some(mut cut) = self.start.take() {
-                timed(&mut self.stats.mask_time, || cut.advance_text(&self.text))?;
-                self.constraint = Some(cut);
-            }
-            return self.finish_by(Finish::StopString);
+        if !self.stop.append(&mut self.text, bytes) {
+            return Ok(());
         }
-        Ok(())
+        if let Some(mut cut) = self.start.take() {
+            timed(&mut self.stats.mask_time, || cut.advance_text(&self.text))?;
+            self.constraint = Some(cut);
+        }
+        self.finish_by(Finish::StopString)
     }
 
     /// The tokens of prompt and text.

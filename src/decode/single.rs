@@ -185,13 +185,6 @@ impl SingleText {
 
     fn push(&mut self, token: TokenId, vocabulary: &Vocabulary) {
         self.sequence.push(token);
-        for &byte in vocabulary.bytes(token).unwrap_or_default() {
-            self.bytes.push(byte);
-            if let Some(length) = self.stop.push(byte) {
-                self.bytes.truncate(self.bytes.len() - length);
-                self.stopped = true;
-                return;
-            }
-        }
+        self.stopped |= self.stop.append(&mut self.bytes, vocabulary.bytes(token).unwrap_or_default());
     }
 }

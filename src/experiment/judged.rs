@@ -38,7 +38,7 @@ impl Judging {
     /// Judges a text by its grammar. The first complete text is the longest prefix in the language, with or
     /// without the white space in front: of numbers `12` and not `1`.
     pub(super) fn judge(&self, text: &[u8], exact: &CompiledGrammar) -> Result<Judged, DecodeError> {
-        let cut = self.cut(text);
+        let cut = self.stop.find(text);
         let (end, stopped) = (cut.unwrap_or(text.len()), cut.is_some());
         let start = || exact.constraint().patient(Patience::whole());
         if !self.first_value {
@@ -54,12 +54,6 @@ impl Judging {
         }
         let well_formed = found.is_some();
         Ok(Judged { part: found.unwrap_or(blank..end), well_formed, stopped })
-    }
-
-    /// Returns the place where the first stop string begins.
-    fn cut(&self, text: &[u8]) -> Option<usize> {
-        let mut search = self.stop.search();
-        text.iter().enumerate().find_map(|(at, byte)| search.push(*byte).map(|length| at + 1 - length))
     }
 }
 

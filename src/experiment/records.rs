@@ -22,7 +22,7 @@ use super::{
     row::{Row, fill_reproduced},
     summary::{PlainNames, quoted},
 };
-use crate::ids::as_u64;
+use crate::{ids::as_u64, store::WholeFile};
 
 /// Name of the header's file.
 const HEADER: &str = "header.json";
@@ -32,8 +32,6 @@ const ROWS: &str = "rows.jsonl";
 const TABLE: &str = "rows.csv";
 /// Name of the file that the writing process locks.
 const LOCK: &str = ".lock";
-/// Ending of the name of a file that is being written.
-const PART: &str = ".part";
 
 /// A folder of records that is written to.
 #[derive(Debug)]
@@ -233,8 +231,8 @@ fn is_free(folder: &Path) -> Result<bool, ExperimentError> {
         return Ok(true);
     }
     let mut entries = std::fs::read_dir(folder).map_err(ExperimentError::io("read", folder))?;
-    let part = format!("{HEADER}{PART}");
-    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK || entry.file_name() == *part)))
+    let is_left = |name: &str| name == LOCK || WholeFile::of_part(name) == Some(HEADER);
+    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_left))))
 }
 
 /// Locks the folder for this process.
@@ -249,25 +247,12 @@ fn lock(folder: &Path) -> Result<File, ExperimentError> {
     }
 }
 
-/// Writes a file under another name, then renames it: whole, or not at all.
+/// Writes a file whole or not at all, and waits until it is on the disk.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(PART);
-    let part = path.with_file_name(name);
-    let write = || {
-        let mut file = File::create(&part)?;
-        file.write_all(content)?;
-        file.sync_data()?;
-        std::fs::rename(&part, path)
-    };
-    write().map_err(|source| {
-        // What is left of it is of no use; the error that matters is the first.
-        let _ = std::fs::remove_file(&part);
-        ExperimentError::Io { action: "write", path: path.to_owned(), source }
-    })
+    WholeFile::new(path).synced().write(content).map_err(ExperimentError::io("write", path))
 }
 
 /// Reads the list in a file of JSON; an empty one if there is no such file.

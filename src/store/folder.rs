@@ -1,16 +1,15 @@
 //! A folder of sealed files that may be lost at any time: an LRU cache.
 //!
-//! Invariant: a file under its final name is whole, however many processes write, since each is written under
-//! a name of its own and then renamed. Nothing here fails: an unreadable file counts as absent, an unwritable
-//! one is not kept, and a warning says so.
+//! Invariant: a file under its final name is whole, however many processes write ([`WholeFile`]). Nothing
+//! here fails: an unreadable file counts as absent, an unwritable one is not kept, and a warning says so.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    fs::{self, File},
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -19,11 +18,11 @@ use super::{
     codec::PayloadReader,
     error::{StoreError, StoreErrorKind},
     sealed::{Kind, PayloadKey, SEAL_BYTES, open, seal},
+    whole::WholeFile,
 };
 use crate::{ids::saturating_usize, limits::CACHE_BYTES};
 
 const ENDING: &str = ".domino";
-const PART_ENDING: &str = ".part";
 /// Age after which an unfinished file never will be finished.
 const STALE: Duration = Duration::from_secs(3600);
 
@@ -244,24 +243,9 @@ impl Inner {
 
     /// Writes a whole file at `path`, or nothing.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(&self.path)?;
         self.make_room(path, bytes.len() as u64)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let part = self.path.join(format!(".{name}.{process}-{count}-{since}{PART_ENDING}"));
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&part)
-            .and_then(|mut file| file.write_all(bytes))
-            .and_then(|()| fs::rename(&part, path));
-        if written.is_err() {
-            // It may never have been there.
-            let _ = fs::remove_file(&part);
-        }
-        written
+        WholeFile::new(path).write(bytes)
     }
 
     /// Removes files, the least recently used first, until `bytes` more fit in the budget once `path` is
@@ -308,12 +292,8 @@ impl Inner {
 
 /// Returns the kind of a file with this name, of any version; `None` if the name is not of this library.
 fn kind_of(name: &str) -> Option<&str> {
-    let part = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(PART_ENDING));
-    let whole = match part {
-        Some(part) => &part[..part.rfind(ENDING)? + ENDING.len()],
-        None => name,
-    };
-    let (kind, key) = whole.strip_suffix(ENDING)?.rsplit_once('-')?;
+    let part = WholeFile::of_part(name);
+    let (kind, key) = part.unwrap_or(name).strip_suffix(ENDING)?.rsplit_once('-')?;
     let ours = key.len() == 64
         && key.bytes().all(|byte| byte.is_ascii_hexdigit())
         && !kind.is_empty()

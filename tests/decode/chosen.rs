@@ -18,6 +18,7 @@ use super::{
     replay::Recites,
     run::{compiled, model, prompt, shipped, vocabulary},
 };
+use crate::support::delegate::delegate_model;
 
 /// The questions that rows were asked.
 #[derive(Debug, Clone, Default)]
@@ -121,21 +122,7 @@ impl KeptRows for ChoosingRows {
 impl Model for Choosing {
     type Error = ScriptedError;
 
-    fn position(&self) -> usize {
-        self.model.position()
-    }
-
-    fn context(&self) -> usize {
-        self.model.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.model.vocabulary_size()
-    }
-
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ScriptedError> {
-        self.model.forward(tokens, rows)
-    }
+    delegate_model!(model, forward);
 
     fn begin(
         &mut self,
@@ -148,10 +135,6 @@ impl Model for Choosing {
         log.rows.push(logits.rows());
         let Self { loses, listed, .. } = *self;
         Ok(Some(Box::new(ChoosingRows { logits, log: Arc::clone(&self.log), loses, listed })))
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
-        self.model.truncate(position)
     }
 }
 

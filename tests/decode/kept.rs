@@ -18,6 +18,7 @@ use super::{
     replay::Recites,
     run::{compile, compiled, model, prompt, samplings, shipped, vocabulary},
 };
+use crate::support::delegate::delegate_model;
 
 /// A tensor model that counts its passes, and may keep its rows to itself.
 struct Probe {
@@ -41,17 +42,7 @@ impl Probe {
 impl Model for Probe {
     type Error = ModelError;
 
-    fn position(&self) -> usize {
-        self.model.position()
-    }
-
-    fn context(&self) -> usize {
-        self.model.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.model.vocabulary_size()
-    }
+    delegate_model!(model);
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
         self.forwarded += 1;
@@ -64,10 +55,6 @@ impl Model for Probe {
         }
         self.begun += 1;
         self.model.begin(tokens, rows)
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
-        self.model.truncate(position)
     }
 }
 
@@ -219,21 +206,7 @@ impl KeptRows for Lost {
 impl Model for Losing {
     type Error = ScriptedError;
 
-    fn position(&self) -> usize {
-        self.0.position()
-    }
-
-    fn context(&self) -> usize {
-        self.0.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.0.vocabulary_size()
-    }
-
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ScriptedError> {
-        self.0.forward(tokens, rows)
-    }
+    delegate_model!(0, forward);
 
     fn begin(
         &mut self,
@@ -242,10 +215,6 @@ impl Model for Losing {
     ) -> Result<Option<Kept<ScriptedError>>, ScriptedError> {
         self.0.forward(tokens, rows)?;
         Ok(Some(Box::new(Lost)))
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
-        self.0.truncate(position)
     }
 }
 

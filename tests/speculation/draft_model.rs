@@ -14,6 +14,7 @@ use domino::{
 use proptest::prelude::*;
 
 use super::{LISTS, compiled, vocabulary};
+use crate::support::delegate::delegate_model;
 
 const PROMPT: [TokenId; 2] = [TokenId::new(1), TokenId::new(25)];
 const SEED: u64 = 11;
@@ -202,25 +203,11 @@ struct Counts(ScriptedModel, Arc<Mutex<usize>>);
 impl Model for Counts {
     type Error = domino::model::ScriptedError;
 
-    fn position(&self) -> usize {
-        self.0.position()
-    }
-
-    fn context(&self) -> usize {
-        self.0.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.0.vocabulary_size()
-    }
+    delegate_model!(0);
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, Self::Error> {
         *self.1.lock().unwrap() += tokens.len();
         self.0.forward(tokens, rows)
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), Self::Error> {
-        self.0.truncate(position)
     }
 }
 

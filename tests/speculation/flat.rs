@@ -6,11 +6,12 @@ use std::num::NonZeroUsize;
 use domino::{
     TokenId,
     decode::{Decoder, Sampling},
-    model::{Logits, Model, Rows, ScriptedError, ScriptedModel},
+    model::{Model, ScriptedError, ScriptedModel},
     proposer::{DraftLength, Drafter, Guess, Pass, Propose, Site},
 };
 
 use super::{compiled, vocabulary};
+use crate::support::delegate::delegate_model;
 
 const NO_NOISE: domino::proposer::Noise<'static> = &|_, _| 0.0;
 const SIXTEEN: NonZeroUsize = NonZeroUsize::new(16).unwrap();
@@ -68,28 +69,10 @@ struct Flat {
 impl Model for Flat {
     type Error = ScriptedError;
 
-    fn position(&self) -> usize {
-        self.model.position()
-    }
-
-    fn context(&self) -> usize {
-        self.model.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.model.vocabulary_size()
-    }
+    delegate_model!(model, forward);
 
     fn tokens_at_once(&self) -> NonZeroUsize {
         self.at_once
-    }
-
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ScriptedError> {
-        self.model.forward(tokens, rows)
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
-        self.model.truncate(position)
     }
 }
 

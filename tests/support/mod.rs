@@ -2,6 +2,8 @@
 
 // Membership by the engine and by the oracle.
 pub(crate) mod decider;
+// Models that wrap another one.
+pub(crate) mod delegate;
 // Pages, and the blocks in them.
 #[cfg(feature = "cli")]
 pub(crate) mod pages;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use domino::{CompiledGrammar, Compiler, Limits, Vocabulary};
+use domino::{CompiledGrammar, Compiler, Limits, Vocabulary, store::WholeFile};
 use serde_json::{Value, json};
 
 use crate::{
@@ -94,16 +94,10 @@ impl Parts {
     }
 }
 
-/// Writes a file by way of another one beside it.
+/// Writes a file whole or not at all.
 ///
 /// # Errors
 /// If the file cannot be written or renamed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    Ok(written?)
+    Ok(WholeFile::new(path).write(bytes)?)
 }

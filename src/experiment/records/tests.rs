@@ -64,7 +64,7 @@ fn records_of_another_experiment_are_not_continued() {
 fn a_folder_without_a_header_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(LOCK), "").unwrap();
-    std::fs::write(folder.path().join("header.json.part"), "{").unwrap();
+    std::fs::write(folder.path().join(".header.json.12-0-99.part"), "{").unwrap();
     filled(folder.path(), &rows());
     assert_eq!(read(folder.path()).unwrap(), (header(), rows()));
 }

@@ -36,13 +36,8 @@ impl<'a> Stopped<'a> {
                 None => self.vocabulary.bytes(tokens[self.seen]).unwrap_or_default(),
             };
             self.seen += 1;
-            for &byte in bytes {
-                self.text.push(byte);
-                if let Some(length) = self.search.push(byte) {
-                    self.text.truncate(self.text.len() - length);
-                    self.found = Some(self.seen);
-                    break;
-                }
+            if self.search.append(&mut self.text, bytes) {
+                self.found = Some(self.seen);
             }
         }
     }

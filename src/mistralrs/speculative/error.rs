@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{decode::SamplingError, mistralrs::EngineVocabularyError};
+use crate::{
+    decode::{SamplingError, StopStringError},
+    mistralrs::EngineVocabularyError,
+};
 
 /// Reason why a model cannot be loaded for speculation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -59,4 +62,7 @@ pub enum AttachError {
     /// A number of the request's sampling is impossible.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
+    /// The request's stop strings cannot be searched.
+    #[error(transparent)]
+    Stop(#[from] StopStringError),
 }

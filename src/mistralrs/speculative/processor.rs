@@ -23,7 +23,7 @@ use super::{
     widths::Widths,
 };
 use crate::{
-    decode::{DrawError, Sampler},
+    decode::{DrawError, Sampler, StopSearch, StopStrings},
     ids::TokenId,
     mistralrs::{error::RequestError, processor::end_of_text, row, watch::RequestWatch},
     session::Constraint,
@@ -48,7 +48,7 @@ pub(super) struct SpeculativeJob {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop {
     pub(super) tokens: Vec<u32>,
-    pub(super) strings: Vec<Vec<u8>>,
+    pub(super) strings: StopStrings,
 }
 
 /// Facts that all requests of an engine share.
@@ -76,11 +76,12 @@ struct RequestState {
     guesser: Guesser,
     draws: CoupledDraws,
     most: usize,
-    stop: Stop,
+    /// Tokens that end the text.
+    stop_tokens: Vec<u32>,
+    /// The search for stop strings in the tokens drawn.
+    search: StopSearch,
     /// The prompt and the tokens drawn; empty before the first context.
     sequence: Vec<TokenId>,
-    /// Bytes of the tokens drawn, in which stop strings are searched.
-    text: Vec<u8>,
     /// True if the text has ended. Upstream makes one more step after a text that ended in its first step.
     over: bool,
     /// True if the text has a stop string. Upstream notices at the next token, which is drawn as any other.
@@ -130,9 +131,9 @@ impl SpeculativeProcessor {
             guesser,
             draws: CoupledDraws { sampler, first, prompt: 0 },
             most,
-            stop,
+            search: stop.strings.search(),
+            stop_tokens: stop.tokens,
             sequence: Vec::new(),
-            text: Vec::new(),
             over: false,
             stopped: false,
             step: None,
@@ -314,11 +315,9 @@ impl SpeculativeProcessor {
 impl RequestState {
     /// Appends a token that spells `bytes`.
     fn push(&mut self, token: TokenId, bytes: &[u8]) {
-        let before = self.text.len();
         self.sequence.push(token);
-        self.text.extend_from_slice(bytes);
-        self.over |= self.taken() >= self.most || self.stop.tokens.contains(&token.raw());
-        self.stopped |= self.stop.is_in(&self.text, before);
+        self.over |= self.taken() >= self.most || self.stop_tokens.contains(&token.raw());
+        self.stopped |= bytes.iter().any(|byte| self.search.push(*byte).is_some());
     }
 
     /// Number of tokens of the text.
@@ -334,13 +333,12 @@ impl RequestState {
             return Vec::new();
         };
         let room = self.most.saturating_sub(self.taken() + 1);
-        let (stop, text, vocabulary) = (&self.stop, &self.text, constraint.vocabulary().clone());
+        let (stop_tokens, vocabulary) = (&self.stop_tokens, constraint.vocabulary().clone());
+        let mut ahead = self.search.clone();
         let keep = |draft: &[TokenId]| {
-            let mut ahead = stop.tail(text);
             let tokens = draft.iter().take_while(|&&token| {
-                let before = ahead.len();
-                ahead.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());
-                !stop.tokens.contains(&token.raw()) && !stop.is_in(&ahead, before)
+                let mut bytes = vocabulary.bytes(token).unwrap_or_default().iter();
+                !stop_tokens.contains(&token.raw()) && !bytes.any(|byte| ahead.push(*byte).is_some())
             });
             tokens.count()
         };
@@ -363,22 +361,6 @@ impl RequestState {
         let end = vocabulary.end_of_text().first().copied().into_iter();
         let all = (0..vocabulary.size()).filter_map(TokenId::from_index);
         end.chain(all).find(&mut refused).unwrap_or(TokenId::new(0))
-    }
-}
-
-impl Stop {
-    /// The suffix of `text` in which a stop string could begin that ends in later text.
-    fn tail(&self, text: &[u8]) -> Vec<u8> {
-        let longest = self.strings.iter().map(Vec::len).max().unwrap_or(0);
-        text[text.len().saturating_sub(longest)..].to_vec()
-    }
-
-    /// True if `text` has a stop string that ends after byte `from`.
-    fn is_in(&self, text: &[u8], from: usize) -> bool {
-        self.strings.iter().any(|string| {
-            let begin = (from + 1).saturating_sub(string.len()).min(text.len());
-            !string.is_empty() && text[begin..].windows(string.len()).any(|window| window == string)
-        })
     }
 }
 

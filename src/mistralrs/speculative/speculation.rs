@@ -17,7 +17,7 @@ use super::{
     widths::Widths,
 };
 use crate::{
-    decode::Sampler,
+    decode::{Sampler, StopStringError, StopStrings},
     mistralrs::watch::RequestWatch,
     proposer::{DraftLength, PassCost},
     session::Constraint,
@@ -137,6 +137,7 @@ impl Speculation {
     ) -> Result<RequestWatch, AttachError> {
         let LoadedEngine { model, widths, .. } = self.loaded()?;
         check(request)?;
+        let stop = stop(request)?;
         let sampling = sampling::take(&mut request.sampling_params)?;
         let SpeculativeRequest { constraint, guesses, seed, sampler, first } = what;
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(request.id));
@@ -151,7 +152,7 @@ impl Speculation {
             sampler: sampler.unwrap_or_else(|| Sampler::new(sampling, seed)),
             first,
             most: request.sampling_params.max_len.unwrap_or(usize::MAX),
-            stop: stop(request),
+            stop,
         };
         let turn = self.turns.next().await.ok_or(AttachError::NotLoaded)?;
         // The first step has no draft.
@@ -209,13 +210,14 @@ fn check(request: &NormalRequest) -> Result<(), AttachError> {
     Ok(())
 }
 
-fn stop(request: &NormalRequest) -> Stop {
-    match &request.sampling_params.stop_toks {
+/// Returns what ends the text of a request. Empty strings end none.
+fn stop(request: &NormalRequest) -> Result<Stop, StopStringError> {
+    Ok(match &request.sampling_params.stop_toks {
         None => Stop::default(),
-        Some(StopTokens::Ids(tokens)) => Stop { tokens: tokens.clone(), strings: Vec::new() },
-        Some(StopTokens::Seqs(strings)) => Stop {
-            tokens: Vec::new(),
-            strings: strings.iter().map(|string| string.as_bytes().to_vec()).collect(),
-        },
-    }
+        Some(StopTokens::Ids(tokens)) => Stop { tokens: tokens.clone(), ..Stop::default() },
+        Some(StopTokens::Seqs(strings)) => {
+            let strings = strings.iter().map(String::as_str).filter(|string| !string.is_empty());
+            Stop { strings: StopStrings::new(strings)?, ..Stop::default() }
+        }
+    })
 }

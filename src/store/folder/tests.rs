@@ -1,5 +1,7 @@
 //! The cache folder: entries, eviction, damage, and several processes.
 
+use std::fs::OpenOptions;
+
 use super::*;
 
 fn key(number: u32) -> PayloadKey {

@@ -1,13 +1,9 @@
 //! Output files that are written whole or not at all.
 
-use std::{
-    ffi::OsString,
-    fs,
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Write, path::Path};
 
 use anyhow::Context;
+use domino::store::WholeFile;
 
 use crate::terminal::failure::BadInput;
 
@@ -21,8 +17,8 @@ pub(crate) struct Output<'a> {
 
 #[derive(Debug)]
 enum OutputPlace {
-    /// A regular file, written first under another name in the same folder, so that renaming does not copy.
-    File { temporary: PathBuf, file: PathBuf },
+    /// A regular file.
+    File(WholeFile),
     /// A device or a pipe, which is written to directly and never replaced by a file.
     Device,
 }
@@ -42,19 +38,18 @@ impl<'a> Output<'a> {
         }
         // A symbolic link stays, and the file that it leads to is replaced.
         let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut name = file.file_name().map(OsString::from).ok_or_else(|| cannot(&"it names no file"))?;
-        name.push(format!(".{}.part", std::process::id()));
-        let temporary = file.with_file_name(name);
-        fs::write(&temporary, b"")
-            .and_then(|()| fs::remove_file(&temporary))
-            .map_err(|error| cannot(&error))?;
-        Ok(Self { path, place: OutputPlace::File { temporary, file } })
+        if file.file_name().is_none() {
+            return Err(cannot(&"it names no file"));
+        }
+        let file = WholeFile::new(file);
+        file.try_out().map_err(|error| cannot(&error))?;
+        Ok(Self { path, place: OutputPlace::File(file) })
     }
 
     /// Writes the content beside its place, then renames it.
     pub(crate) fn write(&self, content: &[u8]) -> anyhow::Result<()> {
         let written = match &self.place {
-            OutputPlace::File { temporary, file } => replace(temporary, file, content),
+            OutputPlace::File(file) => file.write(content),
             OutputPlace::Device => fs::OpenOptions::new()
                 .write(true)
                 .open(self.path)
@@ -62,13 +57,4 @@ impl<'a> Output<'a> {
         };
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
-}
-
-fn replace(temporary: &Path, file: &Path, content: &[u8]) -> io::Result<()> {
-    let written = fs::write(temporary, content).and_then(|()| fs::rename(temporary, file));
-    if written.is_err() {
-        // The rest of it is of no use, and the first error is the one that matters.
-        let _ = fs::remove_file(temporary);
-    }
-    written
 }

@@ -2,13 +2,16 @@
 //!
 //! Invariant: each is in its range, whatever the text must be.
 
-use domino::decode::{DecodeOptions, Penalties, PenaltyError, Sampling, SamplingError};
+use domino::decode::{DecodeOptions, Penalties, PenaltyError, Sampling, SamplingError, StopStrings};
 use serde_json::{Map, Value};
 
 use super::{endpoint::Endpoint, fields, problem::Problem};
 
 /// Most strings that end an answer.
 const MOST_STOPS: usize = 16;
+
+/// Most bytes of all of them: a search takes some 30 bytes of memory for each, as long as its request waits.
+const MOST_STOP_BYTES: usize = 16 << 10;
 
 /// Most alternatives of a token in an answer.
 const MOST_ALTERNATIVES: u64 = 20;
@@ -18,8 +21,8 @@ const MOST_ALTERNATIVES: u64 = 20;
 pub(crate) struct DrawingAsked {
     /// Sampling, penalties and log-probabilities; seed and length are not known yet.
     pub(crate) options: DecodeOptions,
-    /// Strings that end a text, none of them empty.
-    pub(crate) stops: Vec<String>,
+    /// Strings that end a text.
+    pub(crate) stops: StopStrings,
     /// Most tokens of the text; `None`: as many as the model has room for.
     pub(crate) most: Option<usize>,
 }
@@ -113,9 +116,12 @@ fn logprobs_of_chat(body: &mut Map<String, Value>) -> Result<Option<usize>, Prob
 }
 
 /// The strings that end a text.
-fn stops(body: &mut Map<String, Value>) -> Result<Vec<String>, Problem> {
+fn stops(body: &mut Map<String, Value>) -> Result<StopStrings, Problem> {
     let wrong = || {
-        let message = format!("`stop` takes a string, or up to {MOST_STOPS} of them, none of them empty");
+        let message = format!(
+            "`stop` takes a string, or up to {MOST_STOPS} of them, none of them empty, of {MOST_STOP_BYTES} \
+             bytes in all"
+        );
         Problem::invalid("stop", message)
     };
     let stops: Vec<String> = match body.shift_remove("stop") {
@@ -127,10 +133,10 @@ fn stops(body: &mut Map<String, Value>) -> Result<Vec<String>, Problem> {
         }
         Some(_) => return Err(wrong()),
     };
-    match stops.len() > MOST_STOPS || stops.iter().any(String::is_empty) {
-        true => Err(wrong()),
-        false => Ok(stops),
+    if stops.len() > MOST_STOPS || stops.iter().map(String::len).sum::<usize>() > MOST_STOP_BYTES {
+        return Err(wrong());
     }
+    StopStrings::new(stops).map_err(|_| wrong())
 }
 
 fn number(body: &mut Map<String, Value>, param: &str) -> Result<Option<f64>, Problem> {

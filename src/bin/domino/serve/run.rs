@@ -10,7 +10,11 @@ use std::{
 };
 
 use anyhow::Context;
-use domino::{grammar::tools::Spelling, model::candle::available_memory, store::CacheFolder};
+use domino::{
+    grammar::tools::Spelling,
+    model::candle::available_memory,
+    store::{CacheFolder, WholeFile},
+};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -171,13 +175,8 @@ pub(crate) fn server(
 /// Warns that the cache folder cannot be written, which costs time but lets nothing fail.
 fn tell_of_cache(cache: &CacheFolder) {
     let Some(path) = cache.path() else { return };
-    let probe = || {
-        fs::create_dir_all(path)?;
-        let probe = path.join(format!(".probe-{}", std::process::id()));
-        fs::write(&probe, b"")?;
-        fs::remove_file(&probe)
-    };
-    if let Err(error) = probe() {
+    let tried = fs::create_dir_all(path).and_then(|()| WholeFile::new(path.join("probe")).try_out());
+    if let Err(error) = tried {
         tracing::warn!(
             "the cache folder {} cannot be written: {error}; what is worked out for a model and its grammars \
              is worked out again at each start (--cache-dir names another folder)",

@@ -2,11 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use delegate::delegate_model;
+
 use super::*;
 use crate::{
     experiment::End,
     model::{Logits, Rows, ScriptedError},
 };
+
+#[path = "../../../../tests/support/delegate.rs"]
+mod delegate;
 
 /// A model that records its prompts.
 struct Noting {
@@ -17,27 +22,13 @@ struct Noting {
 impl Model for Noting {
     type Error = ScriptedError;
 
-    fn position(&self) -> usize {
-        self.model.position()
-    }
-
-    fn context(&self) -> usize {
-        self.model.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.model.vocabulary_size()
-    }
+    delegate_model!(model);
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ScriptedError> {
         if self.model.position() == 0 {
             self.prompts.lock().unwrap().push(tokens.to_vec());
         }
         self.model.forward(tokens, rows)
-    }
-
-    fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
-        self.model.truncate(position)
     }
 }
 

@@ -5,10 +5,12 @@
 use std::{
     ffi::OsStr,
     fs::{self, DirEntry},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
+
+use domino::store::WholeFile;
 
 /// Ending of a file of counts.
 pub(super) const ENDING: &str = "prior";
@@ -19,10 +21,7 @@ pub(super) const NAME_LENGTH: usize = 32;
 /// Folders above a file of counts: the client, and the model.
 const LEVELS: usize = 2;
 
-/// Ending of a file that is being written.
-const PART: &str = "part";
-
-/// Age after which such a file never will be finished.
+/// Age after which a file that is being written never will be finished.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Foreign files that the log names.
@@ -60,23 +59,7 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
 
 /// Writes a file whole or not at all, for the server's user alone.
 pub(super) fn write_whole(file: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = file.with_extension(format!("{}.{PART}", std::process::id()));
-    let write = || {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut part = options.open(&temporary)?;
-        part.write_all(content)?;
-        part.sync_all()?;
-        fs::rename(&temporary, file)
-    };
-    let written = write();
-    if written.is_err() {
-        // The first error is the one that matters.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    WholeFile::new(file).synced().private().write(content)
 }
 
 /// Tells in the log which files are none of counts, and removes those that were begun long ago and never
@@ -130,22 +113,23 @@ struct FolderFile {
 impl FolderFile {
     /// Has it the name of a file of counts, at such a file's place?
     fn is_counts(&self) -> bool {
-        let stem = self.path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-        let is_ending = self.path.extension() == Some(OsStr::new(ENDING));
-        self.is_file && self.level == LEVELS && is_name(stem) && is_ending
+        self.is_file && self.level == LEVELS && is_name(self.name())
     }
 
     /// Has it the name of a file that is being written?
     fn is_part(&self) -> bool {
-        let name = self.path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let parts: Vec<&str> = name.split('.').collect();
-        let &[stem, process, PART] = &parts[..] else { return false };
-        let is_process = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
-        self.is_file && is_process && (is_name(stem) || README.strip_suffix(".txt") == Some(stem))
+        let whole = WholeFile::of_part(self.name());
+        self.is_file && whole.is_some_and(|whole| is_name(whole) || whole == README)
+    }
+
+    fn name(&self) -> &str {
+        self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 }
 
-fn is_name(stem: &str) -> bool {
+/// Is this the name of a file of counts?
+fn is_name(name: &str) -> bool {
+    let stem = name.strip_suffix(ENDING).and_then(|rest| rest.strip_suffix('.')).unwrap_or_default();
     stem.len() == NAME_LENGTH && stem.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -248,12 +232,12 @@ mod tests {
             opened.set_modified(SystemTime::UNIX_EPOCH).unwrap();
             file
         };
-        let gone = [old(&format!("a/b/{name}.1.part")), old("README.77.part")];
+        let gone = [old(&format!("a/b/.{name}.prior.1-0-5.part")), old(".README.txt.77-0-5.part")];
         let stay = [
-            write(folder.path(), &format!("a/b/{name}.2.part"), 1),
+            write(folder.path(), &format!("a/b/.{name}.prior.2-0-5.part"), 1),
             old("a/b/video.part"),
-            old("a/b/video.1.part"),
-            old(&format!("a/b/{name}.x.part")),
+            old("a/b/.video.1-0-5.part"),
+            old(&format!("a/b/.{name}.prior.x-0-5.part")),
             old(&format!("a/b/{name}.prior")),
             old("README.txt"),
         ];

@@ -1,5 +1,6 @@
 //! Bodies of requests: fields that are taken, and mistakes with the field that they are in.
 
+use domino::decode::StopStrings;
 use serde_json::json;
 
 use super::*;
@@ -99,6 +100,9 @@ fn numbers_out_of_range_name_their_field() {
         ("top_logprobs", json!(21)),
         ("top_logprobs", json!(2)),
         ("stop", json!(["a", ""])),
+        ("stop", json!(vec!["a"; 17])),
+        ("stop", json!("a".repeat((16 << 10) + 1))),
+        ("stop", json!(["a".repeat(10 << 10), "b".repeat(10 << 10)])),
         ("stop", json!(1)),
         ("finish", json!(1)),
     ] {
@@ -122,7 +126,7 @@ fn fields_are_read_and_message_parts_are_joined() {
         (2, Some(u64::MAX), true, true)
     );
     assert_eq!((asked.drawing.most, asked.drawing.options.logprobs), (Some(7), Some(3)));
-    assert_eq!(asked.drawing.stops, ["z"]);
+    assert_eq!(asked.drawing.stops, StopStrings::new(["z"]).unwrap());
     let PromptAsked::Chat(read) = &asked.prompts[0] else { panic!("{:?}", asked.prompts) };
     assert_eq!(read.messages, [json!({ "role": "user", "content": "ab" })]);
     assert_eq!(asked.model.as_deref(), Some("default"));

@@ -12,7 +12,7 @@ use std::{
 
 use domino::{
     TokenId, Vocabulary,
-    decode::{DecodeOptions, DecodeStats, Finish},
+    decode::{DecodeOptions, DecodeStats, Finish, StopStrings},
     grammar::tools::calls,
 };
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ use super::{
     metrics::Metrics,
     problem::Problem,
     registry::Prepared,
-    shown::{self, Shown},
+    shown::Shown,
     tool_calls::{Growing, News},
 };
 
@@ -83,7 +83,7 @@ pub(crate) struct Order {
     pub(crate) options: DecodeOptions,
     /// Seed of the first text of a prompt.
     pub(crate) seed: u64,
-    pub(crate) stops: Vec<String>,
+    pub(crate) stops: StopStrings,
     /// Are texts of a grammar closed that would be cut by their length?
     pub(crate) finish: bool,
     /// The grammar of the texts; `None`: any text.
@@ -356,7 +356,7 @@ impl<'a> Hearing<'a> {
     fn captured(&mut self) -> Option<(&'a Captured, Vec<u8>)> {
         let captured = self.listed()?;
         let mut text = std::mem::take(&mut self.bytes);
-        text.truncate(shown::before_stop(&text, &self.order.stops).len());
+        text.truncate(self.order.stops.find(&text).unwrap_or(text.len()));
         Some((captured, text))
     }
 
