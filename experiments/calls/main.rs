@@ -14,7 +14,7 @@ use domino::{
     decode::{DecodeStats, Decoder, Finish},
     grammar::json_schema::{Escapes, Numbers, SchemaOptions, WhiteSpace},
     model::ScriptedModel,
-    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose},
+    proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, ForcedText, Learning, Prior},
     vocab::Tokenizer,
 };
 use serde::Deserialize;
@@ -144,13 +144,13 @@ impl Bench {
         sums.bytes += text.len();
         let forced = ForcedText::count(&grammar.constraint(), text.as_bytes());
         sums.forced_bytes += forced.context("the text leaves the language")?;
-        let forced = || ForcedText::new(self.tokenizer.clone(), self.vocabulary.clone()).with_spellings();
-        let alone: Box<dyn Propose> = Box::new(forced());
+        let length = DraftLength::up_to(DRAFT.0, DRAFT.1)?;
+        let forced = ForcedText::new(self.tokenizer.clone(), self.vocabulary.clone()).with_spellings();
         let counts = CountProposer::new(Prior::new(grammar), Learning::PerText);
-        let all: Vec<Box<dyn Propose>> =
-            vec![Box::new(counts), Box::new(forced()), Box::new(Lookup::default())];
-        for (way, proposer) in [alone, Box::new(BestOf::new(all))].into_iter().enumerate() {
-            let stats = self.drafted(grammar, &tokens, proposer)?;
+        let recipe = DraftRecipe::standard(&self.tokenizer, &self.vocabulary, false);
+        let all = recipe.drafter(Box::new(counts), None, length);
+        for (way, drafter) in [Drafter::new(Box::new(forced), length), all].into_iter().enumerate() {
+            let stats = self.drafted(grammar, &tokens, drafter)?;
             let sums = &mut sums.drafts[way];
             for (sum, more) in sums.iter_mut().zip([stats.passes, stats.drafted, stats.accepted]) {
                 *sum += more;
@@ -177,7 +177,7 @@ impl Bench {
         &self,
         grammar: &CompiledGrammar,
         tokens: &[TokenId],
-        proposer: Box<dyn Propose>,
+        drafter: Drafter,
     ) -> anyhow::Result<DecodeStats> {
         let prompt = [*tokens.first().context("a token")?];
         let end = *self.vocabulary.end_of_text().first().context("no token ends a text")?;
@@ -186,7 +186,7 @@ impl Bench {
         let mut decoder = Decoder::builder(model)
             .vocabulary(self.vocabulary.clone())
             .constraint(grammar.constraint())
-            .drafter(Drafter::new(proposer, DraftLength::up_to(DRAFT.0, DRAFT.1)?))
+            .drafter(drafter)
             .max_new_tokens(tokens.len() + 1)
             .build()?;
         let written = decoder.generate(&prompt)?;

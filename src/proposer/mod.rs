@@ -9,8 +9,8 @@
 //! adds the same noise to the logarithms of its own probabilities. If these approximate the model's, the
 //! guess equals the sampled token, also for flat distributions.
 
-mod best;
 mod calibration;
+mod combined;
 mod count;
 mod counts;
 mod draft;
@@ -27,8 +27,10 @@ mod site;
 #[cfg(feature = "tokenizers")]
 mod template;
 
-pub use best::BestOf;
 pub(crate) use calibration::{EXPECTED, kind_of_margin};
+pub use combined::BestOf;
+#[cfg(feature = "tokenizers")]
+pub use combined::DraftRecipe;
 pub use count::{CountProposer, Counting, Learning};
 pub(crate) use draft::Proposal;
 pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};

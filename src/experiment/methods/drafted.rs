@@ -6,7 +6,7 @@ use crate::{
     decode::{DecodeError, Masking},
     ids::TokenId,
     model::Model,
-    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose},
+    proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, Learning, Prior, Propose},
     vocab::Tokenizer,
 };
 
@@ -44,22 +44,16 @@ impl Drafted {
         length: DraftLength,
         second: Option<Box<dyn Propose>>,
     ) -> Self {
-        let known = prior.is_some();
+        let mut recipe = DraftRecipe::standard(tokenizer, grammar.vocabulary(), prior.is_some());
+        if !refinements.has(Refinement::Forced) {
+            recipe = recipe.without_forced_text();
+        }
+        if !refinements.has(Refinement::Lookup) {
+            recipe = recipe.without_lookup();
+        }
         let counts = counts(prior.unwrap_or_else(|| Prior::new(grammar)), refinements);
-        let mut proposers: Vec<Box<dyn Propose>> = vec![Box::new(counts)];
-        if refinements.has(Refinement::Forced) {
-            let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
-            proposers.push(Box::new(if known { forced } else { forced.with_spellings() }));
-        }
-        if refinements.has(Refinement::Lookup) {
-            proposers.push(Box::new(Lookup::default()));
-        }
+        let drafter = recipe.drafter(Box::new(counts), second, length);
         let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
-        let mut proposer = BestOf::new(proposers);
-        if let Some(second) = second {
-            proposer = proposer.with_expensive(second);
-        }
-        let drafter = Drafter::new(Box::new(proposer), length);
         let heeds = refinements.has(Refinement::Effort);
         let drafter = if heeds { drafter } else { drafter.without_effort() };
         Self { masking, drafter: Some(drafter) }

@@ -8,8 +8,8 @@ use crate::{
     decode::Sampler,
     ids::TokenId,
     proposer::{
-        BestOf, CountProposer, Counting, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass,
-        PassCost, Prior, Seen, Site,
+        CountProposer, Counting, Draft, DraftLength, DraftRecipe, Drafter, Learning, Pass, PassCost, Prior,
+        Seen, Site,
     },
     vocab::Tokenizer,
 };
@@ -18,8 +18,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Guesses {
     learner: Arc<Mutex<CountProposer>>,
-    /// `None`: nothing but the counts guesses.
-    forced: Option<ForcedText>,
+    /// The proposers beside the counts.
+    recipe: DraftRecipe,
     /// The least acceptance of the tokens of a draft.
     threshold: f64,
     /// Drafters by length of drafts; most programs use one length. Acceptance is learnt over all texts.
@@ -29,15 +29,14 @@ pub struct Guesses {
 type SharedDrafter = Arc<Mutex<Drafter>>;
 
 impl Guesses {
-    /// Makes guesses for texts of `grammar` by three proposers: a prior, which may be [empty](Prior::new);
-    /// forced texts, which the tokenizer splits into tokens; and a lookup of earlier text. With an empty
-    /// prior, text that could be [spelled otherwise](ForcedText::with_spellings) counts as forced too.
+    /// Makes guesses for texts of `grammar` by the [standard](DraftRecipe::standard) recipe: a prior, which
+    /// may be [empty](Prior::new); forced texts, which the tokenizer splits into tokens; and a lookup of
+    /// earlier text.
     #[must_use]
     pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
-        let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
-        let forced = if prior.summary().observed == 0 { forced.with_spellings() } else { forced };
-        let learner = Arc::new(Mutex::new(CountProposer::new(prior, learning)));
-        Self { learner, forced: Some(forced), threshold: 0.0, drafters: Arc::default() }
+        let known = prior.summary().observed > 0;
+        let recipe = DraftRecipe::standard(tokenizer, grammar.vocabulary(), known);
+        Self::of_counts(Arc::new(Mutex::new(CountProposer::new(prior, learning))), recipe)
     }
 
     /// Makes guesses by the paper's proposer (3.6) alone: the token that a prior for `grammar`, which may be
@@ -45,14 +44,13 @@ impl Guesses {
     #[must_use]
     pub fn of_paper(prior: Prior, learning: Learning) -> Self {
         let counts = CountProposer::new(prior, learning).counting(Counting::paper());
-        Self::of_counts(Arc::new(Mutex::new(counts)), None)
+        Self::of_counts(Arc::new(Mutex::new(counts)), DraftRecipe::counts_alone())
     }
 
-    /// Guesses by counts that the caller shares, by text that is forced if that is to be guessed, and by what
-    /// came before in the same text; without `forced` by the counts alone.
+    /// Guesses by counts that the caller shares, and by the other proposers of the recipe.
     #[must_use]
-    pub fn of_counts(learner: Arc<Mutex<CountProposer>>, forced: Option<ForcedText>) -> Self {
-        Self { learner, forced, threshold: 0.0, drafters: Arc::default() }
+    pub fn of_counts(learner: Arc<Mutex<CountProposer>>, recipe: DraftRecipe) -> Self {
+        Self { learner, recipe, threshold: 0.0, drafters: Arc::default() }
     }
 
     /// Drafts only tokens that are accepted with at least this probability, from 0 to 1, as far as it is
@@ -90,15 +88,7 @@ impl Guesses {
     }
 
     fn drafter(&self, length: DraftLength) -> Drafter {
-        let Some(forced) = &self.forced else {
-            return Drafter::new(Box::new(Arc::clone(&self.learner)), length);
-        };
-        let proposer = BestOf::new(vec![
-            Box::new(Arc::clone(&self.learner)),
-            Box::new(forced.clone()),
-            Box::new(Lookup::default()),
-        ]);
-        Drafter::new(Box::new(proposer), length)
+        self.recipe.drafter(Box::new(Arc::clone(&self.learner)), None, length)
     }
 }
 

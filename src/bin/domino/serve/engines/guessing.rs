@@ -11,7 +11,7 @@ use std::{
 
 use domino::{
     CompiledGrammar,
-    proposer::{BestOf, CountProposer, Counting, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior},
+    proposer::{CountProposer, Counting, DraftLength, DraftRecipe, Drafter, Learning, Prior},
     vocab::Tokenizer,
 };
 
@@ -73,15 +73,11 @@ impl Guessing {
         let mut files = self.priors.get(none.grammar()).into_iter().flatten();
         let prior = files.find_map(|file| Prior::from_bytes(file, grammar).ok());
         tracing::debug!(found = prior.is_some(), "looked for a prior");
-        let forced = (!self.proposer.is_paper()).then(|| {
-            // The grammar's own vocabulary includes the special tokens that the grammar spells out.
-            let forced = ForcedText::new(self.tokenizer.clone(), grammar.vocabulary().clone());
-            if prior.is_none() { forced.with_spellings() } else { forced }
-        });
+        let recipe = self.proposer.recipe(grammar, &self.tokenizer, prior.is_some());
         let counting = self.proposer.counting();
         let first = CountProposer::new(prior.unwrap_or(none), Learning::Online).counting(counting);
         let (length, threshold, keeper) = (self.length, self.threshold, self.keeper.clone());
-        let inner = Inner { first, counting, forced, length, threshold, keeper, books: Mutex::default() };
+        let inner = Inner { first, counting, recipe, length, threshold, keeper, books: Mutex::default() };
         GrammarGuesses { inner: Arc::new(inner) }
     }
 }
@@ -97,8 +93,8 @@ struct Inner {
     /// Counts of the prior, with which each client begins.
     first: CountProposer,
     counting: Counting,
-    /// Guesses of forced text; `None`: only counts guess.
-    forced: Option<ForcedText>,
+    /// The proposers beside the counts.
+    recipe: DraftRecipe,
     length: DraftLength,
     threshold: f64,
     keeper: Option<PriorKeeper>,
@@ -156,22 +152,16 @@ impl GrammarGuesses {
     /// A drafter for one text of a client.
     pub(crate) fn drafter(&self, client: Client) -> Drafter {
         let counts = Box::new(Arc::clone(&self.book(client).learner));
-        match &self.inner.forced {
-            None => Drafter::new(counts, self.inner.length),
-            Some(forced) => {
-                let all = vec![counts as _, Box::new(forced.clone()) as _, Box::new(Lookup::default()) as _];
-                Drafter::new(Box::new(BestOf::new(all)), self.inner.length)
-            }
-        }
+        self.inner.recipe.drafter(counts, None, self.inner.length)
     }
 
-    /// Guesses of the text that the grammar forces. `None`: they are not made.
+    /// The recipe of the drafters.
     #[cfg_attr(
         not(feature = "mistralrs-speculation"),
         expect(dead_code, reason = "our own engine takes drafters")
     )]
-    pub(crate) fn forced(&self) -> Option<&ForcedText> {
-        self.inner.forced.as_ref()
+    pub(crate) fn recipe(&self) -> &DraftRecipe {
+        &self.inner.recipe
     }
 
     /// The least acceptance of a guess, where their number is fixed.

@@ -1,13 +1,15 @@
 //! The choice of a proposer, and the certainty that its guesses need.
 
 use clap::ValueEnum;
-use domino::proposer::Counting;
-#[cfg(feature = "mistralrs-speculation")]
 use domino::{
     CompiledGrammar,
+    proposer::{Counting, DraftRecipe},
+    vocab::Tokenizer,
+};
+#[cfg(feature = "mistralrs-speculation")]
+use domino::{
     mistralrs::Guesses,
     proposer::{Learning, Prior},
-    vocab::Tokenizer,
 };
 
 /// Default length of a draft of the paper's proposer in tokens, and default threshold of its guesses, as in
@@ -36,6 +38,14 @@ impl Which {
         match self {
             Self::Paper => Counting::paper(),
             Self::Shipped => Counting::default(),
+        }
+    }
+
+    /// The recipe of drafters for texts of `grammar`. `known` says whether something was learnt of it before.
+    pub(crate) fn recipe(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer, known: bool) -> DraftRecipe {
+        match self {
+            Self::Paper => DraftRecipe::counts_alone(),
+            Self::Shipped => DraftRecipe::standard(tokenizer, grammar.vocabulary(), known),
         }
     }
 

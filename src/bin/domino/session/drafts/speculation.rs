@@ -10,7 +10,7 @@ use std::{
 use domino::mistralrs::Guesses;
 use domino::{
     CompiledGrammar,
-    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose},
+    proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, Learning, Prior, Propose},
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -130,20 +130,15 @@ impl Speculation {
             Some(Speculate::To { length, .. }) => length,
             _ => DraftLength::Auto,
         };
-        let forced = forced_text(prior.as_ref(), grammar, tokenizer);
+        let recipe = self.proposer.recipe(grammar, tokenizer, prior.is_some());
         let knows = prior.is_some() || self.learning == Learning::Online;
         let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), self.learning);
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
         let keeper = knows.then(|| Keeper { learner: Arc::clone(&learner), file });
-        if self.proposer.is_paper() {
-            return Ok(Some((Drafter::new(Box::new(learner), length), keeper)));
-        }
-        let mut proposer =
-            BestOf::new(vec![Box::new(learner), Box::new(forced), Box::new(Lookup::default())]);
-        if let Some(draft) = draft {
-            proposer = proposer.with_expensive(Box::new(Arc::clone(draft)));
-        }
-        Ok(Some((Drafter::new(Box::new(proposer), length), keeper)))
+        // The paper's proposer has no other beside it.
+        let draft = draft.filter(|_| !self.proposer.is_paper());
+        let second = draft.map(|draft| -> Box<dyn Propose> { Box::new(Arc::clone(draft)) });
+        Ok(Some((recipe.drafter(Box::new(learner), second, length), keeper)))
     }
 
     /// Makes the proposer that guesses by counts.
@@ -167,12 +162,11 @@ impl Speculation {
             None => DraftLength::Auto,
         };
         let prior = source.and_then(|source| shipped_prior(source, grammar, model));
-        let forced = forced_text(prior.as_ref(), grammar, tokenizer);
+        let recipe = self.proposer.recipe(grammar, tokenizer, prior.is_some());
         // Where nothing is known, texts of a grammar learn for one another.
         let learning = if prior.is_none() { Learning::Online } else { self.learning };
         let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), learning);
-        let (alone, online) = (self.proposer.is_paper(), learning == Learning::Online);
-        Some(Shared { learner, alone, online, forced, length })
+        Some(Shared { learner, online: learning == Learning::Online, recipe, length })
     }
 
     /// Makes the settings for mistral.rs's engine, where drafts are of one length.
@@ -227,11 +221,9 @@ impl Speculation {
 /// The parts that the drafters of several texts have in common.
 pub(crate) struct Shared {
     learner: Learner,
-    /// True if only counts guess.
-    alone: bool,
     /// True if all texts learn from each other.
     online: bool,
-    forced: ForcedText,
+    recipe: DraftRecipe,
     length: DraftLength,
 }
 
@@ -243,17 +235,6 @@ impl Shared {
         } else {
             Box::new(self.learner.lock().unwrap_or_else(PoisonError::into_inner).another())
         };
-        if self.alone {
-            return Drafter::new(counts, self.length);
-        }
-        let proposer = BestOf::new(vec![counts, Box::new(self.forced.clone()), Box::new(Lookup::default())]);
-        Drafter::new(Box::new(proposer), self.length)
+        self.recipe.drafter(counts, None, self.length)
     }
-}
-
-/// Makes the proposer of forced text. Without a prior it also guesses where the text could be spelled
-/// otherwise.
-fn forced_text(prior: Option<&Prior>, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> ForcedText {
-    let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
-    if prior.is_none() { forced.with_spellings() } else { forced }
 }

@@ -86,13 +86,9 @@ impl RequestDrafts {
 /// they are.
 fn guesses_for(guesses: &GrammarGuesses, text: &TextOrder) -> Guesses {
     let book = guesses.book(text.shared);
-    let forced = guesses.forced().cloned();
-    let made = book.kept.get_or_init(|| {
-        let made = Guesses::of_counts(Arc::clone(&book.learner), forced.clone());
-        Box::new(made.at_least(guesses.threshold()))
-    });
-    let made = made.downcast_ref::<Guesses>().cloned();
-    made.unwrap_or_else(|| Guesses::of_counts(Arc::clone(&book.learner), forced))
+    let of_counts = || Guesses::of_counts(Arc::clone(&book.learner), guesses.recipe().clone());
+    let made = book.kept.get_or_init(|| Box::new(of_counts().at_least(guesses.threshold())));
+    made.downcast_ref::<Guesses>().cloned().unwrap_or_else(of_counts)
 }
 
 /// Makes the problem of a request that cannot be had with speculation.

@@ -1,10 +1,12 @@
 //! Combines several proposers: for each token the most promising guess wins.
 
-use super::{
-    propose::{Guess, Propose, Seen},
-    site::Site,
+use crate::{
+    ids::TokenId,
+    proposer::{
+        propose::{Guess, Propose, Seen},
+        site::Site,
+    },
 };
-use crate::ids::TokenId;
 
 /// Asks all of its proposers for each token and takes the guess most likely to be accepted. An earlier
 /// proposer's guess wins over a later one's that is only a little more confident, since the larger of two
