@@ -54,8 +54,6 @@ impl Drafted {
         let counts = counts(prior.unwrap_or_else(|| Prior::new(grammar)), refinements);
         let drafter = recipe.drafter(Box::new(counts), second, length);
         let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
-        let heeds = refinements.has(Refinement::Effort);
-        let drafter = if heeds { drafter } else { drafter.without_effort() };
         Self { masking, drafter: Some(drafter) }
     }
 
