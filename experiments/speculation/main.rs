@@ -54,7 +54,7 @@ struct Args {
     #[arg(long, default_value_t = 1.0)]
     temperature: f64,
     /// Proposers to use.
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["counts", "lookup", "forced"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["counts", "lookup"])]
     proposers: Vec<Which>,
     /// Drafts of up to so many tokens, instead of as long as pays.
     #[arg(long)]

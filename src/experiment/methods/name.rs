@@ -81,7 +81,7 @@ const BUT: &str = "ours-";
 /// Prefix of the names of methods with particles.
 const CONDITIONAL: &str = "conditional-";
 /// Refinements that have left the program, since they brought nothing beyond noise. Records name them.
-const RETIRED: [&str; 1] = ["effort"];
+const RETIRED: [&str; 2] = ["forced", "effort"];
 
 /// One of our refinements of the paper's drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,8 +99,6 @@ pub enum Refinement {
     Text,
     /// Text that occurred before in prompt or text is guessed (prompt lookup).
     Lookup,
-    /// Text that the grammar forces is guessed.
-    Forced,
     /// Drafts as long as pays, in place of `s`.
     Adaptive,
     /// Masks are made before the pass, which computes no rows that do not count.
@@ -113,14 +111,13 @@ pub struct Refinements(u16);
 
 impl Refinement {
     /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Folded, "folded"),
         (Self::Ngrams, "ngrams"),
         (Self::Soft, "soft"),
         (Self::Gumbel, "gumbel"),
         (Self::Text, "text"),
         (Self::Lookup, "lookup"),
-        (Self::Forced, "forced"),
         (Self::Adaptive, "adaptive"),
         (Self::Rows, "rows"),
     ];
