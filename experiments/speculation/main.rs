@@ -143,7 +143,7 @@ fn measure<M: Model>(args: &Args, protocol: &Protocol, model: M) -> anyhow::Resu
             }
             None => None,
         };
-        let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, given };
+        let cell = Cell { grammar: &compiled, prompts, given };
         let measured = cell.measure(&mut decoder, protocol)?;
         let row = Row::new(name, &measured);
         row.print(rows.is_empty());
