@@ -145,7 +145,7 @@ impl Bench {
         let forced = ForcedText::count(&grammar.constraint(), text.as_bytes());
         sums.forced_bytes += forced.context("the text leaves the language")?;
         let length = DraftLength::up_to(DRAFT.0, DRAFT.1)?;
-        let forced = ForcedText::new(self.tokenizer.clone(), self.vocabulary.clone()).with_spellings();
+        let forced = ForcedText::new(self.tokenizer.clone(), self.vocabulary.clone());
         let counts = CountProposer::new(Prior::new(grammar), Learning::PerText);
         let recipe = DraftRecipe::standard(&self.tokenizer, &self.vocabulary, false);
         let all = recipe.drafter(Box::new(counts), None, length);

@@ -56,7 +56,7 @@ struct Args {
     #[arg(long, default_value_t = 1.0)]
     temperature: f64,
     /// Proposers to use.
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["counts", "lookup", "forced"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["counts", "lookup"])]
     proposers: Vec<Which>,
     /// Drafts of up to so many tokens, instead of as long as pays.
     #[arg(long)]
@@ -145,7 +145,7 @@ fn measure<M: Model>(args: &Args, protocol: &Protocol, model: M) -> anyhow::Resu
             }
             None => None,
         };
-        let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, given };
+        let cell = Cell { grammar: &compiled, prompts, given };
         let measured = cell.measure(&mut decoder, protocol)?;
         let row = Row::new(name, &measured);
         row.print(rows.is_empty());

@@ -11,10 +11,7 @@ use domino::{
     CompiledGrammar, TokenId,
     decode::{DecodeStats, Decoder, Sampling},
     model::Model,
-    proposer::{
-        BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, PassCost, Prior, Propose,
-    },
-    vocab::Tokenizer,
+    proposer::{BestOf, CountProposer, DraftLength, Drafter, Learning, Lookup, PassCost, Prior, Propose},
 };
 
 /// A proposer.
@@ -24,8 +21,6 @@ pub(crate) enum Which {
     Counts,
     /// Lookup of repeated text.
     Lookup,
-    /// Text that the grammar forces.
-    Forced,
 }
 
 /// Settings of the measurements.
@@ -46,7 +41,6 @@ pub(crate) struct Protocol {
 /// A grammar and its prompts.
 pub(crate) struct Cell<'a> {
     pub(crate) grammar: &'a CompiledGrammar,
-    pub(crate) tokenizer: &'a Tokenizer,
     pub(crate) prompts: Vec<Vec<TokenId>>,
     pub(crate) given: Option<Prior>,
 }
@@ -116,7 +110,7 @@ impl Cell<'_> {
         protocol: &Protocol,
     ) -> anyhow::Result<Measured> {
         let prior = self.prior(decoder, protocol)?;
-        let mut drafter = Some(Drafter::new(Box::new(self.proposer(prior, protocol)), protocol.length));
+        let mut drafter = Some(Drafter::new(Box::new(Self::proposer(prior, protocol)), protocol.length));
         let mut measured = Measured {
             unconstrained: Sums::default(),
             plain: Sums::default(),
@@ -193,14 +187,11 @@ impl Cell<'_> {
         Ok(learner.prior().clone())
     }
 
-    fn proposer(&self, prior: Prior, protocol: &Protocol) -> BestOf {
+    fn proposer(prior: Prior, protocol: &Protocol) -> BestOf {
         let proposers = protocol.proposers.iter().map(|which| -> Box<dyn Propose> {
             match which {
                 Which::Counts => Box::new(CountProposer::new(prior.clone(), Learning::PerText)),
                 Which::Lookup => Box::new(Lookup::default()),
-                Which::Forced => {
-                    Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone()))
-                }
             }
         });
         BestOf::new(proposers.collect())

@@ -10,7 +10,6 @@ use super::{
     stats::timed,
 };
 use crate::{
-    clock::Instant,
     ids::TokenId,
     proposer::{Drafter, Seen, Site},
     session::Constraint,
@@ -47,7 +46,6 @@ pub(super) fn observed(
     row: PassRow<'_>,
     sequence: &mut Vec<TokenId>,
 ) -> Result<Option<Step>, DecodeError> {
-    let start = Instant::now();
     let before = run.constraint().map(Constraint::fork);
     let length = run.sequence().len();
     // Where there is no mask to be had, the run may need none: only the proposer goes without.
@@ -63,7 +61,6 @@ pub(super) fn observed(
             (row, likely)
         }
     };
-    let looked = start.elapsed();
     let step = run.take_row(&row)?;
     let mut time = Duration::ZERO;
     timed(&mut time, || {
@@ -78,6 +75,5 @@ pub(super) fn observed(
         }
     });
     run.stats_mut().draft_time += time;
-    drafter.learnt((looked + time).as_secs_f64());
     Ok(step)
 }

@@ -46,8 +46,8 @@
 //! # Drafts (feature `mistralrs-speculation`)
 //!
 //! They rest on the speculative pipeline of 0.8.1, which upstream removed in May 2026, so they are a feature
-//! of their own. With a `GrammarSpeculativeLoader` the text that the schema's template forces is drafted,
-//! also without a prior: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
+//! of their own. With a `GrammarSpeculativeLoader` and without a prior, the text that the schema's template
+//! forces is drafted too: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
 //!
 //! # What to know of mistral.rs 0.8.1
 //!

@@ -115,14 +115,6 @@ impl Drafter {
         Self { proposer, length, planner: DraftPlanner::default() }
     }
 
-    /// Ignores the time that guessing and learning take, so that experiments can measure what weighing it
-    /// brings.
-    #[cfg(feature = "experiments")]
-    pub(crate) fn without_effort(mut self) -> Self {
-        self.planner.ignore_effort();
-        self
-    }
-
     /// Sets the expected cost of passes until measurements replace it, for instance from an earlier run with
     /// the same model.
     #[must_use]
@@ -158,21 +150,10 @@ impl Drafter {
         self.planner.passed(pass, seconds);
     }
 
-    /// Records the time that the guesses of the last draft took, in seconds. If it is never called, guesses
-    /// count as free, and drafting never pauses.
-    pub fn guessed(&mut self, seconds: f64) {
-        self.planner.guessed(seconds);
-    }
-
     /// Lets the proposer read the whole sequence so far, of which several tokens are new: a prompt. Nothing
     /// is guessed for the next pass.
     pub fn read(&mut self, tokens: &[TokenId]) {
         self.proposer.read(tokens);
-    }
-
-    /// Records the time that it took to learn from a token, in seconds.
-    pub fn learnt(&mut self, seconds: f64) {
-        self.planner.learnt(seconds);
     }
 
     /// Makes a draft for `site` of at most `room` tokens. Costs the proposer's time for each token.
@@ -207,7 +188,6 @@ impl Drafter {
         others: Pass,
         worth: &DraftBudget<'_>,
     ) -> Proposal {
-        self.planner.begin();
         let first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
         let (draft, offered) = match self.length {
             DraftLength::UpTo(Fixed { tokens, threshold }) => {
@@ -271,7 +251,7 @@ impl Drafter {
     ) -> (Draft, Vec<Offered>) {
         let mut draft = Draft::default();
         let mut growth = self.planner.growth(pass, worth);
-        while self.planner.goes_on(&growth, room - draft.tokens.len()) {
+        while growth.goes_on(room - draft.tokens.len()) {
             site.set_worth(Some(growth.seconds()));
             let Some(guess) = self.guess(site) else { break };
             if !growth.reaches(guess.acceptance * self.planner.correction()) || !site.push(guess.token) {
@@ -281,7 +261,6 @@ impl Drafter {
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
         }
-        self.planner.grown();
         (draft, growth.into_offered())
     }
 

@@ -1,4 +1,5 @@
-//! Guesses the tokens of text that the grammar forces.
+//! Guesses the tokens of text that the grammar forces but for its spelling, for grammars of which nothing was
+//! learnt before.
 //!
 //! The text is forced, never its tokens: the same bytes can be split in many ways, and the choice is the
 //! model's. So forced text is split as the tokenizer would, and proposed like anything else. It is split
@@ -31,7 +32,9 @@ const REMEMBERED: usize = 1024;
 /// Number of places remembered that are known to force nothing.
 const PLACES: usize = 10_000;
 
-/// Proposes the canonical tokens of forced text. With the feature `tokenizers`.
+/// Proposes the canonical tokens of forced text. Text counts as forced also where it could be spelled
+/// otherwise: with white space, which is guessed to be as it was before, and with escapes, which are guessed
+/// not to come. Hardly a byte of JSON is forced otherwise. With the feature `tokenizers`.
 #[derive(Debug, Clone)]
 pub struct ForcedText {
     tokenizer: Tokenizer,
@@ -40,8 +43,6 @@ pub struct ForcedText {
     plan: ForcedPlan,
     /// Places that force nothing.
     free: HashSet<Context>,
-    /// Does text count as forced that could be spelled otherwise?
-    spellings: bool,
     /// Rates of inner and of last tokens: of strictly forced text, and of text with other spellings.
     rates: [[Rate; 2]; 2],
 }
@@ -64,12 +65,11 @@ impl ForcedPlan {
 }
 
 impl Drafter {
-    /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
-    /// pays: for grammars of which nothing was learnt before. The tokenizer must be that of the vocabulary.
-    /// With the feature `tokenizers`.
+    /// Drafts of [text that the grammar forces](ForcedText), as long as pays: for grammars of which nothing
+    /// was learnt before. The tokenizer must be that of the vocabulary. With the feature `tokenizers`.
     #[must_use]
     pub fn of_forced_text(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
-        Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)
+        Self::new(Box::new(ForcedText::new(tokenizer, vocabulary)), DraftLength::Auto)
     }
 }
 
@@ -78,34 +78,18 @@ impl ForcedText {
     #[must_use]
     pub fn new(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
         let rates = [[0.95, 0.5], [0.8, 0.4]].map(|rates| rates.map(Rate::expecting));
-        Self {
-            tokenizer,
-            vocabulary,
-            plan: ForcedPlan::default(),
-            free: HashSet::new(),
-            spellings: false,
-            rates,
-        }
+        Self { tokenizer, vocabulary, plan: ForcedPlan::default(), free: HashSet::new(), rates }
     }
 
-    /// Also counts text as forced that could be spelled otherwise: with white space, which is guessed to be
-    /// as it was before, and with escapes, which are guessed not to come. For grammars of JSON, in which
-    /// hardly a byte is forced otherwise, and where nothing has learnt how the model spells.
-    #[must_use]
-    pub fn with_spellings(self) -> Self {
-        Self { spellings: true, ..self }
-    }
-
-    /// Returns the text that must come at a site, up to 128 bytes, [but for its
-    /// spelling](Self::with_spellings) if that was requested. 256 lookups a byte.
+    /// Returns the text that must come at a site but for its spelling, up to 128 bytes. 256 lookups a byte.
     #[must_use]
     pub fn text(&self, site: &Site<'_>) -> Vec<u8> {
-        self.forced(site).0
+        self.forced(site).bytes
     }
 
-    /// Counts the bytes of a text of this grammar that are forced [but for their
-    /// spelling](Self::with_spellings). The constraint stands at the beginning of the text. 256 lookups a
-    /// byte; `None` if the text leaves the language, or a budget is used up.
+    /// Counts the bytes of a text of this grammar that are forced but for their spelling. The constraint
+    /// stands at the beginning of the text. 256 lookups a byte; `None` if the text leaves the language, or a
+    /// budget is used up.
     #[must_use]
     pub fn count(constraint: &Constraint, text: &[u8]) -> Option<usize> {
         Template::count(constraint.fork(), text)
@@ -123,28 +107,22 @@ impl ForcedText {
         if self.free.contains(&place) {
             return None;
         }
-        let (forced, loose) = self.forced(site);
-        if forced.is_empty() {
+        let Template { bytes, strict } = self.forced(site);
+        if bytes.is_empty() {
             if self.free.len() < PLACES {
                 self.free.insert(place);
             }
             return None;
         }
-        self.plan =
-            ForcedPlan { start: site.tokens().len(), tokens: self.split(site.tokens(), &forced), loose };
+        let tokens = self.split(site.tokens(), &bytes);
+        self.plan = ForcedPlan { start: site.tokens().len(), tokens, loose: !strict };
         self.plan.next(site.tokens())
     }
 
-    /// Returns the forced text, and whether it could be spelled otherwise.
-    fn forced(&self, site: &Site<'_>) -> (Vec<u8>, bool) {
-        match site.fork().filter(|_| self.spellings) {
-            None => (site.forced_bytes(AHEAD), false),
-            Some(ahead) => {
-                let before = self.last_bytes(site.tokens(), REMEMBERED);
-                let Template { bytes, strict } = Template::read(ahead, &before, AHEAD);
-                (bytes, !strict)
-            }
-        }
+    /// Reads the forced text at a site; none without a grammar.
+    fn forced(&self, site: &Site<'_>) -> Template {
+        let before = || self.last_bytes(site.tokens(), REMEMBERED);
+        site.fork().map(|ahead| Template::read(ahead, &before(), AHEAD)).unwrap_or_default()
     }
 
     /// Returns the last bytes that these tokens spell, back to a token that spells nothing: at most `most`,

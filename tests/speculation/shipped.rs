@@ -118,7 +118,7 @@ fn templates_of_schemas_are_drafted() {
             (set.seed, set.sampling, set.max_new_tokens) = (number, sampling(number as usize), 30);
             let plain = decoder.generate(&prompt).unwrap();
             for length in [DraftLength::Auto, DraftLength::up_to(6, 0.3).unwrap()] {
-                let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone()).with_spellings();
+                let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone());
                 decoder.set_drafter(Some(match length {
                     DraftLength::Auto => Drafter::of_forced_text(tokenizer.clone(), vocabulary.clone()),
                     length => Drafter::new(Box::new(forced), length),

@@ -15,7 +15,7 @@ use crate::{
     decode::{Sampling, StopStrings},
     experiment::{
         error::ExperimentError,
-        methods::{MethodName, Refinement, Refinements},
+        methods::{MethodName, Refinement},
         row::K,
     },
     proposer::DraftLength,
@@ -261,7 +261,7 @@ fn contradictions(source: DefinitionSource<'_>, definition: &Definition) -> Resu
             .with_hint("give it some warm-ups, or leave it out"));
     }
     greedy_warm_ups(source, definition)?;
-    idle_parts(source, definition)?;
+    idle_system(source, definition)?;
     if StopStrings::new(definition.stop.iter().map(String::as_str)).is_err() {
         return Err(
             source.wrong("`stop` has an empty text, which would end every text before its first token")
@@ -320,27 +320,14 @@ fn greedy_warm_ups(source: DefinitionSource<'_>, definition: &Definition) -> Res
     }
 }
 
-/// Refuses a text of the system that no template takes, and a refinement that changes nothing.
-fn idle_parts(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+/// Refuses a text of the system that no template takes.
+fn idle_system(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     if definition.system.is_some() && !definition.chat {
         return Err(source
             .wrong("`system` is for chat templates, and prompts are not put into one")
             .with_hint("add chat = true, or leave `system` out"));
     }
-    let idle = |method: &&MethodName| match method {
-        MethodName::Paper(refinements) => {
-            let lengths_pay = refinements.has(Refinement::Adaptive);
-            let but_lengths = *refinements == Refinements::but(Refinement::Adaptive);
-            refinements.has(Refinement::Effort) && !lengths_pay && !but_lengths
-        }
-        _ => false,
-    };
-    match definition.methods.iter().find(idle) {
-        Some(method) => Err(source
-            .wrong(format!("{method}: `effort` decides nothing where drafts have a fixed length"))
-            .with_hint("add `adaptive` to it, or leave `effort` out")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses settings that no method uses.

@@ -285,7 +285,7 @@ impl Definition {
             tasks: list("grammars")?.iter().map(task).collect::<Option<_>>()?,
             methods: list("methods")?
                 .iter()
-                .map(|name| MethodName::of(name.as_str()?, &programs).ok())
+                .map(|name| MethodName::of_record(name.as_str()?, &programs).ok())
                 .collect::<Option<_>>()?,
             programs,
             k: of(value, "k")?,

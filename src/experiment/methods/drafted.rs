@@ -35,7 +35,8 @@ impl Drafted {
     }
 
     /// Creates a method that drafts by counts, by what else the refinements name, and by a second model, best
-    /// first.
+    /// first. With all refinements it is what the program does, which drafts forced text where nothing was
+    /// learnt.
     pub(super) fn by_counts(
         grammar: &CompiledGrammar,
         tokenizer: &Tokenizer,
@@ -44,18 +45,15 @@ impl Drafted {
         length: DraftLength,
         second: Option<Box<dyn Propose>>,
     ) -> Self {
-        let mut recipe = DraftRecipe::standard(tokenizer, grammar.vocabulary(), prior.is_some());
-        if !refinements.has(Refinement::Forced) {
-            recipe = recipe.without_forced_text();
-        }
+        let learnt = prior.as_ref().is_some_and(|prior| !prior.is_empty());
+        let known = learnt || refinements != Refinements::all();
+        let mut recipe = DraftRecipe::standard(tokenizer, grammar.vocabulary(), known);
         if !refinements.has(Refinement::Lookup) {
             recipe = recipe.without_lookup();
         }
         let counts = counts(prior.unwrap_or_else(|| Prior::new(grammar)), refinements);
         let drafter = recipe.drafter(Box::new(counts), second, length);
         let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
-        let heeds = refinements.has(Refinement::Effort);
-        let drafter = if heeds { drafter } else { drafter.without_effort() };
         Self { masking, drafter: Some(drafter) }
     }
 

@@ -60,6 +60,8 @@ pub enum MethodName {
     DraftModel(Second),
     /// A program of the definition, by its name there.
     Program(Arc<str>),
+    /// Drafts by counts with a refinement that has left the program: only records have it.
+    Retired(Arc<str>),
 }
 
 /// The way a second model drafts.
@@ -78,6 +80,8 @@ pub enum Second {
 const BUT: &str = "ours-";
 /// Prefix of the names of methods with particles.
 const CONDITIONAL: &str = "conditional-";
+/// Refinements that have left the program, since they brought nothing beyond noise. Records name them.
+const RETIRED: [&str; 2] = ["forced", "effort"];
 
 /// One of our refinements of the paper's drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,12 +99,8 @@ pub enum Refinement {
     Text,
     /// Text that occurred before in prompt or text is guessed (prompt lookup).
     Lookup,
-    /// Text that the grammar forces is guessed.
-    Forced,
     /// Drafts as long as pays, in place of `s`.
     Adaptive,
-    /// The time that guessing and learning take is weighed too, where drafts are as long as pays.
-    Effort,
     /// Masks are made before the pass, which computes no rows that do not count.
     Rows,
 }
@@ -111,16 +111,14 @@ pub struct Refinements(u16);
 
 impl Refinement {
     /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 10] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Folded, "folded"),
         (Self::Ngrams, "ngrams"),
         (Self::Soft, "soft"),
         (Self::Gumbel, "gumbel"),
         (Self::Text, "text"),
         (Self::Lookup, "lookup"),
-        (Self::Forced, "forced"),
         (Self::Adaptive, "adaptive"),
-        (Self::Effort, "effort"),
         (Self::Rows, "rows"),
     ];
 
@@ -217,6 +215,15 @@ impl MethodName {
         }
     }
 
+    /// Resolves the name of a method in a record, which may have a refinement that has left the program.
+    pub(in crate::experiment) fn of_record(
+        name: &str,
+        programs: &[ExternalProgram],
+    ) -> Result<Self, UnknownMethod> {
+        let known = Self::of(name, programs);
+        known.or_else(|unknown| retired(name).map(|_| Self::Retired(name.into())).ok_or(unknown))
+    }
+
     /// Does another engine constrain its texts?
     #[must_use]
     pub fn is_constrained_elsewhere(&self) -> bool {
@@ -253,6 +260,7 @@ impl MethodName {
         match self {
             Self::Paper(refinements) => !refinements.has(Refinement::Adaptive),
             Self::DraftModel(_) => true,
+            Self::Retired(name) => !name.starts_with(BUT) && name.split('+').all(|part| part != "adaptive"),
             _ => false,
         }
     }
@@ -261,7 +269,9 @@ impl MethodName {
     #[must_use]
     pub fn warms_up(&self) -> bool {
         let drafts = Self::Mistralrs(ExternalWay::Drafts);
-        matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint)) || *self == drafts
+        let learns =
+            matches!(self, Self::Paper(_) | Self::Ours | Self::Retired(_) | Self::DraftModel(Second::Joint));
+        learns || *self == drafts
     }
 
     /// Returns how a second model drafts, if one does.
@@ -278,7 +288,7 @@ impl fmt::Display for MethodName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = match self {
             Self::Conditional { particles } => return write!(f, "{CONDITIONAL}{particles}"),
-            Self::Program(name) => return f.write_str(name),
+            Self::Program(name) | Self::Retired(name) => return f.write_str(name),
             Self::Paper(refinements) if let Some(missing) = refinements.missing() => {
                 return write!(f, "{BUT}{missing}");
             }
@@ -296,6 +306,12 @@ impl fmt::Display for MethodName {
     }
 }
 
+/// Returns the refinement of a method's name that has left the program, if it has one.
+fn retired(name: &str) -> Option<&'static str> {
+    let refinements = name.strip_prefix(BUT).or_else(|| name.strip_prefix("paper+"))?;
+    refinements.split('+').find_map(|part| RETIRED.into_iter().find(|retired| *retired == part))
+}
+
 /// A name that no method has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no method {0:?}")]
@@ -305,6 +321,12 @@ impl UnknownMethod {
     /// Lists the names.
     #[must_use]
     pub fn hint(&self) -> String {
+        if let Some(retired) = retired(&self.0) {
+            return format!(
+                "`{retired}` has left the program, since it brought nothing beyond noise: see \
+                 docs/speculation-results.md"
+            );
+        }
         let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
         if let Some(near) = suggest::did_you_mean(&self.0, names.iter().copied()) {
             return near;
@@ -381,6 +403,29 @@ mod tests {
             let all = hint.contains("masks") && hint.contains("gumbel");
             assert!(all || hint.starts_with("did you mean `"), "{wrong}: {hint}");
         }
+    }
+
+    #[test]
+    fn records_may_name_refinements_that_have_left() {
+        for one in RETIRED {
+            for (name, takes_s) in [
+                (format!("ours-{one}"), false),
+                (format!("paper+{one}"), true),
+                (format!("paper+soft+{one}+rows"), true),
+                (format!("paper+adaptive+{one}"), false),
+            ] {
+                let hint = name.parse::<MethodName>().unwrap_err().hint();
+                assert!(hint.contains(&format!("`{one}`")) && hint.contains("has left"), "{hint}");
+                let method = MethodName::of_record(&name, &[]).unwrap();
+                assert_eq!(method.to_string(), name);
+                let takes = (method.takes_k(), method.takes_s(), method.warms_up());
+                assert_eq!(takes, (true, takes_s, true), "{name}");
+            }
+        }
+        for wrong in ["effort", "masks+effort", "ours+effort", "paper+nothing", "ours-"] {
+            assert!(MethodName::of_record(wrong, &[]).is_err(), "{wrong}");
+        }
+        assert_eq!(MethodName::of_record("ours", &[]), Ok(MethodName::Ours));
     }
 
     #[test]

@@ -25,10 +25,14 @@ use crate::{
     vocab::{TokenSet, Tokenizer, Vocabulary},
 };
 
+/// Greatest number of bytes of fixed text that are looked ahead if free white space is drawn.
+const AHEAD: usize = 128;
+
 /// Inserts fixed text.
 #[derive(Debug)]
 pub(super) struct Templates {
-    forced: ForcedText,
+    /// Finds fixed text with its white space; `None` if free white space is drawn.
+    forced: Option<ForcedText>,
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
     /// Are borders healed?
@@ -40,8 +44,7 @@ pub(super) struct Templates {
 impl Templates {
     /// Creates the method. `flexible`: free white space is drawn; `healed`: tokens are healed at borders.
     pub(super) fn new(tokenizer: &Tokenizer, vocabulary: &Vocabulary, flexible: bool, healed: bool) -> Self {
-        let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone());
-        let forced = if flexible { forced } else { forced.with_spellings() };
+        let forced = (!flexible).then(|| ForcedText::new(tokenizer.clone(), vocabulary.clone()));
         let (tokenizer, vocabulary) = (tokenizer.clone(), vocabulary.clone());
         Self { forced, tokenizer, vocabulary, healed, border: Vec::new() }
     }
@@ -91,7 +94,10 @@ impl Choose for Templates {
         }
         let mut sequence = text.sequence.clone();
         let site = Site::new(Some(constraint), &mut sequence, 0.0, &|_, _| 0.0);
-        let fixed = self.forced.text(&site);
+        let fixed = match &self.forced {
+            Some(forced) => forced.text(&site),
+            None => site.forced_bytes(AHEAD),
+        };
         if fixed.is_empty() {
             return Vec::new();
         }

@@ -30,8 +30,8 @@ type SharedDrafter = Arc<Mutex<Drafter>>;
 
 impl Guesses {
     /// Makes guesses for texts of `grammar` by the [standard](DraftRecipe::standard) recipe: a prior, which
-    /// may be [empty](Prior::new); forced texts, which the tokenizer splits into tokens; and a lookup of
-    /// earlier text.
+    /// may be [empty](Prior::new); with an empty one forced text, which the tokenizer splits into tokens; and
+    /// a lookup of earlier text.
     #[must_use]
     pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
         let known = prior.summary().observed > 0;

@@ -13,8 +13,8 @@ use crate::{
 
 /// The recipe of drafters for the texts of a grammar: the proposers beside the counts of the grammar.
 ///
-/// A drafter trusts its counts most, then what it knows of text that the grammar forces, then what came
-/// before in the same text; [`BestOf`] says when a less trusted one is heard. Cloning is cheap. With the
+/// A drafter trusts its counts most, then what the grammar forces, if nothing was learnt before, then what
+/// came before in the same text; [`BestOf`] says when a less trusted one is heard. Cloning is cheap. With the
 /// feature `tokenizers`.
 ///
 /// ```
@@ -39,27 +39,21 @@ pub struct DraftRecipe {
 }
 
 impl DraftRecipe {
-    /// Drafts by counts, by forced text and by a lookup of earlier text.
+    /// Drafts by counts and by a lookup of earlier text, and by [text that the grammar forces](ForcedText)
+    /// unless counts begin with something that was learnt before, as `known` says: then they know it.
     ///
     /// The vocabulary is the grammar's, which has the special tokens that the grammar spells out; the
-    /// tokenizer must be its own. `known` says whether counts begin with something that was learnt before: if
-    /// not, text that could be [spelled otherwise](ForcedText::with_spellings) counts as forced too.
+    /// tokenizer must be its own.
     #[must_use]
     pub fn standard(tokenizer: &Tokenizer, vocabulary: &Vocabulary, known: bool) -> Self {
-        let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone());
-        Self { forced: Some(if known { forced } else { forced.with_spellings() }), lookup: true }
+        let forced = (!known).then(|| ForcedText::new(tokenizer.clone(), vocabulary.clone()));
+        Self { forced, lookup: true }
     }
 
     /// Drafts by counts alone, as the DOMINO paper (3.6) does.
     #[must_use]
     pub fn counts_alone() -> Self {
         Self { forced: None, lookup: false }
-    }
-
-    /// Leaves out the proposer of forced text.
-    #[must_use]
-    pub fn without_forced_text(self) -> Self {
-        Self { forced: None, ..self }
     }
 
     /// Leaves out the lookup of earlier text.
@@ -147,16 +141,15 @@ mod tests {
         let (tokenizer, grammar) = fixture();
         let vocabulary = grammar.vocabulary();
         let standard = |known| DraftRecipe::standard(&tokenizer, vocabulary, known);
-        let strict = || ForcedText::new(tokenizer.clone(), vocabulary.clone());
-        let loose = || strict().with_spellings();
+        let forced = || Box::new(ForcedText::new(tokenizer.clone(), vocabulary.clone()));
         for learning in [Learning::Online, Learning::Fixed] {
             let counts = || counts(&grammar, learning);
             let lookup = || Box::new(Lookup::default());
             let by_hand: [(DraftRecipe, Vec<Box<dyn Propose>>); 5] = [
-                (standard(true), vec![counts(), Box::new(strict()), lookup()]),
-                (standard(false), vec![counts(), Box::new(loose()), lookup()]),
-                (standard(true).without_forced_text(), vec![counts(), lookup()]),
-                (standard(false).without_lookup(), vec![counts(), Box::new(loose())]),
+                (standard(true), vec![counts(), lookup()]),
+                (standard(false), vec![counts(), forced(), lookup()]),
+                (standard(true).without_lookup(), vec![counts()]),
+                (standard(false).without_lookup(), vec![counts(), forced()]),
                 (DraftRecipe::counts_alone(), vec![counts()]),
             ];
             let mut guessed = Vec::new();
@@ -171,7 +164,7 @@ mod tests {
             let paper = DraftRecipe::counts_alone().drafter(counts(), None, length());
             assert_eq!(drafts(paper, &tokenizer, &grammar), alone);
             if learning == Learning::Fixed {
-                assert_eq!(guessed, [true, true, true, true, false]);
+                assert_eq!(guessed, [true, true, false, true, false]);
             }
         }
     }

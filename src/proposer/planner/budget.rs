@@ -79,12 +79,10 @@ impl DraftBudget<'_> {
 
     /// Can extending a draft by up to `room` tokens make it better than its best so far, which is `behind`
     /// tokens ahead? An upper bound: assumes that every further token is as likely to be reached as the last
-    /// one. `guess` is the time of a guess in seconds.
-    pub(super) fn could_gain(&self, pass: Pass, reached: f64, behind: f64, guess: f64, room: usize) -> bool {
-        (1..=room).any(|tokens| {
-            let price = self.price(pass, Pass { tokens, whole: 0 });
-            as_f64(tokens) * (reached - self.pace * guess) - price > behind
-        })
+    /// one.
+    pub(super) fn could_gain(&self, pass: Pass, reached: f64, behind: f64, room: usize) -> bool {
+        (1..=room)
+            .any(|tokens| as_f64(tokens) * reached - self.price(pass, Pass { tokens, whole: 0 }) > behind)
     }
 
     /// Cuts the drafts of a pass that is over `plain` without them, greedily: takes tokens in order of their

@@ -3,8 +3,8 @@
 //! A pass over n tokens costs less than n passes, but more than one. With the measured cost curve and the
 //! estimated acceptance of each guess, a draft continues while the tokens it gains are worth more than the
 //! time it costs, at the present pace of the run. If nothing pays there is no draft, and the run is the plain
-//! one; if drafts do not even gain the time for guessing and learning, both pause for a while (exponential
-//! back-off).
+//! one; and while nothing pays, guessing and learning pause (exponential back-off). The time of a guess does
+//! not count: a proposer that takes long weighs its own time, by [`Site::worth`](super::Site::worth).
 //!
 //! Each part was measured beside the whole without it (`experiments/ablation`).
 
@@ -18,7 +18,7 @@ pub use pass::{Pass, PassCost};
 
 use std::num::NonZeroUsize;
 
-use super::{draft::Draft, median::Median};
+use super::draft::Draft;
 use crate::ids::as_f64;
 use backoff::DraftBackoff;
 
@@ -29,7 +29,6 @@ pub(super) struct DraftPlanner {
     account: Account,
     /// The pass recorded last, if it is not accounted for.
     passed: Option<Pass>,
-    effort: Effort,
     rest: DraftBackoff,
 }
 
@@ -45,22 +44,6 @@ pub(super) struct GrowingDraft<'a> {
     now: f64,
     most: f64,
     offered: Vec<Offered>,
-}
-
-/// The time that drafting takes besides the pass: running medians of guessing and learning, if the caller
-/// measures them.
-#[derive(Debug, Default)]
-struct Effort {
-    /// Numbers of guesses for the last draft, and of tokens learnt from since then.
-    guesses: usize,
-    learnt: usize,
-    /// Seconds of a guess, and of learning from a token.
-    guess: Option<Median>,
-    learning: Option<Median>,
-    /// Number of passes since the last guess in which there could have been one.
-    idle: usize,
-    /// Is the time of guessing and learning ignored?
-    is_ignored: bool,
 }
 
 /// Exponentially decaying sums over the last passes.
@@ -100,22 +83,6 @@ impl DraftPlanner {
         self.cost.observe(pass, seconds);
     }
 
-    /// Ignores the time of guessing and learning from now on.
-    #[cfg(feature = "experiments")]
-    pub(super) fn ignore_effort(&mut self) {
-        self.effort.is_ignored = true;
-    }
-
-    /// Records the time that the guesses of the last draft took, in seconds.
-    pub(super) fn guessed(&mut self, seconds: f64) {
-        self.effort.guessed(seconds);
-    }
-
-    /// Records the time that it took to learn from a token, in seconds.
-    pub(super) fn learnt(&mut self, seconds: f64) {
-        self.effort.learnt(seconds);
-    }
-
     /// Is drafting paused for the next pass, as it has not paid lately?
     pub(super) fn is_resting(&self) -> bool {
         self.rest.is_resting()
@@ -123,13 +90,7 @@ impl DraftPlanner {
 
     /// Records a pass without guesses, while it [rests](Self::is_resting).
     pub(super) fn skip(&mut self) {
-        (self.effort.guesses, self.effort.learnt) = (0, 0);
         self.rest.pass();
-    }
-
-    /// Starts another draft.
-    pub(super) fn begin(&mut self) {
-        self.effort.guesses = 0;
     }
 
     /// Creates the empty draft of a pass that is over `pass` without it.
@@ -137,34 +98,15 @@ impl DraftPlanner {
         GrowingDraft { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
     }
 
-    /// Is another guess worth its time? `room` is the number of further tokens that the draft may have. If
-    /// the last measured guesses are [old](Effort::is_stale), one guess is made to measure again. A positive
-    /// answer is counted.
-    pub(super) fn goes_on(&mut self, growth: &GrowingDraft<'_>, room: usize) -> bool {
-        let GrowingDraft { worth, pass, reached, now, most, .. } = *growth;
-        let guess = self.effort.guess() / as_f64(worth.at_once);
-        let stale = self.effort.is_stale() && self.effort.guesses == 0 && room > 0;
-        let goes_on = stale || worth.could_gain(pass, reached, most - now, guess, room);
-        self.effort.guesses += usize::from(goes_on);
-        goes_on
-    }
-
     /// Returns the factor by which acceptance is estimated too low or too high.
     pub(super) fn correction(&self) -> f64 {
         self.account.correction()
     }
 
-    /// Records that a draft has its final length.
-    pub(super) fn grown(&mut self) {
-        self.effort.idle += usize::from(self.effort.guesses == 0);
-    }
-
     /// Records the expected gain of the kept part of a draft, and `plain`, the time of the pass without
-    /// drafts; both in seconds. [`DraftBackoff`] compares the gain with the time spent on guesses.
+    /// drafts; both in seconds. [`DraftBackoff`] compares the two.
     pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &DraftBudget<'_>) {
-        if let Some(spent) = self.effort.spent() {
-            self.rest.note(gained, spent / as_f64(worth.at_once), plain / as_f64(worth.sequences));
-        }
+        self.rest.note(gained, plain / as_f64(worth.sequences));
     }
 
     /// Returns the tokens a second of recent passes, if one without a draft takes `pass` seconds; at first
@@ -189,6 +131,11 @@ impl GrowingDraft<'_> {
     /// Probability of being reached below which a token is not worth a guess.
     const LEAST: f64 = 0.03;
 
+    /// Can the draft still become better by up to `room` further tokens?
+    pub(super) fn goes_on(&self, room: usize) -> bool {
+        self.worth.could_gain(self.pass, self.reached, self.most - self.now, room)
+    }
+
     /// Returns the seconds that a surely right guess would be worth.
     pub(super) fn seconds(&self) -> f64 {
         self.reached / self.worth.pace * as_f64(self.worth.at_once)
@@ -212,55 +159,6 @@ impl GrowingDraft<'_> {
     /// Returns its tokens.
     pub(super) fn into_offered(self) -> Vec<Offered> {
         self.offered
-    }
-}
-
-impl Effort {
-    /// Number of passes without a guess after which one is made anyway, to measure again.
-    const PATIENCE: usize = 4;
-
-    /// Is the last measurement of guesses old?
-    fn is_stale(&self) -> bool {
-        self.idle >= Self::PATIENCE
-    }
-
-    fn guessed(&mut self, seconds: f64) {
-        let seconds = if self.is_ignored { 0.0 } else { seconds };
-        if self.guesses > 0 {
-            if self.is_stale() {
-                self.guess = None;
-            }
-            self.idle = 0;
-            Self::add(&mut self.guess, seconds / as_f64(self.guesses));
-        }
-    }
-
-    fn learnt(&mut self, seconds: f64) {
-        let seconds = if self.is_ignored { 0.0 } else { seconds };
-        self.learnt += 1;
-        Self::add(&mut self.learning, seconds);
-    }
-
-    fn add(to: &mut Option<Median>, seconds: f64) {
-        if seconds.is_finite() && seconds >= 0.0 {
-            to.get_or_insert_with(|| Median::of(seconds)).add(seconds);
-        }
-    }
-
-    fn of(each: Option<&Median>) -> f64 {
-        each.map_or(0.0, Median::value)
-    }
-
-    /// Returns the seconds that a guess takes.
-    fn guess(&self) -> f64 {
-        Self::of(self.guess.as_ref())
-    }
-
-    /// Returns the seconds that the last draft and the tokens before it took; `None` if nothing was measured.
-    fn spent(&mut self) -> Option<f64> {
-        let learnt = as_f64(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
-        let known = self.guess.is_some() || self.learning.is_some();
-        known.then(|| as_f64(self.guesses) * self.guess() + learnt)
     }
 }
 

@@ -26,9 +26,9 @@ pub(crate) struct LowSpeculate {
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
     /// Guess tokens by this proposer. shipped: counts of what came at such a place of the grammar and after
-    /// such tokens, text that the grammar forces, and repeats. paper: the token that came most often at such
-    /// a place, and nothing else (section 3.6 of the DOMINO paper; by default drafts of up to 10 tokens, each
-    /// with a share of at least 0.5). The text is the same. Default: shipped.
+    /// such tokens, repeats, and without a prior also text that the grammar forces. paper: the token that
+    /// came most often at such a place, and nothing else (section 3.6 of the DOMINO paper; by default drafts
+    /// of up to 10 tokens, each with a share of at least 0.5). The text is the same. Default: shipped.
     #[arg(long, value_name = "WHICH", value_enum)]
     proposer: Option<Which>,
     /// Draft only tokens that the proposer thinks will be accepted with at least this probability, from 0 to

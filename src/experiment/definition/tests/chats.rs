@@ -1,7 +1,7 @@
 //! Chat templates, functions and the parts of drafts that are left out, in definitions.
 
 use super::{parse, *};
-use crate::{experiment::UNCONSTRAINED, grammar::tools::Spelling};
+use crate::grammar::tools::Spelling;
 
 const FUNCTIONS: &str = r#"[{"type": "function", "function": {"name": "find", "parameters": {"type": "object",
     "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": false}}}]"#;
@@ -86,18 +86,22 @@ fn keys_that_contradict_each_other_are_refused() {
     }
 }
 
-/// The time of guesses is weighed where lengths are such as pay, and nowhere else.
+/// A record of a method that the program no longer makes is read, with all of its runs.
 #[test]
-fn effort_is_a_part_of_lengths_that_pay() {
-    let methods = |method: &str| {
-        let text = "name = \"e\"\ngrammars = [\"json\"]\nprompts = [\"A: \"]\nwarm_ups = 1\n";
-        parse(&format!("{text}methods = [\"{UNCONSTRAINED}\", \"{method}\"]"), false)
-    };
-    for method in ["ours-effort", "ours-adaptive", "paper+adaptive", "paper+adaptive+effort", "ours"] {
-        assert!(methods(method).is_ok(), "{method}");
-    }
-    for method in ["paper+effort", "paper+gumbel+effort", "paper+effort+rows"] {
-        let (error, hint) = methods(method).unwrap_err();
-        assert!(error.contains("fixed length") && hint.unwrap().contains("adaptive"), "{method}: {error}");
-    }
+fn records_of_methods_that_have_left_are_read() {
+    let text = "name = \"r\"\ngrammars = [\"json\"]\nprompts = [\"A: \", \"B: \"]\ns = [4, 8]\n";
+    let (definition, error) = (
+        parse(&format!("{text}methods = [\"masks\", \"paper\", \"ours\"]"), false).unwrap(),
+        parse(&format!("{text}methods = [\"masks\", \"paper\", \"ours-effort\"]"), false).unwrap_err(),
+    );
+    assert!(error.0.contains("ours-effort") && error.1.unwrap().contains("has left the program"));
+    let mut record = definition.to_json();
+    record["methods"] = json!(["masks", "paper", "ours-effort", "paper+effort"]);
+    let outline = Definition::outline(&record).unwrap();
+    // One prompt is set apart; two methods have two lengths each.
+    assert_eq!(outline.runs(), 2 + 2 * 2);
+    let keys = Plan::new(outline, None).keys();
+    assert_eq!(keys.iter().filter(|key| key.contains("ours-effort")).count(), 1, "{keys:?}");
+    record["methods"] = json!(["masks", "ours-nothing"]);
+    assert!(Definition::outline(&record).is_none());
 }

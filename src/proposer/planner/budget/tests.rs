@@ -122,7 +122,7 @@ proptest! {
         let cost = cost(&steps, &[]);
         let worth = DraftBudget { cost: &cost, pace, sequences: 1, at_once: 1 };
         let pass = Pass { tokens: plain, whole: 0 };
-        if !worth.could_gain(pass, reached, behind, 0.0, follow.len()) {
+        if !worth.could_gain(pass, reached, behind, follow.len()) {
             let (mut gain, mut reached) = (0.0, reached);
             for (tokens, acceptance) in (1..).zip(follow) {
                 reached *= acceptance;
@@ -135,11 +135,11 @@ proptest! {
 }
 
 #[test]
-fn the_time_of_a_guess_counts_as_cost() {
+fn a_draft_without_room_cannot_gain() {
     let cost = cost(&[0.0; 20], &[]);
     let worth = DraftBudget { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
-    let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
-    assert!(could(0.4) && !could(0.6) && !worth.could_gain(Pass::whole(1), 0.5, 0.0, 0.0, 0));
+    let could = |room| worth.could_gain(Pass::whole(1), 0.5, 0.0, room);
+    assert!(could(9) && could(1) && !could(0));
 }
 
 #[test]

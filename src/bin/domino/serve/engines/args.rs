@@ -38,9 +38,9 @@ pub(crate) struct LowEngine {
     /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
     #[arg(long = "s", value_name = "N|auto")]
     s: Option<DraftSize>,
-    /// Guess by shipped (counts of what came at such a place of the grammar and after such tokens, text
-    /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
-    /// most often at such a place, and nothing else). The texts are the same.
+    /// Guess by shipped (counts of what came at such a place of the grammar and after such tokens, repeats,
+    /// and without a prior also text that the grammar forces) or paper (section 3.6 of the DOMINO paper: the
+    /// token that came most often at such a place, and nothing else). The texts are the same.
     #[arg(long, value_name = "WHICH", value_enum)]
     proposer: Option<Which>,
     /// Guess only tokens that are accepted with this probability, from 0 to 1, as the proposer thinks; of

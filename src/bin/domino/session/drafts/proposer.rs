@@ -22,7 +22,7 @@ const PAPER_THRESHOLD: f64 = 0.5;
 pub(crate) enum Which {
     /// The proposer of the DOMINO paper (section 3.6).
     Paper,
-    /// Counts with all refinements, forced text and repeats.
+    /// Counts with all refinements and repeats; where nothing was learnt of the grammar, text that it forces.
     #[default]
     Shipped,
 }

@@ -130,7 +130,9 @@ impl Speculation {
             Some(Speculate::To { length, .. }) => length,
             _ => DraftLength::Auto,
         };
-        let recipe = self.proposer.recipe(grammar, tokenizer, prior.is_some());
+        // A prior that is yet to be learnt knows nothing.
+        let known = prior.as_ref().is_some_and(|prior| !prior.is_empty());
+        let recipe = self.proposer.recipe(grammar, tokenizer, known);
         let knows = prior.is_some() || self.learning == Learning::Online;
         let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), self.learning);
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
