@@ -15,24 +15,27 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{
-    access::keys::ApiKeys,
+    access::{keys::ApiKeys, visitors::Visitors},
+    addresses::{health::Health, router::router},
     args::Serve,
-    bounds::bodies::BodyMemory,
+    bounds::{
+        bodies::BodyMemory,
+        gate::{Gate, Pulse},
+    },
     connections::{self, ConnectionBounds},
     engines::{
         guessing::Guessing,
         load::{self, LoadedModel},
     },
-    gate::{Gate, Pulse},
-    health::Health,
+    grammars::{
+        named::NamedGrammars,
+        registry::{Registry, Shop},
+    },
     memory,
-    metrics::Metrics,
-    named::NamedGrammars,
+    observe::metrics::Metrics,
     prompts::PromptReader,
-    registry::{Registry, Shop},
-    server::{self, Served, Server},
+    server::{Served, Server},
     signals,
-    visitors::Visitors,
     work::pool::Pool,
 };
 use crate::terminal::{
@@ -199,7 +202,7 @@ async fn serve(
     listener: TcpListener,
     address: SocketAddr,
 ) -> anyhow::Result<Exit> {
-    let router = server::router(server);
+    let router = router(server);
     let paint = Paint::for_stderr();
     interrupt::watch();
     if command.json {

@@ -29,7 +29,7 @@ use tokio::sync::{
 
 use self::desk::Desk;
 use super::{
-    super::{gate::Pulse, problem::Problem},
+    super::{bounds::gate::Pulse, problem::Problem},
     args::{EngineArgs, EngineName},
     engine::{Engine, EngineEvent, TextOrder},
 };
@@ -164,7 +164,7 @@ mod tests {
     fn an_engine_that_is_gone_tells_its_texts() {
         let orders = channel().0;
         let engine = OwnEngine { orders, context: 1 };
-        let gate = super::super::super::gate::Gate::new(1);
+        let gate = super::super::super::bounds::gate::Gate::new(1);
         let text = TextOrder {
             prompt: Arc::from([domino::TokenId::new(0)]),
             options: DecodeOptions::default(),
