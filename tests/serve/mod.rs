@@ -3,6 +3,7 @@
 mod bad_input;
 mod bounds;
 mod captures;
+mod device;
 mod doors;
 mod ends;
 mod engine;

@@ -205,10 +205,13 @@ async fn serve(
     let router = router(server);
     let paint = Paint::for_stderr();
     interrupt::watch();
+    let (name, device) = (&server.model.name, command.engine.device());
     if command.json {
-        writeln!(io::stdout(), "{}", json!({ "address": address.to_string(), "model": server.model.name }))?;
+        let ready = json!({ "address": address.to_string(), "model": name, "device": device });
+        writeln!(io::stdout(), "{ready}")?;
     }
-    note!("{} {} on http://{address}/v1", paint.green("serving"), server.model.name);
+    let how = command.engine.card.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
+    note!("{} {name} on http://{address}/v1{how}", paint.green("serving"));
     let bounds = ConnectionBounds { patience: command.limits.read, most: command.running.connections };
     let connections = connections::accept(listener, router, bounds, ended()).await;
     // From now on /ready says no to those who still ask.
