@@ -12,7 +12,7 @@ use super::{JSON, Server, completion, endless};
 
 /// No pass is over in a millisecond, so to this server its engine hangs.
 #[test]
-fn an_engine_that_makes_no_token_is_told_and_the_server_goes_on() {
+fn a_stalled_engine_is_an_error_and_the_server_goes_on() {
     let mut server = Server::start(&["--stall-timeout", "0.001"]);
     let long = "word ".repeat(1200);
     let grammar = json!({ "type": "regex", "value": "[a-z]+" });
@@ -41,7 +41,7 @@ fn an_engine_that_makes_no_token_is_told_and_the_server_goes_on() {
 }
 
 #[test]
-fn those_who_go_away_make_room() {
+fn clients_who_leave_make_room_for_others() {
     let server = Server::start(&["--max-seqs", "1", "--max-queue", "0"]);
     let body = completion(&endless()).to_string();
     let mut first = server.open("POST", "/v1/completions", JSON, &body);
@@ -61,7 +61,7 @@ fn those_who_go_away_make_room() {
 }
 
 #[test]
-fn running_requests_are_finished_at_the_end() {
+fn running_requests_are_finished_on_shutdown() {
     let mut server = Server::start(&[]);
     let body = json!({ "grammar": { "type": "named", "value": "json" }, "max_tokens": 300, "stream": true });
     let mut stream = server.open("POST", "/v1/completions", JSON, &completion(&body).to_string());
@@ -76,7 +76,7 @@ fn running_requests_are_finished_at_the_end() {
 }
 
 #[test]
-fn requests_that_run_too_long_at_the_end_are_left() {
+fn requests_past_the_drain_timeout_are_cut_on_shutdown() {
     let mut server = Server::start(&["--drain-timeout", "0.2"]);
     // Texts of a thousand bytes and more, one after the other: far longer than is waited.
     let long = json!({ "type": "regex", "value": "[ab]{1000,}" });

@@ -59,7 +59,7 @@ fn told(answer: &str) -> String {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let lines: Vec<&str> = head.split("\r\n").collect();
     let length = format!("content-length: {}", body.len());
-    for line in [&length, "connection: close", "content-type: application/json"] {
+    for line in [length.as_str(), "connection: close", "content-type: application/json"] {
         assert_eq!(lines.iter().filter(|found| *found == &line).count(), 1, "{line} in {answer}");
     }
     assert!(lines.iter().any(|line| line.starts_with("x-request-id: req-")), "{answer}");
