@@ -217,6 +217,24 @@ fn a_large_request_does_not_hold_others() {
     assert!(server.metric("domino_texts") >= 16.0, "the other texts go on");
 }
 
+/// Where there is one place, a short text waits for the one that has it, and not for all of its request.
+#[test]
+fn a_large_request_does_not_hold_the_only_place() {
+    if !own() {
+        return;
+    }
+    let server = Server::start(&["--max-seqs", "1"]);
+    let mut large = super::endless();
+    large["n"] = 16.into();
+    large["max_tokens"] = 100.into();
+    let mut stream =
+        server.open("POST", "/v1/completions", super::JSON, &super::completion(&large).to_string());
+    let mut some = [0; 64];
+    std::io::Read::read_exact(&mut stream, &mut some).unwrap();
+    assert_eq!(server.texts(&json!({ "grammar": { "type": "regex", "value": "b" } })), ["b"]);
+    assert!(server.metric("domino_texts") >= 12.0, "the other texts come later");
+}
+
 #[test]
 fn flags_of_another_engine_are_refused() {
     let refused = |flags: &[&str]| {

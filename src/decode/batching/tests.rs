@@ -255,6 +255,61 @@ fn a_large_request_does_not_hold_others() {
     }
 }
 
+/// Writes texts of these clients and requests at one place; `again` says of one that has ended what is sent
+/// then. Returns whose they are in the order of their ends.
+fn at_one_place(
+    sent: &[(u64, u64)],
+    mut again: impl FnMut((u64, u64)) -> Option<(u64, u64)>,
+) -> Vec<(u64, u64)> {
+    let model = ScriptedModel::new(13, CONTEXT, 1);
+    let mut batch = BatchDecoder::new(Copying::new(&model, 1), vocabulary()).unwrap();
+    let options = DecodeOptions { max_new_tokens: 2, ..DecodeOptions::default() };
+    let (mut names, mut ended, mut waiting) = (BTreeMap::new(), Vec::new(), sent.to_vec());
+    while !waiting.is_empty() || !batch.is_empty() {
+        for (client, request) in waiting.drain(..) {
+            let turn = SequenceTurn { client, request, scope: 0 };
+            let name = batch.add_in_turn(&[TokenId::new(0)], None, &options, None, turn).unwrap();
+            names.insert(name, (client, request));
+        }
+        for event in batch.step() {
+            if let BatchEvent::Finished { sequence, .. } = event {
+                ended.push(names[&sequence]);
+                waiting.extend(again(names[&sequence]));
+            }
+        }
+    }
+    ended
+}
+
+/// A regression test: a request for sixteen texts once had the only place until all were written.
+#[test]
+fn turns_go_round_where_there_is_one_place() {
+    let (a, b, c) = ((0, 0), (1, 1), (2, 2));
+    let order = |sent: &[(u64, u64)]| at_one_place(sent, |_| None);
+    assert_eq!(order(&[a, a, a, a, b]), [a, b, a, a, a]);
+    assert_eq!(order(&[a, a, b, b, c, c]), [a, b, c, a, b, c]);
+    assert_eq!(order(&[a, b, b, b, c]), [a, b, c, b, b]);
+    // Requests of one client.
+    let other = (0, 7);
+    assert_eq!(order(&[a, a, a, other, other]), [a, other, a, other, a]);
+    // They have one turn together.
+    assert_eq!(order(&[a, a, other, other, b, b]), [a, b, other, b, a, other]);
+}
+
+/// Texts of clients that ask anew each time do not overtake those that wait.
+#[test]
+fn nobody_waits_for_ever() {
+    let (many, one, two) = ((0, 0), (1, 1), (2, 2));
+    let mut left = 6_i32;
+    let again = |ended: (u64, u64)| {
+        left -= i32::from(ended != many);
+        (ended != many && left > 0).then_some(ended)
+    };
+    let ended = at_one_place(&[many, many, many, one, two], again);
+    let turns: Vec<usize> = (0..ended.len()).filter(|&at| ended[at] == many).collect();
+    assert_eq!(turns, [0, 3, 6], "{ended:?}");
+}
+
 /// Prefixes are known in the scope whose prompt had them, and nowhere else.
 #[test]
 fn cached_prefixes_are_kept_apart_by_scope() {

@@ -1,9 +1,10 @@
 //! Schedules the sequences of a batch by fair sharing: places are shared between clients, then between the
-//! requests of a client; within a request the first to come is served first.
+//! requests of a client; within a request the first to come is served first. Where clients or requests have
+//! equally many places they take turns (round-robin), as where there is only one place.
 //!
 //! Invariant: turns decide when a token is made, and never which token it is.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
     super::sequence::BatchSequence,
@@ -15,7 +16,16 @@ use super::{
 pub(in super::super) struct Waiting {
     /// Sequences in the order in which they came.
     all: VecDeque<BatchSequence>,
+    /// The number of the last sequence that came, and the number of turns so far.
+    now: TurnTime,
+    /// Times at which clients that wait last had a turn.
+    clients: HashMap<u64, TurnTime>,
+    /// Times at which requests that wait last had a turn.
+    requests: HashMap<SequenceTurn, TurnTime>,
 }
+
+/// A time of the schedule. A sequence comes at its number, before all turns that follow.
+type TurnTime = (u64, u64);
 
 /// Number of places by client and by request.
 struct Held {
@@ -43,6 +53,7 @@ impl Held {
 impl Waiting {
     /// Adds a sequence to those that wait.
     pub(in super::super) fn push(&mut self, sequence: BatchSequence) {
+        self.now.0 = self.now.0.max(sequence.id.0);
         self.all.push_back(sequence);
     }
 
@@ -63,8 +74,8 @@ impl Waiting {
     }
 
     /// Takes the sequence whose turn it is: the oldest one of the request with the fewest `places`, among
-    /// those of the client with the fewest. `None` if it is too large, which `fits` says; others do not
-    /// overtake it.
+    /// those of the client with the fewest; of equals, of the one that has waited longest for a turn. `None`
+    /// if it is too large, which `fits` says; others do not overtake it.
     pub(in super::super) fn next(
         &mut self,
         places: &[Option<BatchSequence>],
@@ -74,14 +85,38 @@ impl Waiting {
         if !fits(&self.all[at]) {
             return None;
         }
-        self.all.remove(at)
+        let taken = self.all.remove(at)?;
+        self.note(taken.turn);
+        Some(taken)
+    }
+
+    /// Notes a turn of a client and of a request. Those of which nothing waits are forgotten: what they send
+    /// later comes later than their last turn.
+    fn note(&mut self, turn: SequenceTurn) {
+        self.now.1 += 1;
+        self.clients.insert(turn.client, self.now);
+        self.requests.insert(turn, self.now);
+        let turns: HashSet<SequenceTurn> = self.all.iter().map(|sequence| sequence.turn).collect();
+        let clients: HashSet<u64> = turns.iter().map(|turn| turn.client).collect();
+        self.clients.retain(|client, _| clients.contains(client));
+        self.requests.retain(|request, _| turns.contains(request));
+    }
+
+    /// Times since which the client and the request of a sequence have waited for a turn.
+    fn since(&self, sequence: &BatchSequence) -> (TurnTime, TurnTime) {
+        let came = (sequence.id.0, 0);
+        let client = self.clients.get(&sequence.turn.client).copied().unwrap_or(came);
+        (client, self.requests.get(&sequence.turn).copied().unwrap_or(came))
     }
 
     /// Finds the sequence whose turn it is, with the numbers of places of its client and its request.
     fn first(&self, held: &Held) -> Option<(usize, (usize, usize))> {
-        let turns = self.all.iter().enumerate();
-        let ranked = turns.map(|(at, sequence)| (held.of(sequence.turn), sequence.id, at));
-        ranked.min().map(|(held, _, at)| (at, held))
+        let ranked = self.all.iter().enumerate().map(|(at, sequence)| {
+            let (client, request) = held.of(sequence.turn);
+            let (client_since, request_since) = self.since(sequence);
+            (client, client_since, request, request_since, sequence.id, at)
+        });
+        ranked.min().map(|(client, _, request, _, _, at)| (at, (client, request)))
     }
 
     /// Finds the place that must be given up to a waiting sequence if none is free. A place qualifies if its

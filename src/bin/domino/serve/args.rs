@@ -16,7 +16,8 @@ use crate::{
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
-/// The engine is this program's own runner, which writes many texts at once, or mistral.rs's (--engine).
+/// The engine is this program's own runner, which writes many texts at once on the CPU and one at a time on a
+/// card (--device), or mistral.rs's (--engine).
 /// /v1/chat/completions and /v1/completions take a grammar:
 ///
 /// "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
@@ -62,7 +63,7 @@ use crate::{
 /// web pages may send them that came from there too.
 ///
 /// Ctrl-C or SIGTERM ends the server when the running requests are done; a second one ends it at once. With
-/// --json one object is printed when the server is ready: address, model.
+/// --json one object is printed when the server is ready: address, model, device.
 #[derive(Debug, Args)]
 pub(crate) struct LowServe {
     #[command(flatten)]

@@ -2,9 +2,11 @@
 //!
 //! As `axum::serve`, but with bounds. The head of a request must come in time: without that, clients that
 //! send a byte now and then (slow loris) hold connections for ever. There is a bound on how many connections
-//! there are, and where it is reached, the one on which nothing has been asked for longest makes room. And at
-//! the end of the server only those are waited for that are being answered: half a head is not.
+//! there are, and where it is reached, the one on which nothing has been asked for longest makes room. At the
+//! end of the server only those are waited for that are being answered: half a head is not. And heads that
+//! cannot be read are answered as all else that is refused.
 
+mod heads;
 mod line;
 
 use std::{sync::Arc, time::Duration};
@@ -17,11 +19,9 @@ use tokio::{
     sync::watch,
 };
 
+use heads::{MOST_HEAD, MOST_HEADERS, ToldStream};
 pub(crate) use line::PeerVisit;
 use line::{ConnectionLine, ConnectionLines, OnLine};
-
-/// Largest head of a request, in bytes; past it the answer is 431.
-const MOST_HEAD: usize = 64 << 10;
 
 /// Time for which an idle connection is kept when the server ends, so that the end of an answer is sent.
 const LINGER: Duration = Duration::from_millis(500);
@@ -54,7 +54,8 @@ pub(crate) async fn accept(
     end: impl Future<Output = ()>,
 ) -> Connections {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(bounds.patience).max_buf_size(MOST_HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(bounds.patience);
+    http.max_buf_size(MOST_HEAD).max_headers(MOST_HEADERS);
     let connections = Connections { lines: Arc::default(), closing: watch::Sender::new(false) };
     tokio::pin!(end);
     loop {
@@ -91,8 +92,9 @@ async fn hold(
     visit: PeerVisit,
 ) {
     let mut closing = visit.closing.clone();
+    let stream = TokioIo::new(ToldStream::new(stream, visit.peer));
     let service = OnLine { router, line: Arc::clone(&line), visit };
-    let connection = http.serve_connection(TokioIo::new(stream), service);
+    let connection = http.serve_connection(stream, service);
     tokio::pin!(connection);
     let closed = async move {
         // Whoever could say it being gone is an end too.

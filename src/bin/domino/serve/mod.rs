@@ -1,16 +1,14 @@
 //! `domino serve`: a model over HTTP, with grammars.
 //!
-//! `engines` load the model and write the texts: our own runner, or mistral.rs. `server` has the addresses,
-//! `handlers` the two that write text: a body becomes a `request`, its grammar (`asked_grammar`,
-//! `asked_tools`, `asked`, `schemas`) a compiled one (`named`, `registry`), its prompts tokens (`prompts`),
-//! each of its texts a task (`writing`) that hears the engine's tokens, and what comes of them an `answer`,
-//! with the functions that it calls (`tool_calls`) and what is to be told of its grammar (`told`).
+//! `engines` load the model and write the texts: our own runner, or mistral.rs. `addresses` has what can be
+//! asked for: a body becomes what is `asked`, its grammar a compiled one (`grammars`), its `prompts` tokens,
+//! each of its texts a task (`writing`) that hears the engine's tokens, and what comes of them one of the
+//! `answers`. `server` is what all requests share, and `run` makes and ends it.
 //!
-//! Nobody is trusted who calls: `connections` bounds how many there are and how long a request may take to
-//! come, `visitors` which pages of the web may send it, `access` who, `bounds` how large and slow its body
-//! is, `fields` and `drawing` what it may ask for, `gate` how many wait. Grammars are compiled and long
-//! prompts read in `work`, in fair turns. `settings` has the flags of those who run it, `observe` what they
-//! see.
+//! Nobody is trusted who calls: `connections` bounds how many there are and how large and slow the head of a
+//! request is, `access` says who may send it, `bounds` how large and slow its body is and how many texts
+//! wait. Grammars are compiled and long prompts read in `work`, in fair turns. A refusal is a `problem`.
+//! `settings` has the flags of those who run it, `observe` what they see.
 
 pub(crate) mod args;
 pub(crate) mod engines;
@@ -19,39 +17,21 @@ pub(crate) mod settings;
 #[cfg(feature = "serve")]
 mod access;
 #[cfg(feature = "serve")]
-mod answer;
+mod addresses;
+#[cfg(feature = "serve")]
+mod answers;
 #[cfg(feature = "serve")]
 mod asked;
-#[cfg(feature = "serve")]
-mod asked_grammar;
-#[cfg(feature = "serve")]
-mod asked_prompts;
-#[cfg(feature = "serve")]
-mod asked_tools;
-#[cfg(feature = "serve")]
-mod body;
 #[cfg(feature = "serve")]
 mod bounds;
 #[cfg(feature = "serve")]
 mod connections;
 #[cfg(feature = "serve")]
-mod drawing;
-#[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(feature = "serve")]
-mod fields;
-#[cfg(feature = "serve")]
-mod gate;
-#[cfg(feature = "serve")]
-mod handlers;
-#[cfg(feature = "serve")]
-mod health;
+mod grammars;
 #[cfg(feature = "serve")]
 mod memory;
-#[cfg(feature = "serve")]
-mod metrics;
-#[cfg(feature = "serve")]
-mod named;
 #[cfg(feature = "serve")]
 mod observe;
 #[cfg(feature = "serve")]
@@ -59,27 +39,11 @@ mod problem;
 #[cfg(feature = "serve")]
 mod prompts;
 #[cfg(feature = "serve")]
-mod registry;
-#[cfg(feature = "serve")]
-mod request;
-#[cfg(feature = "serve")]
 mod run;
-#[cfg(feature = "serve")]
-mod schemas;
 #[cfg(feature = "serve")]
 mod server;
 #[cfg(feature = "serve")]
-mod shelf;
-#[cfg(feature = "serve")]
-mod shown;
-#[cfg(feature = "serve")]
 mod signals;
-#[cfg(feature = "serve")]
-mod told;
-#[cfg(feature = "serve")]
-mod tool_calls;
-#[cfg(feature = "serve")]
-mod visitors;
 #[cfg(feature = "serve")]
 mod work;
 #[cfg(feature = "serve")]

@@ -19,24 +19,27 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{
-    access::keys::ApiKeys,
+    access::{keys::ApiKeys, visitors::Visitors},
+    addresses::{health::Health, router::router},
     args::Serve,
-    bounds::bodies::BodyMemory,
+    bounds::{
+        bodies::BodyMemory,
+        gate::{Gate, Pulse},
+    },
     connections::{self, ConnectionBounds},
     engines::{
         guessing::Guessing,
         load::{self, LoadedModel},
     },
-    gate::{Gate, Pulse},
-    health::Health,
+    grammars::{
+        named::NamedGrammars,
+        registry::{Registry, Shop},
+    },
     memory,
-    metrics::Metrics,
-    named::NamedGrammars,
+    observe::metrics::Metrics,
     prompts::PromptReader,
-    registry::{Registry, Shop},
-    server::{self, Served, Server},
+    server::{Served, Server},
     signals,
-    visitors::Visitors,
     work::pool::Pool,
 };
 use crate::terminal::{
@@ -198,13 +201,16 @@ async fn serve(
     listener: TcpListener,
     address: SocketAddr,
 ) -> anyhow::Result<Exit> {
-    let router = server::router(server);
+    let router = router(server);
     let paint = Paint::for_stderr();
     interrupt::watch();
+    let (name, device) = (&server.model.name, command.engine.device());
     if command.json {
-        writeln!(io::stdout(), "{}", json!({ "address": address.to_string(), "model": server.model.name }))?;
+        let ready = json!({ "address": address.to_string(), "model": name, "device": device });
+        writeln!(io::stdout(), "{ready}")?;
     }
-    note!("{} {} on http://{address}/v1", paint.green("serving"), server.model.name);
+    let how = command.engine.card.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
+    note!("{} {name} on http://{address}/v1{how}", paint.green("serving"));
     let bounds = ConnectionBounds { patience: command.limits.read, most: command.running.connections };
     let connections = connections::accept(listener, router, bounds, ended()).await;
     // From now on /ready says no to those who still ask.

@@ -1,5 +1,14 @@
-//! Fields of a body beside its grammar: the options of the schemas in it ([`options`]), and the parts of it
-//! whose texts are listed ([`captures`]).
+//! Reads what a request asks for. Its `body` is checked and taken apart (`request`): the `grammar` of the
+//! text, or functions to be called (`tools`), with `options`, `schemas` and `captures`; its `prompts`; how
+//! tokens are drawn (`drawing`). `fields` knows the names that there are.
 
+pub(crate) mod body;
 pub(crate) mod captures;
-pub(crate) mod options;
+mod drawing;
+mod fields;
+pub(crate) mod grammar;
+mod options;
+mod prompts;
+pub(crate) mod request;
+mod schemas;
+pub(crate) mod tools;

@@ -5,7 +5,10 @@
 use domino::grammar::json_schema::SchemaOptions;
 use serde_json::{Map, Value};
 
-use super::super::{args::SchemaRules, problem::Problem, schemas};
+use super::{
+    super::{args::SchemaRules, problem::Problem},
+    schemas,
+};
 use crate::{flags::schema::RowOptions, grammar::notation::Notation};
 
 const FIELD: &str = "grammar_options";

@@ -3,10 +3,14 @@
 use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use domino::model::candle::{Format, KvFormat, LoadOptions};
+use domino::model::candle::{KvFormat, LoadOptions};
 
 use crate::{
-    session::drafts::proposer::{PAPER_DRAFT, Which, threshold},
+    flags::device::LowDevice,
+    session::{
+        drafts::proposer::{PAPER_DRAFT, Which, threshold},
+        runner::Card,
+    },
     terminal::failure::BadInput,
 };
 
@@ -25,9 +29,13 @@ pub(crate) struct LowEngine {
     /// Run the model by domino (this program's own runner, many texts at once) or mistralrs (mistral.rs,
     /// one text at a time; needs a build with the feature mistralrs).
     ///
-    /// Default: domino for each model that it can load, mistralrs for all others.
+    /// Default: domino for each model that it can load, mistralrs for all others. --device, --precision,
+    /// --card, --threads, --quantize and --kv are for domino. With --device cuda and with --precision it
+    /// writes one text at a time, and keeps no beginnings of prompts.
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<EngineName>,
+    #[command(flatten)]
+    device: LowDevice,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
     /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
@@ -62,13 +70,6 @@ pub(crate) struct LowEngine {
     /// for one server.
     #[arg(long, value_name = "DIR")]
     prior_dir: Option<PathBuf>,
-    /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k. For the
-    /// engine domino.
-    #[arg(long, value_name = "FORMAT")]
-    quantize: Option<Format>,
-    /// Keep keys and values in this format: f32 (default), f16 or q8_0. For the engine domino.
-    #[arg(long, value_name = "FORMAT")]
-    kv: Option<KvFormat>,
     /// Tokens of a text, its prompt included. Default: as many as the model was made for, at most 4096. For
     /// the engine domino.
     #[arg(long, value_name = "N")]
@@ -101,8 +102,8 @@ pub(crate) struct LowEngine {
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// Texts written at once; others wait. Default: 16, and 1 with the engine mistralrs, which on the CPU
-    /// mixes up texts of the same length (0.8.1).
+    /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision, and with the
+    /// engine mistralrs, which on the CPU mixes up texts of the same length (0.8.1).
     #[arg(long, value_name = "N")]
     max_seqs: Option<NonZeroUsize>,
 }
@@ -164,6 +165,10 @@ pub(crate) struct EngineArgs {
     pub(crate) speculation: Speculation,
     /// Options of our own runner for loading the model.
     pub(crate) load: LoadOptions,
+    /// Threads that share the work of a pass; `None`: as many as there are cores.
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// The device of a model that runs as tensors; `None`: it runs on the CPU as it is stored.
+    pub(crate) card: Card,
     /// Bytes of keys and values of texts.
     pub(crate) kv_memory: Option<u64>,
     /// Bytes of keys and values of beginnings of prompts.
@@ -203,10 +208,6 @@ impl LowEngine {
             )
             .hint("leave them out, or take --grammar-speculate=off back"));
         }
-        if let Some(format) = self.quantize.filter(|format| !format.is_quantised()) {
-            return Err(BadInput::new(format!("--quantize {format}: floats are not quantised"))
-                .hint("for example q8_0 or q4_k"));
-        }
         let proposer = self.proposer.unwrap_or_default();
         let usual = match proposer {
             Which::Paper => NonZeroUsize::new(PAPER_DRAFT).map_or(DraftSize::Auto, DraftSize::Tokens),
@@ -219,9 +220,7 @@ impl LowEngine {
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
         let (prior, prior_dir) = (self.prior, self.prior_dir);
         let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
-        let mut load = LoadOptions::default();
-        load.quantize = self.quantize;
-        load.kv = self.kv.unwrap_or_default();
+        let mut load = self.device.load_options()?;
         load.context = self.context.map(NonZeroUsize::get);
         Ok(EngineArgs {
             model: self.model,
@@ -229,6 +228,8 @@ impl LowEngine {
             guess: self.grammar_speculate,
             speculation: Speculation { size, proposer, threshold, prior, prior_dir },
             load,
+            threads: self.device.threads(),
+            card: self.device.resolve(),
             kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
             prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
             share_caches: self.share_caches,
@@ -249,9 +250,15 @@ impl EngineArgs {
     /// Texts that the engine writes at once.
     pub(crate) fn texts(&self, engine: EngineName) -> NonZeroUsize {
         self.texts.unwrap_or(match engine {
-            EngineName::Domino => USUAL_TEXTS,
-            EngineName::Mistralrs => NonZeroUsize::MIN,
+            EngineName::Domino if self.card.is_none() => USUAL_TEXTS,
+            // Models have one cache there.
+            EngineName::Domino | EngineName::Mistralrs => NonZeroUsize::MIN,
         })
+    }
+
+    /// Names the device that runs the model, and the numbers there if the model's are not kept.
+    pub(crate) fn device(&self) -> String {
+        self.card.map_or_else(|| "cpu".to_owned(), |place| format!("{place} in {}", place.precision))
     }
 
     /// Returns the way in which the engine guesses, if it does.
@@ -268,17 +275,26 @@ impl EngineArgs {
         let kv = self.load.kv != KvFormat::default();
         let (foreign, hint) = match engine {
             EngineName::Domino => (
-                [(self.isq.is_some(), "--isq"), (self.dtype.is_some(), "--dtype"), (false, "")],
+                vec![(self.isq.is_some(), "--isq"), (self.dtype.is_some(), "--dtype")],
                 "leave it out (--quantize is the engine domino's), or take --engine mistralrs",
             ),
             EngineName::Mistralrs => (
-                [(quantize.is_some(), "--quantize"), (kv, "--kv"), (context.is_some(), "--context")],
+                vec![
+                    (self.card.is_some(), "--device cuda or --precision"),
+                    (self.threads.is_some(), "--threads"),
+                    (quantize.is_some(), "--quantize"),
+                    (kv, "--kv"),
+                    (context.is_some(), "--context"),
+                ],
                 "leave it out, or take --engine domino",
             ),
         };
         if let Some((_, flag)) = foreign.iter().find(|(given, _)| *given) {
             let other = if engine == EngineName::Domino { "mistralrs" } else { "domino" };
             return Err(BadInput::new(format!("{flag} is for the engine {other}")).hint(hint));
+        }
+        if engine == EngineName::Domino {
+            self.check_card()?;
         }
         let guesses = self.guesses(engine).is_some();
         if engine == EngineName::Mistralrs && guesses && !cfg!(feature = "mistralrs-speculation") {
@@ -294,6 +310,20 @@ impl EngineArgs {
         if engine == EngineName::Mistralrs && self.texts(engine).get() > 1 {
             return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
                 .hint("leave --max-seqs at 1, and requests wait for their turn; or take --engine domino"));
+        }
+        Ok(())
+    }
+
+    /// Refuses flags that a model cannot follow which runs as tensors: it has one cache, which is as large as
+    /// its context.
+    fn check_card(&self) -> Result<(), BadInput> {
+        if self.card.is_some() && self.texts.is_some_and(|texts| texts.get() > 1) {
+            return Err(BadInput::new("--max-seqs: one text at a time with --device cuda or --precision")
+                .hint("leave --max-seqs out, and requests wait for their turn"));
+        }
+        if self.card.is_some() && self.kv_memory.is_some() {
+            return Err(BadInput::new("--kv-memory: not with --device cuda or --precision")
+                .hint("leave it out; --context bounds the memory of the one text"));
         }
         Ok(())
     }
@@ -346,8 +376,42 @@ mod tests {
         for flags in [["--isq", "4"], ["--dtype", "f32"]] {
             assert!(refused(&flags, EngineName::Domino) && !refused(&flags, EngineName::Mistralrs));
         }
-        for flags in [["--quantize", "q8_0"], ["--kv", "f16"], ["--context", "9"], ["--max-seqs", "2"]] {
+        for flags in [
+            ["--quantize", "q8_0"],
+            ["--kv", "f16"],
+            ["--context", "9"],
+            ["--max-seqs", "2"],
+            ["--device", "cuda"],
+            ["--precision", "f32"],
+            ["--threads", "2"],
+        ] {
             assert!(!refused(&flags, EngineName::Domino) && refused(&flags, EngineName::Mistralrs));
         }
+    }
+
+    #[test]
+    fn a_card_writes_one_text_at_a_time() {
+        for card in [["--device", "cuda"], ["--device", "cuda:3"], ["--precision", "bf16"]] {
+            let checked = |more: &[&str]| {
+                let args = resolved(&[&card[..], more].concat()).unwrap();
+                (args.texts(EngineName::Domino).get(), args.check(EngineName::Domino).is_ok())
+            };
+            assert_eq!(checked(&[]), (1, true));
+            assert_eq!(checked(&["--max-seqs", "1"]), (1, true));
+            assert!(!checked(&["--max-seqs", "2"]).1 && !checked(&["--kv-memory", "64"]).1);
+        }
+        assert_eq!(resolved(&["--device", "cpu"]).unwrap().texts(EngineName::Domino), USUAL_TEXTS);
+        // As everywhere.
+        for flags in [
+            ["--device", "cuda", "--quantize", "q8_0"],
+            ["--device", "cuda", "--kv", "f16"],
+            ["--device", "cpu", "--card", "exact"],
+        ] {
+            assert!(resolved(&flags).is_err(), "{flags:?}");
+        }
+        let device = |flags: &[&str]| resolved(flags).unwrap().device();
+        assert_eq!(device(&[]), "cpu");
+        assert_eq!(device(&["--precision", "f16"]), "cpu in f16");
+        assert_eq!(device(&["--device", "cuda:1"]), "cuda:1 in bf16");
     }
 }

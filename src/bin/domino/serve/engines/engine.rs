@@ -8,7 +8,11 @@ use domino::{
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::{super::gate::Places, super::problem::Problem, client::Client, guessing::GrammarGuesses};
+use super::{
+    super::{bounds::gate::Places, problem::Problem},
+    client::Client,
+    guessing::GrammarGuesses,
+};
 
 /// A model that writes texts, by itself and beside one another.
 pub(crate) trait Engine: Send + Sync {

@@ -8,7 +8,7 @@ use std::{
 use domino::{Vocabulary, model::candle::ModelDescription, store::CacheFolder, vocab::Tokenizer};
 
 use super::{
-    super::gate::Pulse,
+    super::bounds::gate::Pulse,
     args::{EngineArgs, EngineName, Speculation},
     engine::Engine,
     guessing::{Guessing, prior_files},

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use super::super::{
     access::caller::Caller,
     args::SchemaRules,
-    asked_grammar::GrammarAsked,
-    named::{NamedGrammars, Source},
+    asked::grammar::GrammarAsked,
+    grammars::named::{NamedGrammars, Source},
     problem::Problem,
     work::pool::Pool,
 };

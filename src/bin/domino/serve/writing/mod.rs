@@ -24,17 +24,19 @@ use self::{
     closing::Closing,
 };
 use super::{
-    answer::{GrammarSpent, Spent},
+    answers::{
+        form::{GrammarSpent, Spent},
+        shown::Shown,
+        tool_calls::{Growing, News},
+    },
+    bounds::gate::{Places, Pulse},
     engines::{
         client::Client,
         engine::{Engine, EngineEvent, TextOrder, WrittenToken},
     },
-    gate::{Places, Pulse},
-    metrics::Metrics,
+    grammars::registry::Prepared,
+    observe::metrics::Metrics,
     problem::Problem,
-    registry::Prepared,
-    shown::Shown,
-    tool_calls::{Growing, News},
 };
 
 /// A piece of a text, to be sent to the client.

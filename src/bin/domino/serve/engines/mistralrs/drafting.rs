@@ -12,7 +12,7 @@ use domino::{
 use mistralrs_core::{Loader, NormalRequest};
 
 use super::super::{
-    super::{gate::Pulse, problem::Problem},
+    super::{bounds::gate::Pulse, problem::Problem},
     args::{DraftSize, EngineArgs, EngineName},
     engine::TextOrder,
     guessing::GrammarGuesses,

@@ -17,7 +17,7 @@ use super::drafting::RequestDrafts as EngineDrafting;
 use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
-        super::gate::Pulse,
+        super::bounds::gate::Pulse,
         args::{Dtype, EngineArgs, EngineName},
     },
     writer::MistralEngine,

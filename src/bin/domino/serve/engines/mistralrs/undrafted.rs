@@ -7,7 +7,7 @@ use domino::{Vocabulary, mistralrs::RequestWatch};
 use mistralrs_core::{Loader, NormalRequest};
 
 use super::super::{
-    super::{gate::Pulse, problem::Problem},
+    super::{bounds::gate::Pulse, problem::Problem},
     args::EngineArgs,
     engine::TextOrder,
 };

@@ -24,7 +24,7 @@ use super::drafting::RequestDrafts as EngineDrafting;
 use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
-        super::{gate::Pulse, problem::Problem},
+        super::{bounds::gate::Pulse, problem::Problem},
         engine::{Engine, EngineEvent, TextOrder, WrittenToken},
     },
     recorder::Recorder,

@@ -23,7 +23,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::{
     super::{
-        gate::{Places, Pulse},
+        bounds::gate::{Places, Pulse},
         problem::Problem,
     },
     engine::{EngineEvent, TextOrder, WrittenToken},

@@ -1,14 +1,16 @@
-//! Our own engine: a thread with a batch decoder, which texts join and leave at any pass.
+//! Our own engine: a thread with a batch decoder, which texts join and leave at any pass. On the CPU it
+//! writes many at once, and on a card one after the other.
 //!
 //! Invariant: the thread ends with its engine; an error in one text ends only that text.
 
 mod desk;
 
 use std::{
-    path::Path,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
     sync::{
         Arc,
-        mpsc::{Sender, channel},
+        mpsc::{Receiver, Sender, channel},
     },
     thread,
 };
@@ -18,7 +20,7 @@ use domino::{
     Vocabulary,
     decode::{BatchDecoder, DecodeOptions},
     model::{
-        BatchModel,
+        BatchModel, InTurns,
         candle::{CandleBatch, CandleModel, LoadOptions, available_memory, join_threads},
     },
 };
@@ -29,11 +31,17 @@ use tokio::sync::{
 
 use self::desk::Desk;
 use super::{
-    super::{gate::Pulse, problem::Problem},
+    super::{bounds::gate::Pulse, problem::Problem},
     args::{EngineArgs, EngineName},
     engine::{Engine, EngineEvent, TextOrder},
 };
-use crate::terminal::failure::BadInput;
+use crate::{
+    session::{
+        load::bad_model,
+        runner::{Card, Runner},
+    },
+    terminal::failure::BadInput,
+};
 
 /// Most tokens of prompts that a pass reads while texts are written; four times that while none is.
 const CHUNK: usize = 128;
@@ -61,6 +69,8 @@ pub(super) async fn load(
     let (loaded, is_loaded) = oneshot::channel();
     let job = EngineJob {
         load: args.load.clone(),
+        card: args.card,
+        threads: args.threads,
         path: path.to_owned(),
         texts: args.texts(EngineName::Domino),
         drafts: args.guesses(EngineName::Domino).is_some(),
@@ -68,18 +78,33 @@ pub(super) async fn load(
         prefixes: args.prefix_cache,
         vocabulary: vocabulary.clone(),
     };
-    let pulse = Arc::clone(pulse);
-    let work = move || match job.decoder() {
-        Ok((decoder, context)) => {
-            let _ = loaded.send(Ok(context));
-            Desk::new(decoder, ordered, pulse).work();
-        }
-        Err(error) => drop(loaded.send(Err(error))),
-    };
-    let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
+    let ends = EngineEnds { loaded, ordered, pulse: Arc::clone(pulse) };
+    let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || job.work(ends));
     thread.context("cannot start the thread of the engine")?;
     let context = is_loaded.await.context("loading the model failed")??;
     Ok(OwnEngine { orders, context })
+}
+
+/// The engine's ends of what its handle and the server hold.
+struct EngineEnds {
+    /// Sender of the model's context, or of why there is no model.
+    loaded: oneshot::Sender<anyhow::Result<usize>>,
+    ordered: Receiver<Ordered>,
+    pulse: Arc<Pulse>,
+}
+
+impl EngineEnds {
+    /// Tells how loading has gone, and writes texts until nobody is left who could order one.
+    fn work<B: BatchModel>(self, decoder: Result<(BatchDecoder<B>, usize), BadInput>) {
+        let Self { loaded, ordered, pulse } = self;
+        match decoder {
+            Ok((decoder, context)) => {
+                let _ = loaded.send(Ok(context));
+                Desk::new(decoder, ordered, pulse).work();
+            }
+            Err(error) => drop(loaded.send(Err(error.into()))),
+        }
+    }
 }
 
 impl OwnEngine {
@@ -105,8 +130,10 @@ impl Engine for OwnEngine {
 /// Everything that the thread needs to load the model.
 struct EngineJob {
     load: LoadOptions,
-    path: std::path::PathBuf,
-    texts: std::num::NonZeroUsize,
+    card: Card,
+    threads: Option<NonZeroUsize>,
+    path: PathBuf,
+    texts: NonZeroUsize,
     drafts: bool,
     /// Bytes of keys and values of texts.
     kv_memory: Option<u64>,
@@ -116,27 +143,47 @@ struct EngineJob {
 }
 
 impl EngineJob {
-    /// Loads the model into a decoder, and returns it with the model's context.
-    fn decoder(mut self) -> anyhow::Result<(BatchDecoder<CandleBatch>, usize)> {
+    /// Does all work of the thread. A model on a card has one cache: there texts take turns, each as a whole.
+    fn work(self, ends: EngineEnds) {
         // This must come before anything uses the pool.
-        join_threads(None);
-        let path = self.path.display().to_string();
-        let bad = |error: &dyn std::fmt::Display| BadInput::new(format!("{path}: {error}"));
-        let tokens = self.tokens(&bad)?;
-        self.load.tokens = Some(tokens);
-        let model = CandleBatch::load(&self.path, self.texts, &self.load).map_err(|error| bad(&error))?;
+        join_threads(self.threads);
+        match self.card.map(|_| Runner::load(&self.path, &self.load, self.card)) {
+            None => ends.work(self.batch()),
+            // Prompts are read in one pass, as by `generate`: there the last bits of keys hang on the passes.
+            Some(Ok(mut model)) => ends.work(self.decoder(InTurns::new(&mut model, self.texts))),
+            Some(Err(error)) => ends.work::<CandleBatch>(Err(bad_model(&error))),
+        }
+    }
+
+    /// Loads the model for many texts at once, on the CPU.
+    fn batch(&self) -> Result<(BatchDecoder<CandleBatch>, usize), BadInput> {
+        let tokens = self.tokens()?;
+        let mut load = self.load.clone();
+        load.tokens = Some(tokens);
+        let model = CandleBatch::load(&self.path, self.texts, &load).map_err(|error| self.bad(&error))?;
+        let (decoder, context) = self.decoder(model)?;
+        Ok((decoder.prompt_chunk(CHUNK).prefix_cache(self.prefixes).most_tokens(tokens), context))
+    }
+
+    /// Makes the decoder of a model, and returns it with the model's context.
+    fn decoder<B: BatchModel>(&self, model: B) -> Result<(BatchDecoder<B>, usize), BadInput> {
         let context = model.context();
-        let decoder = BatchDecoder::new(model, self.vocabulary).map_err(|error| bad(&error))?;
-        let mut decoder = decoder.prompt_chunk(CHUNK).prefix_cache(self.prefixes).most_tokens(tokens);
+        let decoder = BatchDecoder::new(model, self.vocabulary.clone());
+        let mut decoder = decoder.map_err(|error| self.bad(&error))?;
         if self.drafts {
-            decoder.calibrate().map_err(|error| bad(&error))?;
+            decoder.calibrate().map_err(|error| self.bad(&error))?;
         }
         Ok((decoder, context))
     }
 
+    /// Makes an error of the model bad input.
+    fn bad(&self, error: &dyn std::fmt::Display) -> BadInput {
+        BadInput::new(format!("{}: {error}", self.path.display()))
+    }
+
     /// Tokens that all texts together may have, by the memory for their keys and values.
-    fn tokens(&self, bad: &dyn Fn(&dyn std::fmt::Display) -> BadInput) -> Result<usize, BadInput> {
-        let one = CandleModel::estimate(&self.path, &self.load).map_err(|error| bad(&error))?;
+    fn tokens(&self) -> Result<usize, BadInput> {
+        let one = CandleModel::estimate(&self.path, &self.load).map_err(|error| self.bad(&error))?;
         let texts = u64::try_from(self.texts.get()).unwrap_or_default();
         let all = one.cache.saturating_mul(texts);
         let free = available_memory().map(|free| free.saturating_sub(one.weights + one.pass) / SHARE);
@@ -164,7 +211,7 @@ mod tests {
     fn an_engine_whose_thread_is_gone_ends_its_texts() {
         let orders = channel().0;
         let engine = OwnEngine { orders, context: 1 };
-        let gate = super::super::super::gate::Gate::new(1);
+        let gate = super::super::super::bounds::gate::Gate::new(1);
         let text = TextOrder {
             prompt: Arc::from([domino::TokenId::new(0)]),
             options: DecodeOptions::default(),

@@ -5,7 +5,7 @@ use domino::{
     grammar::json_schema::{SchemaOptions, WhiteSpace},
 };
 
-use super::{super::args::SchemaRules, *};
+use super::{super::super::args::SchemaRules, *};
 
 fn asked(more: &Value) -> Result<Option<ToolsAsked>, Problem> {
     let mut body = json!({ "tools": [

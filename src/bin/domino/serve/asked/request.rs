@@ -6,16 +6,14 @@ use domino::grammar::tools::Spelling;
 use serde_json::{Map, Value};
 
 use super::{
-    args::SchemaRules,
-    asked::{captures::CapturesAsked, options::OptionsAsked},
-    asked_grammar::{self, GrammarAsked, Reading},
-    asked_prompts,
-    asked_tools::{self, ToolsAsked},
+    super::{args::SchemaRules, endpoint::Endpoint, problem::Problem, prompts::PromptAsked},
+    captures::CapturesAsked,
     drawing::DrawingAsked,
-    endpoint::Endpoint,
     fields::{self, flag},
-    problem::Problem,
-    prompts::PromptAsked,
+    grammar::{self, GrammarAsked, Reading},
+    options::OptionsAsked,
+    prompts,
+    tools::{self, ToolsAsked},
 };
 
 /// Texts that one request may ask for.
@@ -70,12 +68,12 @@ impl Asked {
         body.retain(|_, value| !value.is_null());
         let options = OptionsAsked::read(&mut body, schemas)?;
         let captures = CapturesAsked::read(&mut body)?;
-        let tools = asked_tools::read(&mut body, bytes, endpoint, spelling, most_grammar, &options)?;
+        let tools = tools::read(&mut body, bytes, endpoint, spelling, most_grammar, &options)?;
         fields::of_body(&mut body, endpoint)?;
         let grammar = Reading { bytes, most: most_grammar, schemas, options: &options }.grammar(&mut body)?;
-        asked_grammar::check_options(&options, grammar.as_ref(), tools.is_some())?;
+        grammar::check_options(&options, grammar.as_ref(), tools.is_some())?;
         captures.check(grammar.is_some(), tools.is_some())?;
-        let (grammar, tools) = asked_tools::together(grammar, tools)?;
+        let (grammar, tools) = tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
         let schema_report = flag(&body, "schema_report")?;
@@ -91,8 +89,8 @@ impl Asked {
         let drawing = DrawingAsked::read(&mut body, endpoint)?;
         let echo = flag(&body, "echo")?;
         let prompts = match endpoint {
-            Endpoint::Chat => vec![PromptAsked::Chat(asked_prompts::chat(&mut body)?)],
-            Endpoint::Completions => asked_prompts::prompts(&mut body)?,
+            Endpoint::Chat => vec![PromptAsked::Chat(prompts::chat(&mut body)?)],
+            Endpoint::Completions => prompts::prompts(&mut body)?,
         };
         check_echo(echo, &prompts, grammar.is_some(), &drawing)?;
         Ok(Self {

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{endpoint::Endpoint, problem::Problem};
+use super::super::{endpoint::Endpoint, problem::Problem};
 
 /// Fields that are read, at both addresses.
 const READ: [&str; 28] = [

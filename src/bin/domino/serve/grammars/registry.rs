@@ -18,16 +18,18 @@ use domino::{
 use tokio::sync::watch;
 
 use super::{
-    access::caller::Caller,
-    args::SchemaRules,
-    asked_grammar::GrammarAsked,
-    engines::guessing::{GrammarGuesses, Guessing},
-    metrics::Metrics,
+    super::{
+        access::caller::Caller,
+        args::SchemaRules,
+        asked::grammar::GrammarAsked,
+        engines::guessing::{GrammarGuesses, Guessing},
+        observe::metrics::Metrics,
+        problem::Problem,
+        work::pool::{Pool, PoolTask},
+        writing::captured,
+    },
     named::{NamedGrammars, Source},
-    problem::Problem,
     shelf::Shelf,
-    work::pool::{Pool, PoolTask},
-    writing::captured,
 };
 use crate::grammar::{
     budgets,

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{
+use super::super::{
     endpoint::Endpoint,
     writing::chances::{self, Chance},
 };

@@ -10,7 +10,10 @@ use domino::{
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{args::SchemaRules, fields, problem::Problem};
+use super::{
+    super::{args::SchemaRules, problem::Problem},
+    fields,
+};
 use crate::{flags::schema::RowOptions, grammar::budgets};
 
 /// Keywords whose value is a schema that values must satisfy, or a list of such.

@@ -19,7 +19,7 @@ use axum::{
 };
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use super::problem::Problem;
+use super::super::problem::Problem;
 use crate::terminal::failure::BadInput;
 
 /// Time for which a browser need not ask again whether a page may send something.

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::{
+    super::{
+        problem::Problem,
+        prompts::{ChatAsked, PromptAsked},
+    },
     fields::{self, flag},
-    problem::Problem,
-    prompts::{ChatAsked, PromptAsked},
 };
 
 /// Most prompts of one request.

@@ -10,7 +10,7 @@ use std::{
 
 use domino::{Limits, grammar::json_schema::SchemaOptions};
 
-use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
+use super::super::{args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem};
 use crate::{
     grammar::{
         budgets,

@@ -14,7 +14,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::endpoint::Endpoint;
+use super::super::endpoint::Endpoint;
 
 /// Media type of the page.
 pub(crate) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use domino::Cancel;
 use serde_json::{Map, Value};
 
-use super::{
-    access::caller::Caller, problem::Problem, request::Asked, server::Server, writing::GrammarOrder,
+use super::super::{
+    access::caller::Caller, asked::request::Asked, problem::Problem, server::Server, writing::GrammarOrder,
 };
 use crate::grammar::{
     budgets,

@@ -3,12 +3,8 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
-    hash::{BuildHasher, RandomState},
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -21,33 +17,25 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
-use domino::{Cancel, TokenId};
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
 use super::{
-    access::caller::Caller,
-    answer::{Form, Spent, with_said},
-    asked::captures::CapturesAsked,
-    asked_grammar::GrammarAsked,
-    asked_tools::{ToolsAsked, reasoning},
-    body,
-    endpoint::Endpoint,
-    engines::{client::Client, kept_files},
-    problem::Problem,
-    prompts::PromptAsked,
-    registry::Prepared,
-    request::Asked,
-    server::Server,
-    told,
-    tool_calls::{News, ToolCall},
-    writing::{
-        self, GrammarOrder, Order, Piece, Pieces, PromptOrder,
-        captured::{Captured, GrammarFinder},
-        chances::Chance,
+    super::{
+        access::caller::Caller,
+        answers::{
+            form::{Form, Spent, with_said},
+            told,
+            tool_calls::{News, ToolCall},
+        },
+        asked::body,
+        endpoint::Endpoint,
+        problem::Problem,
+        server::Server,
+        writing::{self, Piece, Pieces, chances::Chance},
     },
+    order::order,
 };
-use crate::grammar::budgets;
 
 /// Time between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -139,130 +127,6 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
         Some(first) => Ok(Begun { form, first, pieces, choices, stream, include_usage, logprobs }),
         None => Err(Problem::engine("no text came")),
     }
-}
-
-/// Makes the engine's order of a request. The request holds its places until the order is dropped.
-pub(crate) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -> Result<Order, Problem> {
-    static REQUESTS: AtomicU64 = AtomicU64::new(0);
-    check_model(server, asked.model.as_deref())?;
-    let mut options = asked.drawing.options.clone();
-    server.engine.check(&options)?;
-    if asked.tools.is_some() && options.logprobs.is_some() {
-        let message = "log-probabilities of an answer that may call functions are not served";
-        return Err(Problem::unsupported("logprobs", message));
-    }
-    let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
-    let mut grammar = match asked.grammar {
-        Some(grammar) => Some(grammar_order(server, caller, grammar, asked.captures).await?),
-        None => None,
-    };
-    let mut prompts = Vec::with_capacity(asked.prompts.len());
-    for prompt in asked.prompts {
-        let echo = match &prompt {
-            PromptAsked::Text(text) if asked.echo => text.clone(),
-            _ => String::new(),
-        };
-        let tokens = server.prompts.read(server.registry.pool(), caller, prompt).await?;
-        // Past its context the model has no room.
-        let left = server.model.context.saturating_sub(tokens.len());
-        let most = asked.drawing.most.map_or(left, |most| most.min(left));
-        prompts.push(PromptOrder { tokens, most, echo });
-    }
-    if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
-        grammar = Some(tools_order(server, caller, tools, &prompt.tokens).await?);
-    }
-    let client = Client(caller.number());
-    let shared = if server.share_caches { Client::default() } else { client };
-    if let Some(grammar) = &grammar {
-        read_counts(server, caller, shared, &grammar.grammar).await;
-    }
-    // Set for each text.
-    options.seed = 0;
-    Ok(Order {
-        prompts,
-        choices: asked.choices,
-        options,
-        seed: asked.seed.unwrap_or_else(random),
-        stops: asked.drawing.stops,
-        finish: asked.finish.unwrap_or(server.finish),
-        grammar,
-        client,
-        shared,
-        request: REQUESTS.fetch_add(1, Ordering::Relaxed),
-        places,
-    })
-}
-
-/// Makes the part of an order that is about its grammar, and the parts of that whose texts are listed.
-async fn grammar_order(
-    server: &Server,
-    caller: &Caller,
-    asked: GrammarAsked,
-    captures: CapturesAsked,
-) -> Result<GrammarOrder, Problem> {
-    let grammar = server.registry.get(caller, asked.clone()).await?;
-    let pool = Arc::clone(server.registry.pool());
-    let capturing = match captures {
-        CapturesAsked::Off => None,
-        CapturesAsked::Marked => grammar.captures.clone(),
-        CapturesAsked::Rules(rules) => {
-            let (named, schemas) = (server.registry.named().clone(), Arc::clone(&server.schemas));
-            let finder =
-                GrammarFinder { named, schemas, pool: Arc::clone(&pool), patience: server.limits.compile };
-            Some(finder.capturing(caller, asked, rules).await?)
-        }
-    };
-    let captured = capturing.map(|capturing| Captured { capturing, pool, caller: caller.clone() });
-    Ok(GrammarOrder { grammar, calls: None, captured })
-}
-
-/// Makes the same of an answer to a prompt that may call functions. A mistake in a schema of a function is
-/// told with its place in the list of functions, which is looked for in the caller's turn.
-async fn tools_order(
-    server: &Server,
-    caller: &Caller,
-    tools: &ToolsAsked,
-    prompt: &[TokenId],
-) -> Result<GrammarOrder, Problem> {
-    let model = &server.model;
-    let (tags, reader) = tools.tags(reasoning(&model.vocabulary, prompt, model.thinks))?;
-    match server.registry.get(caller, tools.grammar(tags)).await {
-        Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
-        Err(problem) if !problem.status().is_client_error() => Err(problem),
-        Err(problem) => {
-            let tools = tools.clone();
-            let look = move |cancel: &Cancel| tools.mistake(&budgets::limits().cancelled_by(cancel));
-            let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
-            Err(mistake.ok().flatten().unwrap_or(problem))
-        }
-    }
-}
-
-/// Reads what texts of the grammar have taught before this run, if that is kept and was not read yet.
-async fn read_counts(server: &Server, caller: &Caller, shared: Client, grammar: &Prepared) {
-    let Some(guesses) = grammar.guesses.clone().filter(|guesses| guesses.are_on_disk(shared)) else { return };
-    let name = if server.share_caches { Some("shared".to_owned()) } else { caller.lasting() };
-    let Some(name) = name.map(|name| kept_files::plain(&name)) else { return };
-    let grammar = grammar.grammar.clone();
-    // Without them the texts are the same.
-    let _ = tokio::task::spawn_blocking(move || guesses.read(shared, &name, &grammar)).await;
-}
-
-/// Refuses the name of another model.
-fn check_model(server: &Server, asked: Option<&str>) -> Result<(), Problem> {
-    let name = &server.model.name;
-    match asked {
-        Some(asked) if asked != name && asked != "default" => {
-            let message = format!("there is no model {asked:?}; this server's is {name:?}, or \"default\"");
-            Err(Problem::not_found("model_not_found", message).param("model"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Makes a seed for a request that names none.
-fn random() -> u64 {
-    RandomState::new().hash_one(Instant::now())
 }
 
 /// One text of an answer that is sent as a whole.

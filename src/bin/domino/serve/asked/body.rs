@@ -7,14 +7,15 @@ use domino::grammar::tools::Spelling;
 use tokio::sync::watch;
 
 use super::{
-    access::caller::Caller,
-    args::{SchemaRules, ServerLimits},
-    bounds::bodies::{self, BodyBounds, BodyMemory, SLOW_START},
-    connections::PeerVisit,
-    endpoint::Endpoint,
-    problem::Problem,
+    super::{
+        access::{caller::Caller, visitors::is_json},
+        args::{SchemaRules, ServerLimits},
+        bounds::bodies::{self, BodyBounds, BodyMemory, SLOW_START},
+        connections::PeerVisit,
+        endpoint::Endpoint,
+        problem::Problem,
+    },
     request::Asked,
-    visitors::is_json,
 };
 
 /// Reads the body of a request.

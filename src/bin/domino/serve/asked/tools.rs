@@ -7,7 +7,10 @@ use domino::{
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
-    asked::options::OptionsAsked, asked_grammar::GrammarAsked, endpoint::Endpoint, fields, problem::Problem,
+    super::{endpoint::Endpoint, problem::Problem},
+    fields,
+    grammar::GrammarAsked,
+    options::OptionsAsked,
 };
 use crate::grammar::{budgets, keywords::Reports, notation::Notation};
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{metrics::Metrics, problem::Problem};
+use super::super::{observe::metrics::Metrics, problem::Problem};
 
 /// Places for texts, those that wait included.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Pulse {
     /// Notes that the engine made progress.
     pub(crate) fn beat(&self) {
         let elapsed = self.start.elapsed();
-        let now = elapsed.as_secs().saturating_mul(1_000).saturating_add(elapsed.subsec_millis().into());
+        let now = elapsed.as_secs().saturating_mul(1000).saturating_add(elapsed.subsec_millis().into());
         self.last.fetch_max(now.max(1), Ordering::Relaxed);
         self.stalled.store(false, Ordering::Relaxed);
     }

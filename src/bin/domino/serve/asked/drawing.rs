@@ -5,7 +5,10 @@
 use domino::decode::{DecodeOptions, Penalties, PenaltyError, Sampling, SamplingError, StopStrings};
 use serde_json::{Map, Value};
 
-use super::{endpoint::Endpoint, fields, problem::Problem};
+use super::{
+    super::{endpoint::Endpoint, problem::Problem},
+    fields,
+};
 
 /// Most strings that end an answer.
 const MOST_STOPS: usize = 16;

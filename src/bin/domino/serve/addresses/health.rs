@@ -1,10 +1,8 @@
-//! Answers `/health`: can a text be made? The engine writes one of a single token, unless it has just written
-//! for others.
+//! Remembers the last text that was tried for `/health`, and waits for it ([`super::probe`] has it written).
 //!
-//! Nothing less tells: the engine's thread can be alive while its pipeline hangs, and what fails says so only
-//! when it is asked. At most one such text is written at a time, however many ask. An answer waits for it no
-//! longer than [`WAIT`]: an engine that is busy, with a long prompt say, counts as well until it has made no
-//! token for `--stall-timeout`, unless the text before failed.
+//! At most one such text is written at a time, however many ask. An answer waits for it for a bounded time:
+//! an engine that is busy, with a long prompt say, counts as well until it has made no token for
+//! `--stall-timeout`, unless the text before failed.
 
 use std::{
     future::Future,
@@ -12,28 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::http::StatusCode;
 use tokio::sync::watch;
 
-use super::{
-    access::caller::Caller,
-    endpoint::Endpoint,
-    gate::Pulse,
-    handlers,
-    problem::Problem,
-    request::Asked,
-    server::Server,
-    writing::{self, Piece},
-};
-
-/// Time that an answer waits for the text.
-const WAIT: Duration = Duration::from_secs(1);
-
-/// An engine that has made a token in this time is well.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// The request for the text.
-const TEXT: &[u8] = br#"{"prompt": "a", "max_tokens": 1, "temperature": 0}"#;
+use super::super::{bounds::gate::Pulse, problem::Problem};
 
 /// The outcome of an attempt to make a text; `None` until it is known.
 type TrialResult = watch::Receiver<Option<Result<(), Problem>>>;
@@ -52,18 +31,14 @@ struct Tried {
     before: Option<Problem>,
 }
 
-/// Says whether a text can be made, and if not why.
-pub(crate) async fn check(server: &Arc<Server>) -> Result<(), Problem> {
-    if server.pulse.beat_within(FRESH) && !server.pulse.is_stalled() {
-        return Ok(());
-    }
-    let probe = || write(Arc::clone(server));
-    server.health.check(&server.pulse, WAIT, probe).await
-}
-
 impl Health {
     /// Waits for `wait` whether `probe`, or the one that runs already, can make a text.
-    async fn check<F>(&self, pulse: &Pulse, wait: Duration, probe: impl FnOnce() -> F) -> Result<(), Problem>
+    pub(super) async fn check<F>(
+        &self,
+        pulse: &Pulse,
+        wait: Duration,
+        probe: impl FnOnce() -> F,
+    ) -> Result<(), Problem>
     where
         F: Future<Output = Result<(), Problem>> + Send + 'static,
     {
@@ -107,36 +82,14 @@ fn panicked() -> Problem {
     Problem::unavailable("engine_gone", "no text can be made: the attempt failed")
 }
 
-/// Has a text of one token written.
-async fn write(server: Arc<Server>) -> Result<(), Problem> {
-    let written = async {
-        let mut asked = Asked::read(TEXT, Endpoint::Completions, 0, &server.schemas, None)?;
-        // It takes no place: those are for texts that somebody waits for.
-        asked.choices = 0;
-        let mut order = handlers::order(&server, asked, &Caller::Unknown).await?;
-        order.choices = 1;
-        let mut pieces = writing::begin(&server.text_maker(), order);
-        while let Some((_, piece)) = pieces.recv().await {
-            match piece {
-                Piece::End(..) => return Ok(()),
-                Piece::Failed(problem) => return Err(problem),
-                Piece::Text(..) | Piece::News(_) => {}
-            }
-        }
-        Err(Problem::engine("a text did not end"))
-    };
-    written.await.map_err(|problem| match problem.status() {
-        StatusCode::SERVICE_UNAVAILABLE => problem,
-        _ => Problem::unavailable("engine_gone", format!("no text can be made: {}", problem.message())),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
         future::{pending, ready},
         sync::atomic::{AtomicUsize, Ordering},
     };
+
+    use axum::http::StatusCode;
 
     use super::*;
 

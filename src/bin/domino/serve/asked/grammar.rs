@@ -3,7 +3,12 @@
 use domino::grammar::json_schema::SchemaOptions;
 use serde_json::{Map, Value};
 
-use super::{args::SchemaRules, asked::options::OptionsAsked, fields, problem::Problem, schemas};
+use super::{
+    super::{args::SchemaRules, problem::Problem},
+    fields,
+    options::OptionsAsked,
+    schemas,
+};
 use crate::grammar::notation::Notation;
 
 /// Fields of a grammar of type `structural_tag`.

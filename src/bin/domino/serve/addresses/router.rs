@@ -1,0 +1,154 @@
+//! The addresses, and what every request passes before it reaches its own: who calls, and its id.
+
+use std::{sync::Arc, time::Instant};
+
+use axum::{
+    Json, Router,
+    extract::{Request, State},
+    http::{StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use tracing::Instrument;
+
+use super::{
+    super::{
+        access::caller::Caller,
+        connections::PeerVisit,
+        endpoint::Endpoint,
+        observe::{
+            access_log::LogEntry,
+            metrics::{METRICS_TYPE, Moment},
+            request_id::RequestId,
+        },
+        problem::Problem,
+        server::{Served, Server},
+    },
+    handlers, probe,
+};
+
+/// All addresses.
+pub(crate) fn router(server: &Arc<Server>) -> Router {
+    let router = Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/completions", post(completions))
+        .route("/v1/models", get(models))
+        .route("/v1/grammars", get(grammars))
+        .route("/metrics", get(metrics))
+        .route("/health", get(health))
+        .route("/ready", get(ready))
+        .route("/", get(health))
+        .method_not_allowed_fallback(no_such_method)
+        .route_layer(middleware::from_fn_with_state(Arc::clone(server), authorise))
+        // Outside of the key: browsers ask whether they may send it without it.
+        .route_layer(server.visitors.cors())
+        .fallback(no_such_address)
+        .layer(middleware::from_fn_with_state(Arc::clone(server), admit));
+    router.with_state(Arc::clone(server))
+}
+
+async fn chat(State(server): State<Arc<Server>>, request: Request) -> Response {
+    handlers::answer(server, Endpoint::Chat, request).await
+}
+
+async fn completions(State(server): State<Arc<Server>>, request: Request) -> Response {
+    handlers::answer(server, Endpoint::Completions, request).await
+}
+
+async fn models(State(server): State<Arc<Server>>) -> Response {
+    let Served { name, since, .. } = &server.model;
+    let model = |id: &str| json!({ "id": id, "object": "model", "created": since, "owned_by": "domino" });
+    Json(json!({ "object": "list", "data": [model(name), model("default")] })).into_response()
+}
+
+async fn grammars(State(server): State<Arc<Server>>) -> Response {
+    let named = server.registry.named().clone();
+    let list = tokio::task::spawn_blocking(move || named.list()).await.unwrap_or_default();
+    let data: Vec<Value> = list
+        .into_iter()
+        .map(|(name, about)| json!({ "id": name, "object": "grammar", "about": about }))
+        .collect();
+    Json(json!({ "object": "list", "data": data })).into_response()
+}
+
+async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    server.registry.trim();
+    let (grammars, grammar_bytes) = server.registry.size();
+    let now = Moment {
+        texts: server.gate.taken(),
+        most_texts: server.gate.places(),
+        grammars,
+        grammar_bytes,
+        work_waiting: server.registry.pool().waiting(),
+        body_bytes: server.bodies.taken(),
+        stalled: server.pulse.is_stalled(),
+        gave_up: server.pulse.gave_up(),
+    };
+    ([(header::CONTENT_TYPE, METRICS_TYPE)], server.metrics.text(now)).into_response()
+}
+
+async fn health(State(server): State<Arc<Server>>) -> Response {
+    match probe::check(&server).await {
+        Ok(()) => (StatusCode::OK, "OK").into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Would a request be taken now? Costs nothing, so that a balancer can ask often.
+async fn ready(State(server): State<Arc<Server>>) -> Response {
+    let problem = match (server.closing.get(), server.pulse.is_stalled()) {
+        (Some(()), _) => Problem::unavailable("shutting_down", "the server is ending"),
+        (None, true) => Problem::unavailable("engine_stalled", "the engine makes no tokens"),
+        (None, false) => return (StatusCode::OK, "OK").into_response(),
+    };
+    problem.into_response()
+}
+
+async fn no_such_address(request: Request) -> Problem {
+    let path = request.uri().path();
+    let instead = match path.starts_with("/v1/responses") {
+        true => "; use /v1/chat/completions",
+        false => "",
+    };
+    Problem::not_found("no_such_address", format!("there is no {path}{instead}"))
+}
+
+async fn no_such_method(request: Request) -> Problem {
+    Problem::method(request.method().as_str(), request.uri().path())
+}
+
+/// Lets those pass who may call, gives each request its id, and has it logged.
+async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let id = RequestId::of(request.headers());
+    let entry = LogEntry {
+        id: id.clone(),
+        method: request.method().clone(),
+        path: request.uri().path().to_owned(),
+        begun: Instant::now(),
+    };
+    let answer = async {
+        match server.visitors.admit(&request) {
+            Ok(()) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        }
+    };
+    let mut response = answer.instrument(tracing::error_span!("request", %id)).await;
+    id.tell(response.headers_mut());
+    entry.follow(response)
+}
+
+/// Lets those pass who have a key, where one is needed, and says of each request whose it is.
+async fn authorise(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+    let open = matches!(request.uri().path(), "/health" | "/ready" | "/");
+    let caller = match server.keys.admit(request.headers()) {
+        Ok(Some(name)) => Caller::Key(name),
+        Err(problem) if !open => return problem.into_response(),
+        _ => request.extensions().get::<PeerVisit>().map_or(Caller::Unknown, |visit| Caller::at(visit.peer)),
+    };
+    request.extensions_mut().insert(caller.clone());
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(caller);
+    response
+}
