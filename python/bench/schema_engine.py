@@ -45,12 +45,12 @@ def decided(constraint, mask, tokens, found):
     return constraint.is_complete()
 
 
-def answer(compiler, mask, job, order):
+def answer(compiler, mask, job, options):
     found = {"id": job["id"], "engine": "domino", "status": "ok", "steps_us": [], "masks_us": [], "tests": 0}
     found["wrong"] = []
     begun = time.perf_counter_ns()
     try:
-        compiled = compiler.compile(Grammar.json_schema(job["schema"], order=order))
+        compiled = compiler.compile(Grammar.json_schema(job["schema"], **options))
         compiled.constraint().fill(mask)
     except DominoError as error:
         return found | {"status": "refused", "error": str(error)[:300]}
@@ -67,11 +67,12 @@ def answer(compiler, mask, job, order):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--order", choices=("any", "schema"), default="any", help="of members")
-    order = parser.parse_args().order
+    # Texts are others', with numbers and escapes in all spellings.
+    options = {"order": parser.parse_args().order, "numbers": "any", "escapes": "all"}
     head = json.loads(sys.stdin.readline())
     vocabulary = Vocabulary.from_file(head["tokenizer"])
     compiler = Compiler(vocabulary)
-    compiler.prepare()
+    compiler.prepare(**options)
     mask = numpy.zeros((1, vocabulary.words), numpy.int32)
     constraint = compiler.compile(Grammar.json_schema({"type": "integer"})).constraint()
     clock, calls = time.perf_counter_ns, []
@@ -81,7 +82,7 @@ def main():
         calls.append(clock() - begun)
     say({"ready": True, "call_us": statistics.median(calls) / 1e3})
     for line in sys.stdin:
-        say(answer(compiler, mask, json.loads(line), order))
+        say(answer(compiler, mask, json.loads(line), options))
 
 
 if __name__ == "__main__":

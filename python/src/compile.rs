@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use domino::{Compiler, Limits, grammar::json_schema::SchemaOptions, store::CacheFolder};
+use domino::{Compiler, Limits, store::CacheFolder};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
@@ -15,6 +15,7 @@ use crate::{
     grammar::{PyGrammar, automata},
     limits,
     parts::{Parts, write},
+    schema,
     steps::PyCancel,
     vocabulary::PyVocabulary,
 };
@@ -74,15 +75,21 @@ impl PyCompiler {
         Ok(PyCompiled { parts: Arc::new(parts) })
     }
 
-    /// Makes ahead what grammars such as this one need of the vocabulary; without one, what JSON Schemas
-    /// need: while a model is loaded, for instance. `cancel` as for `compile`.
-    #[pyo3(signature = (grammar=None, /, *, cancel=None))]
+    /// Makes ahead what grammars such as this one need of the vocabulary; without one, what JSON Schemas that
+    /// are read with these options of `Grammar.json_schema` need: while a model is loaded, for instance.
+    /// `cancel` as for `compile`.
+    #[pyo3(signature = (grammar=None, /, *, cancel=None, **options))]
     fn prepare(
         &self,
         py: Python<'_>,
         grammar: Option<PyRef<'_, PyGrammar>>,
         cancel: Option<PyRef<'_, PyCancel>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Outcome<()> {
+        if grammar.is_some() && options.is_some_and(|options| !options.is_empty()) {
+            return Err(Failure::Value("options of schemas are for `prepare` without a grammar".to_owned()));
+        }
+        let options = schema::read(&schema::options_json(options)?)?;
         let read = grammar.map(|grammar| Arc::clone(&grammar.read));
         let ended = cancel.map(|cancel| self.inner.cancelled_by(&cancel.of_work()));
         let compiler = ended.as_ref().unwrap_or(&self.inner);
@@ -90,7 +97,7 @@ impl PyCompiler {
             let made = match &read {
                 Some(read) => compiler.prepare(&read.grammar),
                 None => {
-                    let kinds = SchemaOptions::default().kinds_of_values_with(&self.limits, automata())?;
+                    let kinds = options.kinds_of_values_with(&self.limits, automata())?;
                     compiler.prepare(&kinds.grammar)
                 }
             };

@@ -25,10 +25,10 @@ ORDERS = ("schema", "any")
 class MaskbenchEngine:
     """An engine of the harness: set `tokenizer`, call `init`, then for each schema `compile_grammar`, and for
     each instance `reset` and, token by token, `compute_mask` and `commit_token`. Options are those of
-    `Grammar.json_schema`."""
+    `Grammar.json_schema`; numbers and escapes may be spelled in all ways, as instances are others' texts."""
 
     def __init__(self, **options):
-        self.options = options
+        self.options = {"numbers": "any", "escapes": "all"} | options
         self.multi = False
         self.tokenizer = None
         self.tokenizer_model_id = ""
@@ -49,7 +49,7 @@ class MaskbenchEngine:
         """Reads the tokenizer. Once for all schemas."""
         self.vocabulary = Vocabulary.from_tokenizer(self.tokenizer)
         self.compiler = Compiler(self.vocabulary)
-        self.compiler.prepare()
+        self.compiler.prepare(**self.options)
         self.mask = Mask(self.vocabulary)
 
     def compile_grammar(self, schema):
