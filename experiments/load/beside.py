@@ -87,10 +87,10 @@ def main():
     servers = [server.split("=", 1) for server in args.servers]
     cells = [(schema, int(clients)) for schema in (False, True) for clients in args.clients.split(",")]
     rates, ended = {}, {}
-    # Seeds of their own, and not counted: schemas are compiled here.
+    # Seeds of their own, and not counted: schemas are compiled here, and memory is touched for the first time.
     for name, url in servers:
         for schema in (False, True):
-            write(args, url, 1, schema, 10**6)
+            write(args, url, cells[-1][1], schema, 10**6)
     for turn in range(args.rounds):
         for schema, clients in cells:
             for name, url in servers:
