@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     grammar::DistinctItems,
-    ids::{ScanStateId, StateId, TokenId},
+    ids::{ScanStateId, StateId, TokenId, saturating_u32},
     limits::{LimitExceeded, Work},
     machine::StateAutomaton,
     program::Program,
@@ -136,7 +136,7 @@ impl StateAutomaton {
     fn look_into(&self, program: &Program, state: StateId, ahead: &mut Continuations) {
         let vocabulary = &program.vocabulary;
         let longest = vocabulary.quoted().longest_backslashed.max(vocabulary.item_ends().longest_opening);
-        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
+        let longest = saturating_u32(longest);
         let never_runs_out =
             |bytes| self.goes_on_from(program, state).all(|scan| program.never_runs_out(scan, bytes));
         ahead.lasting = never_runs_out(longest);

@@ -140,7 +140,7 @@ impl LimitExceeded {
     }
 
     /// Creates the error of a time that is over; `what` says the unit, milliseconds.
-    pub(super) fn of_time(budget: Budget, what: &'static str, time: Duration) -> Self {
+    pub(crate) fn of_time(budget: Budget, what: &'static str, time: Duration) -> Self {
         let limit = time.as_secs().saturating_mul(1_000).saturating_add(time.subsec_millis().into());
         Self { budget, what, limit }
     }

@@ -12,7 +12,7 @@ use super::{
     state_automaton::StateAutomaton,
 };
 use crate::{
-    ids::{StateId, as_index},
+    ids::{StateId, as_index, number},
     limits::{LimitExceeded, Work},
     program::{Program, Thread},
 };
@@ -41,22 +41,21 @@ impl CountedSets {
         }
         let first = (set == 0).then_some(self.inside);
         let next = machine.counted_step(shared, &self.sets[as_index(set)], (byte, first), most, work)?;
-        let to = if next.is_empty() { None } else { Some(self.intern(next)) };
+        let to = if next.is_empty() { None } else { Some(self.intern(next)?) };
         self.moves.insert((set, class), to);
         Ok(to)
     }
 
     /// Returns the number of a set of threads; makes one if there is none.
-    fn intern(&mut self, threads: Vec<CountedThread>) -> u32 {
+    fn intern(&mut self, threads: Vec<CountedThread>) -> Result<u32, LimitExceeded> {
         let threads: Box<[CountedThread]> = threads.into();
         if let Some(&known) = self.index.get(&threads) {
-            return known;
+            return Ok(known);
         }
-        // A walk makes a set for a trie node at most, and those are numbered in 32 bits.
-        let number = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
+        let number = number(self.sets.len(), "sets of counted threads")?;
         self.index.insert(threads.clone(), number);
         self.sets.push(threads);
-        number
+        Ok(number)
     }
 }
 

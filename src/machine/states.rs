@@ -128,7 +128,7 @@ impl States {
         let StateData { first_class, first_move, moves, .. } = &mut self.states[state.index()];
         let packed = PackedMove::pack(to);
         if *first_class == NONE {
-            (*first_class, *first_move) = (u32::try_from(class).unwrap_or(NONE), packed);
+            (*first_class, *first_move) = (number(class, self.max_bytes)?, packed);
             return Ok(());
         }
         if *moves == NONE {

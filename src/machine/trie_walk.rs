@@ -111,7 +111,9 @@ impl TrieWalk {
     ) -> Result<bool, LimitExceeded> {
         let trie = program.vocabulary.trie();
         let kinds = trie.kinds_below(node);
-        for _ in 0..trie.height(node).unwrap_or(u32::MAX) {
+        let mut left = trie.height(node);
+        while left != Some(0) {
+            left = left.map(|left| left - 1);
             work.spend(1)?;
             let Some(run) = self.run_from(machine, program, state, work)? else { return Ok(false) };
             if kinds & !run.kinds != 0 {

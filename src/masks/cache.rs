@@ -56,6 +56,8 @@ pub(crate) struct MaskCache {
     /// Links by state, up to the highest state that had a mask.
     links: Vec<MaskLink>,
     slots: Vec<MaskSlot>,
+    /// Number of slots, less than `NONE`.
+    count: u32,
     by_mask: HashTable<u32>,
     /// Slots and their ages by recipe; a different age means that the slot has another mask now.
     by_recipe: HashMap<Box<MaskParts>, (u32, u32)>,
@@ -75,6 +77,7 @@ impl MaskCache {
         Self {
             links: Vec::new(),
             slots: Vec::new(),
+            count: 0,
             by_mask: HashTable::new(),
             by_recipe: HashMap::new(),
             recipes: 0,
@@ -227,8 +230,9 @@ impl MaskCache {
             }
             None => {
                 self.slots.push(slot);
-                // There are fewer slots than `NONE`.
-                u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
+                let at = self.count;
+                self.count += 1;
+                at
             }
         };
         self.by_mask.insert_unique(hash, at, |&slot| self.slots[slot as usize].hash);

@@ -9,7 +9,7 @@ use super::{
     trailing_space::TrailingSpace,
 };
 use crate::{
-    ids::{StateId, TokenId},
+    ids::{StateId, TokenId, saturating_u32},
     json_readers::{JsonReaders, Undo, UndoLog},
     limits::{Budget, LimitExceeded, Work},
     machine::{Context, MachinePool, SharedMachine, StateAutomaton, lock},
@@ -437,7 +437,7 @@ impl Constraint {
             self.readers_before.push(before, self.history.kept());
         }
         self.here = to;
-        self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.bytes = self.bytes.saturating_add(saturating_u32(bytes));
         (self.mask, self.raw_mask) = (None, None);
     }
 }

@@ -118,10 +118,7 @@ impl StepMeter {
         let elapsed = self.since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let of_step = self.patience.step_time.filter(|&most| elapsed >= most);
         let of_text = self.patience.text_time.filter(|&most| text.time.saturating_add(elapsed) >= most);
-        let over = |budget, what, most: Duration| {
-            let most = usize::try_from(most.as_millis()).unwrap_or(usize::MAX);
-            Err(LimitExceeded::new(budget, what, most))
-        };
+        let over = |budget, what, most: Duration| Err(LimitExceeded::of_time(budget, what, most));
         if let Some(most) = of_step {
             return over(Budget::StepTime, "milliseconds of one step", most);
         }

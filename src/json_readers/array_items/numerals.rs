@@ -2,6 +2,8 @@
 
 use num_bigint::BigInt;
 
+use crate::ids::saturating_i64;
+
 /// Does this byte end the text of a number? The end of the text does too.
 pub(super) fn ends_number(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}')
@@ -60,7 +62,7 @@ pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
         return Some(b"0".to_vec());
     }
     // As if the point stood before the first digit that is kept.
-    let point = i64::try_from(parts.whole.len()).unwrap_or(i64::MAX) - i64::try_from(zeros).unwrap_or(0);
+    let point = saturating_i64(parts.whole.len()) - saturating_i64(zeros);
     let (minus, _, power) = parts.exponent.unwrap_or_default();
     let power = trimmed(power);
     let sign = if minus { -1 } else { 1 };
