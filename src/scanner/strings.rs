@@ -258,9 +258,9 @@ mod tests {
             ("\"[a-z]*\"", 0, Some(0)),
             ("\"[^\"\\\\\\x00-\\x1f]*\"", 0, Some(3)),
             ("\"x[a-z_]*\"", 1, Some(1)),
-            ("\"(xy[0-9]*|z)\"", 2, None),
-            ("\"a*\"", NONE, None),
-            ("\"([a-z]\\.)*\"", NONE, None),
+            ("\"(xy[0-9]*|z)\"", 2, Some(NONE)),
+            ("\"a*\"", NONE, Some(NONE)),
+            ("\"([a-z]\\.)*\"", NONE, Some(NONE)),
             // Only behind its first two may a string end.
             ("\"[a-z]{2}[a-z]*\"", 2, Some(2)),
         ] {
