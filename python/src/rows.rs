@@ -212,8 +212,8 @@ fn is_torch(mask: &Bound<'_, PyAny>) -> PyResult<bool> {
     mask.is_instance(tensor.bind(py))
 }
 
-/// The tensor that was written last, whose rows need not be asked for again: a step of a text writes into the
-/// same tensor as the step before, and five answers of torch take longer than the step.
+/// The tensor that was written last, whose rows need not be asked for again: a step of a text writes into
+/// the same tensor as the step before, and five answers of torch take longer than the step.
 struct LastTensor {
     tensor: Py<PyWeakrefReference>,
     /// An array of numpy over the same memory. It keeps the memory where it is, whatever becomes of the tensor.
