@@ -216,7 +216,7 @@ fn is_torch(mask: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// the same tensor as the step before, and five answers of torch take longer than the step.
 struct LastTensor {
     tensor: Py<PyWeakrefReference>,
-    /// An array of numpy over the same memory. It keeps the memory where it is, whatever becomes of the tensor.
+    /// An array of numpy over the same memory. It keeps the memory, whatever becomes of the tensor.
     _memory: Py<PyAny>,
     rows: Rows,
 }
