@@ -18,7 +18,7 @@ use pyo3::{
     intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyBytes, PyDict, PyWeakrefMethods, PyWeakrefReference},
+    types::{PyBytes, PyDict, PyTuple, PyWeakrefMethods, PyWeakrefReference},
 };
 
 use crate::{
@@ -237,10 +237,14 @@ impl LastTensor {
         };
         let Some(rows) = rows else { return Ok(None) };
         let address: usize = mask.call_method0(intern!(py, "data_ptr"))?.extract()?;
-        let all: usize = mask.call_method0(intern!(py, "numel"))?.extract()?;
-        let words: usize = mask.call_method1(intern!(py, "size"), (-1,))?.extract()?;
-        let as_before =
-            address == rows.start.addr().get() && words == rows.words && all == rows.rows * rows.words;
+        let shape = mask.getattr(intern!(py, "shape"))?.cast_into::<PyTuple>()?;
+        let at = |index: usize| shape.get_item(index).and_then(|size| size.extract::<usize>());
+        let of_shape = match shape.len() {
+            1 => (1, at(0)?),
+            2 => (at(0)?, at(1)?),
+            _ => return Ok(None),
+        };
+        let as_before = address == rows.start.addr().get() && of_shape == (rows.rows, rows.words);
         Ok(as_before.then_some(rows))
     }
 
