@@ -28,7 +28,8 @@ use super::super::{
     problem::Problem,
 };
 
-/// Largest head of a request, in bytes; past it the answer is 431.
+/// Largest head of a request, in bytes; past it, and what is read at once more (at most as much again), the
+/// answer is 431.
 pub(super) const MOST_HEAD: usize = 64 << 10;
 
 /// Most headers of a request; past them the answer is 431.
