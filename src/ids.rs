@@ -1,9 +1,9 @@
 //! Newtype ids, and the only place that turns `usize` into them.
 //!
-//! Invariant: an id is an index that fits in 32 bits, and two things never share one. [`number`] is the one
-//! way from an index to its number, and fails where there is none; [`Numbered`] is a list that is checked so
+//! Invariant: an id is an index that fits in 32 bits, and two things never share one. `number` is the one
+//! way from an index to its number, and fails where there is none; `Numbered` is a list that is checked so
 //! as it grows, so that those who read the list need no check. Where a list has been checked as it grew, or
-//! is no longer than one that was, its numbers are those of [`numbered`], or `(0_u32..).zip(list)`.
+//! is no longer than one that was, its numbers are those of `numbered`, or `(0_u32..).zip(list)`.
 //!
 //! Counts, sizes and bounds on work, for which the largest number is as good as any larger one, have the
 //! functions called `saturating_`. Nothing that these return may be an id or an index.
