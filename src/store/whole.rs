@@ -32,6 +32,7 @@ const PART: &str = ".part";
 pub struct WholeFile {
     path: PathBuf,
     synced: bool,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems have no bits for who may read a file"))]
     private: bool,
 }
 
