@@ -236,7 +236,7 @@ fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candid
 
 /// Refuses NaN and plus infinity.
 fn check(row: &[f32]) -> Result<(), DrawError> {
-    // What stands past the last id is no token's.
+    // Entries past the last id belong to no token.
     let token = gumbel_argmax::first_not_finite(row).and_then(TokenId::from_index);
     token.map_or(Ok(()), |token| Err(DrawError::NotFinite(token)))
 }

@@ -44,7 +44,7 @@ pub struct Cancel(Arc<CancelFlag>);
 #[derive(Debug, Default)]
 struct CancelFlag {
     cancelled: AtomicBool,
-    /// The deadline, if there is one: the moment of creation, and the time allowed from then on.
+    /// The time limit, if there is one: the moment at which it began, and how long it lasts.
     time: Option<(Instant, Duration)>,
     /// The looks taken, and the one that cancels.
     #[cfg(test)]

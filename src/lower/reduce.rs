@@ -141,7 +141,7 @@ pub(super) struct Renumbering {
 }
 
 impl Renumbering {
-    /// Starts with so many old symbols, none of which has a new number yet.
+    /// Creates the renumbering of a grammar with these numbers of symbols. None has a new number yet.
     fn new(nonterminals: usize, terminals: usize) -> Self {
         Self {
             nonterminals: vec![None; nonterminals],

@@ -53,7 +53,7 @@ impl Constraint {
         }
         let mut other = self.fork();
         let mut bytes = found.bytes[..read].to_vec();
-        // Its beginning may lead to no new key at all.
+        // Possibly no new key begins with the bytes of this one.
         if other.advance_bytes(&bytes)? < bytes.len() {
             return self.completion_with_readers();
         }

@@ -75,7 +75,7 @@ impl WholeFile {
     /// Finds out whether a file can be made in the folder, by making one and removing it.
     ///
     /// # Errors
-    /// Those of making a file and removing it.
+    /// If the file cannot be made or removed.
     pub fn try_out(&self) -> io::Result<()> {
         let part = self.part()?;
         self.begin(&part)?;

@@ -81,7 +81,7 @@ fn heads_that_are_too_large_are_told() {
         assert_eq!(found.len(), 1, "{what}");
         refused(&found[0], 431, "head_too_large");
     }
-    // What is almost too large is not.
+    // Heads just below the bounds are accepted.
     for large in [format!("X: {}\r\n", "a".repeat(60 << 10)), "X: a\r\n".repeat(90)] {
         let found = answers(&mut begun(&server, &format!("{GET}Connection: close\r\n{large}\r\n")));
         assert_eq!((found.len(), found[0].status), (1, 200));

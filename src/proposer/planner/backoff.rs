@@ -122,7 +122,7 @@ mod tests {
             awake(&mut rest, 1000, 0.0);
             awake(&mut rest, 200, gained);
             assert!(!rest.is_resting());
-            // What it gained before fades.
+            // Earlier gains are forgotten in time.
             let then = awake(&mut rest, 200, 0.0);
             let slept = then.iter().position(|awake| !*awake).unwrap();
             let length = then[slept..].iter().take_while(|awake| !**awake).count();

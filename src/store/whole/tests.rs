@@ -45,7 +45,7 @@ fn what_cannot_be_written_is_as_before() {
     assert_eq!(fs::read(taken.join("file")).unwrap(), b"x");
 }
 
-/// What a killed process has left is in nobody's way.
+/// Files that a killed process left behind disturb nobody.
 #[test]
 fn parts_are_recognised_and_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();

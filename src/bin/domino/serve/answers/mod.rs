@@ -1,5 +1,5 @@
-//! Parts of answers: OpenAI's objects (`form`), the text that may be shown of the bytes that were written
-//! (`shown`), calls of functions (`tool_calls`), and what is told of a grammar (`told`).
+//! Parts of answers: OpenAI's objects (`form`), written bytes as text without stop strings (`shown`), calls
+//! of functions (`tool_calls`), and the report on a request's grammar (`told`).
 
 pub(crate) mod form;
 pub(crate) mod shown;

@@ -11,7 +11,7 @@ use super::*;
 const BARE: &str = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: \
                     0\r\ndate: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n";
 
-/// A peer that takes at most so many bytes at a time, and sends none.
+/// A peer that accepts at most `most` bytes in one write, and sends nothing.
 struct Narrow {
     taken: Vec<u8>,
     most: usize,
@@ -54,7 +54,7 @@ fn sent(text: &str, most: usize) -> String {
     String::from_utf8(stream.stream.taken).unwrap()
 }
 
-/// The code of the error that is told in an answer, which must be whole.
+/// Reads the error code out of an answer, and checks that the answer is complete.
 fn told(answer: &str) -> String {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let lines: Vec<&str> = head.split("\r\n").collect();
@@ -112,7 +112,7 @@ fn answers_of_the_server_itself_stay_as_they_are() {
 }
 
 proptest! {
-    /// Whatever was answered before, a bare answer at the end is told, and nothing else is changed.
+    /// Replaces a bare answer at the end by an error object, and leaves all bytes before it as they are.
     #[test]
     fn only_the_last_answer_is_told(
         before in prop::collection::vec(
