@@ -55,7 +55,7 @@ pub struct Limits {
     /// 1,750,000 units, of 5 to 15 ns each, so that a piece ends within 50 ms on a busy machine too. An
     /// Earley item costs 6 when made and 2 when found again; a thread 2 to 8 a byte; a place of the parser in
     /// a tree 8; a trie node 1 to 1.5. The results of a piece are kept: the step called again goes on where
-    /// it stopped.
+    /// it stopped. Where a piece was too small for any result, the next one is twice as large.
     pub step_work: usize,
     /// Work of one step in all its pieces, in units for each node of the vocabulary's trie (at least 65,536):
     /// what a [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it
@@ -251,6 +251,8 @@ pub const DEFAULT_NEW_TOKENS: usize = 512;
 pub(crate) struct Work {
     left: usize,
     limit: usize,
+    /// Was anything found that the step called again does not have to find once more?
+    kept: bool,
 }
 
 impl Work {
@@ -266,7 +268,7 @@ impl Work {
 
     /// Creates a budget of this many units.
     pub(crate) fn new(units: usize) -> Self {
-        Self { left: units, limit: units }
+        Self { left: units, limit: units, kept: false }
     }
 
     /// Is less than half of it left?
@@ -287,6 +289,22 @@ impl Work {
     /// The units spent; all of them once there were too few.
     pub(crate) fn spent(&self) -> usize {
         self.limit - self.left
+    }
+
+    /// Notes that a result was memoised: the step called again goes on from there.
+    pub(crate) fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Was anything memoised? If not, the step called again with as much work comes no further.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.kept
+    }
+
+    /// Charges the work of a part that had a budget of its own.
+    pub(crate) fn spend_part(&mut self, part: &Self) -> Result<(), LimitExceeded> {
+        self.kept |= part.kept;
+        self.spend(part.spent())
     }
 
     /// Charges work that is about to be done or was just done.

@@ -43,6 +43,7 @@ impl CountedSets {
         let next = machine.counted_step(shared, &self.sets[as_index(set)], (byte, first), most, work)?;
         let to = if next.is_empty() { None } else { Some(self.intern(next)?) };
         self.moves.insert((set, class), to);
+        work.keep();
         Ok(to)
     }
 

@@ -164,6 +164,7 @@ impl StateAutomaton {
         }
         let to = self.step_afresh(shared, state, byte, work)?;
         self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To))?;
+        work.keep();
         Ok(to)
     }
 

@@ -59,6 +59,21 @@ impl TrieWalk {
         program: &Program,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
+        let before = self.next;
+        let done = self.visit(machine, program, work);
+        if self.next > before {
+            work.keep();
+        }
+        done
+    }
+
+    /// Visits the nodes from the next one on.
+    fn visit(
+        &mut self,
+        machine: &mut StateAutomaton,
+        program: &Program,
+        work: &mut Work,
+    ) -> Result<(), LimitExceeded> {
         let trie = program.vocabulary.trie();
         let last = trie.end(ByteTrie::ROOT).raw();
         while self.next < last {

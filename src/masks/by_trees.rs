@@ -126,7 +126,7 @@ impl MaskMaker {
         let most = whole >> self.failures;
         let mut part = Work::new(work.left().min(most));
         let made = self.by_trees(shared, parser, asked, masks, &mut part);
-        work.spend(part.spent())?;
+        work.spend_part(&part)?;
         let had_all = part.limit() == most;
         let made = match made {
             Err(limit) if limit.budget() == Budget::StepWork => None,

@@ -170,6 +170,7 @@ impl Parser {
         self.making.clear();
         let to = to?;
         self.shifts.insert(set, terminal, to);
+        work.keep();
         Ok(Some(to))
     }
 
@@ -317,6 +318,7 @@ impl Parser {
         self.effort += 1;
         if self.making.firsts.meet(cfg, item) && self.making.seen.insert(item) {
             self.making.open.push(item);
+            work.keep();
             work.spend(4)?;
         }
         work.spend(1)

@@ -41,6 +41,8 @@ pub struct Constraint {
     patience: Option<Patience>,
     pub(super) trailing: TrailingSpace,
     spent: SpentWork,
+    /// Number of pieces of work in a row that brought the step no further. Each makes the next twice as large.
+    stuck: u32,
 }
 
 /// Threads that are looked at to say where a step ended, and rules that are named.
@@ -96,6 +98,7 @@ impl Constraint {
             patience,
             trailing: TrailingSpace::default(),
             spent,
+            stuck: 0,
         }
     }
 
@@ -225,6 +228,7 @@ impl Constraint {
         if steps > 0 {
             let (state, bytes) = self.history.back(steps).map_err(StepError::new)?;
             self.here = TextPosition::In(state);
+            self.stuck = 0;
             self.bytes = bytes;
             (self.mask, self.raw_mask) = (None, None);
             self.readers_before.back(self.history.kept(), &mut self.readers);
@@ -288,6 +292,7 @@ impl Constraint {
             patience: self.patience,
             trailing: self.trailing,
             spent: self.spent,
+            stuck: self.stuck,
         }
     }
 
@@ -351,7 +356,7 @@ impl Constraint {
         let mut pieces = StepMeter::new(patience, &self.program.limits, nodes, steps);
         let mut moved = false;
         loop {
-            let work = &mut Work::new(pieces.next(&self.program.limits));
+            let work = &mut Work::new(pieces.next(&self.program.limits, self.stuck));
             let done = step(&mut lock(&self.machine), &self.program, *state, work);
             let out_of_work = |limit: &LimitExceeded| limit.budget() == Budget::StepWork;
             if done.as_ref().is_err_and(|limit| !out_of_work(limit)) && !moved && self.move_on(state, work) {
@@ -366,6 +371,7 @@ impl Constraint {
                     return Ok(found);
                 }
                 Err(limit) if out_of_work(&limit) => {
+                    self.stuck = if work.has_kept() { 0 } else { self.stuck + 1 };
                     if let Err(limit) = pieces.go_on(limit, &mut self.spent, &self.program.limits, nodes) {
                         pieces.finish(&mut self.spent);
                         return Err(StepError::limit(limit, self.place(*state)));
@@ -437,6 +443,7 @@ impl Constraint {
             self.readers_before.push(before, self.history.kept());
         }
         self.here = to;
+        self.stuck = 0;
         self.bytes = self.bytes.saturating_add(saturating_u32(bytes));
         (self.mask, self.raw_mask) = (None, None);
     }

@@ -14,8 +14,9 @@ use crate::{
 /// The bounds of one step (`mask`, `allows`, `advance`, ...) and of a whole text.
 ///
 /// A step is done in pieces of [`Limits::step_work`]. The results of a piece are kept, so a step that ended
-/// in the error of that budget continues where it stopped when it is called again. A session [of one
-/// piece](Self::one_piece) leaves that to its caller; a [patient](Self::whole) one does it itself.
+/// in the error of that budget continues where it stopped when it is called again. After a piece that brought
+/// it no further the next one is twice as large. A session [of one piece](Self::one_piece) leaves that to its
+/// caller; a [patient](Self::whole) one does it itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     whole: bool,
@@ -79,9 +80,14 @@ impl StepMeter {
         Self { patience, total, spent: 0, since: None }
     }
 
-    /// Units of the next piece. Zero only once the total is reached: nothing compiles with pieces of no work.
-    pub(super) fn next(&self, limits: &Limits) -> usize {
-        limits.step_work.min(self.total - self.spent)
+    /// Units of the next piece, after `stuck` in a row that brought the step no further. Zero only once the
+    /// total is reached: nothing compiles with pieces of no work.
+    pub(super) fn next(&mut self, limits: &Limits, stuck: u32) -> usize {
+        let piece = limits.step_work.saturating_mul(2_usize.saturating_pow(stuck));
+        if !self.patience.whole {
+            self.total = piece;
+        }
+        piece.min(self.total - self.spent)
     }
 
     /// Charges the work of a piece to the step and the text.
