@@ -1,4 +1,4 @@
-"""llama-cpp-python under a grammar: python llama_cpp.py MODEL.gguf
+"""llama-cpp-python under a grammar: python llama_cpp_python.py MODEL.gguf
 
 Needs the packages llama-cpp-python and numpy.
 """
