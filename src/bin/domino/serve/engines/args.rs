@@ -280,7 +280,7 @@ impl EngineArgs {
             ),
             EngineName::Mistralrs => (
                 vec![
-                    (self.card.is_some(), "--device cuda or --precision"),
+                    (!self.is_for_mistralrs(), "--device cuda or --precision"),
                     (self.threads.is_some(), "--threads"),
                     (quantize.is_some(), "--quantize"),
                     (kv, "--kv"),
@@ -307,11 +307,16 @@ impl EngineArgs {
                 .hint("give --grammar-speculate too, or leave it out"));
         }
         // Its attention on the CPU reads the keys of the first text for all of a batch.
-        if engine == EngineName::Mistralrs && self.texts(engine).get() > 1 {
+        if engine == EngineName::Mistralrs && self.card.is_none() && self.texts(engine).get() > 1 {
             return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
                 .hint("leave --max-seqs at 1, and requests wait for their turn; or take --engine domino"));
         }
         Ok(())
+    }
+
+    /// Can mistral.rs take the device? It takes cards, in a build for them.
+    fn is_for_mistralrs(&self) -> bool {
+        self.card.is_none_or(|place| place.card.is_some() && cfg!(feature = "mistralrs-cuda"))
     }
 
     /// Refuses flags that a model cannot follow which runs as tensors: it has one cache, which is as large as

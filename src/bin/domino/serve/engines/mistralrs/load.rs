@@ -31,7 +31,11 @@ pub(in super::super) async fn load(
     pulse: &Arc<Pulse>,
 ) -> anyhow::Result<MistralEngine> {
     let bad = |error: anyhow::Error| BadInput::new(format!("{}: {error:#}", path.display()));
-    let isq = args.isq.as_deref().map(|isq| parse_isq_value(isq, Some(&Device::Cpu))).transpose();
+    let device = match args.card.and_then(|place| place.card) {
+        None => Device::Cpu,
+        Some(index) => Device::new_cuda(index).map_err(|error| bad(error.into()))?,
+    };
+    let isq = args.isq.as_deref().map(|isq| parse_isq_value(isq, Some(&device))).transpose();
     let isq = isq.map_err(|error| {
         BadInput::new(format!("--isq: {error}"))
             .hint("--isq takes bits (2 to 8) or a kind, such as q4k or q8_0")
@@ -45,7 +49,7 @@ pub(in super::super) async fn load(
     let (loader, drafting) = EngineDrafting::around(loader(args, path).map_err(bad)?, args, pulse);
     let map = DeviceMapSetting::Map(DeviceMapMetadata::dummy());
     let pipeline = loader
-        .load_model_from_hf(None, TokenSource::None, &dtype, &Device::Cpu, true, map, isq, None)
+        .load_model_from_hf(None, TokenSource::None, &dtype, &device, true, map, isq, None)
         .map_err(bad)?;
     let vocabulary = match drafting.vocabulary()? {
         Some(vocabulary) => vocabulary,
