@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use super::{
-    choice::possible,
     decoder::{Decoder, check_constraint, check_size},
     error::{BuildError, BuildErrorKind},
     options::{DecodeOptions, Masking},
-    sampling::Sampling,
+    sampling::{choice::possible, settings::Sampling},
 };
 use crate::{model::Model, proposer::Drafter, session::Constraint, vocab::Vocabulary};
 

@@ -20,7 +20,7 @@ use super::{
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
     run::Generation,
-    sampler::Sampler,
+    sampling::sampler::Sampler,
     single::{self, Choose, SingleText, TokenChoice},
     stats::{DecodeStats, timed},
 };

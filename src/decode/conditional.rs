@@ -19,14 +19,16 @@ use std::time::Duration;
 
 use self::resampling::{chosen, effective, needed, offspring, relative};
 use super::{
-    choice::possible,
     decoder::check_size,
     error::{BuildError, BuildErrorKind, DecodeError},
-    kept_mass::log_kept,
-    noise::PositionNoise,
     options::DecodeOptions,
     run::{Finish, Generation},
-    sampler::{DrawError, Sampler},
+    sampling::{
+        choice::possible,
+        kept_mass::log_kept,
+        noise::PositionNoise,
+        sampler::{DrawError, Sampler},
+    },
     stats::{DecodeStats, timed},
 };
 use crate::{

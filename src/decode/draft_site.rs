@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{
     error::DecodeError,
-    likely::likely_of,
     row::PassRow,
     run::{Step, TextRun},
+    sampling::likely::likely_of,
     stats::timed,
 };
 use crate::{

@@ -6,20 +6,13 @@ mod builder;
 mod calibration;
 #[cfg(feature = "tokenizers")]
 mod canonical;
-mod choice;
 mod conditional;
 mod decoder;
 mod draft_model;
 mod draft_site;
 mod error;
-mod gumbel_argmax;
 mod heal;
-mod kept_mass;
-mod likely;
-mod logprobs;
-mod noise;
 mod options;
-mod penalties;
 mod pool;
 mod replay;
 mod retokenize;
@@ -28,7 +21,6 @@ mod run;
 #[cfg(feature = "tokenizers")]
 mod same_split;
 mod same_tokens;
-mod sampler;
 mod sampling;
 mod sequence;
 #[cfg(feature = "tokenizers")]
@@ -38,7 +30,6 @@ mod stats;
 mod steps;
 mod stop;
 mod verification;
-mod wide;
 
 pub use batch::BatchDecoder;
 pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
@@ -48,25 +39,27 @@ pub use batching::parts::BatchPart;
 pub use builder::DecoderBuilder;
 #[cfg(feature = "tokenizers")]
 pub use canonical::{CanonicalDecoder, CanonicalText};
-#[cfg(feature = "experiments")]
-pub(crate) use choice::possible;
 pub use conditional::{ConditionalDecoder, ConditionalText};
 pub use decoder::Decoder;
 pub use draft_model::{DraftMask, DraftModel, DraftTally};
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
 pub use heal::Healing;
-#[cfg(feature = "experiments")]
-pub(crate) use kept_mass::{log_kept, log_mass, log_sum};
-#[cfg(feature = "experiments")]
-pub(crate) use likely::likely;
-pub use logprobs::{Logprobs, TokenLogprobs};
 pub use options::{DecodeOptions, Masking};
-pub use penalties::{Penalties, PenaltyError};
 pub use replay::Replayed;
 pub use run::{Finish, Generation, Step};
 pub use same_tokens::{DraftModelError, DraftModelErrorKind};
-pub use sampler::{DrawError, KeptDrawError, Sampler};
-pub use sampling::{Sampling, SamplingError};
+#[cfg(feature = "experiments")]
+pub(crate) use sampling::{
+    choice::possible,
+    kept_mass::{log_kept, log_mass, log_sum},
+    likely::likely,
+};
+pub use sampling::{
+    logprobs::{Logprobs, TokenLogprobs},
+    penalties::{Penalties, PenaltyError},
+    sampler::{DrawError, KeptDrawError, Sampler},
+    settings::{Sampling, SamplingError},
+};
 pub use stats::DecodeStats;
 #[cfg(feature = "experiments")]
 pub(crate) use stats::timed;

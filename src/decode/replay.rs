@@ -6,8 +6,10 @@
 use super::{
     decoder::Decoder,
     error::{DecodeError, DecodeErrorKind},
-    logprobs::Logprobs,
-    sampler::{DrawError, Sampler},
+    sampling::{
+        logprobs::Logprobs,
+        sampler::{DrawError, Sampler},
+    },
 };
 use crate::{
     ids::TokenId,

@@ -3,8 +3,7 @@
 use super::{
     decoder::Decoder,
     error::{DecodeError, DecodeErrorKind},
-    sampler::Sampler,
-    sampling::Sampling,
+    sampling::{sampler::Sampler, settings::Sampling},
 };
 use crate::{
     ids::TokenId,

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{choice::KeptRow, error::DecodeError, run::TextRun};
+use super::{error::DecodeError, run::TextRun, sampling::choice::KeptRow};
 use crate::{
     ids::TokenId,
     model::{Kept, KeptRows, Logits, RowAnswer, RowChoice},

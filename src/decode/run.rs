@@ -6,12 +6,14 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    choice::{Chooser, KeptRow},
     error::DecodeError,
-    likely::likely,
-    logprobs::Logprobs,
     options::DecodeOptions,
     row::PassRow,
+    sampling::{
+        choice::{Chooser, KeptRow},
+        likely::likely,
+        logprobs::Logprobs,
+    },
     stats::{DecodeStats, timed},
     stop::StopSearch,
 };

@@ -8,7 +8,7 @@ use super::{
     error::DecodeError,
     options::DecodeOptions,
     run::{Finish, Generation, patient},
-    sampler::Sampler,
+    sampling::sampler::Sampler,
     stats::{DecodeStats, timed},
     stop::StopSearch,
 };

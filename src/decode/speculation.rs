@@ -4,9 +4,9 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use super::{
     error::DecodeError,
-    likely::FAR,
     row::{PassRows, kept},
     run::{Step, TextRun},
+    sampling::likely::FAR,
     stats::timed,
     verification::{Between, PassMade, Phase, Ready},
 };

@@ -5,11 +5,10 @@
 use std::{fmt, iter::FusedIterator};
 
 use super::{
-    choice::KeptRow,
     error::DecodeError,
-    logprobs::Logprobs,
     row::kept,
     run::{Finish, Generation, Step, TextRun},
+    sampling::{choice::KeptRow, logprobs::Logprobs},
     speculation::RunSpeculation,
     stats::{DecodeStats, timed},
 };

@@ -406,7 +406,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        decode::{DecodeOptions, choice::possible},
+        decode::{DecodeOptions, sampling::choice::possible},
         model::Logits,
         proposer::{DraftLength, Lookup},
         vocab::Vocabulary,

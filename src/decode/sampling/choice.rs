@@ -7,11 +7,13 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    error::DecodeError,
-    options::{DecodeOptions, Masking},
+    super::{
+        error::DecodeError,
+        options::{DecodeOptions, Masking},
+        stats::{DecodeStats, timed},
+    },
     penalties::Penalties,
     sampler::{KeptDrawError, Sampler},
-    stats::{DecodeStats, timed},
 };
 use crate::{
     ids::TokenId,
@@ -23,7 +25,7 @@ use crate::{
 
 /// The settings that all choices of a run share.
 #[derive(Clone)]
-pub(super) struct Chooser {
+pub(in crate::decode) struct Chooser {
     sampler: Sampler,
     masking: Masking,
     penalties: Penalties,
@@ -35,15 +37,15 @@ pub(super) struct Chooser {
 
 /// A row where the model computed it.
 #[derive(Clone, Copy)]
-pub(super) struct KeptRow<'a> {
-    pub(super) rows: &'a Kept<DecodeError>,
-    pub(super) index: usize,
+pub(in crate::decode) struct KeptRow<'a> {
+    pub(in crate::decode) rows: &'a Kept<DecodeError>,
+    pub(in crate::decode) index: usize,
     /// The answer that it has [given](Chooser::choose_rows) already, if it was asked.
-    pub(super) answer: Option<&'a RowAnswer>,
+    pub(in crate::decode) answer: Option<&'a RowAnswer>,
 }
 
 impl Chooser {
-    pub(super) fn new(options: &DecodeOptions, possible: Arc<TokenSet>) -> Self {
+    pub(in crate::decode) fn new(options: &DecodeOptions, possible: Arc<TokenSet>) -> Self {
         Self {
             sampler: Sampler::new(options.sampling, options.seed),
             masking: options.masking,
@@ -58,7 +60,7 @@ impl Chooser {
     ///
     /// # Errors
     /// If the logits cannot be drawn from, nothing is allowed, or the constraint fails.
-    pub(super) fn choose(
+    pub(in crate::decode) fn choose(
         &self,
         row: &[f32],
         tokens: &[TokenId],
@@ -88,7 +90,7 @@ impl Chooser {
 
     /// Predicts the draw after `tokens` from another model's row among the allowed tokens, or else all that
     /// can be generated. Costs two draws; `None` if there is no first one.
-    pub(super) fn foresee(
+    pub(in crate::decode) fn foresee(
         &self,
         row: &[f32],
         tokens: &[TokenId],
@@ -110,7 +112,7 @@ impl Chooser {
     /// tokens that may follow there are `sets[i]`; all that can be generated without sets. Lists the tokens
     /// that are `near` the likeliest, if that is asked. `None` if the rows cannot do it for such draws:
     /// nothing was waited for then.
-    pub(super) fn choose_rows(
+    pub(in crate::decode) fn choose_rows(
         &self,
         rows: &Kept<DecodeError>,
         sets: Option<&[TokenSet]>,
@@ -132,7 +134,7 @@ impl Chooser {
 
     /// Chooses like [`choose`](Self::choose), from a row that may still be in progress: the mask is made
     /// first. Not possible with penalties, and only if masks need not wait for the model's own choice.
-    pub(super) fn choose_kept(
+    pub(in crate::decode) fn choose_kept(
         &self,
         row: KeptRow<'_>,
         position: usize,
@@ -166,12 +168,12 @@ impl Chooser {
     }
 
     /// Can tokens be chosen from [kept](Self::choose_kept) rows? Penalties need the numbers.
-    pub(super) fn takes_kept(&self, constrained: bool) -> bool {
+    pub(in crate::decode) fn takes_kept(&self, constrained: bool) -> bool {
         self.penalties.is_none() && (self.ahead || !constrained)
     }
 
     /// Are masks known before passes?
-    pub(super) fn is_ahead(&self) -> bool {
+    pub(in crate::decode) fn is_ahead(&self) -> bool {
         self.ahead
     }
 
@@ -197,12 +199,12 @@ impl Chooser {
     }
 
     /// All tokens that can be generated.
-    pub(super) fn possible(&self) -> &TokenSet {
+    pub(in crate::decode) fn possible(&self) -> &TokenSet {
         &self.possible
     }
 
     /// The sampler.
-    pub(super) fn sampler(&self) -> &Sampler {
+    pub(in crate::decode) fn sampler(&self) -> &Sampler {
         &self.sampler
     }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use super::{
     gumbel_argmax::{self, Candidate, GumbelArgmax, for_each_logit},
     noise::{self, PositionNoise},
-    sampling::Sampling,
+    settings::Sampling,
 };
 use crate::{
     ids::{TokenId, as_u64},
@@ -21,7 +21,7 @@ use crate::{
 ///
 /// The position of a token is its index in the whole sequence, prompt included: the first token after a
 /// prompt of `n` tokens has position `n`. A loop that counts so writes the same text by the same seed as a
-/// [`Decoder`](super::Decoder) and as a [`BatchDecoder`](super::BatchDecoder).
+/// [`Decoder`](crate::decode::Decoder) and as a [`BatchDecoder`](crate::decode::BatchDecoder).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     sampling: Sampling,

@@ -41,7 +41,12 @@ pub struct TokenLogprobs {
 impl Logprobs {
     /// Computes those of a `row` whose draw was `taken`, with `count` alternatives; `allowed` is the mask
     /// under a constraint. Some passes over the row. The row has been drawn from, so its numbers are sound.
-    pub(super) fn new(row: &[f32], taken: TokenId, allowed: Option<&TokenSet>, count: usize) -> Self {
+    pub(in crate::decode) fn new(
+        row: &[f32],
+        taken: TokenId,
+        allowed: Option<&TokenSet>,
+        count: usize,
+    ) -> Self {
         let all = LogSum::new(row.iter().copied());
         let within = allowed.map(|allowed| {
             let mut logits = Vec::new();

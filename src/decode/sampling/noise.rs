@@ -16,13 +16,13 @@ const LN_2_LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
 
 /// The noise of one position: a number for every token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PositionNoise {
+pub(in crate::decode) struct PositionNoise {
     key: u64,
 }
 
 impl PositionNoise {
     /// Creates the noise of `position` under `seed`.
-    pub(super) fn new(seed: u64, position: u64) -> Self {
+    pub(in crate::decode) fn new(seed: u64, position: u64) -> Self {
         Self { key: finalise(finalise(seed.wrapping_add(GOLDEN)) ^ finalise(position).wrapping_mul(GOLDEN)) }
     }
 
@@ -38,7 +38,7 @@ impl PositionNoise {
 
     /// Returns 64 random bits for the token with this id.
     #[inline(always)]
-    pub(super) fn bits_of(self, id: u64) -> u64 {
+    pub(in crate::decode) fn bits_of(self, id: u64) -> u64 {
         finalise(self.key.wrapping_add((id + 1).wrapping_mul(GOLDEN)))
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn gumbel_bound(bits: u64) -> f64 {
 
 /// Returns the natural logarithm of a positive normal number, to about one unit in the last place (the method
 /// of fdlibm: reduce to sqrt(1/2)..sqrt(2), then a polynomial in (x-1)/(x+1)).
-pub(super) fn ln(x: f64) -> f64 {
+pub(in crate::decode) fn ln(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 7] = [
         0.666_666_666_666_673_5,
         0.399_999_999_994_094_2,
@@ -88,7 +88,7 @@ pub(super) fn ln(x: f64) -> f64 {
 }
 
 /// Returns `e^x` for `x <= 0`, to about one unit in the last place; 0 below -700. (The method of fdlibm.)
-pub(super) fn exp(x: f64) -> f64 {
+pub(in crate::decode) fn exp(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 5] = [
         0.166_666_666_666_666_02,
         -0.002_777_777_777_701_559_3,

@@ -11,7 +11,7 @@ const MOST: usize = 96;
 /// Probability below which a token is left out.
 const LEAST: f64 = 0.0005;
 /// Distance below the largest logit at which a token's probability is certainly below [`LEAST`].
-pub(super) const FAR: f32 = 8.0;
+pub(in crate::decode) const FAR: f32 = 8.0;
 /// Number of tokens in a word of a set.
 const WORD: usize = 64;
 
@@ -54,7 +54,7 @@ pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
 
 /// Returns what [`likely`] does, given the allowed tokens that are less than [`FAR`] below the largest logit,
 /// ascending, and their logits.
-pub(super) fn likely_of(near: &[(TokenId, f32)]) -> Vec<(TokenId, f32)> {
+pub(in crate::decode) fn likely_of(near: &[(TokenId, f32)]) -> Vec<(TokenId, f32)> {
     let top = near.iter().map(|(_, logit)| *logit).fold(f32::NEG_INFINITY, f32::max);
     let weights = near.iter().map(|&(token, logit)| (token, exp(f64::from(logit - top))));
     let found: Vec<(TokenId, f64)> = weights.collect();
