@@ -14,7 +14,6 @@ use super::{
         prefixes::Prefixes,
         reading::{self, PromptChunk},
     },
-    calibration::{ModelSlot, calibrate},
     decoder::{check_constraint, check_size},
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
@@ -22,8 +21,11 @@ use super::{
     run::{Finish, Generation, TextRun},
     sampling::{choice::possible, logprobs::Logprobs},
     sequence::{BatchSequence, Placed, Took, drop_drafts},
+    speculation::{
+        calibration::{ModelSlot, calibrate},
+        verification::{Between, Offer, Ready},
+    },
     stats::DecodeStats,
-    verification::{Between, Offer, Ready},
 };
 use crate::{
     clock::Instant,

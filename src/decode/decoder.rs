@@ -6,10 +6,10 @@ use std::{fmt, sync::Arc};
 
 use super::{
     builder::DecoderBuilder,
-    calibration::calibrate,
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
     run::{Generation, TextRun},
+    speculation::calibration::calibrate,
     steps::Steps,
 };
 use crate::{

@@ -3,13 +3,10 @@
 mod batch;
 mod batching;
 mod builder;
-mod calibration;
 #[cfg(feature = "tokenizers")]
 mod canonical;
 mod conditional;
 mod decoder;
-mod draft_model;
-mod draft_site;
 mod error;
 mod heal;
 mod options;
@@ -18,9 +15,6 @@ mod replay;
 mod retokenize;
 mod row;
 mod run;
-#[cfg(feature = "tokenizers")]
-mod same_split;
-mod same_tokens;
 mod sampling;
 mod sequence;
 #[cfg(feature = "tokenizers")]
@@ -29,7 +23,6 @@ mod speculation;
 mod stats;
 mod steps;
 mod stop;
-mod verification;
 
 pub use batch::BatchDecoder;
 pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
@@ -41,13 +34,11 @@ pub use builder::DecoderBuilder;
 pub use canonical::{CanonicalDecoder, CanonicalText};
 pub use conditional::{ConditionalDecoder, ConditionalText};
 pub use decoder::Decoder;
-pub use draft_model::{DraftMask, DraftModel, DraftTally};
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
 pub use heal::Healing;
 pub use options::{DecodeOptions, Masking};
 pub use replay::Replayed;
 pub use run::{Finish, Generation, Step};
-pub use same_tokens::{DraftModelError, DraftModelErrorKind};
 #[cfg(feature = "experiments")]
 pub(crate) use sampling::{
     choice::possible,
@@ -59,6 +50,10 @@ pub use sampling::{
     penalties::{Penalties, PenaltyError},
     sampler::{DrawError, KeptDrawError, Sampler},
     settings::{Sampling, SamplingError},
+};
+pub use speculation::{
+    draft_model::{DraftMask, DraftModel, DraftTally},
+    same_tokens::{DraftModelError, DraftModelErrorKind},
 };
 pub use stats::DecodeStats;
 #[cfg(feature = "experiments")]

@@ -7,7 +7,7 @@ use super::{
     error::DecodeError,
     row::PassRows,
     run::{Finish, TextRun},
-    verification::{Between, Phase, Ready},
+    speculation::verification::{Between, Phase, Ready},
 };
 use crate::{clock::Instant, model::Logits, proposer::Drafter};
 

@@ -9,7 +9,7 @@ use super::{
     row::kept,
     run::{Finish, Generation, Step, TextRun},
     sampling::{choice::KeptRow, logprobs::Logprobs},
-    speculation::RunSpeculation,
+    speculation::passes::RunSpeculation,
     stats::{DecodeStats, timed},
 };
 use crate::{

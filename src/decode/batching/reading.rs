@@ -1,6 +1,6 @@
 //! Chunked prefill: prompts are read in chunks, so that texts which have begun need not wait for a long one.
 
-use super::super::{sequence::Placed, verification::Between};
+use super::super::{sequence::Placed, speculation::verification::Between};
 
 /// Factor on the tokens of prompts that a pass reads if no text goes on in it.
 const ALONE: usize = 4;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{error::DecodeError, stats::timed};
+use super::super::{error::DecodeError, stats::timed};
 use crate::{
     ids::TokenId,
     model::{BatchInput, BatchModel, Logits, Model, Rows},
@@ -12,7 +12,7 @@ use crate::{
 
 /// Measures `passes` over `token`: each twice, or once if passes are long. Calls `noted` with the seconds.
 /// The cache is empty afterwards.
-pub(super) fn calibrate<M: Model>(
+pub(in crate::decode) fn calibrate<M: Model>(
     model: &mut M,
     token: TokenId,
     passes: Vec<Pass>,
@@ -48,9 +48,9 @@ pub(super) fn calibrate<M: Model>(
 }
 
 /// One place of a model with several sequences.
-pub(super) struct ModelSlot<'a, B> {
-    pub(super) model: &'a mut B,
-    pub(super) place: usize,
+pub(in crate::decode) struct ModelSlot<'a, B> {
+    pub(in crate::decode) model: &'a mut B,
+    pub(in crate::decode) place: usize,
 }
 
 impl<B: BatchModel> Model for ModelSlot<'_, B> {

@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_tokenizer_that_splits_otherwise_is_refused() {
-        const JSON: &str = include_str!("../../tests/fixtures/byte_level.json");
+        const JSON: &str = include_str!("../../../tests/fixtures/byte_level.json");
         let own = Tokenizer::from_tokenizer_json(JSON).unwrap();
         assert_eq!(same_split(&own, &own), Ok(()));
         let mut json: serde_json::Value = serde_json::from_str(JSON).unwrap();

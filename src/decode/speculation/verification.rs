@@ -17,11 +17,13 @@
 use std::time::Duration;
 
 use super::{
+    super::{
+        error::DecodeError,
+        row::PassRows,
+        run::{Step, TextRun},
+        stats::timed,
+    },
     draft_site::{ask, observed},
-    error::DecodeError,
-    row::PassRows,
-    run::{Step, TextRun},
-    stats::timed,
 };
 use crate::{
     clock::Instant,
@@ -32,7 +34,7 @@ use crate::{
 };
 
 /// Phase between two passes: holds the last one, which is still to be accounted for.
-pub(super) struct Between {
+pub(in crate::decode) struct Between {
     input: PassInput,
     account: Account,
     /// Size of a pass like the last one: with a draft as long, but without a prompt.
@@ -42,7 +44,7 @@ pub(super) struct Between {
 }
 
 /// Phase with a draft on offer: its length in the next pass is still open.
-pub(super) struct Offer {
+pub(in crate::decode) struct Offer {
     input: PassInput,
     proposal: Option<Proposal>,
     counts: bool,
@@ -50,7 +52,7 @@ pub(super) struct Offer {
 }
 
 /// Phase in which the next pass is fixed.
-pub(super) struct Ready {
+pub(in crate::decode) struct Ready {
     input: PassInput,
     draft: Draft,
     counts: bool,
@@ -59,7 +61,7 @@ pub(super) struct Ready {
 }
 
 /// Phase after the pass: there is a row about the next token.
-pub(super) struct PassMade {
+pub(in crate::decode) struct PassMade {
     input: PassInput,
     account: Account,
     rows: PassRows,
@@ -68,7 +70,7 @@ pub(super) struct PassMade {
 }
 
 /// The phase of a run after a token was taken.
-pub(super) enum Phase {
+pub(in crate::decode) enum Phase {
     /// The next token's row is still to be made.
     Between(Between),
     /// There is a row about the next token.
@@ -121,7 +123,7 @@ impl Between {
 
     /// Does the first half of [`prepare`](Self::prepare) if other runs share the pass, which is over `others`
     /// besides: the length of the draft is decided once all are offered.
-    pub(super) fn offer(
+    pub(in crate::decode) fn offer(
         self,
         drafter: Option<&mut Drafter>,
         run: &mut TextRun,
@@ -176,31 +178,31 @@ impl Between {
     }
 
     /// Size of a pass like the last one: with a draft as long, but without a prompt.
-    pub(super) fn usual(&self) -> Pass {
+    pub(in crate::decode) fn usual(&self) -> Pass {
         self.usual
     }
 
     /// Size of a pass without a draft, with a row as wide as the first one of the last pass.
-    pub(super) fn first(&self) -> Pass {
+    pub(in crate::decode) fn first(&self) -> Pass {
         self.first
     }
 }
 
 impl Offer {
     /// The offered tokens, which may still be cut; those of a draft of fixed length are not among them.
-    pub(super) fn tokens(&self) -> &[Offered] {
+    pub(in crate::decode) fn tokens(&self) -> &[Offered] {
         self.proposal.as_ref().map(Proposal::offered).unwrap_or_default()
     }
 
     /// Size of the next pass without the offered tokens.
-    pub(super) fn plain(&self) -> Pass {
+    pub(in crate::decode) fn plain(&self) -> Pass {
         let fixed = self.proposal.as_ref().map_or(0, Proposal::fixed);
         Pass { tokens: self.input.tokens.len(), ..self.first } + Pass::whole(fixed)
     }
 
     /// Keeps the first `kept` of the offered tokens; `gained` is the time in seconds that they should save,
     /// and `plain` the time of the shared pass without drafts. `drafter` is the one that offered.
-    pub(super) fn keep(
+    pub(in crate::decode) fn keep(
         self,
         drafter: Option<&mut Drafter>,
         run: &mut TextRun,
@@ -235,12 +237,12 @@ impl Ready {
     }
 
     /// The tokens of the pass.
-    pub(super) fn tokens(&self) -> &[TokenId] {
+    pub(in crate::decode) fn tokens(&self) -> &[TokenId] {
         &self.input.tokens
     }
 
     /// The rows that the pass should return.
-    pub(super) fn wanted(&self) -> Wanted<'_> {
+    pub(in crate::decode) fn wanted(&self) -> Wanted<'_> {
         match &self.sets {
             Some(sets) => Wanted::Among(sets),
             None if self.draft.tokens.is_empty() => Wanted::Last,
@@ -249,40 +251,40 @@ impl Ready {
     }
 
     /// Size of the pass.
-    pub(super) fn size(&self) -> Pass {
+    pub(in crate::decode) fn size(&self) -> Pass {
         let wide = |sets: &Vec<TokenSet>| sets.iter().filter(|set| Pass::is_wide(set)).count();
         let rows = 1 + self.draft.tokens.len();
         Pass { tokens: self.input.tokens.len(), whole: self.sets.as_ref().map_or(rows, wide) }
     }
 
     /// Size of the pass, with a prompt counted as a token.
-    pub(super) fn usual(&self) -> Pass {
+    pub(in crate::decode) fn usual(&self) -> Pass {
         if self.counts { self.size() } else { Pass::whole(1) }
     }
 
     /// Size of the pass without a draft and a prompt.
-    pub(super) fn first(&self) -> Pass {
+    pub(in crate::decode) fn first(&self) -> Pass {
         let wide = self.sets.as_ref().is_none_or(|sets| sets.first().is_none_or(Pass::is_wide));
         Pass { tokens: 1, whole: usize::from(wide) }
     }
 
     /// Is the pass over more than one token that was there already, as of a prompt?
-    pub(super) fn has_read_prompt(&self) -> bool {
+    pub(in crate::decode) fn has_read_prompt(&self) -> bool {
         self.input.pending > 1
     }
 
     /// Does the time of the pass tell the cost of drafts?
-    pub(super) fn counts(&self) -> bool {
+    pub(in crate::decode) fn counts(&self) -> bool {
         self.counts
     }
 
     /// Is there a draft that can be left out?
-    pub(super) fn has_draft(&self) -> bool {
+    pub(in crate::decode) fn has_draft(&self) -> bool {
         !self.draft.tokens.is_empty()
     }
 
     /// Drops the draft: an error of a pass may be about tokens that the plain run would never see.
-    pub(super) fn drop_draft(&mut self) {
+    pub(in crate::decode) fn drop_draft(&mut self) {
         self.input.tokens.truncate(self.input.pending);
         self.draft = Draft::default();
         if let Some(sets) = &mut self.sets {
@@ -291,7 +293,7 @@ impl Ready {
     }
 
     /// Records that the pass was made, and its time.
-    pub(super) fn made(self, rows: PassRows, run: &mut TextRun, took: Duration) -> PassMade {
+    pub(in crate::decode) fn made(self, rows: PassRows, run: &mut TextRun, took: Duration) -> PassMade {
         run.stats_mut().passes += 1;
         run.stats_mut().model_time += took;
         let (usual, first) = (self.usual(), self.first());
@@ -302,12 +304,12 @@ impl Ready {
 
 impl PassMade {
     /// Adds further time to the pass.
-    pub(super) fn spend(&mut self, time: Duration) {
+    pub(in crate::decode) fn spend(&mut self, time: Duration) {
         self.account.time += time;
     }
 
     /// Takes the next token from its row. Another row follows only if the token is the drafted one.
-    pub(super) fn take(
+    pub(in crate::decode) fn take(
         mut self,
         drafter: Option<&mut Drafter>,
         run: &mut TextRun,

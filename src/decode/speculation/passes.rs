@@ -3,36 +3,38 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use super::{
-    error::DecodeError,
-    row::{PassRows, kept},
-    run::{Step, TextRun},
-    sampling::likely::FAR,
-    stats::timed,
+    super::{
+        error::DecodeError,
+        row::{PassRows, kept},
+        run::{Step, TextRun},
+        sampling::likely::FAR,
+        stats::timed,
+    },
     verification::{Between, PassMade, Phase, Ready},
 };
 use crate::{clock::Instant, ids::TokenId, model::Model, proposer::Drafter};
 
 /// The speculation of one run.
 #[derive(Debug)]
-pub(super) struct RunSpeculation<'a> {
+pub(in crate::decode) struct RunSpeculation<'a> {
     drafter: &'a mut Drafter,
     phase: Phase,
 }
 
 impl<'a> RunSpeculation<'a> {
     /// Creates the speculation of a model whose passes over up to `at_once` tokens cost as much as one token.
-    pub(super) fn new(drafter: &'a mut Drafter, at_once: NonZeroUsize) -> Self {
+    pub(in crate::decode) fn new(drafter: &'a mut Drafter, at_once: NonZeroUsize) -> Self {
         drafter.set_at_once(at_once);
         Self { drafter, phase: Phase::default() }
     }
 
     /// The draft of the last pass, with refused tokens.
-    pub(super) fn drafted(&self) -> &[TokenId] {
+    pub(in crate::decode) fn drafted(&self) -> &[TokenId] {
         self.phase.drafted()
     }
 
     /// Makes the run's next step, from a row that is there already or from a new pass.
-    pub(super) fn step<M: Model>(
+    pub(in crate::decode) fn step<M: Model>(
         &mut self,
         model: &mut M,
         run: &mut TextRun,

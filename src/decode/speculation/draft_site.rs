@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
+use super::super::{
     error::DecodeError,
     row::PassRow,
     run::{Step, TextRun},
