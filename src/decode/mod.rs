@@ -1,7 +1,6 @@
 //! The decode loop: model, constraint and sampling meet here and nowhere else.
 
 mod batch;
-mod batching;
 mod builder;
 #[cfg(feature = "tokenizers")]
 mod canonical;
@@ -10,13 +9,11 @@ mod decoder;
 mod error;
 mod heal;
 mod options;
-mod pool;
 mod replay;
 mod retokenize;
 mod row;
 mod run;
 mod sampling;
-mod sequence;
 #[cfg(feature = "tokenizers")]
 pub(crate) mod single;
 mod speculation;
@@ -24,11 +21,13 @@ mod stats;
 mod steps;
 mod stop;
 
-pub use batch::BatchDecoder;
-pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
 #[cfg(feature = "experiments")]
 #[doc(hidden)]
-pub use batching::parts::BatchPart;
+pub use batch::parts::BatchPart;
+pub use batch::{
+    decoder::BatchDecoder,
+    event::{BatchEvent, SequenceId, SequenceTurn},
+};
 pub use builder::DecoderBuilder;
 #[cfg(feature = "tokenizers")]
 pub use canonical::{CanonicalDecoder, CanonicalText};

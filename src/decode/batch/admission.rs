@@ -1,21 +1,16 @@
 //! Admission of sequences to the places of a batch.
 
-use super::{
-    super::{error::DecodeError, sequence::BatchSequence},
-    event::BatchEvent,
-    prefixes::Prefixes,
-    turns::Waiting,
-};
-use crate::model::BatchModel;
+use super::{event::BatchEvent, prefixes::Prefixes, sequence::BatchSequence, turns::Waiting};
+use crate::{decode::error::DecodeError, model::BatchModel};
 
 /// Sequences that wait, and the bounds that decide when they may join.
-pub(in super::super) struct Admission {
-    pub(in super::super) waiting: Waiting,
-    pub(in super::super) prefixes: Prefixes,
+pub(super) struct Admission {
+    pub(super) waiting: Waiting,
+    pub(super) prefixes: Prefixes,
     /// Most tokens of prompts that a pass reads.
-    pub(in super::super) chunk: usize,
+    pub(super) chunk: usize,
     /// Most tokens of all texts together, counting those that they may yet get.
-    pub(in super::super) room: usize,
+    pub(super) room: usize,
 }
 
 impl Default for Admission {
@@ -28,7 +23,7 @@ impl Default for Admission {
 impl Admission {
     /// Puts waiting sequences in free places; those that end before their first pass get none. If no place is
     /// free, one may change hands.
-    pub(in super::super) fn admit<B: BatchModel>(
+    pub(super) fn admit<B: BatchModel>(
         &mut self,
         model: &mut B,
         places: &mut [Option<BatchSequence>],

@@ -7,25 +7,25 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
-    batching::{
-        admission::Admission,
-        event::{BatchEvent, SequenceId, SequenceTurn},
-        parts::CutParts,
-        prefixes::Prefixes,
-        reading::{self, PromptChunk},
+    super::{
+        decoder::{check_constraint, check_size},
+        error::{BuildError, BuildErrorKind, DecodeError},
+        options::DecodeOptions,
+        run::{Finish, Generation, TextRun},
+        sampling::{choice::possible, logprobs::Logprobs},
+        speculation::{
+            calibration::{ModelSlot, calibrate},
+            verification::{Between, Offer, Ready},
+        },
+        stats::DecodeStats,
     },
-    decoder::{check_constraint, check_size},
-    error::{BuildError, BuildErrorKind, DecodeError},
-    options::DecodeOptions,
+    admission::Admission,
+    event::{BatchEvent, SequenceId, SequenceTurn},
+    parts::CutParts,
     pool::each,
-    run::{Finish, Generation, TextRun},
-    sampling::{choice::possible, logprobs::Logprobs},
+    prefixes::Prefixes,
+    reading::{self, PromptChunk},
     sequence::{BatchSequence, Placed, Took, drop_drafts},
-    speculation::{
-        calibration::{ModelSlot, calibrate},
-        verification::{Between, Offer, Ready},
-    },
-    stats::DecodeStats,
 };
 use crate::{
     clock::Instant,
@@ -103,7 +103,7 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// Leaves a part of how drafts are cut out from the next pass on, or nothing. It changes no text.
     #[cfg(feature = "experiments")]
     #[doc(hidden)]
-    pub fn leave_out(&mut self, part: Option<super::batching::parts::BatchPart>) {
+    pub fn leave_out(&mut self, part: Option<super::parts::BatchPart>) {
         self.parts = CutParts::without(part);
     }
 
@@ -242,9 +242,9 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Ends a sequence, wherever it is, and frees its place. Its text is completed by the shortest text of
-    /// its constraint's language, as by [`Steps::close`](super::Steps::close): [`BatchEvent::Finished`], or
-    /// [`BatchEvent::Failed`] if a budget is used up. `None` if it has ended or never existed. The others are
-    /// not affected, and no pass is made.
+    /// its constraint's language, as by [`Steps::close`](crate::decode::Steps::close):
+    /// [`BatchEvent::Finished`], or [`BatchEvent::Failed`] if a budget is used up. `None` if it has ended or
+    /// never existed. The others are not affected, and no pass is made.
     pub fn close(&mut self, sequence: SequenceId) -> Option<BatchEvent> {
         let mut found = self.remove(sequence)?;
         Some(match found.run.close() {

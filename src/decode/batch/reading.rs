@@ -1,24 +1,24 @@
 //! Chunked prefill: prompts are read in chunks, so that texts which have begun need not wait for a long one.
 
-use super::super::{sequence::Placed, speculation::verification::Between};
+use super::{super::speculation::verification::Between, sequence::Placed};
 
 /// Factor on the tokens of prompts that a pass reads if no text goes on in it.
 const ALONE: usize = 4;
 
 /// A sequence of which the next pass reads only a chunk of the unseen tokens, and so makes no row for it.
-pub(in super::super) struct PromptChunk {
-    pub(in super::super) one: Placed<Between>,
+pub(super) struct PromptChunk {
+    pub(super) one: Placed<Between>,
     /// Tokens that the model has seen.
-    pub(in super::super) seen: usize,
+    pub(super) seen: usize,
     /// Tokens that the pass reads; fewer than are left.
-    pub(in super::super) count: usize,
+    pub(super) count: usize,
 }
 
 /// Splits sequences into those for which the next pass makes a row, those of whose prompts it reads a chunk,
 /// and those that must wait. A pass reads at most `chunk` tokens of prompts, and [`ALONE`] times as many if
 /// no text goes on in it; sequences that came first are read first. `seen` returns the number of tokens that
 /// the model has of a place.
-pub(in super::super) fn split(
+pub(super) fn split(
     all: Vec<Placed<Between>>,
     chunk: usize,
     seen: impl Fn(usize) -> usize,

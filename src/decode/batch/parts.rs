@@ -20,8 +20,8 @@ pub enum BatchPart {
 
 /// The parts that are in use.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct CutParts {
-    pub(in super::super) joint: bool,
+pub(super) struct CutParts {
+    pub(super) joint: bool,
     margin: bool,
 }
 
@@ -33,7 +33,7 @@ impl Default for CutParts {
 
 impl CutParts {
     /// Returns the least value of a drafted token, relative to its cost, in a pass of `sequences`.
-    pub(in super::super) fn margin(self, sequences: usize) -> f64 {
+    pub(super) fn margin(self, sequences: usize) -> f64 {
         if sequences > 1 && self.margin { MARGIN } else { 1.0 }
     }
 }
@@ -41,7 +41,7 @@ impl CutParts {
 #[cfg(feature = "experiments")]
 impl CutParts {
     /// Returns all parts but one.
-    pub(in super::super) fn without(part: Option<BatchPart>) -> Self {
+    pub(super) fn without(part: Option<BatchPart>) -> Self {
         let is_there = |other| part != Some(other);
         Self { joint: is_there(BatchPart::JointCut), margin: is_there(BatchPart::Margin) }
     }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::{
-    batching::event::{BatchEvent, SequenceId, SequenceTurn},
-    error::DecodeError,
-    row::PassRows,
-    run::{Finish, TextRun},
-    speculation::verification::{Between, Phase, Ready},
+    super::{
+        error::DecodeError,
+        row::PassRows,
+        run::{Finish, TextRun},
+        speculation::verification::{Between, Phase, Ready},
+    },
+    event::{BatchEvent, SequenceId, SequenceTurn},
 };
 use crate::{clock::Instant, model::Logits, proposer::Drafter};
 

@@ -7,13 +7,13 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    super::sequence::BatchSequence,
     event::{SequenceId, SequenceTurn},
+    sequence::BatchSequence,
 };
 
 /// Sequences without a place.
 #[derive(Default)]
-pub(in super::super) struct Waiting {
+pub(super) struct Waiting {
     /// Sequences in the order in which they came.
     all: VecDeque<BatchSequence>,
     /// The number of the last sequence that came, and the number of turns so far.
@@ -52,23 +52,23 @@ impl Held {
 
 impl Waiting {
     /// Adds a sequence to those that wait.
-    pub(in super::super) fn push(&mut self, sequence: BatchSequence) {
+    pub(super) fn push(&mut self, sequence: BatchSequence) {
         self.now.0 = self.now.0.max(sequence.id.0);
         self.all.push_back(sequence);
     }
 
     /// Iterates over those that wait.
-    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &BatchSequence> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &BatchSequence> {
         self.all.iter()
     }
 
     /// Number of those that wait.
-    pub(in super::super) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 
     /// Removes a waiting sequence by its name.
-    pub(in super::super) fn remove(&mut self, sequence: SequenceId) -> Option<BatchSequence> {
+    pub(super) fn remove(&mut self, sequence: SequenceId) -> Option<BatchSequence> {
         let at = self.all.iter().position(|found| found.id == sequence)?;
         self.all.remove(at)
     }
@@ -76,7 +76,7 @@ impl Waiting {
     /// Takes the sequence whose turn it is: the oldest one of the request with the fewest `places`, among
     /// those of the client with the fewest; of equals, of the one that has waited longest for a turn. `None`
     /// if it is too large, which `fits` says; others do not overtake it.
-    pub(in super::super) fn next(
+    pub(super) fn next(
         &mut self,
         places: &[Option<BatchSequence>],
         fits: impl FnOnce(&BatchSequence) -> bool,
@@ -123,7 +123,7 @@ impl Waiting {
     /// client has at least two places more than the client whose turn it is, or if it is of that client and
     /// its request has at least two more than the request whose turn it is. Of these the richest client and
     /// request give up their youngest sequence, which waits again and later goes on where it was.
-    pub(in super::super) fn place_to_yield(&self, places: &[Option<BatchSequence>]) -> Option<usize> {
+    pub(super) fn place_to_yield(&self, places: &[Option<BatchSequence>]) -> Option<usize> {
         if places.iter().any(Option::is_none) {
             return None;
         }

@@ -8,7 +8,7 @@ use super::super::{
 /// The name of a sequence of a [`BatchDecoder`](super::super::BatchDecoder); ascending in the order of
 /// addition, and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SequenceId(pub(in super::super) u64);
+pub struct SequenceId(pub(super) u64);
 
 /// The client and the request of a sequence. Places are shared evenly between the clients that ask for them,
 /// and a client's places between its requests.

@@ -35,7 +35,7 @@ struct PrefixBlock {
 
 /// The cached blocks.
 #[derive(Debug, Default)]
-pub(in super::super) struct Prefixes {
+pub(super) struct Prefixes {
     /// Most bytes of all blocks; 0: nothing is kept.
     budget: usize,
     bytes: usize,
@@ -49,18 +49,18 @@ pub(in super::super) struct Prefixes {
 
 impl Prefixes {
     /// An empty cache that keeps up to `budget` bytes.
-    pub(in super::super) fn new(budget: usize) -> Self {
+    pub(super) fn new(budget: usize) -> Self {
         Self { budget, ..Self::default() }
     }
 
     /// Bytes of all cached blocks.
-    pub(in super::super) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Copies the longest cached prefix of `tokens` without its last one to an empty `place` of the model.
     /// Returns the number of tokens copied.
-    pub(in super::super) fn fill<B: BatchModel>(
+    pub(super) fn fill<B: BatchModel>(
         &mut self,
         model: &mut B,
         place: usize,
@@ -84,13 +84,7 @@ impl Prefixes {
     }
 
     /// Caches the keys and values of `tokens`, which `place` of the model has seen.
-    pub(in super::super) fn keep<B: BatchModel>(
-        &mut self,
-        model: &B,
-        place: usize,
-        tokens: &[TokenId],
-        scope: u64,
-    ) {
+    pub(super) fn keep<B: BatchModel>(&mut self, model: &B, place: usize, tokens: &[TokenId], scope: u64) {
         let Some(size) = model.copied_block().filter(|_| self.budget > 0) else { return };
         self.next += 1;
         let now = self.next;
