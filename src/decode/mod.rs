@@ -2,20 +2,14 @@
 
 mod batch;
 mod builder;
-#[cfg(feature = "tokenizers")]
-mod canonical;
-mod conditional;
 mod decoder;
 mod error;
-mod heal;
+mod existing_text;
 mod options;
-mod replay;
-mod retokenize;
+mod other_decoders;
 mod row;
 mod run;
 mod sampling;
-#[cfg(feature = "tokenizers")]
-pub(crate) mod single;
 mod speculation;
 mod stats;
 mod steps;
@@ -29,14 +23,15 @@ pub use batch::{
     event::{BatchEvent, SequenceId, SequenceTurn},
 };
 pub use builder::DecoderBuilder;
-#[cfg(feature = "tokenizers")]
-pub use canonical::{CanonicalDecoder, CanonicalText};
-pub use conditional::{ConditionalDecoder, ConditionalText};
 pub use decoder::Decoder;
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
-pub use heal::Healing;
+pub use existing_text::{heal::Healing, replay::Replayed};
 pub use options::{DecodeOptions, Masking};
-pub use replay::Replayed;
+#[cfg(feature = "tokenizers")]
+pub use other_decoders::canonical::{CanonicalDecoder, CanonicalText};
+pub use other_decoders::conditional::{ConditionalDecoder, ConditionalText};
+#[cfg(feature = "experiments")]
+pub(crate) use other_decoders::single;
 pub use run::{Finish, Generation, Step};
 #[cfg(feature = "experiments")]
 pub(crate) use sampling::{

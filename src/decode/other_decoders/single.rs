@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{
+use super::super::{
     error::DecodeError,
     options::DecodeOptions,
     run::{Finish, Generation, patient},

@@ -1,7 +1,6 @@
 //! Effective sample size of particles, and systematic resampling.
 
-use super::super::sampling::noise;
-use crate::ids::as_f64;
+use crate::{decode::sampling::noise, ids::as_f64};
 
 /// Returns weights relative to the largest, and the log of their mean; zeros and minus infinity if all are
 /// zero.

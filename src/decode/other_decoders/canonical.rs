@@ -16,13 +16,15 @@
 use std::time::Duration;
 
 use super::{
-    decoder::check_size,
-    error::{BuildError, BuildErrorKind, DecodeError},
-    options::DecodeOptions,
-    run::Generation,
-    sampling::sampler::Sampler,
+    super::{
+        decoder::check_size,
+        error::{BuildError, BuildErrorKind, DecodeError},
+        options::DecodeOptions,
+        run::Generation,
+        sampling::sampler::Sampler,
+        stats::{DecodeStats, timed},
+    },
     single::{self, Choose, SingleText, TokenChoice},
-    stats::{DecodeStats, timed},
 };
 use crate::{
     ids::TokenId,

@@ -4,13 +4,10 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use proptest::prelude::*;
 
-use super::{
-    super::{DecodeErrorKind, DrawError, Sampling},
-    *,
-};
+use super::*;
 use crate::{
     Compiler, Grammar, Limits, Syntax, Vocabulary,
-    decode::Decoder,
+    decode::{DecodeErrorKind, Decoder, DrawError, Sampling},
     model::{Fault, Model, OneByOne, ScriptedModel},
 };
 

@@ -18,7 +18,7 @@ mod resampling;
 use std::time::Duration;
 
 use self::resampling::{chosen, effective, needed, offspring, relative};
-use super::{
+use super::super::{
     decoder::check_size,
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,

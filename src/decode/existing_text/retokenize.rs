@@ -1,6 +1,6 @@
 //! Model-based retokenisation (paper, algorithm 3): cuts a text into tokens as the model itself would.
 
-use super::{
+use super::super::{
     decoder::Decoder,
     error::{DecodeError, DecodeErrorKind},
     sampling::{sampler::Sampler, settings::Sampling},

@@ -3,7 +3,7 @@
 //! Invariant: the rows are those that the text was drawn from, if the model gives a row the same bits in
 //! every pass; domino's own runner does.
 
-use super::{
+use super::super::{
     decoder::Decoder,
     error::{DecodeError, DecodeErrorKind},
     sampling::{
