@@ -61,7 +61,7 @@ pub(super) fn observed(
             (row, likely)
         }
     };
-    let step = run.take_row(&row)?;
+    let step = row.take(run)?;
     let mut time = Duration::ZERO;
     timed(&mut time, || {
         sequence.clear();

@@ -318,7 +318,7 @@ impl PassMade {
         let row = self.rows.row(accepted);
         let step = match drafter {
             Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut self.input.sequence),
-            _ => run.take_row(&row),
+            _ => row.take(run),
         };
         let token = step.as_ref().ok().copied().flatten().map(|step| step.token);
         if token.is_some() && token.as_ref() == self.account.draft.tokens.get(accepted) {
