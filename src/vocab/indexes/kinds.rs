@@ -2,8 +2,10 @@
 
 use hashbrown::HashMap;
 
-use super::{token_set::TokenSet, trie::ByteTrie};
-use crate::ids::{TokenId, TrieNodeId};
+use crate::{
+    ids::{TokenId, TrieNodeId},
+    vocab::{token_set::TokenSet, trie::ByteTrie},
+};
 
 /// Returns the kind of a byte, a number below 64. Terminals mostly treat the bytes of a kind alike: letters
 /// that are hex digits, other letters, digits, each sign of its own, and the bytes of UTF-8 by their role.
@@ -45,7 +47,7 @@ pub(crate) const fn byte_kind(byte: u8) -> u8 {
 }
 
 /// The kind of each byte.
-pub(super) const BYTE_KINDS: [u8; 256] = {
+pub(in crate::vocab) const BYTE_KINDS: [u8; 256] = {
     let mut kinds = [0; 256];
     let mut byte = 0_u8;
     loop {
@@ -80,7 +82,7 @@ pub(crate) struct TokensByKind {
 
 impl TokensByKind {
     /// Indexes all tokens of a trie. A pass over the nodes.
-    pub(super) fn new(trie: &ByteTrie) -> Self {
+    pub(in crate::vocab) fn new(trie: &ByteTrie) -> Self {
         let size = trie.everything().size();
         let mut sets: HashMap<u64, Vec<TokenId>> = HashMap::new();
         let mut up_to = vec![TokenSet::zeros(size); MOST_CUMULATED + 1];

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::error::{VocabularyError, VocabularyErrorKind};
+use crate::vocab::error::{VocabularyError, VocabularyErrorKind};
 
 /// The spelling of the names of one file.
-pub(super) struct NameSpelling {
+pub(in crate::vocab) struct NameSpelling {
     /// Texts within a name, and their replacements.
     replaced: Vec<(String, String)>,
     alphabet: NameAlphabet,
@@ -44,7 +44,7 @@ enum NamePattern {
 
 impl NameSpelling {
     /// Creates the spelling that a decoder describes.
-    pub(super) fn new(decoder: &serde_json::Value) -> Result<Self, VocabularyError> {
+    pub(in crate::vocab) fn new(decoder: &serde_json::Value) -> Result<Self, VocabularyError> {
         if decoder.is_null() {
             return Err(unsupported("no decoder: how tokens spell bytes is not said"));
         }
@@ -80,7 +80,7 @@ impl NameSpelling {
 
     /// Writes the bytes of a token of the model to `bytes`. A name that cannot be decoded stands for itself,
     /// as in the `tokenizers` crate.
-    pub(super) fn of(&self, name: &str, bytes: &mut Vec<u8>) {
+    pub(in crate::vocab) fn of(&self, name: &str, bytes: &mut Vec<u8>) {
         bytes.clear();
         let mut text = Cow::Borrowed(name);
         for (from, to) in &self.replaced {
@@ -105,7 +105,7 @@ impl NameSpelling {
 
     /// Writes the bytes of an added token to `bytes`. It is a piece of text, so where decoding leaves UTF-8
     /// it stands for itself.
-    pub(super) fn added(&self, content: &str, bytes: &mut Vec<u8>) {
+    pub(in crate::vocab) fn added(&self, content: &str, bytes: &mut Vec<u8>) {
         self.of(content, bytes);
         if byte_named(content).is_none() && std::str::from_utf8(bytes).is_err() {
             bytes.clear();
@@ -151,6 +151,6 @@ fn byte_characters() -> Box<[Option<u8>; BYTE_CHARACTERS]> {
 }
 
 /// Creates the error for a tokenizer whose tokens are not known to be byte strings.
-pub(super) fn unsupported(message: impl Into<String>) -> VocabularyError {
+pub(in crate::vocab) fn unsupported(message: impl Into<String>) -> VocabularyError {
     VocabularyError::new(VocabularyErrorKind::Unsupported, message)
 }

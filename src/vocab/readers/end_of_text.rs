@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use super::{
-    builder::VocabularyBuilder,
-    error::{VocabularyError, VocabularyErrorKind},
-    sources::FileContents,
+use super::sources::FileContents;
+use crate::{
+    ids::TokenId,
+    vocab::{
+        builder::VocabularyBuilder,
+        error::{VocabularyError, VocabularyErrorKind},
+    },
 };
-use crate::ids::TokenId;
 
 /// Names of tokens that end a text or a turn.
 const NAMES: [&str; 19] = [
@@ -34,20 +36,20 @@ const NAMES: [&str; 19] = [
 
 /// Files of a model's folder that may name the tokens that end a text, and the key in each; the first that
 /// names any wins.
-pub(super) const CONFIGURATIONS: [(&str, &str); 3] = [
+pub(in crate::vocab) const CONFIGURATIONS: [(&str, &str); 3] = [
     ("generation_config.json", "eos_token_id"),
     ("config.json", "eos_token_id"),
     ("tokenizer_config.json", "eos_token"),
 ];
 
 /// Returns the special tokens with a well-known name.
-pub(super) fn by_well_known_names(specials: &[(TokenId, String)]) -> Vec<TokenId> {
+pub(in crate::vocab) fn by_well_known_names(specials: &[(TokenId, String)]) -> Vec<TokenId> {
     let known = specials.iter().filter(|(_, name)| NAMES.contains(&name.as_str()));
     known.map(|(id, _)| *id).collect()
 }
 
 /// Returns the tokens that a configuration file names under `key`; none if it has no such key.
-pub(super) fn by_configuration(
+pub(in crate::vocab) fn by_configuration(
     source: &FileContents,
     key: &str,
     tokens: &VocabularyBuilder,

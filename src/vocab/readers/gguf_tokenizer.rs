@@ -8,10 +8,10 @@ use std::{cmp::Ordering, collections::HashMap, path::Path};
 
 use serde_json::{Value, json};
 
-use super::error::{VocabularyError, VocabularyErrorKind};
 use crate::{
     gguf::{Gguf, GgufError, GgufErrorKind},
     ids::TokenId,
+    vocab::error::{VocabularyError, VocabularyErrorKind},
 };
 
 /// Kinds of tokens that are unknown, control or user-defined, as files have them.
@@ -36,10 +36,10 @@ const TEKKEN: &str = concat!(
 );
 
 /// A tokenizer as a `tokenizer.json`.
-pub(super) struct GgufTokenizer {
-    pub(super) json: String,
+pub(in crate::vocab) struct GgufTokenizer {
+    pub(in crate::vocab) json: String,
     /// The tokens that the file says end a text or a turn.
-    pub(super) ends: Vec<TokenId>,
+    pub(in crate::vocab) ends: Vec<TokenId>,
 }
 
 /// Reads the tokenizer in the GGUF file at `path`. With `for_prompts` also its way of splitting text;
@@ -47,7 +47,7 @@ pub(super) struct GgufTokenizer {
 ///
 /// # Errors
 /// If the file cannot be read or is damaged, or has no tokenizer or one of an unsupported kind.
-pub(super) fn read(path: &Path, for_prompts: bool) -> Result<GgufTokenizer, VocabularyError> {
+pub(in crate::vocab) fn read(path: &Path, for_prompts: bool) -> Result<GgufTokenizer, VocabularyError> {
     let gguf = Gguf::open(path).map_err(|error| file_error(&error))?;
     let metadata = Metadata { gguf: &gguf };
     let tokenizer = metadata.tokenizer(for_prompts);

@@ -10,13 +10,17 @@ use serde::{
 };
 
 use super::{
-    builder::{VocabularyBuilder, id_too_large},
     end_of_text,
-    error::{VocabularyError, VocabularyErrorKind},
     spelling::{NameSpelling, unsupported},
-    vocabulary::Vocabulary,
 };
-use crate::ids::{TokenId, as_u64};
+use crate::{
+    ids::{TokenId, as_u64},
+    vocab::{
+        builder::{VocabularyBuilder, id_too_large},
+        error::{VocabularyError, VocabularyErrorKind},
+        vocabulary::Vocabulary,
+    },
+};
 
 impl Vocabulary {
     /// Reads a Hugging Face `tokenizer.json`: byte-level BPE or SentencePiece with byte fallback.
@@ -45,7 +49,10 @@ impl Vocabulary {
 
 /// Builds the vocabulary of these tokens. The tokens `ends` end a text, or if there are none, well-known
 /// names do.
-pub(super) fn build(tokens: VocabularyBuilder, ends: Vec<TokenId>) -> Result<Vocabulary, VocabularyError> {
+pub(in crate::vocab) fn build(
+    tokens: VocabularyBuilder,
+    ends: Vec<TokenId>,
+) -> Result<Vocabulary, VocabularyError> {
     let ends = if ends.is_empty() { end_of_text::by_well_known_names(tokens.specials()) } else { ends };
     ends.into_iter().fold(tokens, VocabularyBuilder::end_of_text).build()
 }
@@ -128,7 +135,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 }
 
 /// Reads the tokens of a `tokenizer.json`; their ids are not yet checked against each other.
-pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
+pub(in crate::vocab) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
     let file: File = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     check_supported(&file.model)?;
     let mut entries = file.model.vocab.0;
@@ -163,7 +170,7 @@ pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
 
 /// Returns the ids and contents of the added tokens, in the order of the file.
 #[cfg(feature = "tokenizers")]
-pub(super) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, VocabularyError> {
+pub(in crate::vocab) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, VocabularyError> {
     let file: AddedOnly = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     let added = file.added_tokens.into_iter().flatten();
     added.map(|token| Ok((token_id(token.id)?, token.content))).collect()

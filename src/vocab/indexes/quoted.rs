@@ -1,7 +1,9 @@
 //! Indexes tokens by their quotes: which of them may end a key of JSON, or begin another.
 
-use super::vocabulary::Vocabulary;
-use crate::ids::{TokenId, TrieNodeId};
+use crate::{
+    ids::{TokenId, TrieNodeId},
+    vocab::vocabulary::Vocabulary,
+};
 
 /// Tokens of a vocabulary with quotes or backslashes in them.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(crate) struct Enclosing {
 
 impl Quoted {
     /// Classifies all tokens. Linear in the tokens that have a quote or a backslash.
-    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+    pub(in crate::vocab) fn new(vocabulary: &Vocabulary) -> Self {
         let backslashed = tokens_with(vocabulary, b'\\');
         let bytes = |&token: &TokenId| vocabulary.bytes(token).map_or(0, <[u8]>::len);
         let mut quoted = Self {
@@ -78,7 +80,7 @@ impl Quoted {
 }
 
 /// Finds the first quote that no backslash escapes.
-pub(super) fn end_of_string(bytes: &[u8]) -> Option<usize> {
+pub(in crate::vocab) fn end_of_string(bytes: &[u8]) -> Option<usize> {
     let mut escaping = false;
     bytes.iter().position(|&byte| {
         let ends = byte == b'"' && !escaping;

@@ -8,14 +8,17 @@ use std::{
 
 use super::{
     end_of_text::{self, CONFIGURATIONS},
-    error::{VocabularyError, VocabularyErrorKind},
     gguf_tokenizer::{self, GgufTokenizer},
-    stored, tokenizer_json,
-    vocabulary::Vocabulary,
+    tokenizer_json,
 };
 use crate::{
     gguf::is_gguf,
     store::{CacheFolder, Kind, PayloadKey},
+    vocab::{
+        error::{VocabularyError, VocabularyErrorKind},
+        stored,
+        vocabulary::Vocabulary,
+    },
 };
 
 impl Vocabulary {
@@ -143,7 +146,7 @@ impl<T> Sources<T> {
 }
 
 /// The contents of a file when it was read.
-pub(super) struct FileContents {
+pub(in crate::vocab) struct FileContents {
     path: PathBuf,
     bytes: io::Result<Vec<u8>>,
 }
@@ -159,12 +162,12 @@ impl FileContents {
     }
 
     /// The path of the file.
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::vocab) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The text of the file.
-    pub(super) fn text(&self) -> Result<&str, VocabularyError> {
+    pub(in crate::vocab) fn text(&self) -> Result<&str, VocabularyError> {
         let bytes = self.bytes.as_ref().map_err(|error| self.cannot_read(error))?;
         std::str::from_utf8(bytes).map_err(|error| self.cannot_read(&error))
     }

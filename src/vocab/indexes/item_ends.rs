@@ -2,8 +2,11 @@
 
 use hashbrown::HashMap;
 
-use super::{quoted::end_of_string, token_set::TokenSet, vocabulary::Vocabulary};
-use crate::ids::TokenId;
+use super::quoted::end_of_string;
+use crate::{
+    ids::TokenId,
+    vocab::{token_set::TokenSet, vocabulary::Vocabulary},
+};
 
 /// Tokens of a vocabulary in which items may end or begin.
 #[derive(Debug)]
@@ -80,7 +83,7 @@ pub(crate) fn has_bracket(bytes: &[u8]) -> bool {
 
 impl ItemEnds {
     /// Classifies all tokens. Linear in the bytes of the vocabulary.
-    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+    pub(in crate::vocab) fn new(vocabulary: &Vocabulary) -> Self {
         let mut found = Self {
             by_end: HashMap::new(),
             longest: 0,
