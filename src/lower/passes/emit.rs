@@ -4,16 +4,14 @@
 //! languages are one terminal, and repetition is left recursion, so that a list of any length comes back to
 //! the same parser state. Works through a list of open nonterminals, never by recursion.
 
+mod repeats;
+
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use super::{
-    cfg::{any_order::EmittedList, symbols::Symbol},
-    error::CompileError,
     leaves::{LeafDfa, TerminalAutomata, leaves},
-    names::{shown, shown_kind, shown_literal},
-    provenance::{RuleSymbol, SymbolOrigin},
     regular::Regular,
     rewrite::WorkGrammar,
 };
@@ -21,32 +19,38 @@ use crate::{
     grammar::{AnyOrder, Automaton, Expr, LengthBounded, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
+    lower::{
+        cfg::{any_order::EmittedList, symbols::Symbol},
+        error::CompileError,
+        provenance::{
+            RuleSymbol, SymbolOrigin,
+            names::{shown, shown_kind, shown_literal},
+        },
+    },
     scanner::{self, TerminalDfa},
 };
 
 /// Productions and terminals, not yet reduced.
 #[derive(Debug)]
-pub(super) struct Emitted {
-    pub(super) productions: Vec<(u32, Vec<Symbol>)>,
+pub(in crate::lower) struct Emitted {
+    pub(in crate::lower) productions: Vec<(u32, Vec<Symbol>)>,
     /// Origin of each nonterminal.
-    pub(super) nonterminals: Vec<SymbolOrigin>,
-    pub(super) terminals: TerminalAutomata,
+    pub(in crate::lower) nonterminals: Vec<SymbolOrigin>,
+    pub(in crate::lower) terminals: TerminalAutomata,
     /// Names; `None` for a terminal that is named after its automaton.
-    pub(super) terminal_names: Vec<Option<String>>,
+    pub(in crate::lower) terminal_names: Vec<Option<String>>,
     /// Does each terminal stand only after items that are new in their array?
-    pub(super) after_new: Vec<bool>,
+    pub(in crate::lower) after_new: Vec<bool>,
     /// Origin of each terminal's first occurrence.
-    pub(super) terminal_origins: Vec<SymbolOrigin>,
+    pub(in crate::lower) terminal_origins: Vec<SymbolOrigin>,
     /// Symbol of each rule that was looked at by itself.
-    pub(super) rules: Vec<Option<RuleSymbol>>,
+    pub(in crate::lower) rules: Vec<Option<RuleSymbol>>,
     /// Rules that became part of a terminal together with what mentions them, and that terminal's symbol.
-    pub(super) absorbed: Vec<(RuleId, Symbol)>,
-    pub(super) lists: Vec<EmittedList>,
-    pub(super) root: Symbol,
+    pub(in crate::lower) absorbed: Vec<(RuleId, Symbol)>,
+    pub(in crate::lower) lists: Vec<EmittedList>,
+    pub(in crate::lower) root: Symbol,
 }
 
-/// Count up to which repetition is written out symbol by symbol; larger ones are made of blocks of this size.
-const BLOCK: u32 = 256;
 /// Number of NFA states per DFA state of the folding budget up to which folding is tried.
 const NFA_PER_DFA_STATE: usize = 2;
 /// Length of a literal, in bytes, beyond which it becomes several terminals.
@@ -57,7 +61,11 @@ const MAX_ABSORBED: usize = 1 << 16;
 const MAX_UNFOLDABLE: usize = 400;
 
 /// Turns everything below the root into symbols.
-pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Result<Emitted, CompileError> {
+pub(in crate::lower) fn emit(
+    work: &WorkGrammar,
+    regular: &Regular,
+    limits: &Limits,
+) -> Result<Emitted, CompileError> {
     let mut emitter = ProductionEmitter {
         work,
         regular,
@@ -395,96 +403,5 @@ impl ProductionEmitter<'_> {
             self.of_expr.insert(expr, symbol);
         }
         Ok(folded.is_none())
-    }
-
-    /// Repeats `symbol` `min` to `max` times, as a sequence of symbols.
-    fn repeat(&mut self, symbol: Symbol, min: u32, max: Option<u32>) -> Result<Vec<Symbol>, LimitExceeded> {
-        let mut row = Vec::new();
-        let tail = match max {
-            None if min == 1 => {
-                // One production less than `x x*`, and the shape lists have most often.
-                let list = self.nonterminal(String::new())?;
-                self.produce(list, vec![symbol])?;
-                self.produce(list, vec![Symbol::Nonterminal(list), symbol])?;
-                return Ok(vec![Symbol::Nonterminal(list)]);
-            }
-            None => Some((RepeatKind::AnyNumber, 0)),
-            // Counted from one place on, so that the parser can compare counts.
-            Some(max) if 0 < min && min < max && max <= BLOCK => {
-                return Ok(vec![self.counted(symbol, RepeatKind::From(min), max)?]);
-            }
-            Some(max) => (max > min).then_some((RepeatKind::UpTo, max - min)),
-        };
-        if min > 0 {
-            row.push(self.counted(symbol, RepeatKind::Exactly, min)?);
-        }
-        if let Some((kind, count)) = tail {
-            row.push(self.counted(symbol, kind, count)?);
-        }
-        Ok(row)
-    }
-
-    /// Returns one symbol for a counted repetition. Large counts are made of blocks; each has one
-    /// split into blocks and rest. Recursion is as deep as the count has digits to the base [`BLOCK`].
-    fn counted(&mut self, symbol: Symbol, kind: RepeatKind, count: u32) -> Result<Symbol, LimitExceeded> {
-        if kind == RepeatKind::Exactly && count == 1 {
-            return Ok(symbol);
-        }
-        if let Some(&known) = self.of_repeat.get(&(symbol, kind, count)) {
-            return Ok(known);
-        }
-        let made = self.nonterminal(String::new())?;
-        self.of_repeat.insert((symbol, kind, count), Symbol::Nonterminal(made));
-        let (blocks, rest) = (count / BLOCK, count % BLOCK);
-        match kind {
-            RepeatKind::AnyNumber => {
-                self.produce(made, Vec::new())?;
-                self.produce(made, vec![Symbol::Nonterminal(made), symbol])?;
-            }
-            RepeatKind::Exactly if count <= BLOCK => self.produce(made, vec![symbol; count as usize])?,
-            RepeatKind::Exactly => {
-                let block = self.counted(symbol, RepeatKind::Exactly, BLOCK)?;
-                let mut row = vec![self.counted(block, RepeatKind::Exactly, blocks)?];
-                if rest > 0 {
-                    row.push(self.counted(symbol, RepeatKind::Exactly, rest)?);
-                }
-                self.produce(made, row)?;
-            }
-            RepeatKind::UpTo if count <= BLOCK => {
-                self.produce(made, Vec::new())?;
-                self.up_to(made, symbol, 1, count)?;
-            }
-            RepeatKind::From(least) => self.up_to(made, symbol, least, count)?,
-            RepeatKind::UpTo => {
-                let block = self.counted(symbol, RepeatKind::Exactly, BLOCK)?;
-                let mut fewer = vec![self.counted(symbol, RepeatKind::UpTo, BLOCK - 1)?];
-                if blocks > 1 {
-                    fewer.insert(0, self.counted(block, RepeatKind::UpTo, blocks - 1)?);
-                }
-                self.produce(made, fewer)?;
-                let mut most = vec![self.counted(block, RepeatKind::Exactly, blocks)?];
-                if rest > 0 {
-                    most.push(self.counted(symbol, RepeatKind::UpTo, rest)?);
-                }
-                self.produce(made, most)?;
-            }
-        }
-        Ok(Symbol::Nonterminal(made))
-    }
-
-    /// Makes `made ::= cm | ... | cn` for `m` from `least` on, with `c1 ::= x`, `c(i+1) ::= ci x`: counts
-    /// from the left, so the parser's stack stays flat.
-    fn up_to(&mut self, made: u32, symbol: Symbol, least: u32, count: u32) -> Result<(), LimitExceeded> {
-        let mut shorter = None;
-        for at in 1..=count {
-            let longer = self.nonterminal(String::new())?;
-            let row = shorter.map(Symbol::Nonterminal).into_iter().chain([symbol]).collect();
-            self.produce(longer, row)?;
-            if at >= least {
-                self.produce(made, vec![Symbol::Nonterminal(longer)])?;
-            }
-            shorter = Some(longer);
-        }
-        Ok(())
     }
 }

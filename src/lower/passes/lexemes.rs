@@ -2,7 +2,7 @@
 //!
 //! One pass over the expressions, parts before wholes, decides for each whether it is a *lexeme*: a stretch
 //! of characters that may be a terminal or a part of one, as defined at
-//! [`Terminals::Written`](super::Terminals::Written). Sequences that are no lexemes are regrouped, so that
+//! [`Terminals::Written`](crate::Terminals::Written). Sequences that are no lexemes are regrouped, so that
 //! neighbours that are one terminal become one expression. The language stays the same.
 
 use super::rewrite::WorkGrammar;
@@ -14,7 +14,7 @@ use crate::{
 
 /// Factor on [`Limits::fold_states`] for written terminals: this lexicalisation is about which parts are
 /// terminals, so automata may be larger before that is given up.
-pub(super) const STATES_FACTOR: usize = 16;
+pub(in crate::lower) const STATES_FACTOR: usize = 16;
 
 /// The other rules that a lexeme mentions, apart from those of single characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,7 +157,7 @@ impl Lexeme {
 
 /// Regroups the rules, given callees first. Returns the expressions that are terminals, by number. `O(n log
 /// n)`.
-pub(super) fn separate(
+pub(in crate::lower) fn separate(
     work: &mut WorkGrammar,
     components: &[Vec<RuleId>],
     limits: &Limits,

@@ -23,18 +23,22 @@ use crate::{
 const WORTH_SHARING: usize = 128;
 
 /// The DFA of a leaf, or `None` if its language is empty.
-pub(super) type LeafDfa = Result<Option<TerminalDfa>, LimitExceeded>;
+pub(in crate::lower) type LeafDfa = Result<Option<TerminalDfa>, LimitExceeded>;
 
 /// The automata of terminals, by number, within a memory budget.
 #[derive(Debug, Default)]
-pub(super) struct TerminalAutomata {
+pub(in crate::lower) struct TerminalAutomata {
     automata: Vec<Arc<TerminalDfa>>,
     bytes: usize,
 }
 
 impl TerminalAutomata {
     /// Adds an automaton that is not there yet.
-    pub(super) fn push(&mut self, dfa: Arc<TerminalDfa>, limits: &Limits) -> Result<(), LimitExceeded> {
+    pub(in crate::lower) fn push(
+        &mut self,
+        dfa: Arc<TerminalDfa>,
+        limits: &Limits,
+    ) -> Result<(), LimitExceeded> {
         self.bytes += dfa.bytes();
         if self.bytes > limits.terminal_bytes {
             return Err(LimitExceeded::of_terminals(limits.terminal_bytes));
@@ -62,7 +66,7 @@ impl Deref for TerminalAutomata {
 }
 
 /// Builds the DFAs of all leaves among these expressions that are given as automata. Linear in them.
-pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Automaton, LeafDfa> {
+pub(in crate::lower) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Automaton, LeafDfa> {
     let automaton = |expr: &'e Expr| match expr {
         Expr::Pattern(pattern) => match pattern.kind() {
             PatternKind::Automaton(automaton) => Some((automaton, pattern.kind())),

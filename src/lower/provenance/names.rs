@@ -11,7 +11,7 @@ use crate::{
 const NAME_CHARS: usize = 60;
 
 /// Names a pattern: an automaton, which has no short notation, by its size and a text of it.
-pub(super) fn shown_kind(kind: &PatternKind) -> String {
+pub(in crate::lower) fn shown_kind(kind: &PatternKind) -> String {
     match kind {
         PatternKind::Expression(hir) => shown(hir),
         PatternKind::Substrings(text) => format!("substrings of {}", shown_literal(text.as_bytes())),
@@ -24,7 +24,7 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
 }
 
 /// Names a terminal's automaton in the same way.
-pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
+pub(in crate::lower) fn shown_automaton(dfa: &TerminalDfa) -> String {
     match (dfa.bounded(), dfa.spelled()) {
         (Some((bounded, _)), _) => of_bounded(bounded),
         (_, Some((spelled, _))) => of_spelled(spelled),
@@ -52,7 +52,7 @@ fn of_states(count: usize, example: &[u8]) -> String {
 }
 
 /// Names an expression: a literal in quotes, anything else as a regular expression; cut to a readable length.
-pub(super) fn shown(hir: &Hir) -> String {
+pub(in crate::lower) fn shown(hir: &Hir) -> String {
     match hir.kind() {
         HirKind::Literal(literal) => shown_literal(&literal.0),
         _ => cut(hir.to_string()),
@@ -60,7 +60,7 @@ pub(super) fn shown(hir: &Hir) -> String {
 }
 
 /// Quotes bytes, cut to a readable length.
-pub(super) fn shown_literal(literal: &[u8]) -> String {
+pub(in crate::lower) fn shown_literal(literal: &[u8]) -> String {
     let start = &literal[..literal.len().min(NAME_CHARS * 4)];
     cut(format!("{:?}", String::from_utf8_lossy(start)))
 }

@@ -31,7 +31,7 @@ const MAX_TRIES: usize = 400;
 /// Rewrites the repetitions below the given rules. Adds the new rules to them, and returns whether anything
 /// was rewritten. About linear in the grammar, and an automaton within the folding budget for each repetition
 /// that has both kinds of parts.
-pub(super) fn to_runs(
+pub(in crate::lower) fn to_runs(
     work: &mut WorkGrammar,
     regular: &Regular,
     components: &mut Vec<Vec<RuleId>>,

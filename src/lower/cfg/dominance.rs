@@ -22,7 +22,7 @@
 
 use hashbrown::HashMap;
 
-use super::cfg::{
+use super::{
     Cfg, Dominance, DominanceRank,
     symbols::{AfterDot, DottedRule, NonterminalId},
 };
@@ -34,7 +34,7 @@ const MAX_CONTEXTS: usize = 16;
 const MAX_CHAINS: usize = 8;
 
 /// Computes the ranks of `cfg`, which does not have them yet.
-pub(super) fn dominance(cfg: &Cfg) -> Dominance {
+pub(in crate::lower) fn dominance(cfg: &Cfg) -> Dominance {
     let mut suffixes = Suffixes::default();
     let starts = Starts::of(cfg, &mut suffixes);
     let chains = Chains::of(&starts);

@@ -5,16 +5,16 @@
 use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::components::components;
 use crate::{
     grammar::{Expr, Grammar, Pattern, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
+    lower::components::components,
 };
 
 /// Rules that can be rewritten.
 #[derive(Debug)]
-pub(super) struct WorkGrammar {
+pub(in crate::lower) struct WorkGrammar {
     exprs: Vec<Expr>,
     /// The place of each expression in the text; empty for those that rewriting made.
     spans: Vec<Span>,
@@ -30,7 +30,7 @@ pub(super) struct WorkGrammar {
 impl WorkGrammar {
     /// Copies a grammar with its patterns taken apart down to literals and classes. Whether they become one
     /// automaton again is decided as for any other expression, so no pattern is too large.
-    pub(super) fn from_ir(grammar: &Grammar, limits: &Limits) -> Result<Self, LimitExceeded> {
+    pub(in crate::lower) fn from_ir(grammar: &Grammar, limits: &Limits) -> Result<Self, LimitExceeded> {
         let mut work = Self {
             exprs: Vec::with_capacity(grammar.exprs().len()),
             spans: Vec::with_capacity(grammar.exprs().len()),
@@ -99,52 +99,52 @@ impl WorkGrammar {
         self.push(expr, limits)
     }
 
-    pub(super) fn root(&self) -> RuleId {
+    pub(in crate::lower) fn root(&self) -> RuleId {
         self.root
     }
 
-    pub(super) fn expr(&self, expr: ExprId) -> &Expr {
+    pub(in crate::lower) fn expr(&self, expr: ExprId) -> &Expr {
         &self.exprs[expr.index()]
     }
 
-    pub(super) fn exprs(&self) -> &[Expr] {
+    pub(in crate::lower) fn exprs(&self) -> &[Expr] {
         &self.exprs
     }
 
-    pub(super) fn rule_count(&self) -> usize {
+    pub(in crate::lower) fn rule_count(&self) -> usize {
         self.bodies.len()
     }
 
-    pub(super) fn body(&self, rule: RuleId) -> ExprId {
+    pub(in crate::lower) fn body(&self, rule: RuleId) -> ExprId {
         self.bodies[rule.index()]
     }
 
-    pub(super) fn name(&self, rule: RuleId) -> &str {
+    pub(in crate::lower) fn name(&self, rule: RuleId) -> &str {
         &self.rules[rule.index()].0
     }
 
     /// The place of the rule's definition.
-    pub(super) fn rule_span(&self, rule: RuleId) -> Span {
+    pub(in crate::lower) fn rule_span(&self, rule: RuleId) -> Span {
         self.rules[rule.index()].1
     }
 
     /// The place of an expression in the text; empty if rewriting made it.
-    pub(super) fn expr_span(&self, expr: ExprId) -> Span {
+    pub(in crate::lower) fn expr_span(&self, expr: ExprId) -> Span {
         self.spans.get(expr.index()).copied().unwrap_or_default()
     }
 
     /// Is the expression a whole regular expression of the source?
-    pub(super) fn is_regex(&self, expr: ExprId) -> bool {
+    pub(in crate::lower) fn is_regex(&self, expr: ExprId) -> bool {
         self.regexes.contains(&expr)
     }
 
     /// Was the expression made by rewriting?
-    pub(super) fn is_rewritten(&self, expr: ExprId) -> bool {
+    pub(in crate::lower) fn is_rewritten(&self, expr: ExprId) -> bool {
         expr.index() >= self.spans.len()
     }
 
     /// Adds a rule that is a part of another and has its name.
-    pub(super) fn add_rule(
+    pub(in crate::lower) fn add_rule(
         &mut self,
         of: RuleId,
         body: ExprId,
@@ -158,12 +158,12 @@ impl WorkGrammar {
         Ok(rule)
     }
 
-    pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
+    pub(in crate::lower) fn set_body(&mut self, rule: RuleId, body: ExprId) {
         self.bodies[rule.index()] = body;
     }
 
     /// Copies the expression with parts replaced by equivalent ones. Linear in what is below it.
-    pub(super) fn replaced(
+    pub(in crate::lower) fn replaced(
         &mut self,
         expr: ExprId,
         by: &HashMap<ExprId, ExprId>,
@@ -213,7 +213,7 @@ impl WorkGrammar {
     }
 
     /// Adds an expression over existing ones.
-    pub(super) fn push(&mut self, expr: Expr, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+    pub(in crate::lower) fn push(&mut self, expr: Expr, limits: &Limits) -> Result<ExprId, LimitExceeded> {
         let exceeded =
             || LimitExceeded::new(Budget::Expressions, "expressions of a grammar", limits.expressions);
         // Rewriting may double the expressions before it counts as running away.
@@ -227,7 +227,11 @@ impl WorkGrammar {
     }
 
     /// Returns the sequence of these parts; a single part is itself.
-    pub(super) fn sequence(&mut self, parts: Vec<ExprId>, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+    pub(in crate::lower) fn sequence(
+        &mut self,
+        parts: Vec<ExprId>,
+        limits: &Limits,
+    ) -> Result<ExprId, LimitExceeded> {
         match parts[..] {
             [only] => Ok(only),
             [] => match self.epsilon {
@@ -243,7 +247,7 @@ impl WorkGrammar {
     }
 
     /// Returns the choice of these parts; a single part is itself.
-    pub(super) fn alternatives(
+    pub(in crate::lower) fn alternatives(
         &mut self,
         parts: Vec<ExprId>,
         limits: &Limits,
@@ -256,7 +260,7 @@ impl WorkGrammar {
 
     /// Repeats a part `min` to `max` times. A repetition of a repetition is one repetition: `(x{p,q}){m,n}`
     /// is `x{pm,qn}` for `p <= 1`, because the counts it adds up leave no gaps.
-    pub(super) fn repeat(
+    pub(in crate::lower) fn repeat(
         &mut self,
         part: ExprId,
         min: u32,
@@ -310,7 +314,7 @@ impl WorkGrammar {
     }
 
     /// Counts the mentions of each rule by others of these. Linear.
-    pub(super) fn mention_counts(&self, components: &[Vec<RuleId>]) -> Vec<u32> {
+    pub(in crate::lower) fn mention_counts(&self, components: &[Vec<RuleId>]) -> Vec<u32> {
         let mut counts = vec![0_u32; self.bodies.len()];
         let mut seen = vec![false; self.exprs.len()];
         for &rule in components.iter().flatten() {
@@ -340,7 +344,7 @@ impl WorkGrammar {
     }
 
     /// Returns the strongly connected components of rules reachable from the root, callees before callers.
-    pub(super) fn rules_callees_first(&self) -> Vec<Vec<RuleId>> {
+    pub(in crate::lower) fn rules_callees_first(&self) -> Vec<Vec<RuleId>> {
         let mut callees = self.callees();
         let take = |rule: usize| std::mem::take(&mut callees[rule]).into_iter().map(RuleId::index).collect();
         let found = components(self.bodies.len(), [self.root.index()], take);

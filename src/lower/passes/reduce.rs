@@ -4,40 +4,44 @@
 
 use std::sync::Arc;
 
-use super::{
-    cfg::{
-        Cfg, Dominance,
-        any_order::{AnyOrderList, EmittedList, Lists},
-        symbols::{AfterDot, DottedRule, NonterminalId, Symbol},
-    },
-    dominance::dominance,
-    emit::Emitted,
-    provenance::SymbolOrigin,
-};
 use hashbrown::HashSet;
 
-use crate::{automata::csr::Grouped, ids::TerminalId, scanner::TerminalDfa};
+use super::emit::Emitted;
+use crate::{
+    automata::csr::Grouped,
+    ids::TerminalId,
+    lower::{
+        cfg::{
+            Cfg, Dominance,
+            any_order::{AnyOrderList, EmittedList, Lists},
+            dominance::dominance,
+            symbols::{AfterDot, DottedRule, NonterminalId, Symbol},
+        },
+        provenance::SymbolOrigin,
+    },
+    scanner::TerminalDfa,
+};
 
 /// The reduced grammar, in new numbers.
 #[derive(Debug)]
-pub(super) struct Reduced {
-    pub(super) cfg: Cfg,
-    pub(super) terminals: Vec<Arc<TerminalDfa>>,
-    pub(super) terminal_names: Vec<Option<String>>,
-    pub(super) terminal_origins: Vec<SymbolOrigin>,
+pub(in crate::lower) struct Reduced {
+    pub(in crate::lower) cfg: Cfg,
+    pub(in crate::lower) terminals: Vec<Arc<TerminalDfa>>,
+    pub(in crate::lower) terminal_names: Vec<Option<String>>,
+    pub(in crate::lower) terminal_origins: Vec<SymbolOrigin>,
     /// Does each terminal stand only after items that are new in their array?
-    pub(super) after_new: Vec<bool>,
+    pub(in crate::lower) after_new: Vec<bool>,
     /// Origins of nonterminals; the start, which has no rule of its own, counts as the root.
-    pub(super) nonterminal_origins: Vec<SymbolOrigin>,
+    pub(in crate::lower) nonterminal_origins: Vec<SymbolOrigin>,
     /// New numbers of the symbols of [`Emitted`].
-    pub(super) numbers: Renumbering,
+    pub(in crate::lower) numbers: Renumbering,
 }
 
 /// Reduces the grammar; `None` if no sentence is left. Linear.
 ///
 /// First productive symbols are found bottom-up, then productions of productive symbols are numbered top-down
 /// from the start, so that only reachable ones get a number. Terminals are sorted by their new numbers last.
-pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
+pub(in crate::lower) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let count = emitted.nonterminals.len();
     let is_text = |symbol: &Symbol| matches!(symbol, Symbol::Terminal(_));
     let productive = derives(count, &emitted.productions, &emitted.lists, is_text);
@@ -130,7 +134,7 @@ fn left_hand_sides(slots: &[AfterDot]) -> Vec<NonterminalId> {
 
 /// New numbers in order of first use; unused symbols get none.
 #[derive(Debug)]
-pub(super) struct Renumbering {
+pub(in crate::lower) struct Renumbering {
     nonterminals: Vec<Option<NonterminalId>>,
     terminals: Vec<Option<TerminalId>>,
     /// Old numbers of nonterminals 1, 2, ...
@@ -153,7 +157,7 @@ impl Renumbering {
     }
 
     /// Returns the new name of a symbol, if any sentence uses it.
-    pub(super) fn renamed(&self, old: Symbol) -> Option<Symbol> {
+    pub(in crate::lower) fn renamed(&self, old: Symbol) -> Option<Symbol> {
         match old {
             Symbol::Terminal(old) => self.terminals[old as usize].map(|new| Symbol::Terminal(new.raw())),
             Symbol::Nonterminal(old) => self.nonterminals[old as usize].map(|new| Symbol::Nonterminal(new.0)),

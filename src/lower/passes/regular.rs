@@ -25,30 +25,30 @@ struct RegexSize {
 
 /// The result of [`analyse`].
 #[derive(Debug)]
-pub(super) struct Regular {
+pub(in crate::lower) struct Regular {
     exprs: Vec<Option<RegexSize>>,
 }
 
 impl Regular {
     /// Is the expression regular?
-    pub(super) fn is_regular(&self, expr: ExprId) -> bool {
+    pub(in crate::lower) fn is_regular(&self, expr: ExprId) -> bool {
         self.exprs[expr.index()].is_some_and(|extent| extent.depth <= MAX_DEPTH)
     }
 
     /// Has the expression a regular expression with at most about `max_size` NFA states?
-    pub(super) fn is_within(&self, expr: ExprId, max_size: usize) -> bool {
+    pub(in crate::lower) fn is_within(&self, expr: ExprId, max_size: usize) -> bool {
         self.exprs[expr.index()]
             .is_some_and(|extent| !extent.opaque && extent.depth <= MAX_DEPTH && extent.size <= max_size)
     }
 
     /// Estimates how many NFA states the expression needs; `usize::MAX` if it is not regular.
-    pub(super) fn size(&self, expr: ExprId) -> usize {
+    pub(in crate::lower) fn size(&self, expr: ExprId) -> usize {
         self.exprs[expr.index()].map_or(usize::MAX, |extent| extent.size)
     }
 
     /// Keeps as regular only the expressions for which `keep` is set, by number. Their parts stay as they
     /// are.
-    pub(super) fn retain(&mut self, keep: &[bool]) {
+    pub(in crate::lower) fn retain(&mut self, keep: &[bool]) {
         for (extent, &keep) in self.exprs.iter_mut().zip(keep) {
             *extent = extent.filter(|_| keep);
         }
@@ -56,7 +56,7 @@ impl Regular {
 
     /// Writes an expression, for which [`is_within`](Self::is_within) is true, as one regular expression.
     /// Recursion is as deep as the expression, at most `MAX_DEPTH`.
-    pub(super) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {
+    pub(in crate::lower) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {
         match work.expr(expr) {
             // Where there is an automaton, the answer was no.
             Expr::Pattern(pattern) => pattern.hir().map_or_else(Hir::fail, Hir::clone),
@@ -78,7 +78,7 @@ impl Regular {
 }
 
 /// Analyses every expression below the given rules, callees first. `O(n log n)`.
-pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular {
+pub(in crate::lower) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular {
     let mut exprs: Vec<Option<RegexSize>> = vec![None; work.exprs().len()];
     let mut seen = vec![false; work.exprs().len()];
     for &rule in components.iter().flatten() {

@@ -1,25 +1,26 @@
 //! Fates of rules, from the notes that the passes left.
 
-use super::{
-    cfg::symbols::Symbol,
-    provenance::{EndRecursion, RuleFate, RuleSource, RuleSymbol},
-    reduce::Renumbering,
-    rewrite::WorkGrammar,
+use super::{EndRecursion, RuleFate, RuleSource, RuleSymbol};
+use crate::{
+    ids::{RuleId, TerminalId},
+    lower::{
+        cfg::symbols::Symbol,
+        passes::{reduce::Renumbering, rewrite::WorkGrammar},
+    },
 };
-use crate::ids::{RuleId, TerminalId};
 
 /// The notes that the passes left about rules.
 #[derive(Debug)]
-pub(super) struct Notes<'a> {
-    pub(super) reachable: &'a [Vec<RuleId>],
-    pub(super) rewritten: &'a [(RuleId, EndRecursion)],
-    pub(super) symbols: &'a [Option<RuleSymbol>],
-    pub(super) absorbed: &'a [(RuleId, Symbol)],
+pub(in crate::lower) struct Notes<'a> {
+    pub(in crate::lower) reachable: &'a [Vec<RuleId>],
+    pub(in crate::lower) rewritten: &'a [(RuleId, EndRecursion)],
+    pub(in crate::lower) symbols: &'a [Option<RuleSymbol>],
+    pub(in crate::lower) absorbed: &'a [(RuleId, Symbol)],
 }
 
 /// Returns the sources of all rules. `only_terminal` returns the terminal that a nonterminal stands for, if
 /// it is a terminal or empty. Linear.
-pub(super) fn rules(
+pub(in crate::lower) fn rules(
     work: &WorkGrammar,
     notes: &Notes<'_>,
     numbers: &Renumbering,

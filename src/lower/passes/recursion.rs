@@ -5,11 +5,12 @@
 //! linear rules regular (`ws ::= ([ \t\n] ws)?`), keeps the parser's stack flat on right-recursive lists, and
 //! removes the ambiguity of `e ::= e "+" e | n`.
 
-use super::{provenance::EndRecursion, rewrite::WorkGrammar};
+use super::rewrite::WorkGrammar;
 use crate::{
     grammar::Expr,
     ids::{ExprId, RuleId},
     limits::{LimitExceeded, Limits},
+    lower::provenance::EndRecursion,
 };
 
 /// Number of alternatives beyond which a rule is left alone: expanding optional tails must not run away.
@@ -29,7 +30,7 @@ struct EndAlternatives {
 }
 
 /// Rewrites every rule that mentions itself at an end of an alternative; returns these rules and ends.
-pub(super) fn to_repetition(
+pub(in crate::lower) fn to_repetition(
     work: &mut WorkGrammar,
     components: &[Vec<RuleId>],
     limits: &Limits,
