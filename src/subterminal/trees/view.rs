@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::{
-    row::TokenList,
-    tree::{Children, Forest, TreeNodeId},
+use super::tree::{Children, Forest, TreeNodeId};
+use crate::{
+    ids::{ScanStateId, TokenId},
+    subterminal::rows::TokenList,
 };
-use crate::ids::{ScanStateId, TokenId};
 
 impl Forest {
     /// Lists the trees, in order of their scanner states.

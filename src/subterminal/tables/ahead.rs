@@ -70,7 +70,7 @@ mod tests {
         Cancel,
         ids::TokenId,
         store::CacheFolder,
-        subterminal::{reference_rows_tests::dfa, tables::VocabularyTables},
+        subterminal::{shortcuts::reference_rows_tests::dfa, tables::VocabularyTables},
     };
 
     /// Waits for what other threads do.

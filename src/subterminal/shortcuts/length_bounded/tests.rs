@@ -13,7 +13,7 @@ use crate::{
         spelled::Unfolded,
     },
     scanner::TerminalDfa,
-    subterminal::reference_rows_tests::{dfa, inner, trie},
+    subterminal::shortcuts::reference_rows_tests::{dfa, inner, trie},
 };
 
 const PATTERNS: [&str; 8] = [

@@ -7,16 +7,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{row::TokenRow, table::TerminalTable};
 use crate::{
     grammar::spelled::{Alike, LONG, Spelled, SpelledPlace},
     limits::{LimitExceeded, Work},
+    subterminal::{rows::TokenRow, tables::TerminalTable},
     vocab::ByteTrie,
 };
 
 /// Facts about such strings, kept by a table.
 #[derive(Debug, Default)]
-pub(super) struct SpelledFacts {
+pub(in crate::subterminal) struct SpelledFacts {
     /// The table of the unbounded strings, where the number of characters is bounded.
     unbounded: Option<Arc<TerminalTable>>,
     /// Groups of states with the same effect on all tokens.
@@ -25,12 +25,12 @@ pub(super) struct SpelledFacts {
 
 impl SpelledFacts {
     /// Creates it without facts.
-    pub(super) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
+    pub(in crate::subterminal) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
         Self { unbounded, alike: OnceLock::new() }
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         self.alike.get().map_or(0, Alike::bytes)
     }
 
@@ -52,7 +52,7 @@ impl TerminalTable {
     }
 
     /// Returns a table and state with the same effect on all tokens, if they are others.
-    pub(super) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
+    pub(in crate::subterminal) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
         let (spelling, (spelled, _)) = self.spelling().zip(self.dfa().spelled())?;
         let (place, longest) = (spelled.place(state)?, longest(trie)?);
         let Some(unbounded) = &spelling.unbounded else {
@@ -77,7 +77,7 @@ impl TerminalTable {
     }
 
     /// Makes the row of a state of such strings.
-    pub(super) fn spelled_row(
+    pub(in crate::subterminal) fn spelled_row(
         &self,
         spelling: &SpelledFacts,
         (trie, state): (&ByteTrie, u32),

@@ -15,12 +15,12 @@ const NODES: usize = 4;
 
 /// Rows by state.
 #[derive(Debug, Default)]
-pub(super) struct SparseRows(Mutex<HashMap<u32, Arc<TokenRow>>>);
+pub(in crate::subterminal) struct SparseRows(Mutex<HashMap<u32, Arc<TokenRow>>>);
 
 impl SparseRows {
     /// Returns the row of `state`. `make` makes it, and counts the trie nodes that it looked at. The row is
     /// kept even if that was too much work.
-    pub(super) fn row(
+    pub(in crate::subterminal) fn row(
         &self,
         state: u32,
         make: impl FnOnce() -> (Arc<TokenRow>, usize),
@@ -36,7 +36,7 @@ impl SparseRows {
     }
 
     /// Memory without the rows themselves, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         self.rows().allocation_size()
     }
 

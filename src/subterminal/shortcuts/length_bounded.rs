@@ -9,11 +9,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{crossing::Crossing, row::TokenRow, table::TerminalTable};
 use crate::{
     grammar::LengthBounded,
     ids::{TrieNodeId, saturating_u32},
     limits::{LimitExceeded, Work},
+    subterminal::{
+        rows::{Crossing, TokenRow},
+        tables::TerminalTable,
+    },
     vocab::ByteTrie,
 };
 
@@ -25,7 +28,7 @@ const NODES: usize = 4;
 
 /// The table of the unbounded strings, and the needs of long tokens.
 #[derive(Debug)]
-pub(super) struct Unbounded {
+pub(in crate::subterminal) struct Unbounded {
     table: Arc<TerminalTable>,
     /// Needs of the long tokens that may follow each state, or of their parts up to the end of the string;
     /// ascending.
@@ -34,17 +37,17 @@ pub(super) struct Unbounded {
 
 impl Unbounded {
     /// Creates it without any needs.
-    pub(super) fn new(table: Arc<TerminalTable>) -> Self {
+    pub(in crate::subterminal) fn new(table: Arc<TerminalTable>) -> Self {
         Self { needs: (0..table.dfa().len()).map(|_| OnceLock::new()).collect(), table }
     }
 
     /// Returns the table of the unbounded strings.
-    pub(super) fn table(&self) -> &Arc<TerminalTable> {
+    pub(in crate::subterminal) fn table(&self) -> &Arc<TerminalTable> {
         &self.table
     }
 
     /// Memory of the lists of needs, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         let lists = self.needs.iter().filter_map(OnceLock::get);
         size_of_val(&*self.needs) + lists.map(|list| size_of_val(&**list)).sum::<usize>()
     }
@@ -103,7 +106,7 @@ impl Unbounded {
 
 impl TerminalTable {
     /// Makes the row of a state of a terminal that counts characters.
-    pub(super) fn bounded_row(
+    pub(in crate::subterminal) fn bounded_row(
         &self,
         unbounded: &Unbounded,
         bounded: &LengthBounded,
@@ -158,7 +161,7 @@ impl TerminalTable {
 
     /// Makes a row by a walk over the trie. `known` is a row that is right for all tokens up to a number of
     /// bytes: then only longer tokens are walked.
-    pub(super) fn sparse_row(
+    pub(in crate::subterminal) fn sparse_row(
         &self,
         trie: &ByteTrie,
         state: u32,

@@ -36,12 +36,12 @@ impl Loops {
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
 
     /// Do all bytes of these kinds lead from `state` back to it?
-    pub(super) fn holds(&self, state: u32, kinds: u64) -> bool {
+    pub(in crate::subterminal) fn holds(&self, state: u32, kinds: u64) -> bool {
         kinds & !self.0.get(state as usize).copied().unwrap_or(0) == 0
     }
 }
@@ -62,7 +62,7 @@ pub(crate) struct Crossing<'a> {
     /// Length below which all texts are known.
     known: u32,
     /// Subtrees with only such texts, in order.
-    pub(super) taken: Vec<Range<u32>>,
+    pub(in crate::subterminal) taken: Vec<Range<u32>>,
 }
 
 impl<'a> Crossing<'a> {
@@ -74,7 +74,7 @@ impl<'a> Crossing<'a> {
 
     /// Sets the length below which the effect on texts is known: subtrees with only such texts are not
     /// walked. For a walk from the root.
-    pub(super) fn knowing(self, known: u32) -> Self {
+    pub(in crate::subterminal) fn knowing(self, known: u32) -> Self {
         Self { known, ..self }
     }
 
@@ -156,7 +156,7 @@ impl<'a> Crossing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, scanner::NONE, subterminal::reference_rows_tests::dfa};
+    use crate::{ids::TokenId, scanner::NONE, subterminal::shortcuts::reference_rows_tests::dfa};
     use proptest::prelude::*;
 
     #[test]

@@ -16,7 +16,7 @@ type Nodes = Option<Arc<[u32]>>;
 
 /// The lists of one vocabulary by the kinds of the nodes' bytes.
 #[derive(Debug, Default)]
-pub(super) struct BoundaryNodes(Mutex<HashMap<u64, Nodes>>);
+pub(in crate::subterminal) struct BoundaryNodes(Mutex<HashMap<u64, Nodes>>);
 
 impl BoundaryNodes {
     /// Returns for each level all nodes whose byte no text of the level has. `None` where they are many, or
@@ -41,7 +41,7 @@ impl BoundaryNodes {
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lists.allocation_size() + lists.values().flatten().map(|nodes| size_of_val(&**nodes)).sum::<usize>()
     }

@@ -42,7 +42,7 @@ impl TokenRow {
     }
 
     /// Creates it from the tokens and the exits themselves.
-    pub(super) fn of(tokens: TokenList, mut exits: Ranges) -> Self {
+    pub(in crate::subterminal) fn of(tokens: TokenList, mut exits: Ranges) -> Self {
         exits.normalise();
         exits.shrink();
         Self { tokens, exits }
@@ -51,7 +51,7 @@ impl TokenRow {
     /// Merges what a walk found with what another row or crossing holds in the subtrees `taken`, which are in
     /// order and the same in both. Linear in what was found and in the tokens of `taken`, or in all others if
     /// these are fewer.
-    pub(super) fn spliced(
+    pub(in crate::subterminal) fn spliced(
         trie: &ByteTrie,
         (mut stays, mut exits): (Ranges, Ranges),
         taken: &[Range<u32>],
@@ -87,7 +87,7 @@ impl TokenRow {
     }
 
     /// Adds what another holds in these subtrees, which are in order.
-    pub(super) fn with(&self, trie: &ByteTrie, taken: &[Range<u32>], other: &Self) -> Self {
+    pub(in crate::subterminal) fn with(&self, trie: &ByteTrie, taken: &[Range<u32>], other: &Self) -> Self {
         let exits = self.exits.clone();
         let Self { tokens, exits } =
             Self::spliced(trie, (Ranges::new(), exits), taken, (&other.tokens, &other.exits));
@@ -104,7 +104,7 @@ impl TokenRow {
     }
 
     /// Is everything in these subtrees, which are in order?
-    pub(super) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
+    pub(in crate::subterminal) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
         let mut exits = 0;
         self.exits.within(taken, |range| exits += range.len());
         exits == self.exits.total()
@@ -128,7 +128,7 @@ impl TokenRow {
     }
 
     /// Units of work that it took to sort its tokens.
-    pub(super) fn work(&self) -> usize {
+    pub(in crate::subterminal) fn work(&self) -> usize {
         match &self.tokens {
             TokenList::Few(tokens) => tokens.len(),
             TokenList::Many(tokens) => tokens.size() / 16,
@@ -230,12 +230,12 @@ impl TokenList {
     }
 
     /// Stores a set in its smaller form.
-    pub(super) fn of(set: TokenSet) -> Self {
+    pub(in crate::subterminal) fn of(set: TokenSet) -> Self {
         if set.len() < set.size() / 32 { Self::Few(set.iter().collect()) } else { Self::Many(Arc::new(set)) }
     }
 
     /// Stores these tokens, each given once.
-    pub(super) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
+    pub(in crate::subterminal) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
         let size = trie.everything().size();
         if tokens.len() < size / 32 {
             // Stable, as it is quick where the tokens come in a few ascending runs.

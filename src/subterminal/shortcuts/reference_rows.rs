@@ -11,14 +11,12 @@ use std::{ops::Range, sync::Arc};
 use super::{
     boundary_nodes::BoundaryNodes,
     counted::{Counted, DfaPair, Home, next},
-    crossing::Loops,
     product_walk::{LEVELS, NEVER, Pair, TextLevels, side_by_side, told_apart},
-    ranges::Ranges,
-    row::TokenRow,
 };
 use crate::{
     ids::TrieNodeId,
     scanner::{NONE, TerminalDfa},
+    subterminal::rows::{Loops, Ranges, TokenRow},
     vocab::ByteTrie,
 };
 
@@ -26,19 +24,19 @@ use crate::{
 const WORTH_A_LEAP: u32 = if cfg!(test) { 2 } else { 16 };
 
 /// A row that was patched together.
-pub(super) struct PatchedRow {
-    pub(super) reach: TokenRow,
+pub(in crate::subterminal) struct PatchedRow {
+    pub(in crate::subterminal) reach: TokenRow,
     /// Subtrees taken over from the other row, in order.
-    pub(super) taken: Vec<Range<u32>>,
+    pub(in crate::subterminal) taken: Vec<Range<u32>>,
     /// Exits outside of those.
-    pub(super) exits: Ranges,
+    pub(in crate::subterminal) exits: Ranges,
     /// Number of trie nodes looked at.
-    pub(super) walked: usize,
+    pub(in crate::subterminal) walked: usize,
 }
 
 /// A terminal compared with a common one.
 #[derive(Debug)]
-pub(super) struct DfaDelta {
+pub(in crate::subterminal) struct DfaDelta {
     common: Arc<TerminalDfa>,
     pairs: Box<[Pair]>,
     /// Set if the terminal differs from the common one by a count of characters alone.
@@ -52,7 +50,7 @@ pub(super) struct DfaDelta {
 impl DfaDelta {
     /// Runs both automata side by side from their starts. Linear in the states of `dfa` times the bytes that
     /// either distinguishes. A state that meets several partners is compared with the first.
-    pub(super) fn new(
+    pub(in crate::subterminal) fn new(
         dfa: &TerminalDfa,
         common: &Arc<TerminalDfa>,
         (home, levels): (Option<Home>, TextLevels),
@@ -70,37 +68,37 @@ impl DfaDelta {
     }
 
     /// Returns the counter, if the terminal differs by a count of characters alone.
-    pub(super) fn counted(&self) -> Option<&Counted> {
+    pub(in crate::subterminal) fn counted(&self) -> Option<&Counted> {
         self.counted.as_ref()
     }
 
     /// Returns the state of the common terminal that a state is compared with.
-    pub(super) fn partner(&self, state: u32) -> Option<u32> {
+    pub(in crate::subterminal) fn partner(&self, state: u32) -> Option<u32> {
         known(self.pairs[state as usize].partner)
     }
 
     /// Length of the shortest text inside a string that a state and its partner treat differently.
-    pub(super) fn apart_inside(&self, state: u32) -> u32 {
+    pub(in crate::subterminal) fn apart_inside(&self, state: u32) -> u32 {
         self.pairs[state as usize].apart[TextLevels::INSIDE]
     }
 
     /// Do a state and its partner treat all texts alike?
-    pub(super) fn is_same(&self, state: u32) -> bool {
+    pub(in crate::subterminal) fn is_same(&self, state: u32) -> bool {
         !self.endless && self.partner(state).is_some() && self.pairs[state as usize].apart[0] == NEVER
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         size_of_val(&*self.pairs) + self.counted.as_ref().map_or(0, Counted::bytes)
     }
 
     /// Are exits taken over as well?
-    pub(super) fn has_exits(&self) -> bool {
+    pub(in crate::subterminal) fn has_exits(&self) -> bool {
         !self.endless
     }
 
     /// Makes the row of `state` from that of its partner.
-    pub(super) fn row(
+    pub(in crate::subterminal) fn row(
         &self,
         trie: &ByteTrie,
         (dfa, loops): (&TerminalDfa, &Loops),

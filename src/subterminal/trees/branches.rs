@@ -7,14 +7,12 @@
 
 use hashbrown::HashMap;
 
-use super::{
-    terminal_entry::TerminalEntry,
-    tree::{Forest, Grow, TreeInputs, TreeNodeId, follows_in_common},
-};
+use super::tree::{Forest, Grow, TreeInputs, TreeNodeId, follows_in_common};
 use crate::{
     automata::byte_set::ByteSet,
     ids::TerminalId,
     limits::{LimitExceeded, Work},
+    subterminal::tables::TerminalEntry,
 };
 
 /// Number of exits up to which all trie nodes below them are listed, whatever may follow.

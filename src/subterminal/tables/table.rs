@@ -13,31 +13,25 @@ use std::{
 
 use hashbrown::HashMap;
 
-use super::{
-    boundary_nodes::BoundaryNodes,
-    bounded_equivalence::Walked,
-    counted::{CharacterIndex, Counted, Home},
-    crossing::{Crossing, Loops},
-    length_bounded::Unbounded,
-    product_walk::TextLevels,
-    ranges::Ranges,
-    reference_rows::{self, DfaDelta},
-    row::TokenRow,
-    sparse_rows::SparseRows,
-    spelled::SpelledFacts,
-    terminal_entry::TerminalEntry,
-};
+use super::terminal_entry::TerminalEntry;
 use crate::{
     automata::byte_set::ByteSet,
     limits::{LimitExceeded, Work},
     scanner::{NONE, StringCounts, TerminalDfa},
+    subterminal::{
+        rows::{Crossing, Loops, Ranges, SparseRows, TokenRow},
+        shortcuts::{
+            BoundaryNodes, CharacterIndex, Counted, DfaDelta, Home, PatchedRow, SpelledFacts, TextLevels,
+            Unbounded, Walked,
+        },
+    },
     vocab::ByteTrie,
 };
 
 /// Work of making a row or a node, besides a unit a token, the trie nodes walked, and a look at all of the
 /// automaton before its first row.
 const ROW_WORK: usize = 80;
-pub(super) const ENTER_WORK: usize = 8;
+pub(in crate::subterminal) const ENTER_WORK: usize = 8;
 
 /// Least number of bytes that lead on from a state for which it is compared with a common terminal.
 const WORTH_KIN: usize = 48;
@@ -50,21 +44,21 @@ const WORTH_A_CHAIN: usize = 20;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
-pub(super) fn walking(nodes: usize) -> usize {
+pub(in crate::subterminal) fn walking(nodes: usize) -> usize {
     nodes + nodes / 2
 }
 
 /// The effect of a state on all tokens.
 #[derive(Debug)]
-pub(super) struct TableRow {
-    pub(super) reach: Arc<TokenRow>,
+pub(in crate::subterminal) struct TableRow {
+    pub(in crate::subterminal) reach: Arc<TokenRow>,
     /// The part that was taken over from another row.
-    pub(super) taken: Option<Taken>,
+    pub(in crate::subterminal) taken: Option<Taken>,
 }
 
 /// The part of a row that is that of a common terminal.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(in crate::subterminal) struct Taken {
     /// Whole subtrees, in order.
     nodes: Box<[Range<u32>]>,
     /// Exits outside of those subtrees.
@@ -113,7 +107,7 @@ pub(crate) struct TerminalTable {
     rows: OnceLock<Box<[OnceLock<TableRow>]>>,
     /// Rows of states that are made on demand.
     sparse: SparseRows,
-    pub(super) strings: OnceLock<StringCounts>,
+    pub(in crate::subterminal) strings: OnceLock<StringCounts>,
     /// The unbounded strings, of a terminal that counts characters.
     unbounded: Option<Unbounded>,
     /// Facts about strings whose states are made on demand.
@@ -133,7 +127,10 @@ pub(crate) struct TerminalTable {
 
 impl TerminalTable {
     /// Creates a table without rows.
-    pub(super) fn new(dfa: Arc<TerminalDfa>, common: impl IntoIterator<Item = Arc<Self>>) -> Self {
+    pub(in crate::subterminal) fn new(
+        dfa: Arc<TerminalDfa>,
+        common: impl IntoIterator<Item = Arc<Self>>,
+    ) -> Self {
         let step = |byte: u8| Some((byte, dfa.step(0, byte)?));
         let first: Box<[(u8, u32)]> = (0..=u8::MAX).filter_map(step).collect();
         Self {
@@ -161,17 +158,17 @@ impl TerminalTable {
     }
 
     /// Creates the table of strings with bounds on their length from that of the unbounded strings.
-    pub(super) fn bounded(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
+    pub(in crate::subterminal) fn bounded(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
         Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
     }
 
     /// Creates the table of strings whose states are made on demand, with that of the unbounded ones.
-    pub(super) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
+    pub(in crate::subterminal) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
         Self { spelling: Some(SpelledFacts::new(unbounded)), ..Self::new(dfa, None) }
     }
 
     /// The facts about strings whose states are made on demand.
-    pub(super) fn spelling(&self) -> Option<&SpelledFacts> {
+    pub(in crate::subterminal) fn spelling(&self) -> Option<&SpelledFacts> {
         self.spelling.as_ref()
     }
 
@@ -180,7 +177,7 @@ impl TerminalTable {
         self.unbounded.as_ref().map(Unbounded::table)
     }
 
-    pub(super) fn rows(&self) -> &[OnceLock<TableRow>] {
+    pub(in crate::subterminal) fn rows(&self) -> &[OnceLock<TableRow>] {
         self.rows.get_or_init(|| (0..self.dfa.len()).map(|_| OnceLock::new()).collect())
     }
 
@@ -190,7 +187,7 @@ impl TerminalTable {
     }
 
     /// Bytes with which the terminal can begin.
-    pub(super) fn begins(&self) -> &ByteSet {
+    pub(in crate::subterminal) fn begins(&self) -> &ByteSet {
         &self.begins
     }
 
@@ -255,7 +252,7 @@ impl TerminalTable {
                 if delta.is_same(state) {
                     return TableRow { reach: row, taken: None };
                 }
-                let reference_rows::PatchedRow { reach, taken, exits, walked } =
+                let PatchedRow { reach, taken, exits, walked } =
                     delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
                 made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
                 self.add_bytes(reach.bytes());
@@ -275,7 +272,7 @@ impl TerminalTable {
     }
 
     /// Makes the row of a state by a walk, and counts the trie nodes.
-    pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<TokenRow>, usize) {
+    pub(in crate::subterminal) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<TokenRow>, usize) {
         let dfa = self.dfa.of_a_walk();
         let mut crossing = Crossing::new(trie, &dfa, self.loops());
         if state == 0 && self.spelling.is_none() {
@@ -328,7 +325,7 @@ impl TerminalTable {
 
     /// Returns the effect of the terminal of `into` on the tokens that go on into it where this one, begun in
     /// `state`, may end. Kept for other grammars. Where the row is a common terminal's, so is this.
-    pub(super) fn crossing(
+    pub(in crate::subterminal) fn crossing(
         &self,
         trie: &ByteTrie,
         state: u32,
@@ -471,7 +468,7 @@ impl TerminalTable {
     /// The vocabulary's tokens by their characters, if a state of this table of strings is between
     /// characters: the index of the common terminal, or of this one if it is common. The first use walks the
     /// trie.
-    pub(super) fn strings_at(
+    pub(in crate::subterminal) fn strings_at(
         &self,
         trie: &ByteTrie,
         state: u32,
@@ -511,13 +508,13 @@ impl TerminalTable {
     }
 
     /// May many bytes come at its start, or after its first byte?
-    pub(super) fn is_string(&self) -> bool {
+    pub(in crate::subterminal) fn is_string(&self) -> bool {
         let mut begun = self.first.iter().map(|&(_, to)| to);
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
     }
 
     /// Makes the rows of the start and of the states after each first byte.
-    pub(super) fn begin(&self, trie: &ByteTrie, work: &mut Work) {
+    pub(in crate::subterminal) fn begin(&self, trie: &ByteTrie, work: &mut Work) {
         for state in self.first.iter().map(|&(_, state)| state).chain([0]) {
             // What is over the budget is made nonetheless.
             let _ = self.row(trie, state, work);
@@ -526,7 +523,7 @@ impl TerminalTable {
 
     /// Returns the effect of the terminal on the tokens that enter it at `exits`, if it counts characters,
     /// and these are all the places after some number of them.
-    pub(super) fn counted_crossing(
+    pub(in crate::subterminal) fn counted_crossing(
         &self,
         trie: &ByteTrie,
         exits: &Ranges,
@@ -543,22 +540,22 @@ impl TerminalTable {
         Ok(reach)
     }
 
-    pub(super) fn loops(&self) -> &Loops {
+    pub(in crate::subterminal) fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }
 
     /// The rows of states that are in no table.
-    pub(super) fn sparse(&self) -> &SparseRows {
+    pub(in crate::subterminal) fn sparse(&self) -> &SparseRows {
         &self.sparse
     }
 
     /// Counts memory that was added.
-    pub(super) fn add_bytes(&self, bytes: usize) {
+    pub(in crate::subterminal) fn add_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Are all rows made?
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::subterminal) fn is_full(&self) -> bool {
         self.rows.get().is_some_and(|rows| rows.iter().all(|row| row.get().is_some()))
     }
 
@@ -568,7 +565,7 @@ impl TerminalTable {
     }
 
     /// Records that it is in the cache folder. Returns whether it was there already.
-    pub(super) fn set_stored(&self) -> bool {
+    pub(in crate::subterminal) fn set_stored(&self) -> bool {
         self.stored.swap(true, Ordering::Relaxed)
     }
 }

@@ -4,22 +4,18 @@
 //! Each of these then walks only the nodes with a byte that it begins with. Linear in the exits and the nodes
 //! walked.
 
-use super::{
-    crossing::Crossing,
-    ranges::Ranges,
-    row::TokenRow,
-    table::{ENTER_WORK, TerminalTable, walking},
-};
+use super::table::{ENTER_WORK, TerminalTable, walking};
 use crate::{
     automata::byte_set::ByteSet,
     ids::{TrieNodeId, number},
     limits::{LimitExceeded, Work},
+    subterminal::rows::{Crossing, Ranges, TokenRow},
     vocab::ByteTrie,
 };
 
 /// The trie nodes right below a terminal's exits, by their byte.
 #[derive(Debug)]
-pub(super) struct TerminalEntry {
+pub(in crate::subterminal) struct TerminalEntry {
     /// The trie nodes, grouped by byte.
     nodes: Vec<u32>,
     /// Bytes that have any node.
@@ -31,7 +27,7 @@ pub(super) struct TerminalEntry {
 impl TerminalEntry {
     /// Finds the nodes with a `wanted` byte, either from the children of every exit, or from all trie nodes
     /// with such a byte, whichever is fewer.
-    pub(super) fn new(
+    pub(in crate::subterminal) fn new(
         trie: &ByteTrie,
         exits: &Ranges,
         wanted: &ByteSet,
@@ -104,7 +100,7 @@ impl TerminalEntry {
     }
 
     /// Returns the effect of a terminal on the tokens that enter it here.
-    pub(super) fn cross(
+    pub(in crate::subterminal) fn cross(
         &self,
         trie: &ByteTrie,
         table: &TerminalTable,
@@ -117,12 +113,12 @@ impl TerminalEntry {
     }
 
     /// Returns the bytes of these nodes.
-    pub(super) fn bytes(&self) -> &ByteSet {
+    pub(in crate::subterminal) fn bytes(&self) -> &ByteSet {
         &self.bytes
     }
 
     /// Memory on the heap, in bytes.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(in crate::subterminal) fn heap_bytes(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.starts)
     }
 
@@ -166,7 +162,7 @@ impl TerminalTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, subterminal::reference_rows_tests::dfa};
+    use crate::{ids::TokenId, subterminal::shortcuts::reference_rows_tests::dfa};
 
     /// Each byte with which a terminal begins is found, entered or not.
     #[test]

@@ -6,14 +6,13 @@
 //! than the chain has steps, may follow. Every other token that may follow has a byte that leaves the chain,
 //! mostly a sign, so it is below a trie node with such a byte. There are few of these.
 
-use super::{
-    crossing::Crossing,
-    row::{TokenList, TokenRow},
-    table::TerminalTable,
-};
 use crate::{
     ids::{TrieNodeId, as_index},
     scanner::{NONE, TerminalDfa},
+    subterminal::{
+        rows::{Crossing, TokenList, TokenRow},
+        tables::TerminalTable,
+    },
     vocab::{ByteTrie, byte_kind},
 };
 
@@ -105,7 +104,7 @@ impl Chain {
 impl TerminalTable {
     /// Makes the row of a state that begins a chain, and counts the trie nodes looked at. `None` if there is
     /// no chain, if there are many ways to leave it, or if there is no index yet.
-    pub(super) fn chain_row(&self, trie: &ByteTrie, state: u32) -> Option<(TokenRow, usize)> {
+    pub(in crate::subterminal) fn chain_row(&self, trie: &ByteTrie, state: u32) -> Option<(TokenRow, usize)> {
         let index = trie.tokens_by_kind()?;
         let (dfa, longest) = (self.dfa(), trie.height(ByteTrie::ROOT)? as usize);
         let chain = Chain::new(dfa, state, longest)?;
@@ -145,7 +144,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{ids::TokenId, limits::Work, subterminal::reference_rows_tests::dfa};
+    use crate::{ids::TokenId, limits::Work, subterminal::shortcuts::reference_rows_tests::dfa};
 
     const PATTERNS: [&str; 8] = [
         r#""[a-z]+""#,

@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{row::TokenRow, table::TerminalTable};
 use crate::{
     Limits,
     ids::{TokenId, TrieNodeId},
     limits::Work,
     scanner::{self, TerminalDfa},
+    subterminal::{rows::TokenRow, tables::TerminalTable},
     vocab::ByteTrie,
 };
 
-pub(super) fn dfa(pattern: &str) -> Arc<TerminalDfa> {
+pub(in crate::subterminal) fn dfa(pattern: &str) -> Arc<TerminalDfa> {
     let hir = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap();
     Arc::new(scanner::build(&hir, 10_000, &Limits::default()).unwrap().unwrap())
 }
 
 /// Builds the trie of these tokens, numbered in their order.
-pub(super) fn trie(tokens: &[String]) -> ByteTrie {
+pub(in crate::subterminal) fn trie(tokens: &[String]) -> ByteTrie {
     let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
     ByteTrie::new(tokens.len(), ids)
 }
 
 /// Returns the exits with tokens below, which alone matter.
-pub(super) fn inner(trie: &ByteTrie, reach: &TokenRow) -> Vec<u32> {
+pub(in crate::subterminal) fn inner(trie: &ByteTrie, reach: &TokenRow) -> Vec<u32> {
     let nodes = reach.exits().iter().flatten();
     nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
 }

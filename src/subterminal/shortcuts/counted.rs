@@ -10,13 +10,10 @@ use std::{
     ops::{Range, RangeInclusive},
 };
 
-use super::{
-    ranges::Ranges,
-    row::{TokenList, TokenRow},
-};
 use crate::{
     ids::{TokenId, TrieNodeId},
     scanner::{NONE, TerminalDfa},
+    subterminal::rows::{Ranges, TokenList, TokenRow},
     vocab::{ByteTrie, TokenSet},
 };
 
@@ -32,7 +29,7 @@ fn leads_on(dfa: &TerminalDfa, state: u32) -> bool {
 /// The structure of a common automaton of strings: characters that each lead back to one state, *home*, and
 /// either an end past which nothing goes on, or none, so that texts may end whenever they are home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Home {
+pub(in crate::subterminal) struct Home {
     /// The state between characters.
     state: u32,
     /// May texts end in that state, instead of by a byte that ends them?
@@ -41,7 +38,7 @@ pub(super) struct Home {
 
 impl Home {
     /// Recognises the structure. Linear in the states and bytes.
-    pub(super) fn of(common: &TerminalDfa) -> Option<Self> {
+    pub(in crate::subterminal) fn of(common: &TerminalDfa) -> Option<Self> {
         let states = 0..u32::try_from(common.len()).ok()?;
         let loops = |state: &u32| (0..=u8::MAX).any(|byte| next(common, *state, byte) == Some(*state));
         let state = states.clone().find(loops)?;
@@ -55,7 +52,7 @@ impl Home {
     }
 
     /// Returns the state between characters, if all texts end by a byte past which nothing goes on.
-    pub(super) fn with_an_end(self) -> Option<u32> {
+    pub(in crate::subterminal) fn with_an_end(self) -> Option<u32> {
         (!self.endless).then_some(self.state)
     }
 
@@ -75,7 +72,7 @@ const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 
 /// The tokens of a vocabulary by their characters, for a common automaton between characters.
 #[derive(Debug)]
-pub(super) struct CharacterIndex {
+pub(in crate::subterminal) struct CharacterIndex {
     /// Tokens that stay in the string, whether or not they end it.
     all: TokenSet,
     count: usize,
@@ -102,7 +99,7 @@ fn at<T>(lists: &mut Vec<Vec<T>>, count: usize) -> &mut Vec<T> {
 
 impl CharacterIndex {
     /// Builds the index by one walk over the trie.
-    pub(super) fn new(trie: &ByteTrie, common: &TerminalDfa, home: Home) -> Self {
+    pub(in crate::subterminal) fn new(trie: &ByteTrie, common: &TerminalDfa, home: Home) -> Self {
         let mut found = Self {
             all: TokenSet::zeros(trie.everything().size()),
             count: 0,
@@ -200,7 +197,7 @@ impl CharacterIndex {
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         let nodes = self.homes.iter().map(Vec::capacity).sum::<usize>();
         let sets = (1 + self.up_to.len()) * self.all.size() / 8;
         sets + 4 * (self.count + nodes) + size_of_val(&*self.ended)
@@ -217,7 +214,7 @@ impl CharacterIndex {
 
 /// A counter of characters that, in product with a common automaton, makes up another one.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(in crate::subterminal) struct Counted {
     home: Home,
     /// Number of characters before each state that is between characters.
     numbers: Box<[Option<usize>]>,
@@ -230,11 +227,11 @@ pub(super) struct Counted {
 }
 
 /// An automaton beside a common one, as [`Counted::new`] takes it.
-pub(super) struct DfaPair<'a> {
-    pub(super) dfa: &'a TerminalDfa,
-    pub(super) common: &'a TerminalDfa,
+pub(in crate::subterminal) struct DfaPair<'a> {
+    pub(in crate::subterminal) dfa: &'a TerminalDfa,
+    pub(in crate::subterminal) common: &'a TerminalDfa,
     /// A byte of each kind that either automaton distinguishes.
-    pub(super) bytes: &'a [u8],
+    pub(in crate::subterminal) bytes: &'a [u8],
 }
 
 /// The possible continuations after a number of characters.
@@ -253,7 +250,7 @@ impl Counted {
     /// Each state is labelled with the number of characters before it, breadth-first from the state after the
     /// opening; a state with two labels is more than a counter. Then each number must have a place between
     /// characters, up to where counts end or no longer matter.
-    pub(super) fn new(
+    pub(in crate::subterminal) fn new(
         beside: &DfaPair<'_>,
         home: Home,
         partner: impl Fn(u32) -> u32,
@@ -323,23 +320,23 @@ impl Counted {
     }
 
     /// Returns the number of characters before a state that is between characters.
-    pub(super) fn number(&self, state: u32) -> Option<usize> {
+    pub(in crate::subterminal) fn number(&self, state: u32) -> Option<usize> {
         self.numbers[state as usize]
     }
 
     /// Memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
         size_of_val(&*self.numbers) + 2 * self.closes.len()
     }
 
-    /// Makes the row of the terminal after `number` characters.
-    pub(super) fn row(&self, trie: &ByteTrie, index: &CharacterIndex, number: usize) -> TokenRow {
-        self.after(trie, index, (0, number))
+    /// Makes the row of the terminal after `at` characters.
+    pub(in crate::subterminal) fn row(&self, trie: &ByteTrie, index: &CharacterIndex, at: usize) -> TokenRow {
+        self.after(trie, index, (0, at))
     }
 
     /// Returns the effect of the terminal, entered between characters, on the tokens that go on at `exits`.
     /// `None` unless those are all the places after some number of characters.
-    pub(super) fn crossing(
+    pub(in crate::subterminal) fn crossing(
         &self,
         trie: &ByteTrie,
         index: &CharacterIndex,

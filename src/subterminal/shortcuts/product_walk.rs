@@ -52,7 +52,7 @@ const SPACES: [u8; 4] = [0xc2, 0xe1, 0xe3, 0xef];
 /// `\S` leaves out more such spaces (level 5). `^[^<>]{1,99}$` differs in two characters (level 3), and after
 /// 99 of them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TextLevels {
+pub(in crate::subterminal) struct TextLevels {
     /// The [kinds](byte_kind) of bytes that each level excludes, as bits; each level excludes all of the one
     /// before.
     without: [u64; LEVELS],
@@ -62,10 +62,10 @@ pub(super) struct TextLevels {
 
 impl TextLevels {
     /// The level of texts inside a string, where nothing ends.
-    pub(super) const INSIDE: usize = 1;
+    pub(in crate::subterminal) const INSIDE: usize = 1;
 
     /// Computes the levels of a common terminal. Linear in its states and bytes.
-    pub(super) fn new(common: &TerminalDfa, home: Option<Home>) -> Self {
+    pub(in crate::subterminal) fn new(common: &TerminalDfa, home: Option<Home>) -> Self {
         let ending = if common.accepts_empty() { 0 } else { ending(common) };
         let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
         let escaping =
@@ -112,7 +112,7 @@ impl TextLevels {
     }
 
     /// Returns the highest level of texts of these kinds.
-    pub(super) fn of(&self, kinds: u64) -> usize {
+    pub(in crate::subterminal) fn of(&self, kinds: u64) -> usize {
         self.without.iter().rposition(|without| kinds & without == 0).unwrap_or(0)
     }
 

@@ -281,7 +281,7 @@ impl VocabularyTables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, subterminal::reference_rows_tests::dfa};
+    use crate::{ids::TokenId, subterminal::shortcuts::reference_rows_tests::dfa};
 
     fn tables() -> VocabularyTables {
         let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));

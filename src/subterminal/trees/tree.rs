@@ -10,13 +10,16 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{row::TokenRow, table::TerminalTable, terminal_entry::TerminalEntry};
 use crate::{
     automata::byte_set::ByteSet,
     ids::{Numbered, ScanStateId, TerminalId, number},
     limits::{LimitExceeded, Work},
     lower::Follow,
     scanner::Scanner,
+    subterminal::{
+        rows::TokenRow,
+        tables::{TerminalEntry, TerminalTable},
+    },
     vocab::ByteTrie,
 };
 
@@ -25,11 +28,11 @@ use crate::{
 pub(crate) struct TreeNodeId(u32);
 
 impl TreeNodeId {
-    pub(super) fn new(raw: u32) -> Self {
+    pub(in crate::subterminal) fn new(raw: u32) -> Self {
         Self(raw)
     }
 
-    pub(super) fn raw(self) -> u32 {
+    pub(in crate::subterminal) fn raw(self) -> u32 {
         self.0
     }
 
@@ -56,16 +59,16 @@ pub(crate) enum Grow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TreeNode {
-    pub(super) terminal: TerminalId,
+pub(in crate::subterminal) struct TreeNode {
+    pub(in crate::subterminal) terminal: TerminalId,
     /// The scanner state of a root.
-    pub(super) state: Option<ScanStateId>,
-    pub(super) reach: Arc<TokenRow>,
-    pub(super) children: Children,
+    pub(in crate::subterminal) state: Option<ScanStateId>,
+    pub(in crate::subterminal) reach: Arc<TokenRow>,
+    pub(in crate::subterminal) children: Children,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Children {
+pub(in crate::subterminal) enum Children {
     /// Children that were not made.
     Unknown,
     /// A range of nodes, in order of their terminals. No token reaches any other terminal that may follow.
@@ -75,19 +78,19 @@ pub(super) enum Children {
 /// Trees of a grammar's scanner states. Cloning costs a few words for each node: contents are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Forest {
-    pub(super) nodes: Numbered<TreeNode>,
-    pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
-    pub(super) bytes: usize,
+    pub(in crate::subterminal) nodes: Numbered<TreeNode>,
+    pub(in crate::subterminal) roots: HashMap<ScanStateId, TreeNodeId>,
+    pub(in crate::subterminal) bytes: usize,
     /// The part of `bytes` whose contents no table had when they came.
-    pub(super) own: OwnNumber,
-    pub(super) max_bytes: usize,
+    pub(in crate::subterminal) own: OwnNumber,
+    pub(in crate::subterminal) max_bytes: usize,
     /// Addresses of large contents whose memory is counted: many states of a string may share a row.
-    pub(super) counted: HashSet<usize>,
+    pub(in crate::subterminal) counted: HashSet<usize>,
 }
 
 /// A number that is ignored in comparisons: equal forests may have come by their contents in different ways.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OwnNumber(pub(super) usize);
+pub(in crate::subterminal) struct OwnNumber(pub(in crate::subterminal) usize);
 
 impl PartialEq for OwnNumber {
     fn eq(&self, _: &Self) -> bool {
@@ -98,7 +101,7 @@ impl PartialEq for OwnNumber {
 impl Eq for OwnNumber {}
 
 /// The things that the numbers of nodes may run out for, in words.
-pub(super) const NODES: &str = "nodes of subterminal trees";
+pub(in crate::subterminal) const NODES: &str = "nodes of subterminal trees";
 
 /// Least size of contents, in bytes, that are counted once, however many nodes share them.
 const LARGE: usize = 1_024;
@@ -245,7 +248,7 @@ impl Forest {
     ///
     /// # Errors
     /// If there are more nodes than numbers.
-    pub(super) fn push(
+    pub(in crate::subterminal) fn push(
         &mut self,
         terminal: TerminalId,
         reach: Arc<TokenRow>,

@@ -30,11 +30,11 @@ const MOST_PAIRS: usize = 2_048;
 
 /// The last states of a terminal whose rows took long walks.
 #[derive(Debug, Default)]
-pub(super) struct Walked(Mutex<VecDeque<u32>>);
+pub(in crate::subterminal) struct Walked(Mutex<VecDeque<u32>>);
 
 impl Walked {
     /// Records the number of trie nodes that the row of a state took.
-    pub(super) fn note(&self, state: u32, nodes: usize) {
+    pub(in crate::subterminal) fn note(&self, state: u32, nodes: usize) {
         if nodes >= LONG_WALK {
             let mut walked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if walked.len() == MOST_WALKED {
@@ -45,13 +45,13 @@ impl Walked {
     }
 
     /// Are there none?
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::subterminal) fn is_empty(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Returns the recorded state that is most like `state`, and a length: all shorter texts are treated
     /// alike.
-    pub(super) fn like(
+    pub(in crate::subterminal) fn like(
         &self,
         dfa: &TerminalDfa,
         state: u32,
@@ -121,7 +121,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::subterminal::reference_rows_tests::dfa;
+    use crate::subterminal::shortcuts::reference_rows_tests::dfa;
 
     /// Returns the length of the shortest text of at most `most` bytes `a` and `b` that tells states apart.
     fn by_texts(dfa: &TerminalDfa, one: u32, other: u32, most: u32) -> Option<u32> {
