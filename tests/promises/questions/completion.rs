@@ -5,8 +5,10 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{ALPHABET, Case, World, case, config};
-use crate::support::decider::byte_vocabulary;
+use crate::{
+    promises::generate::{ALPHABET, Case, World, case, config},
+    support::decider::byte_vocabulary,
+};
 
 /// Most texts tried by brute force for one completion.
 const MOST_TEXTS: usize = 1_000;
@@ -77,7 +79,7 @@ fn pieces(vocabulary: &Vocabulary, text: &[u8]) -> (usize, usize) {
 }
 
 /// Compares the completion after `text` with brute force.
-pub(super) fn compare(world: &World, constraint: &mut domino::Constraint, text: &[u8]) {
+pub(in crate::promises) fn compare(world: &World, constraint: &mut domino::Constraint, text: &[u8]) {
     let mut session = world.oracle.session();
     assert!(session.push_all(text));
     let brute = brute_force(&mut session);

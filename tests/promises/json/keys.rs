@@ -7,7 +7,7 @@ use domino::{
 };
 use proptest::{collection::vec, prelude::*};
 
-use super::generate::config;
+use crate::promises::generate::config;
 
 const SCHEMAS: [&str; 13] = [
     r#"{"type": "object", "additionalProperties": {"type": "boolean"}}"#,

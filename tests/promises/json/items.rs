@@ -9,7 +9,7 @@ use domino::{
 use proptest::{collection::vec, option::weighted, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use super::generate::config;
+use crate::promises::generate::config;
 
 /// Most texts of a schema that are written out.
 const TEXTS: usize = 60_000;

@@ -11,7 +11,7 @@ use proptest::{
 };
 use serde_json::{Value, json};
 
-use super::generate::config;
+use crate::promises::generate::config;
 
 /// Tokens beside single bytes.
 const WORDS: [&str; 30] = [

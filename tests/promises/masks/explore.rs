@@ -5,7 +5,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config};
+use crate::promises::generate::{Case, World, case, config};
 
 fn explored(world: &World, lookahead: Lookahead, limits: &Limits) -> Option<(CompiledGrammar, Exploration)> {
     let compiler = Compiler::new(world.vocabulary.clone()).lookahead(lookahead).limits(limits.clone());

@@ -7,7 +7,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config};
+use crate::promises::generate::{Case, World, case, config};
 
 /// Compiles the grammar with trees from every source.
 fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<Vec<CompiledGrammar>> {

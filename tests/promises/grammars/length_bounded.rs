@@ -8,7 +8,8 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::{generate::config, leaves::with_leaves};
+use super::leaves::with_leaves;
+use crate::promises::generate::config;
 
 const PATTERNS: [&str; 5] = ["^[ab]+(-[ab]+)*$", "^(aa)*b?$", "a.*b", "^(é|ab)*$", "^b+a?$"];
 

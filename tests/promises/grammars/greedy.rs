@@ -9,7 +9,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::config;
+use crate::promises::generate::config;
 
 /// Most bytes of a text and of a completion: no shortest one has more than three for each of four terminals
 /// and of what stands between them.

@@ -9,7 +9,7 @@ use domino::{
 use proptest::prelude::*;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 
-use super::generate::{World, case, config};
+use crate::promises::generate::{World, case, config};
 
 /// A rule that derives nothing.
 const NEVER: &str = "never";
@@ -178,7 +178,7 @@ fn most_grammars_can_be_printed() {
 
     let mut runner = TestRunner::deterministic();
     let grammars =
-        (0..200).map(|_| super::generate::rules().new_tree(&mut runner).unwrap().current().build());
+        (0..200).map(|_| crate::promises::generate::rules().new_tree(&mut runner).unwrap().current().build());
     let printed = grammars.filter(|grammar| print(grammar).is_some()).count();
     assert!(printed > 100, "{printed} of 200");
 }

@@ -13,10 +13,8 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::{
-    generate::{ALPHABET, World, case, config},
-    leaves::with_leaves,
-};
+use super::leaves::with_leaves;
+use crate::promises::generate::{ALPHABET, World, case, config};
 
 /// The automaton of a text's substrings by definition: states are sets of positions.
 fn automaton(text: &str) -> Automaton {

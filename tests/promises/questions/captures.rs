@@ -12,7 +12,7 @@ use domino::{
 use proptest::{collection::vec, prelude::*};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::generate::{ALPHABET, Rules, config, rules, text};
+use crate::promises::generate::{ALPHABET, Rules, config, rules, text};
 
 /// Calls of a matcher after which it gives up.
 const MOST_CALLS: usize = 100_000;

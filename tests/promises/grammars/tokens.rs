@@ -8,7 +8,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::config;
+use crate::promises::generate::config;
 
 /// Ordinary tokens by number.
 const TEXTS: [&str; 7] = ["a", "b", "ab", "<t>", "ba", "t>", "<"];

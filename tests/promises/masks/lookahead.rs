@@ -8,7 +8,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config, counted_case};
+use crate::promises::generate::{Case, World, case, config, counted_case};
 
 const MOST: u32 = 3;
 

@@ -7,10 +7,10 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{Case, Node, case, config};
+use crate::promises::generate::{Case, Node, case, config};
 
 /// The rules with the special token in place of each `c` that begins a literal.
-pub(super) fn with_specials(case: &Case) -> Case {
+pub(in crate::promises) fn with_specials(case: &Case) -> Case {
     let mut case = case.clone();
     case.rules.0.iter_mut().for_each(replace);
     case

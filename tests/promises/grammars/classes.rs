@@ -8,7 +8,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::config;
+use crate::promises::generate::config;
 
 /// An expression over bytes and classes of tokens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

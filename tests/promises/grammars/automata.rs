@@ -18,10 +18,8 @@ use regex_automata::{
 };
 use regex_syntax::hir::Hir;
 
-use super::{
-    generate::{World, case, config},
-    leaves::with_leaves,
-};
+use super::leaves::with_leaves;
+use crate::promises::generate::{World, case, config};
 
 /// The automaton of an expression, state by state as the library makes it.
 fn automaton(hir: &Hir) -> Automaton {

@@ -4,7 +4,7 @@ use std::iter;
 
 use proptest::prelude::*;
 
-use super::generate::{World, case, config};
+use crate::promises::generate::{World, case, config};
 use domino::{
     Compiler, Limits, Lookahead, StepErrorKind,
     inspect::{StateSizes, Warning},

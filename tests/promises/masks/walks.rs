@@ -3,7 +3,7 @@
 use domino::{Compiler, Constraint, Limits, Patience, StepError, TokenSet};
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config};
+use crate::promises::generate::{Case, World, case, config};
 
 /// Budgets that are never exhausted, with pieces of `piece` units of work.
 fn limits(piece: usize) -> Limits {

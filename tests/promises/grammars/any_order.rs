@@ -4,10 +4,10 @@
 use domino::{Lookahead, oracle::Oracle};
 use proptest::{collection::vec, prelude::*};
 
-use super::{
-    completion,
+use crate::promises::{
     generate::{Case, Node, Parts, Rules, case_of, config, node, text},
     minimal::walk,
+    questions::completion,
 };
 
 /// A part that is not empty; rule 1 is the list's own, so lists nest.
