@@ -26,10 +26,6 @@ mod length_bounded;
 #[cfg(test)]
 mod mistakes;
 mod regex;
-mod regex_class;
-mod regex_extensions;
-mod regex_names;
-mod regex_text;
 pub(crate) mod regular;
 mod room;
 #[cfg(feature = "schemars")]

@@ -4,9 +4,7 @@
 //! something else that is natural to write, this pass rewrites the text: a `[` in a class is a literal, and
 //! `\0`, `\cJ`, `\e`, `[\b]` and `\Z` have their meaning there. Constructs that cannot be had are refused by
 //! name, and those that another dialect reads in another way cause a warning. Everything else is passed on,
-//! mistakes included, which the parser reports.
-//!
-//! Groups with the names of extensions are found here too, for [`regex_extensions`].
+//! mistakes included, which the parser reports. Groups with the names of [`extensions`] are found here too.
 //!
 //! The pass divides the text into the same items as the parser (groups and their flags, classes, escapes, and
 //! white space where `x` is on). [`PreparedRegex::place`] maps places in the rewritten text to the user's.
@@ -16,11 +14,13 @@ use std::ops::Range;
 use regex_syntax::ast;
 
 use super::{
+    class::{self, ClassMark, NestingLimits, WalkedClass},
+    extensions::{self, DELIMITER, ExtensionUse},
+    names,
+};
+use crate::grammar::{
     GrammarError, GrammarWarning, GrammarWarningKind,
     error::MOST_SHOWN,
-    regex_class::{self, ClassMark, NestingLimits, WalkedClass},
-    regex_extensions::{self, DELIMITER, ExtensionUse},
-    regex_names,
     source::{Source, Span},
 };
 use crate::limits::{Budget, LimitExceeded, Limits};
@@ -174,7 +174,7 @@ impl<'t> RegexReader<'t> {
 
     fn skip_space(&mut self) {
         if self.free {
-            self.at += regex_class::space(self.rest()).end;
+            self.at += class::space(self.rest()).end;
         }
     }
 
@@ -202,7 +202,7 @@ impl<'t> RegexReader<'t> {
         self.at += 1;
         self.skip_space();
         let rest = self.rest();
-        if let Some(refused) = regex_names::group(rest) {
+        if let Some(refused) = names::group(rest) {
             let (error, label) = refused.error();
             return Err(self.error(error, start..self.at + refused_head(rest), label));
         }
@@ -234,11 +234,11 @@ impl<'t> RegexReader<'t> {
             let delimiters = &mut self.done.uses[index].delimiters;
             delimiters.push(head);
             let number = delimiters.len();
-            self.replace(name, &regex_extensions::delimiter(index, number));
+            self.replace(name, &extensions::delimiter(index, number));
             self.open.push(Open { free, delimited: None });
             return Ok(());
         }
-        let found = regex_extensions::of_name(text)
+        let found = extensions::of_name(text)
             .map_err(|(error, label)| self.error(error, name.clone(), &label))?;
         let Some(extension) = found else {
             self.open.push(Open { free, delimited: None });
@@ -250,7 +250,7 @@ impl<'t> RegexReader<'t> {
         if given != wanted {
             let what = if wanted { "needs an" } else { "takes no" };
             let error = GrammarError::syntax(format!("`{extension}` {what} argument"))
-                .with_hint(format!("it is written {}", regex_extensions::form(extension)));
+                .with_hint(format!("it is written {}", extensions::form(extension)));
             return Err(self.error(error, head.range(), ""));
         }
         if let Some(expression) = extension.expression() {
@@ -300,7 +300,7 @@ impl<'t> RegexReader<'t> {
                 'i' | 'm' | 's' | 'u' | 'U' => {}
                 other => {
                     let at = self.at + index;
-                    let error = regex_names::unknown_flag(other);
+                    let error = names::unknown_flag(other);
                     return Err(self.error(error, at..at + other.len_utf8(), ""));
                 }
             }
@@ -327,7 +327,7 @@ impl<'t> RegexReader<'t> {
             }
             'c' => {
                 let Some(letter @ (b'A'..=b'Z' | b'a'..=b'z')) = self.rest().bytes().next() else {
-                    return Err(self.error(regex_names::unknown_control(), start..self.at, ""));
+                    return Err(self.error(names::unknown_control(), start..self.at, ""));
                 };
                 self.at += 1;
                 self.replace(start..self.at, &format!("\\x{{{:X}}}", letter & 0x1F));
@@ -336,7 +336,7 @@ impl<'t> RegexReader<'t> {
             'b' if in_class => self.replace(start..self.at, "\\x{8}"),
             'Z' if !in_class => self.replace(start..self.at, "\\z"),
             '1'..='7' if in_class => {
-                return Err(self.error(regex_names::octal(), start..self.at, ""));
+                return Err(self.error(names::octal(), start..self.at, ""));
             }
             'v' => self.done.warn(
                 GrammarWarningKind::VerticalTab,
@@ -346,7 +346,7 @@ impl<'t> RegexReader<'t> {
             ),
             // Quoted text must not be taken for groups and classes.
             'Q' => {
-                if let Some(refused) = regex_names::escape(letter) {
+                if let Some(refused) = names::escape(letter) {
                     let (error, label) = refused.error();
                     return Err(self.error(error, start..self.at, label));
                 }
@@ -376,7 +376,7 @@ impl<'t> RegexReader<'t> {
     /// Reads a class. Brackets in it are literals, unless it has set operations.
     fn class(&mut self) -> Result<(), GrammarError> {
         let start = self.at;
-        let plain = regex_class::walk(self.text, start, self.free, None);
+        let plain = class::walk(self.text, start, self.free, None);
         let Some(plain) = plain else {
             let error = GrammarError::syntax("unclosed character class")
                 .with_hint("as a character, `[` is written `\\[`");
@@ -400,7 +400,7 @@ impl<'t> RegexReader<'t> {
 
     /// Walks the class with each `[` opening a class of its own; `None` if that is not balanced.
     fn nested(&mut self, start: usize) -> Result<Option<WalkedClass>, GrammarError> {
-        let nested = regex_class::walk(self.text, start, self.free, Some(&mut self.bounds));
+        let nested = class::walk(self.text, start, self.free, Some(&mut self.bounds));
         if self.bounds.bytes > 0 {
             return Ok(nested);
         }
@@ -437,7 +437,7 @@ impl<'t> RegexReader<'t> {
                     "as characters write `\\&`, `\\-` and `\\~`",
                 ),
                 ClassMark::UnknownPosix(length) => {
-                    return Err(self.error(regex_names::unknown_posix(), at..at + length, ""));
+                    return Err(self.error(names::unknown_posix(), at..at + length, ""));
                 }
             }
         }
@@ -506,5 +506,5 @@ fn refused_head(rest: &str) -> usize {
 }
 
 #[cfg(test)]
-#[path = "regex_text_tests.rs"]
+#[path = "text_tests.rs"]
 mod tests;

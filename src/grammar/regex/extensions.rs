@@ -1,6 +1,6 @@
 //! Extensions in regular expressions: groups with special names, such as `(?P<SUBSTRING_OF>abc)`.
 //!
-//! [`regex_text`](super::regex_text) finds the groups, replaces those that are short for an expression, and
+//! [`text`](super::text) finds the groups, replaces those that are short for an expression, and
 //! numbers the names of the others, so that each may come more than once. [`take`] reads their arguments in
 //! the syntax tree, where texts and alternatives are as written; [`ExtensionUses::pattern`] makes automata of
 //! the translated expression, in which flags have had their effect.
@@ -10,16 +10,16 @@ use regex_syntax::{
     hir::{Capture, ClassUnicode, ClassUnicodeRange, Hir, HirKind},
 };
 
-use super::{
-    Automaton, GrammarError, Pattern,
-    error::quoted,
-    extension::{self, Extension},
-    regex_text::PreparedRegex,
-    regular::Language,
-    source::Span,
-    substring,
-};
+use super::text::PreparedRegex;
 use crate::{
+    grammar::{
+        Automaton, GrammarError, Pattern,
+        error::quoted,
+        extension::{self, Extension},
+        regular::Language,
+        source::Span,
+        substring,
+    },
     limits::{Budget, LimitExceeded, Limits},
     special::TokenClass,
 };
@@ -377,8 +377,8 @@ mod tests {
     /// Golden file: expressions with a mistake, and the message of each.
     #[test]
     fn mistakes_are_shown_where_they_are() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/regex_extensions_mistakes.txt");
-        mistakes::check(include_str!("regex_extensions_mistakes.txt"), path, |text| {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/regex/extensions_mistakes.txt");
+        mistakes::check(include_str!("extensions_mistakes.txt"), path, |text| {
             Grammar::parse(Syntax::Regex, text, &Limits::default())
         });
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::source::Span;
+use crate::grammar::source::Span;
 
 /// The names of POSIX classes.
 pub(super) const POSIX_NAMES: [&str; 14] = [

@@ -1,10 +1,17 @@
 //! A regular expression as a grammar: one rule `root`, one pattern, matched as a whole.
 //!
 //! The dialect is that of the `regex` crate with Unicode on; flags such as `(?s)` may be written inside. It
-//! differs where Python, PCRE and ECMAScript agree on something else (see `regex_text`), and warns where they
+//! differs where Python, PCRE and ECMAScript agree on something else (see `text`), and warns where they
 //! do not; `docs/regex.md` has the table. Since the whole text is matched, anchors at the ends are dropped;
 //! all other look-around and back-references are refused by name. Lazy and greedy repeats differ only in what
 //! named groups capture.
+
+mod class;
+mod extensions;
+mod names;
+#[cfg(test)]
+mod tests;
+mod text;
 
 use regex_syntax::{
     ast::{
@@ -18,15 +25,14 @@ use super::{
     Grammar, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
     error::quoted,
     ir::GrammarBuilder,
-    regex_extensions::{self, ExtensionUses, Folding},
-    regex_names,
-    regex_text::PreparedRegex,
     source::{Source, Span},
 };
 use crate::{
     ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
+use extensions::{ExtensionUses, Folding};
+use text::PreparedRegex;
 
 /// The size that a class such as `\w` is counted with, in bytes of text: it becomes hundreds of ranges.
 const NAMED_CLASS_BYTES: usize = 96;
@@ -76,7 +82,7 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
         .build()
         .parse(prepared.text())
         .map_err(|error| syntax_error(&prepared, text, &error))?;
-    regex_extensions::take(&mut ast, &mut prepared)?;
+    extensions::take(&mut ast, &mut prepared)?;
     drop_anchors(&mut ast, true, true);
     let check = RegexCheck {
         prepared: &prepared,
@@ -148,7 +154,7 @@ fn drop_anchors(ast: &mut Ast, at_start: bool, at_end: bool) {
         return;
     }
     match ast {
-        Ast::Group(group) if regex_extensions::index(group).is_none() => {
+        Ast::Group(group) if extensions::index(group).is_none() => {
             drop_anchors(&mut group.ast, at_start, at_end);
         }
         Ast::Alternation(choice) => {
@@ -307,7 +313,7 @@ impl Visitor for RegexCheck<'_, '_> {
             Ast::ClassPerl(class) => self.named_class(&class.span),
             Ast::Group(group) => {
                 self.outer.push(self.modes);
-                self.found.foldings.extend(regex_extensions::index(group).map(|index| (index, self.modes)));
+                self.found.foldings.extend(extensions::index(group).map(|index| (index, self.modes)));
                 if let Some(flags) = group.flags() {
                     self.modes.set(flags);
                 }
@@ -383,9 +389,9 @@ fn syntax_error(prepared: &PreparedRegex<'_>, text: &str, error: &ast::Error) ->
         }
         ErrorKind::EscapeUnrecognized => {
             let letter = from.chars().nth(1).unwrap_or_default();
-            let (error, label) = match regex_names::escape(letter) {
+            let (error, label) = match names::escape(letter) {
                 Some(refused) => refused.error(),
-                None => (regex_names::unknown_escape(letter), ""),
+                None => (names::unknown_escape(letter), ""),
             };
             error.at(source, span, label)
         }
@@ -406,7 +412,3 @@ fn syntax_error(prepared: &PreparedRegex<'_>, text: &str, error: &ast::Error) ->
         }
     }
 }
-
-#[cfg(test)]
-#[path = "regex_tests.rs"]
-mod tests;
