@@ -238,8 +238,8 @@ impl<'t> RegexReader<'t> {
             self.open.push(Open { free, delimited: None });
             return Ok(());
         }
-        let found = extensions::of_name(text)
-            .map_err(|(error, label)| self.error(error, name.clone(), &label))?;
+        let found =
+            extensions::of_name(text).map_err(|(error, label)| self.error(error, name.clone(), &label))?;
         let Some(extension) = found else {
             self.open.push(Open { free, delimited: None });
             return Ok(());
