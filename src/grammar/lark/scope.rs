@@ -10,8 +10,8 @@ use crate::grammar::{
 };
 
 use super::{
-    ast::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     common,
+    syntax::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
 };
 
 /// The name of the start rule.

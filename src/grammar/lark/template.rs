@@ -8,8 +8,8 @@ use crate::{
 };
 
 use super::{
-    ast::{ExprKind, LarkDefinition, LarkExpr},
     scope::Meaning,
+    syntax::{ExprKind, LarkDefinition, LarkExpr},
     translate::{ExprSite, LarkResult, LarkTranslator},
 };
 

@@ -24,9 +24,9 @@ use crate::{
 
 use super::{
     Lexing,
-    ast::{ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     options::{self, Structured},
     scope::{self, Meaning, Scope},
+    syntax::{ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     template::{Instance, TemplateArguments},
     uses::{LexemeUse, Used, has_lazy},
 };

@@ -6,14 +6,14 @@ use crate::grammar::source::Span;
 
 /// A part of a definition's body.
 #[derive(Debug, Clone)]
-pub(super) struct LarkExpr<'t> {
-    pub(super) kind: ExprKind<'t>,
-    pub(super) span: Span,
+pub(in super::super) struct LarkExpr<'t> {
+    pub(in super::super) kind: ExprKind<'t>,
+    pub(in super::super) span: Span,
 }
 
 /// The kind of an [`LarkExpr`].
 #[derive(Debug, Clone)]
-pub(super) enum ExprKind<'t> {
+pub(in super::super) enum ExprKind<'t> {
     /// The parts, one after the other.
     Sequence(Vec<LarkExpr<'t>>),
     /// One of the parts.
@@ -48,7 +48,7 @@ pub(super) enum ExprKind<'t> {
 
 impl LarkExpr<'_> {
     /// The direct parts of the expression.
-    pub(super) fn parts(&self) -> &[Self] {
+    pub(in super::super) fn parts(&self) -> &[Self] {
         match &self.kind {
             ExprKind::Sequence(parts)
             | ExprKind::Choice(parts)
@@ -62,7 +62,7 @@ impl LarkExpr<'_> {
 
 /// The option that ends the one lexeme of a rule early.
 #[derive(Debug, Clone)]
-pub(super) enum Ending<'t> {
+pub(in super::super) enum Ending<'t> {
     /// `lazy`: it ends as soon as it can.
     Lazy,
     /// `suffix=..`: it ends with the first of these, which is part of the text.
@@ -73,23 +73,23 @@ pub(super) enum Ending<'t> {
 
 /// A rule or a terminal.
 #[derive(Debug, Clone)]
-pub(super) struct LarkDefinition<'t> {
-    pub(super) name: &'t str,
+pub(in super::super) struct LarkDefinition<'t> {
+    pub(in super::super) name: &'t str,
     /// The place of the name.
-    pub(super) span: Span,
-    pub(super) parameters: Vec<&'t str>,
-    pub(super) priority: Option<Span>,
-    pub(super) ending: Option<(Ending<'t>, Span)>,
+    pub(in super::super) span: Span,
+    pub(in super::super) parameters: Vec<&'t str>,
+    pub(in super::super) priority: Option<Span>,
+    pub(in super::super) ending: Option<(Ending<'t>, Span)>,
     /// The name of the capture of its texts.
-    pub(super) capture: Option<String>,
+    pub(in super::super) capture: Option<String>,
     /// Options that do not change the set of texts: name and place.
-    pub(super) without_effect: Vec<(&'static str, Span)>,
-    pub(super) body: LarkExpr<'t>,
+    pub(in super::super) without_effect: Vec<(&'static str, Span)>,
+    pub(in super::super) body: LarkExpr<'t>,
 }
 
 /// A definition or a statement of a grammar.
 #[derive(Debug, Clone)]
-pub(super) enum LarkItem<'t> {
+pub(in super::super) enum LarkItem<'t> {
     Define(LarkDefinition<'t>),
     /// `%ignore`.
     Ignore(LarkExpr<'t>),
@@ -104,6 +104,6 @@ pub(super) enum LarkItem<'t> {
 }
 
 /// True for the name of a terminal.
-pub(super) fn is_terminal(name: &str) -> bool {
+pub(in super::super) fn is_terminal(name: &str) -> bool {
     name.trim_start_matches('_').starts_with(|c: char| c.is_ascii_uppercase())
 }

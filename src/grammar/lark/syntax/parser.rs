@@ -20,7 +20,7 @@ use super::{
 pub(super) type ParseResult<T> = Result<T, GrammarError>;
 
 /// Reads a text of at most 4 GiB. Linear.
-pub(super) fn parse<'t>(text: &'t str, limits: &Limits) -> ParseResult<Vec<LarkItem<'t>>> {
+pub(in super::super) fn parse<'t>(text: &'t str, limits: &Limits) -> ParseResult<Vec<LarkItem<'t>>> {
     let tokens = split(text, limits)?;
     let mut parser = LarkParser { text, tokens, at: 0, limits };
     parser.items()
