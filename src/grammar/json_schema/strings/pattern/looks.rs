@@ -3,14 +3,14 @@
 //! automaton; the product of both is not made.
 
 use super::{
-    StringSet,
     ecma::{self, RegexNode},
-    pattern,
+    language_of,
     simplify::simplified,
 };
 use crate::grammar::json_schema::{
     dfa::{Assertion, CharClass, CharDfa},
     leaf::LeafError,
+    strings::StringSet,
 };
 
 /// Least count for which a bound by look-ahead is kept beside the rest of its pattern.
@@ -49,10 +49,10 @@ impl Whole {
 }
 
 /// The strings in which `pattern` finds a match.
-pub(super) fn set(pattern: &str) -> Result<StringSet, LeafError> {
+pub(in super::super) fn set(pattern: &str) -> Result<StringSet, LeafError> {
     let mut node = simplified(ecma::parse(pattern)?);
     let bounds = taken(&mut node);
-    let mut set = StringSet::regular(pattern::of(&node)?);
+    let mut set = StringSet::regular(language_of(&node)?);
     for (wanted, whole) in bounds {
         let whole = whole.set()?;
         set = if wanted { set.intersect(&whole)? } else { set.subtract(&whole)? };

@@ -2,7 +2,8 @@
 //! `a{1,10000}`. Each copy of a counted part is a state, and overlapping counts have as many states as there
 //! are ways to split a text.
 
-use super::{super::dfa::CharClass, ecma::RegexNode};
+use super::ecma::RegexNode;
+use crate::grammar::json_schema::dfa::CharClass;
 
 /// A count: the least number, and the greatest if there is one.
 type RepeatCount = (u32, Option<u32>);

@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, HirKind};
 
-use super::super::dfa::CharClass;
+use crate::grammar::json_schema::dfa::CharClass;
 
 /// The class `\w`, which `\b` is defined by too.
 pub(super) fn word() -> CharClass {

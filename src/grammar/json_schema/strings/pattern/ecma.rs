@@ -6,11 +6,11 @@
 
 use hashbrown::HashMap;
 
-use super::super::{
+use super::classes;
+use crate::grammar::json_schema::{
     dfa::{Assertion, CharClass},
     leaf::LeafError,
 };
-use super::classes;
 
 /// Limit on the characters of an expression.
 const MAX_LENGTH: usize = 100_000;
@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 200;
 
 /// A regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RegexNode {
+pub(in super::super) enum RegexNode {
     /// One character of the class.
     Class(CharClass),
     /// The parts, one after the other.
@@ -35,7 +35,7 @@ pub(super) enum RegexNode {
 }
 
 /// Reads a regular expression.
-pub(super) fn parse(pattern: &str) -> Result<RegexNode, LeafError> {
+pub(in super::super) fn parse(pattern: &str) -> Result<RegexNode, LeafError> {
     if pattern.len() > MAX_LENGTH {
         return Err(LeafError::Budget { what: "bytes of a pattern", limit: MAX_LENGTH });
     }

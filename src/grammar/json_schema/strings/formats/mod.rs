@@ -18,14 +18,17 @@
 //! | `json-pointer`, `relative-json-pointer` | exact (RFC 6901, and the draft without index manipulation) |
 //! | `regex` | all strings but those that surely are none (`regexes`): brackets nest |
 
-use super::{
-    StringSet, pattern, regexes,
-    rfc::{self, IdentifierCharacters},
-};
+mod regexes;
+mod rfc;
+#[cfg(test)]
+mod tests;
+
+use super::{StringSet, pattern};
 use crate::grammar::json_schema::{
     automata::{AutomataCache, recipe},
     leaf::LeafError,
 };
+use rfc::IdentifierCharacters;
 
 /// The name of a format's automaton: its position in [`FORMATS`].
 #[derive(PartialEq, Eq, Hash)]
@@ -140,7 +143,3 @@ fn expression(name: &str) -> Option<String> {
         _ => return None,
     })
 }
-
-#[cfg(test)]
-#[path = "formats_tests.rs"]
-mod tests;

@@ -5,26 +5,28 @@
 //! and anything" and "Y and the rest"; its automaton takes the place of Y. That is exact wherever the rest
 //! does not lead back to the look-ahead, so only look-ahead inside an unbounded repetition is refused.
 
-use super::super::{
+mod classes;
+pub(super) mod ecma;
+pub(super) mod looks;
+mod simplify;
+
+use crate::grammar::json_schema::{
     dfa::{Assertion, CharDfa, Nfa, NfaState, Prev},
     leaf::LeafError,
 };
-use super::{
-    classes,
-    ecma::{self, RegexNode},
-    simplify::simplified,
-};
+use ecma::RegexNode;
+use simplify::simplified;
 
 /// Limit on the copies of a look-ahead that a counted repetition may make.
 const MAX_LOOKS: u32 = 8;
 
 /// The strings in which `pattern` finds a match.
 pub(in crate::grammar::json_schema) fn language(pattern: &str) -> Result<CharDfa, LeafError> {
-    of(&simplified(ecma::parse(pattern)?))
+    language_of(&simplified(ecma::parse(pattern)?))
 }
 
 /// The strings in which an expression finds a match.
-pub(super) fn of(node: &RegexNode) -> Result<CharDfa, LeafError> {
+fn language_of(node: &RegexNode) -> Result<CharDfa, LeafError> {
     let mut nfa = Nfa::default();
     let found = nfa.push(NfaState::Found)?;
     let start = build(&mut nfa, node, PatternContext { next: found, at_start: false, in_loop: false })?;

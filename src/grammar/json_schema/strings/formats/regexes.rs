@@ -4,7 +4,7 @@
 //! [`MOST_OPEN`] levels, beyond which it takes anything. It refuses repeats with nothing before them,
 //! unbalanced brackets, a backslash at the end, and ranges of letters or digits in the wrong order.
 
-use super::super::{
+use crate::grammar::json_schema::{
     dfa::{Alphabet, CharClass, CharDfa, DfaRow, char_at, explore},
     leaf::LeafError,
 };
@@ -135,7 +135,8 @@ fn kind(character: char) -> Option<u8> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{super::ecma, *};
+    use super::*;
+    use crate::grammar::json_schema::strings::pattern::ecma;
 
     #[test]
     fn texts_that_are_surely_no_expressions_are_excluded() {
