@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    error::Location,
+    errors::Location,
     ir::{Grammar, GrammarBuilder},
     pattern::Pattern,
     source::{Source, Span},

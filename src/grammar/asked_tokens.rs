@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    error::Location,
+    errors::Location,
     source::{Source, Span},
 };
 use crate::special::{Picked, TokenClass};

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use super::{
-    any_order::AnyOrder, asked_tokens::AskedTokens, automaton::Automaton, pattern::Pattern, room::Room,
-    source::Span, warning::GrammarWarning,
+    any_order::AnyOrder, asked_tokens::AskedTokens, automaton::Automaton, errors::GrammarWarning,
+    pattern::Pattern, room::Room, source::Span,
 };
 use crate::{
     ids::{ExprId, Numbered, RuleId, number},

@@ -9,22 +9,19 @@ pub mod ir;
 pub mod json_schema;
 pub mod pattern;
 pub mod source;
-pub mod suggest;
 pub mod tools;
 
 mod ask;
 mod asked_tokens;
 mod document;
 mod embed;
-mod error;
+mod errors;
 mod extension;
 mod file_text;
 mod gbnf;
 mod json_characters;
 mod lark;
 mod length_bounded;
-#[cfg(test)]
-mod mistakes;
 mod regex;
 pub(crate) mod regular;
 mod room;
@@ -34,18 +31,16 @@ pub(crate) mod spelled;
 mod structural;
 mod substring;
 mod token_numbers;
-mod warning;
 
 pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
-pub use error::{GrammarError, GrammarErrorKind, Location};
+pub use errors::{GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Location, suggest};
 pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
 pub use json_schema::AutomataCache;
 pub use length_bounded::LengthBounded;
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use spelled::{Bounds, Spelled};
-pub use warning::{GrammarWarning, GrammarWarningKind};
 
 use crate::{
     ids::as_index,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::grammar::{
-    error::{GrammarError, GrammarErrorKind, MOST_SHOWN, quoted, quoted_list},
+    errors::{GrammarError, GrammarErrorKind, MOST_SHOWN, quoted, quoted_list},
     source::{Source, Span},
     suggest, token_numbers,
 };

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::{
-    grammar::{error::quoted, source::Span},
+    grammar::{errors::quoted, source::Span},
     limits::{Budget, LimitExceeded},
 };
 

@@ -2,7 +2,7 @@
 
 use crate::{
     grammar::{
-        GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span,
+        GrammarError, Pattern, PatternKind, errors::quoted, regex, regular::Language, source::Span,
         spelled::Unfolded, substring,
     },
     ids::{ExprId, as_index},

@@ -11,7 +11,7 @@ use crate::{
     grammar::{
         AutomataCache, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
         embed::embed,
-        error::MOST_SHOWN,
+        errors::MOST_SHOWN,
         json_schema::SchemaOptions,
         regex,
         regular::Language,

@@ -14,7 +14,7 @@ use super::text::PreparedRegex;
 use crate::{
     grammar::{
         Automaton, GrammarError, Pattern,
-        error::quoted,
+        errors::quoted,
         extension::{self, Extension},
         regular::Language,
         source::Span,
@@ -370,7 +370,7 @@ fn cases(c: char, unicode: bool) -> Vec<char> {
 #[cfg(test)]
 mod tests {
     use crate::{
-        grammar::{Grammar, Syntax, mistakes},
+        grammar::{Grammar, Syntax, errors::mistakes},
         limits::Limits,
     };
 

@@ -23,7 +23,7 @@ use regex_syntax::{
 
 use super::{
     Grammar, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
-    error::quoted,
+    errors::quoted,
     ir::GrammarBuilder,
     source::{Source, Span},
 };

@@ -1,7 +1,7 @@
 //! The names of the parts of regular expressions that Domino refuses, and what to write instead.
 
 use super::class::POSIX_NAMES;
-use crate::grammar::{GrammarError, error::quoted};
+use crate::grammar::{GrammarError, errors::quoted};
 
 /// A part that is refused.
 #[derive(Debug, Clone, Copy)]

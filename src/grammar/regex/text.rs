@@ -20,7 +20,7 @@ use super::{
 };
 use crate::grammar::{
     GrammarError, GrammarWarning, GrammarWarningKind,
-    error::MOST_SHOWN,
+    errors::MOST_SHOWN,
     source::{Source, Span},
 };
 use crate::limits::{Budget, LimitExceeded, Limits};

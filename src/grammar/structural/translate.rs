@@ -7,7 +7,7 @@ use crate::{
         Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
         document::Documents,
         embed::embed,
-        error::{MOST_SHOWN, quoted},
+        errors::{MOST_SHOWN, quoted},
         json_schema::{AutomataCache, SchemaError, SchemaGrammar, SchemaOptions, parse_all},
         regex,
         source::{Source, Span},

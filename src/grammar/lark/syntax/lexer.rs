@@ -7,7 +7,7 @@
 
 use crate::{
     grammar::{
-        error::{GrammarError, quoted},
+        errors::{GrammarError, quoted},
         source::{Source, Span},
     },
     ids::as_index,

@@ -6,7 +6,7 @@
 
 use crate::{
     grammar::{
-        error::{GrammarError, quoted},
+        errors::{GrammarError, quoted},
         source::{Source, Span},
     },
     limits::Limits,

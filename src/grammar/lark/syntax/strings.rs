@@ -1,7 +1,7 @@
 //! Literals of Lark: text between double quotes, with the escapes of JSON and of Python.
 
 use crate::grammar::{
-    error::GrammarError,
+    errors::GrammarError,
     source::{Source, Span},
 };
 

@@ -5,11 +5,13 @@
 
 use std::fmt;
 
-use super::source::{Excerpt, Position, Source, Span};
-use crate::limits::LimitExceeded;
+use crate::{
+    grammar::source::{Excerpt, Position, Source, Span},
+    limits::LimitExceeded,
+};
 
 /// Limit on the places shown of one error, and on the names listed in a message.
-pub(super) const MOST_SHOWN: usize = 20;
+pub(in crate::grammar) const MOST_SHOWN: usize = 20;
 /// Limit on the characters shown of a name.
 const NAME_CHARS: usize = 60;
 
@@ -59,12 +61,12 @@ pub struct Location {
 }
 
 impl Location {
-    pub(super) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
+    pub(in crate::grammar) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
         Self { span, excerpt: source.excerpt(span), label: label.into() }
     }
 
     /// Moves the place of a text that is a part of another one.
-    pub(super) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+    pub(in crate::grammar) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         Self::new(source, to(self.span), self.label.clone())
     }
 
@@ -215,7 +217,7 @@ impl std::error::Error for GrammarError {
 }
 
 /// A name between backquotes, cut if it is very long.
-pub(super) fn quoted(name: &str) -> String {
+pub(in crate::grammar) fn quoted(name: &str) -> String {
     match name.char_indices().nth(NAME_CHARS) {
         Some((end, _)) => format!("`{}\u{2026}`", &name[..end]),
         None => format!("`{name}`"),
@@ -223,7 +225,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// Names between backquotes with commas, and the number of those left out.
-pub(super) fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+pub(in crate::grammar) fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let hidden = names.len().saturating_sub(MOST_SHOWN);
     let shown: Vec<String> = names.take(MOST_SHOWN).map(quoted).collect();
     let more = if hidden > 0 { format!(" and {hidden} more") } else { String::new() };

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use super::{
+use super::error::Location;
+use crate::grammar::{
     Grammar,
-    error::Location,
     source::{Source, Span},
 };
 
@@ -95,18 +95,18 @@ impl GrammarWarning {
     }
 
     /// Moves a warning of a text that is a part of `source`; `to` maps its places.
-    pub(super) fn moved(self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+    pub(in crate::grammar) fn moved(self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         Self { place: self.place.moved(source, to), ..self }
     }
 
     /// Adds to the message that `count` more warnings are not shown.
-    pub(super) fn with_more(mut self, count: usize) -> Self {
+    pub(in crate::grammar) fn with_more(mut self, count: usize) -> Self {
         self.message += &format!(" (and {count} more warnings)");
         self
     }
 
     /// Puts the name of a part before the message.
-    pub(super) fn within(self, part: &str) -> Self {
+    pub(in crate::grammar) fn within(self, part: &str) -> Self {
         Self { message: format!("{part}: {}", self.message), ..self }
     }
 
@@ -137,7 +137,10 @@ impl GrammarWarning {
 
 impl Grammar {
     /// Replaces each warning by `change`.
-    pub(super) fn with_warnings(mut self, change: impl FnMut(GrammarWarning) -> GrammarWarning) -> Self {
+    pub(in crate::grammar) fn with_warnings(
+        mut self,
+        change: impl FnMut(GrammarWarning) -> GrammarWarning,
+    ) -> Self {
         self.warnings = self.warnings.into_iter().map(change).collect();
         self
     }
