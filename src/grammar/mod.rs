@@ -3,28 +3,19 @@
 //! Each front end turns text into [`GrammarBuilder`] calls and does no analysis; all of them report mistakes
 //! as [`GrammarError`]. They know nothing of vocabularies, scanners or parsing with the grammar.
 
-pub mod any_order;
-pub mod automaton;
 pub mod ir;
 pub mod json_schema;
-pub mod pattern;
 pub mod source;
 pub mod tools;
 
-mod ask;
-mod asked_tokens;
 mod document;
-mod embed;
 mod errors;
 mod extension;
 mod file_text;
 mod gbnf;
-mod json_characters;
 mod lark;
-mod length_bounded;
 mod regex;
 pub(crate) mod regular;
-mod room;
 #[cfg(feature = "schemars")]
 mod rust_types;
 pub(crate) mod spelled;
@@ -32,13 +23,14 @@ mod structural;
 mod substring;
 mod token_numbers;
 
-pub use any_order::{AnyOrder, AnyOrderPart};
-pub use automaton::Automaton;
 pub use errors::{GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Location, suggest};
-pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
+pub use ir::{
+    DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, LengthBounded,
+    any_order::{self, AnyOrder, AnyOrderPart},
+    automaton::{self, Automaton},
+    pattern::{self, Pattern, PatternKind},
+};
 pub use json_schema::AutomataCache;
-pub use length_bounded::LengthBounded;
-pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use spelled::{Bounds, Spelled};
 

@@ -6,10 +6,7 @@
 use std::fmt;
 
 use super::error::Location;
-use crate::grammar::{
-    Grammar,
-    source::{Source, Span},
-};
+use crate::grammar::source::{Source, Span};
 
 /// The kind of a [`GrammarWarning`]. Most are about what another dialect of regular expressions reads in
 /// another way.
@@ -132,17 +129,6 @@ impl GrammarWarning {
     #[must_use]
     pub fn hint(&self) -> &str {
         &self.hint
-    }
-}
-
-impl Grammar {
-    /// Replaces each warning by `change`.
-    pub(in crate::grammar) fn with_warnings(
-        mut self,
-        change: impl FnMut(GrammarWarning) -> GrammarWarning,
-    ) -> Self {
-        self.warnings = self.warnings.into_iter().map(change).collect();
-        self
     }
 }
 

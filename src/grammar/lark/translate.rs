@@ -10,8 +10,8 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use crate::{
     grammar::{
         AutomataCache, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
-        embed::embed,
         errors::MOST_SHOWN,
+        ir::embed::embed,
         json_schema::SchemaOptions,
         regex,
         regular::Language,

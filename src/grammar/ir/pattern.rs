@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::{automaton::Automaton, length_bounded::LengthBounded, spelled::Spelled};
+use super::{automaton::Automaton, length_bounded::LengthBounded};
 use crate::{
+    grammar::spelled::Spelled,
     limits::PATTERN_NESTING,
     special::{self, TokenClass},
 };

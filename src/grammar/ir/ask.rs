@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{
-    errors::Location,
-    ir::{Grammar, GrammarBuilder},
-    pattern::Pattern,
-    source::{Source, Span},
-};
+use super::{builder::GrammarBuilder, grammar::Grammar, pattern::Pattern};
 use crate::{
+    grammar::{
+        errors::Location,
+        source::{Source, Span},
+    },
     ids::ExprId,
     limits::LimitExceeded,
     special::{self, Picked, TokenClass},
@@ -68,7 +67,7 @@ impl GrammarBuilder {
     }
 
     /// Asks for a token like [`special`](Self::special), with a place for errors.
-    pub(super) fn special_at(
+    pub(in crate::grammar) fn special_at(
         &mut self,
         name: &str,
         source: Source<'_>,
@@ -83,7 +82,7 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
-    pub(super) fn token_of_text(
+    pub(in crate::grammar) fn token_of_text(
         &mut self,
         text: &str,
         source: Source<'_>,
@@ -97,7 +96,7 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
-    pub(super) fn picked(
+    pub(in crate::grammar) fn picked(
         &mut self,
         picked: Picked,
         source: Source<'_>,

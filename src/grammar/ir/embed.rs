@@ -2,7 +2,8 @@
 
 use super::{
     any_order::AnyOrder,
-    ir::{Expr, Grammar, GrammarBuilder},
+    builder::GrammarBuilder,
+    grammar::{Expr, Grammar},
 };
 use crate::{
     ids::{ExprId, RuleId},
@@ -17,7 +18,7 @@ use crate::{
 ///
 /// # Errors
 /// If the budget of expressions is used up.
-pub(super) fn embed(
+pub(in crate::grammar) fn embed(
     builder: &mut GrammarBuilder,
     grammar: &Grammar,
     prefix: &str,

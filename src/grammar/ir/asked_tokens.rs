@@ -4,11 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    errors::Location,
-    source::{Source, Span},
+use crate::{
+    grammar::{
+        errors::Location,
+        source::{Source, Span},
+    },
+    special::{Picked, TokenClass},
 };
-use crate::special::{Picked, TokenClass};
 
 /// The tokens that a grammar asks for.
 #[derive(Debug, Clone, Default)]

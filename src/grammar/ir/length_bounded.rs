@@ -17,9 +17,11 @@ use std::{
 use super::{
     automaton::{Automaton, Edge, State},
     json_characters::{CharacterPlace, places},
-    spelled::{Unfolded, WayOn},
 };
-use crate::automata::csr::Grouped;
+use crate::{
+    automata::csr::Grouped,
+    grammar::spelled::{Unfolded, WayOn},
+};
 
 /// Limit on the states of the automaton times the counts: a grammar has numbers for 500 such terminals.
 const MAX_NUMBERS: usize = 1 << 23;
