@@ -8,10 +8,8 @@
 
 use crate::ids::as_u64;
 
-mod changed;
 mod common;
 mod counts;
-mod digits;
 mod emit;
 mod formats;
 #[cfg(test)]
@@ -21,13 +19,12 @@ pub(super) mod pattern;
 mod spelling;
 #[cfg(test)]
 mod tests;
-mod word;
 
 #[cfg(test)]
 pub(crate) use counts::tests::pattern_as_spelled;
 pub use formats::{FORMATS, FormatPrecision, StringFormat};
 
-pub(super) use word::word;
+pub(super) use spelling::word::word;
 
 use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 

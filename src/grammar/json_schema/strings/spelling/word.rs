@@ -1,12 +1,9 @@
 //! The JSON spellings of one string.
 //!
-//! The keys of a schema are thousands of ASCII words, for which [automata over characters](super::spelling)
+//! The keys of a schema are thousands of ASCII words, for which [automata over characters](super)
 //! are a detour: their automata are chains, with a branch over the escape of each character.
 
-use super::{
-    changed::hex_bytes,
-    spelling::{MAX_SPELLED, Style},
-};
+use super::{MAX_SPELLED, Style, changed::hex_bytes};
 use crate::{
     grammar::{
         automaton::{Automaton, Edge, State},
@@ -22,9 +19,9 @@ const STATES_OF_A_CHARACTER: usize = 6;
 /// case.
 const WAYS: usize = 2;
 
-/// The JSON strings that mean `string`, with quotes, as [`StringSet::one`](super::StringSet::one) emits them.
-/// `None` if it has other characters than printable ASCII, or is too long for one automaton.
-pub(in super::super) fn word(string: &str, spelling: ValueSpelling) -> Option<Automaton> {
+/// The JSON strings that mean `string`, with quotes, as [`StringSet::one`](super::super::StringSet::one)
+/// emits them. `None` if it has other characters than printable ASCII, or is too long for one automaton.
+pub(in crate::grammar::json_schema) fn word(string: &str, spelling: ValueSpelling) -> Option<Automaton> {
     let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !plain || (string.len() + 1) * STATES_OF_A_CHARACTER > MAX_SPELLED {
         return None;

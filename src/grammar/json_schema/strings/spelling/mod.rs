@@ -5,23 +5,27 @@
 //! digits serves all. A block of code points with one target gets one shared tail, and only blocks with
 //! several are split.
 
+pub(super) mod changed;
+mod digits;
+pub(super) mod word;
+
 use std::rc::Rc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::{
-    super::{
-        dfa::CharDfa,
-        leaf::{Escapes, LeafError},
-    },
-    changed::{Usual, few_others, hex_bytes, with},
-    digits::{ASCII, Digit, FOUR_BYTES, PAIR, THREE_BYTES, TWO_BYTES, UNIT},
-};
 use crate::{
     automata::hash::mix,
-    grammar::automaton::{Automaton, AutomatonError, Edge, State},
+    grammar::{
+        automaton::{Automaton, AutomatonError, Edge, State},
+        json_schema::{
+            dfa::CharDfa,
+            leaf::{Escapes, LeafError},
+        },
+    },
     ids::{as_index, number},
 };
+use changed::{RangeTo, Usual, few_others, hex_bytes, with};
+use digits::{ASCII, Digit, FOUR_BYTES, PAIR, THREE_BYTES, TWO_BYTES, UNIT};
 
 /// Limit on the byte states of one spelled automaton. The engine's own limit for a terminal is 20,000.
 pub(super) const MAX_SPELLED: usize = 16_000;
@@ -92,9 +96,6 @@ impl Style {
 
 /// Ranges of code points: first and last of each.
 type CodePointRanges = &'static [(u32, u32)];
-
-/// A range of code points, first and last, and the state that it leads to.
-pub(super) type RangeTo = (u32, u32, u32);
 
 /// The JSON strings of the strings of `dfa`, with quotes.
 pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError> {

@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
-use super::spelling::RangeTo;
 use crate::grammar::automaton::Edge;
+
+/// A range of code points, first and last, and the state that it leads to.
+pub(in super::super) type RangeTo = (u32, u32, u32);
 
 /// The target of all characters but a few; `None` if they have none.
 pub(super) type Usual = Option<u32>;
