@@ -13,6 +13,7 @@
 
 mod common;
 mod contest;
+mod lexing;
 mod options;
 mod scope;
 mod syntax;
@@ -24,17 +25,10 @@ mod tokens;
 mod translate;
 mod uses;
 
+pub(super) use lexing::Lexing;
+
 use super::{AutomataCache, Grammar, GrammarError, json_schema::SchemaOptions};
 use crate::limits::Limits;
-
-/// The rule by which a text is split into terminals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lexing {
-    /// Every way to split it is followed.
-    EveryWay,
-    /// A terminal goes on as long as any terminal that may stand there can.
-    Greedy,
-}
 
 /// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and for terminals that need automata,
 /// which with greedy lexing are all of them.
