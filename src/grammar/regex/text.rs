@@ -4,7 +4,7 @@
 //! something else that is natural to write, this pass rewrites the text: a `[` in a class is a literal, and
 //! `\0`, `\cJ`, `\e`, `[\b]` and `\Z` have their meaning there. Constructs that cannot be had are refused by
 //! name, and those that another dialect reads in another way cause a warning. Everything else is passed on,
-//! mistakes included, which the parser reports. Groups with the names of [`extensions`] are found here too.
+//! mistakes included, which the parser reports. Groups with the names of `extensions` are found here too.
 //!
 //! The pass divides the text into the same items as the parser (groups and their flags, classes, escapes, and
 //! white space where `x` is on). [`PreparedRegex::place`] maps places in the rewritten text to the user's.
@@ -15,7 +15,7 @@ use regex_syntax::ast;
 
 use super::{
     class::{self, ClassMark, NestingLimits, WalkedClass},
-    extensions::{self, DELIMITER, ExtensionUse},
+    named_groups::{self, DELIMITER, ExtensionUse},
     names,
 };
 use crate::grammar::{
@@ -234,12 +234,12 @@ impl<'t> RegexReader<'t> {
             let delimiters = &mut self.done.uses[index].delimiters;
             delimiters.push(head);
             let number = delimiters.len();
-            self.replace(name, &extensions::delimiter(index, number));
+            self.replace(name, &named_groups::delimiter(index, number));
             self.open.push(Open { free, delimited: None });
             return Ok(());
         }
         let found =
-            extensions::of_name(text).map_err(|(error, label)| self.error(error, name.clone(), &label))?;
+            named_groups::of_name(text).map_err(|(error, label)| self.error(error, name.clone(), &label))?;
         let Some(extension) = found else {
             self.open.push(Open { free, delimited: None });
             return Ok(());
@@ -250,7 +250,7 @@ impl<'t> RegexReader<'t> {
         if given != wanted {
             let what = if wanted { "needs an" } else { "takes no" };
             let error = GrammarError::syntax(format!("`{extension}` {what} argument"))
-                .with_hint(format!("it is written {}", extensions::form(extension)));
+                .with_hint(format!("it is written {}", named_groups::form(extension)));
             return Err(self.error(error, head.range(), ""));
         }
         if let Some(expression) = extension.expression() {
