@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::Path};
 
 use super::{
     batch::{CandleBatch, ONLY, forward_alone},
-    kv::blocks::KEYS,
+    kv::KEYS,
     memory::{MemoryEstimate, available_memory},
     transformer::{self, Transformer},
 };
