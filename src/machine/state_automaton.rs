@@ -163,8 +163,7 @@ impl StateAutomaton {
             Move::Unknown => {}
         }
         let to = self.step_afresh(shared, state, byte, work)?;
-        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To))?;
-        work.keep();
+        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To)).map(|()| work.keep())?;
         Ok(to)
     }
 

@@ -86,7 +86,7 @@ pub(super) struct OpenCore {
 }
 
 impl OpenCore {
-    /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::ranks`).
+    /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::cfg`).
     pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
         let mut firsts: HashMap<u32, u32> = HashMap::new();
         let rules =

@@ -9,7 +9,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    promises::real::step,
+    promises::masks::real::step,
     support::program::{Run, domino_in, last_line, program},
 };
 
