@@ -9,7 +9,8 @@ pub(super) struct Admission {
     pub(super) prefixes: Prefixes,
     /// Most tokens of prompts that a pass reads.
     pub(super) chunk: usize,
-    /// Most tokens of all texts together, counting those that they may yet get.
+    /// Most tokens of all texts together, counting those that they may yet get, and those whose memory goes
+    /// with theirs.
     pub(super) room: usize,
 }
 
@@ -39,11 +40,14 @@ impl Admission {
             self.give_up(model, place, places);
         }
         let (context, room) = (model.context(), self.room);
-        let most = |sequence: &BatchSequence| sequence.run.most_tokens(context);
         for place in 0..places.len() {
             while places[place].is_none() {
-                let taken = places.iter().flatten().map(most).fold(0, usize::saturating_add);
-                let fits = |next: &BatchSequence| taken == 0 || most(next).saturating_add(taken) <= room;
+                let held = places.iter().flatten().map(|one| model.reserved(one.run.most_tokens(context)));
+                let taken = held.fold(0, usize::saturating_add);
+                let fits = |next: &BatchSequence| {
+                    let most = model.reserved(next.run.most_tokens(context));
+                    taken == 0 || most.saturating_add(taken) <= room
+                };
                 let Some(sequence) = self.waiting.next(places, fits) else { return };
                 places[place] = self.seat(model, place, sequence, events);
             }

@@ -93,7 +93,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Lets texts in only while they have no more tokens together, those of prompts and those that they may
-    /// yet get included. One that alone may get more is let in by itself. Default: no bound.
+    /// yet get included, each with as many as [go with its memory](BatchModel::reserved). One that alone may
+    /// get more is let in by itself. Default: no bound.
     #[must_use]
     pub fn most_tokens(mut self, tokens: usize) -> Self {
         self.admission.room = tokens;

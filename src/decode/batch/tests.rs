@@ -37,11 +37,14 @@ fn grammar(vocabulary: &Vocabulary) -> CompiledGrammar {
 struct Copying {
     models: OneByOne<ScriptedModel>,
     held: Vec<Vec<TokenId>>,
+    /// Tokens whose memory is taken at a time.
+    piece: usize,
 }
 
 impl Copying {
     fn new(model: &ScriptedModel, sequences: usize) -> Self {
-        Self { models: OneByOne::new(vec![model.clone(); sequences]), held: vec![Vec::new(); sequences] }
+        let models = OneByOne::new(vec![model.clone(); sequences]);
+        Self { models, held: vec![Vec::new(); sequences], piece: 1 }
     }
 }
 
@@ -74,6 +77,10 @@ impl BatchModel for Copying {
         self.models.truncate(sequence, position)?;
         self.held[sequence].truncate(position);
         Ok(())
+    }
+
+    fn reserved(&self, tokens: usize) -> usize {
+        tokens.next_multiple_of(self.piece)
     }
 
     fn copied_block(&self) -> Option<usize> {
@@ -224,6 +231,35 @@ proptest! {
             }
             prop_assert!(batch.prefix_bytes() <= kept);
         }
+    }
+}
+
+/// Texts wait by the memory that they take, which may be that of more tokens than they have. A text that
+/// needs more than there is has it alone.
+#[test]
+fn texts_wait_while_their_memory_would_exceed_what_there_is() {
+    let model = ScriptedModel::new(13, CONTEXT, 1).script(0, vec![TokenId::new(0); CONTEXT]);
+    let options = DecodeOptions { max_new_tokens: 9, ..DecodeOptions::default() };
+    // Each text may have ten tokens.
+    for (piece, room, together) in
+        [(1, 40, 4), (1, 39, 3), (10, 30, 3), (16, 64, 4), (16, 63, 3), (16, 40, 2), (64, 40, 1)]
+    {
+        let copying = Copying { piece, ..Copying::new(&model, 4) };
+        let mut batch = BatchDecoder::new(copying, vocabulary()).unwrap().most_tokens(room);
+        for _ in 0..4 {
+            let turn = SequenceTurn::default();
+            batch.add_in_turn(&[TokenId::new(0)], None, &options, None, turn).unwrap();
+        }
+        let mut most = 0;
+        while !batch.is_empty() {
+            let events = batch.step();
+            let written = events.iter().filter_map(|event| match event {
+                BatchEvent::Token { sequence, .. } => Some(*sequence),
+                _ => None,
+            });
+            most = most.max(written.collect::<std::collections::BTreeSet<_>>().len());
+        }
+        assert_eq!(most, together, "{piece} {room}");
     }
 }
 

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::{
     exp::exp,
-    kv::blocks::{Head, KEYS, KvBlocks},
+    kv::{Head, KEYS, KvBlocks},
     ops::each_row,
 };
 
@@ -24,7 +24,7 @@ const PARALLEL: usize = 1 << 16;
 const ROWS: usize = 4;
 /// Rows of queries that a thread takes at a time.
 const SHARE: usize = 16;
-/// Positions of a tile, whole blocks of them.
+/// Positions of a tile, whole blocks of them, all in one span of the cache.
 const TILE: usize = 64;
 
 /// Causal attention of queries at `position`, `position + 1`, … to keys from `first_key` on. A query sees
@@ -40,7 +40,7 @@ impl Attention {
     /// Computes attention of `queries` (`[heads, n, head_dim]`) to all `keys` and `values`: rows `[n, heads *
     /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` rows of products with as many keys
     /// as they see.
-    pub(crate) fn apply(self, queries: &Tensor, keys: &KvBlocks, values: &KvBlocks) -> Result<Tensor> {
+    pub(crate) fn apply(self, queries: &Tensor, keys: KvBlocks<'_>, values: KvBlocks<'_>) -> Result<Tensor> {
         queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
     }
 
@@ -56,8 +56,8 @@ impl Attention {
 /// The task of one layer: all its queries, and the cache that they attend to.
 struct ToCache<'a> {
     attention: Attention,
-    keys: &'a KvBlocks,
-    values: &'a KvBlocks,
+    keys: KvBlocks<'a>,
+    values: KvBlocks<'a>,
 }
 
 impl CustomOp1 for ToCache<'_> {
