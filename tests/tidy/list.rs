@@ -279,7 +279,7 @@ size a/one.rs 500
             let (_, wrong) = parse(&format!("{why}{lines}"), &RULES);
             assert!(wrong.iter().any(|one| one.contains(says)), "{lines}: {wrong:?}");
         }
-        let (_, wrong) = parse("- A reason of no exception.\n\n- A reason of one.\nwidth a 3\n", &RULES);
+        let (_, wrong) = parse(&format!("- A reason of no exception.\n\n{why}width a 3\n"), &RULES);
         assert!(wrong.len() == 1 && wrong[0].contains("txt:1: no exception"), "{wrong:?}");
     }
 
