@@ -2,7 +2,6 @@
 //!
 //! A tile is converted to floats once for several rows of queries, and stays in the first cache. A row keeps
 //! a running maximum; where a tile raises it, the row's sums and output so far are scaled down.
-//!
 //! Invariant: an output depends on its query and the keys that it sees alone, summed in the order of
 //! positions, in tiles that start at the same positions for all: on no other query of the pass, nor threads.
 
@@ -134,7 +133,7 @@ struct Share<'a> {
 
 /// The running state of one row's softmax.
 #[derive(Debug, Clone)]
-struct Row {
+struct SoftmaxRow {
     /// The positions that the row sees.
     visible: Range<usize>,
     /// The largest score so far (the running maximum).
@@ -176,8 +175,8 @@ impl Share<'_> {
     fn run<S: Simd, const V: usize>(self, simd: S) {
         let size = self.head_dim;
         let visible = |row: usize| self.attention.visible((self.first + row) % self.count, self.key_count);
-        let row = |row| Row { visible: visible(row), largest: f32::NEG_INFINITY, sums: [0.0; KEYS] };
-        let mut rows: Vec<Row> = (0..self.out.len() / size).map(row).collect();
+        let row = |row| SoftmaxRow { visible: visible(row), largest: f32::NEG_INFINITY, sums: [0.0; KEYS] };
+        let mut rows: Vec<SoftmaxRow> = (0..self.out.len() / size).map(row).collect();
         let mut seen = self.key_count..0;
         for row in &rows {
             seen = seen.start.min(row.visible.start)..seen.end.max(row.visible.end);
@@ -213,7 +212,7 @@ impl Share<'_> {
             let values = self.values.floats(simd, blocks, &mut buffer);
             let groups = rows.chunks(ROWS).zip(scores.chunks(ROWS * TILE));
             for ((rows, scores), out) in groups.zip(self.out.chunks_mut(ROWS * size)) {
-                if let Ok(rows) = <&[Row; ROWS]>::try_from(rows) {
+                if let Ok(rows) = <&[SoftmaxRow; ROWS]>::try_from(rows) {
                     add_tile::<S, ROWS>(simd, rows, (scores, values), &tile, out);
                 } else {
                     for ((row, scores), out) in rows.iter().zip(scores.chunks(TILE)).zip(out.chunks_mut(size))
@@ -232,7 +231,7 @@ impl Share<'_> {
     }
 }
 
-impl Row {
+impl SoftmaxRow {
     /// Turns the scores of a tile into weights. If the tile raises the maximum, the sums so far and the
     /// output in `out` are scaled down first.
     #[inline(always)]
@@ -300,7 +299,7 @@ fn folded(mut lanes: [f32; KEYS], combine: impl Fn(f32, f32) -> f32) -> f32 {
 #[inline(always)]
 fn add_tile<S: Simd, const R: usize>(
     simd: S,
-    rows: &[Row; R],
+    rows: &[SoftmaxRow; R],
     (scores, values): (&[f32], &[f32]),
     tile: &Range<usize>,
     out: &mut [f32],
