@@ -2,6 +2,7 @@
 //!
 //! A tile is converted to floats once for several rows of queries, and stays in the first cache. A row keeps
 //! a running maximum; where a tile raises it, the row's sums and output so far are scaled down.
+//!
 //! Invariant: an output depends on its query and the keys that it sees alone, summed in the order of
 //! positions, in tiles that start at the same positions for all: on no other query of the pass, nor threads.
 
@@ -37,8 +38,7 @@ pub(crate) struct Attention {
 
 impl Attention {
     /// Computes attention of `queries` (`[heads, n, head_dim]`) to all `keys` and `values`: rows `[n, heads *
-    /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` rows of products with as many keys
-    /// as they see.
+    /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` products with all keys they see.
     pub(crate) fn apply(self, queries: &Tensor, keys: KvBlocks<'_>, values: KvBlocks<'_>) -> Result<Tensor> {
         queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
     }
