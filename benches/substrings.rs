@@ -74,6 +74,16 @@ fn tokens(vocabulary: &Vocabulary, text: &str) -> Vec<TokenId> {
     found
 }
 
+/// Parts of the text, each in tokens.
+fn quotations(vocabulary: &Vocabulary, text: &str) -> Vec<Vec<TokenId>> {
+    let quotation = |number: usize| {
+        let begin = text.len() / QUOTATIONS * number;
+        let part: String = text.chars().skip(begin).take(QUOTED.min(text.len() / 2)).collect();
+        tokens(vocabulary, &part)
+    };
+    (0..QUOTATIONS).map(quotation).collect()
+}
+
 /// Medians of the times of the rounds, in milliseconds.
 fn medians(rounds: &mut [[Duration; 5]]) -> [f64; 5] {
     std::array::from_fn(|column| {
@@ -99,13 +109,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let end = (0..=bytes.min(source.len())).rev().find(|&end| source.is_char_boundary(end)).unwrap_or(0);
         let text = &source[..end];
         let grammar = format!("root ::= \"<q>\" SUBSTRING_OF(\"{}\") \"</q>\"\n", quoted(text));
-        let quotations: Vec<Vec<TokenId>> = (0..QUOTATIONS)
-            .map(|number| {
-                let begin = text.len() / QUOTATIONS * number;
-                let part: String = text.chars().skip(begin).take(QUOTED.min(text.len() / 2)).collect();
-                tokens(&vocabulary, &part)
-            })
-            .collect();
+        let quotations = quotations(&vocabulary, text);
         let mut rounds = Vec::new();
         for _ in 0..args.rounds {
             let begun = Instant::now();

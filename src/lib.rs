@@ -62,7 +62,7 @@
 //! * `special`: special tokens in grammars, as byte strings that no text has.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
 //! * `chat` (feature `chat`): messages -> prompts, by a model's chat template.
-//! * [`grammar`]: notations -> IR. One file per notation, no analysis.
+//! * [`grammar`]: notations -> IR. One room per notation, no analysis.
 //! * `scanner`: patterns -> minimal byte DFAs.
 //! * `lower`: IR -> terminals and a reduced context-free grammar.
 //! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or

@@ -9,7 +9,7 @@ use regex_syntax::{
 };
 
 use super::network::{NetNode, Network, Node, PartId};
-use crate::{automata::byte_set::ByteSet, lower::components};
+use crate::{automata::byte_set::ByteSet, ids::as_index, lower::components};
 
 /// The bytes that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ impl NetworkFacts {
             let mut next = Next { bytes: fact.first, end: false };
             // A repeat whose count is reached is over.
             if fact.nullable || matches!(network.node(node), Node::Repeat { .. }) {
-                next.extend(&follow[network.owner(node) as usize]);
+                next.extend(&follow[as_index(network.owner(node))]);
             }
             next
         });
@@ -65,18 +65,18 @@ impl NetworkFacts {
 
     /// True if a text may go on like this at the node: by this byte, or by its end.
     pub(super) fn admits(&self, node: NetNode, byte: Option<u8>) -> bool {
-        let next = &self.next[node as usize];
+        let next = &self.next[as_index(node)];
         self.is_productive(node) && byte.map_or(next.end, |byte| next.bytes.contains(byte))
     }
 
     /// True if there is a way from the node to the end of its part.
     pub(super) fn is_productive(&self, node: NetNode) -> bool {
-        self.of_nodes[node as usize].productive
+        self.of_nodes[as_index(node)].productive
     }
 
     /// True if the part can derive itself, with nothing read beside.
     pub(super) fn is_cyclic(&self, part: PartId) -> bool {
-        self.cyclic[part as usize]
+        self.cyclic[as_index(part)]
     }
 }
 
@@ -103,17 +103,17 @@ fn of_nodes(network: &Network) -> Vec<Fact> {
     let mut told: Vec<Vec<NetNode>> = vec![Vec::new(); count];
     for node in (0..).take(count) {
         let called = network.calls(node).iter().map(|&part| network.part(part).start);
-        steps(network, node).into_iter().chain(called).for_each(|of| told[of as usize].push(node));
+        steps(network, node).into_iter().chain(called).for_each(|of| told[as_index(of)].push(node));
     }
     let mut facts = vec![Fact::default(); count];
     let mut open: Vec<NetNode> = (0..).take(count).collect();
     let mut waits = vec![true; count];
     while let Some(node) = open.pop() {
-        waits[node as usize] = false;
-        let fact = fact(network, node, &facts, &leads[node as usize]);
-        if std::mem::replace(&mut facts[node as usize], fact) != fact {
-            for &user in &told[node as usize] {
-                if !std::mem::replace(&mut waits[user as usize], true) {
+        waits[as_index(node)] = false;
+        let fact = fact(network, node, &facts, &leads[as_index(node)]);
+        if std::mem::replace(&mut facts[as_index(node)], fact) != fact {
+            for &user in &told[as_index(node)] {
+                if !std::mem::replace(&mut waits[as_index(user)], true) {
                     open.push(user);
                 }
             }
@@ -156,8 +156,8 @@ fn bytes_of(class: &ClassBytes, bytes: &mut ByteSet) {
 }
 
 fn fact(network: &Network, node: NetNode, facts: &[Fact], lead: &ByteSet) -> Fact {
-    let of = |node: NetNode| facts[node as usize];
-    let part = |part: PartId| facts[network.part(part).start as usize];
+    let of = |node: NetNode| facts[as_index(node)];
+    let part = |part: PartId| facts[as_index(network.part(part).start)];
     let after_read = |next: NetNode| {
         let productive = of(next).productive && *lead != ByteSet::default();
         Fact { productive, nullable: false, first: if productive { *lead } else { ByteSet::default() } }
@@ -190,7 +190,7 @@ fn fact(network: &Network, node: NetNode, facts: &[Fact], lead: &ByteSet) -> Fac
 
 /// The facts about the place where a node goes on after a call; a repeat may be over there.
 fn after(network: &Network, node: NetNode, facts: &[Fact]) -> Fact {
-    let fact = facts[network.after_call(node) as usize];
+    let fact = facts[as_index(network.after_call(node))];
     match network.node(node) {
         Node::Repeat { .. } => Fact { productive: true, nullable: true, ..fact },
         _ => fact,
@@ -219,7 +219,7 @@ fn both(mut one: Fact, next: Fact) -> Fact {
 fn follow(network: &Network, facts: &[Fact]) -> Vec<Next> {
     let parts = network.parts().len();
     let mut follow = vec![Next::default(); parts];
-    follow[network.root as usize].end = true;
+    follow[as_index(network.root)].end = true;
     // For each part, the parts that end where it does, so that its FOLLOW set is part of theirs.
     let mut ends_with: Vec<Vec<PartId>> = vec![Vec::new(); parts];
     for node in (0..).take(network.nodes().len()) {
@@ -228,19 +228,19 @@ fn follow(network: &Network, facts: &[Fact]) -> Vec<Next> {
             continue;
         }
         for &part in network.calls(node) {
-            follow[part as usize].bytes.union_with(&after.first);
+            follow[as_index(part)].bytes.union_with(&after.first);
             if after.nullable {
-                ends_with[network.owner(node) as usize].push(part);
+                ends_with[as_index(network.owner(node))].push(part);
             }
         }
     }
     let mut open: Vec<PartId> = (0..).take(parts).collect();
     while let Some(part) = open.pop() {
-        let more = follow[part as usize];
-        for &last in &ends_with[part as usize] {
-            let before = follow[last as usize];
-            follow[last as usize].extend(&more);
-            if follow[last as usize] != before {
+        let more = follow[as_index(part)];
+        for &last in &ends_with[as_index(part)] {
+            let before = follow[as_index(last)];
+            follow[as_index(last)].extend(&more);
+            if follow[as_index(last)] != before {
                 open.push(last);
             }
         }
@@ -257,18 +257,18 @@ fn cyclic(network: &Network, facts: &[Fact]) -> Vec<bool> {
         // The nodes that can be reached without reading anything.
         let mut open = vec![part.start];
         while let Some(node) = open.pop() {
-            if std::mem::replace(&mut seen[node as usize], true) {
+            if std::mem::replace(&mut seen[as_index(node)], true) {
                 continue;
             }
-            let calls = network.calls(node).iter().map(|&part| part as usize);
+            let calls = network.calls(node).iter().map(|&part| as_index(part));
             let once = match network.node(node) {
-                Node::Repeat { min, .. } => *min <= 1 || facts[node as usize].nullable,
+                Node::Repeat { min, .. } => *min <= 1 || facts[as_index(node)].nullable,
                 _ => after(network, node, facts).nullable,
             };
             if once {
                 alone.extend(calls.clone());
             }
-            let reads_nothing = |part: usize| facts[network.parts()[part].start as usize].nullable;
+            let reads_nothing = |part: usize| facts[as_index(network.parts()[part].start)].nullable;
             match network.node(node) {
                 Node::Ways(ways) => open.extend(ways),
                 Node::Automaton(automaton, next) if automaton.states()[0].accepts => open.push(*next),

@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use super::{
-    choice::possible,
     decoder::{Decoder, check_constraint, check_size},
     error::{BuildError, BuildErrorKind},
     options::{DecodeOptions, Masking},
-    sampling::Sampling,
+    sampling::{choice::possible, settings::Sampling},
 };
 use crate::{model::Model, proposer::Drafter, session::Constraint, vocab::Vocabulary};
 
@@ -24,11 +23,15 @@ pub struct DecoderBuilder<M: Model> {
     drafter: Option<Drafter>,
 }
 
-impl<M: Model> DecoderBuilder<M> {
-    pub(super) fn new(model: M) -> Self {
-        Self { model, vocabulary: None, constraint: None, options: DecodeOptions::default(), drafter: None }
+impl<M: Model> Decoder<M> {
+    /// Creates a builder of a decoder of `model`.
+    pub fn builder(model: M) -> DecoderBuilder<M> {
+        let options = DecodeOptions::default();
+        DecoderBuilder { model, vocabulary: None, constraint: None, options, drafter: None }
     }
+}
 
+impl<M: Model> DecoderBuilder<M> {
     /// Sets the model's vocabulary. Required.
     pub fn vocabulary(self, vocabulary: Vocabulary) -> Self {
         Self { vocabulary: Some(vocabulary), ..self }

@@ -5,11 +5,10 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    builder::DecoderBuilder,
-    calibration::calibrate,
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
     run::{Generation, TextRun},
+    speculation::calibration::calibrate,
     steps::Steps,
 };
 use crate::{
@@ -32,11 +31,6 @@ pub struct Decoder<M: Model> {
 }
 
 impl<M: Model> Decoder<M> {
-    /// Creates a builder of a decoder of `model`.
-    pub fn builder(model: M) -> DecoderBuilder<M> {
-        DecoderBuilder::new(model)
-    }
-
     /// Continues `prompt` until the text ends. Every run starts anew, with an empty cache and the
     /// constraint's initial state. The draw of a token is keyed by its index in the whole sequence, prompt
     /// included.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a failed step has generated nothing; the text before it stands.
 
-use super::sampler::DrawError;
+use super::sampling::sampler::DrawError;
 use crate::session::StepError;
 
 /// Kinds of [`BuildError`].

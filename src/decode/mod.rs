@@ -1,72 +1,54 @@
 //! The decode loop: model, constraint and sampling meet here and nowhere else.
 
 mod batch;
-mod batching;
 mod builder;
-mod calibration;
-#[cfg(feature = "tokenizers")]
-mod canonical;
-mod choice;
-mod conditional;
 mod decoder;
-mod draft_model;
-mod draft_site;
 mod error;
-mod gumbel_argmax;
-mod heal;
-mod kept_mass;
-mod likely;
-mod logprobs;
-mod noise;
+mod existing_text;
 mod options;
-mod penalties;
-mod pool;
-mod replay;
-mod retokenize;
+mod other_decoders;
 mod row;
 mod run;
-#[cfg(feature = "tokenizers")]
-mod same_split;
-mod same_tokens;
-mod sampler;
 mod sampling;
-mod sequence;
-#[cfg(feature = "tokenizers")]
-pub(crate) mod single;
 mod speculation;
 mod stats;
 mod steps;
 mod stop;
-mod verification;
-mod wide;
 
-pub use batch::BatchDecoder;
-pub use batching::event::{BatchEvent, SequenceId, SequenceTurn};
 #[cfg(feature = "experiments")]
 #[doc(hidden)]
-pub use batching::parts::BatchPart;
+pub use batch::parts::BatchPart;
+pub use batch::{
+    decoder::BatchDecoder,
+    event::{BatchEvent, SequenceId, SequenceTurn},
+};
 pub use builder::DecoderBuilder;
-#[cfg(feature = "tokenizers")]
-pub use canonical::{CanonicalDecoder, CanonicalText};
-#[cfg(feature = "experiments")]
-pub(crate) use choice::possible;
-pub use conditional::{ConditionalDecoder, ConditionalText};
 pub use decoder::Decoder;
-pub use draft_model::{DraftMask, DraftModel, DraftTally};
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
-pub use heal::Healing;
-#[cfg(feature = "experiments")]
-pub(crate) use kept_mass::{log_kept, log_mass, log_sum};
-#[cfg(feature = "experiments")]
-pub(crate) use likely::likely;
-pub use logprobs::{Logprobs, TokenLogprobs};
+pub use existing_text::{heal::Healing, replay::Replayed};
 pub use options::{DecodeOptions, Masking};
-pub use penalties::{Penalties, PenaltyError};
-pub use replay::Replayed;
+#[cfg(feature = "tokenizers")]
+pub use other_decoders::canonical::{CanonicalDecoder, CanonicalText};
+pub use other_decoders::conditional::{ConditionalDecoder, ConditionalText};
+#[cfg(feature = "experiments")]
+pub(crate) use other_decoders::single;
 pub use run::{Finish, Generation, Step};
-pub use same_tokens::{DraftModelError, DraftModelErrorKind};
-pub use sampler::{DrawError, KeptDrawError, Sampler};
-pub use sampling::{Sampling, SamplingError};
+#[cfg(feature = "experiments")]
+pub(crate) use sampling::{
+    choice::possible,
+    kept_mass::{log_kept, log_mass, log_sum},
+    likely::likely,
+};
+pub use sampling::{
+    logprobs::{Logprobs, TokenLogprobs},
+    penalties::{Penalties, PenaltyError},
+    sampler::{DrawError, KeptDrawError, Sampler},
+    settings::{Sampling, SamplingError},
+};
+pub use speculation::{
+    draft_model::{DraftMask, DraftModel, DraftTally},
+    same_tokens::{DraftModelError, DraftModelErrorKind},
+};
 pub use stats::DecodeStats;
 #[cfg(feature = "experiments")]
 pub(crate) use stats::timed;

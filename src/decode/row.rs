@@ -4,7 +4,11 @@
 
 use std::borrow::Cow;
 
-use super::{choice::KeptRow, error::DecodeError, run::TextRun};
+use super::{
+    error::DecodeError,
+    run::{Step, TextRun},
+    sampling::choice::KeptRow,
+};
 use crate::{
     ids::TokenId,
     model::{Kept, KeptRows, Logits, RowAnswer, RowChoice},
@@ -63,6 +67,14 @@ impl<'a> PassRow<'a> {
         match self {
             Self::Here(_) => None,
             Self::There(row) => row.answer?.near.as_deref(),
+        }
+    }
+
+    /// Takes the next token of `run` from the row, wherever it is; `None` if it ends the text.
+    pub(super) fn take(&self, run: &mut TextRun) -> Result<Option<Step>, DecodeError> {
+        match self {
+            Self::Here(row) => run.take(row),
+            Self::There(row) => run.take_kept(*row),
         }
     }
 

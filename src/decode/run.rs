@@ -6,12 +6,13 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    choice::{Chooser, KeptRow},
     error::DecodeError,
-    likely::likely,
-    logprobs::Logprobs,
     options::DecodeOptions,
-    row::PassRow,
+    sampling::{
+        choice::{Chooser, KeptRow},
+        likely::likely,
+        logprobs::Logprobs,
+    },
     stats::{DecodeStats, timed},
     stop::StopSearch,
 };
@@ -233,14 +234,6 @@ impl TextRun {
         let (constraint, position) = (self.constraint.as_mut(), self.sequence.len());
         let token = self.chooser.choose_kept(row, position, constraint, &mut self.stats)?;
         self.go_on(token, None, false)
-    }
-
-    /// Takes a token like [`take`](Self::take), from a row wherever it is.
-    pub(super) fn take_row(&mut self, row: &PassRow<'_>) -> Result<Option<Step>, DecodeError> {
-        match row {
-            PassRow::Here(row) => self.take(row),
-            PassRow::There(row) => self.take_kept(*row),
-        }
     }
 
     /// Reads the needed part of row `index` of kept rows: the logits of the tokens that may follow.

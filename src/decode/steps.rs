@@ -5,12 +5,11 @@
 use std::{fmt, iter::FusedIterator};
 
 use super::{
-    choice::KeptRow,
     error::DecodeError,
-    logprobs::Logprobs,
     row::kept,
     run::{Finish, Generation, Step, TextRun},
-    speculation::RunSpeculation,
+    sampling::{choice::KeptRow, logprobs::Logprobs},
+    speculation::passes::RunSpeculation,
     stats::{DecodeStats, timed},
 };
 use crate::{

@@ -3,7 +3,7 @@
 //!
 //! They are the extensions of regular expressions of Koo, Liu and He, "Automata-based constraints for
 //! language model decoding" (2024, arXiv 2407.08103). Here is their meaning, once for all notations:
-//! `regex_extensions` reads them in regular expressions, `gbnf::extensions` in GBNF. The first two and the
+//! `regex::extensions` reads them in regular expressions, `gbnf::extensions` in GBNF. The first two and the
 //! tokens of the model are expressions; the others are automata.
 
 use std::fmt;

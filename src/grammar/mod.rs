@@ -2,54 +2,44 @@
 //!
 //! Each front end turns text into [`GrammarBuilder`] calls and does no analysis; all of them report mistakes
 //! as [`GrammarError`]. They know nothing of vocabularies, scanners or parsing with the grammar.
+//!
+//! [`ir`] is what they write, `errors` what they report, [`source`] the text that both point into. Each
+//! notation has a room of its own: `gbnf`, `lark`, `regex`, [`json_schema`], `structural`, [`tools`]. The
+//! rest serves several of them: `document` reads JSON, `extension` and `substring` are languages with a name,
+//! `regular` and `spelled` are languages of bytes that regular expressions cannot say or say at length.
 
-pub mod any_order;
-pub mod automaton;
 pub mod ir;
 pub mod json_schema;
-pub mod pattern;
 pub mod source;
-pub mod suggest;
 pub mod tools;
 
-mod ask;
-mod asked_tokens;
 mod document;
-mod embed;
-mod error;
+mod errors;
 mod extension;
 mod file_text;
 mod gbnf;
-mod json_characters;
 mod lark;
-mod length_bounded;
-#[cfg(test)]
-mod mistakes;
 mod regex;
-mod regex_class;
-mod regex_extensions;
-mod regex_names;
-mod regex_text;
 pub(crate) mod regular;
-mod room;
 #[cfg(feature = "schemars")]
 mod rust_types;
 pub(crate) mod spelled;
 mod structural;
 mod substring;
+mod syntax;
 mod token_numbers;
-mod warning;
 
-pub use any_order::{AnyOrder, AnyOrderPart};
-pub use automaton::Automaton;
-pub use error::{GrammarError, GrammarErrorKind, Location};
-pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
+pub use errors::{GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Location, suggest};
+pub use ir::{
+    DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, LengthBounded,
+    any_order::{self, AnyOrder, AnyOrderPart},
+    automaton::{self, Automaton},
+    pattern::{self, Pattern, PatternKind},
+};
 pub use json_schema::AutomataCache;
-pub use length_bounded::LengthBounded;
-pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use spelled::{Bounds, Spelled};
-pub use warning::{GrammarWarning, GrammarWarningKind};
+pub use syntax::Syntax;
 
 use crate::{
     ids::as_index,
@@ -57,33 +47,6 @@ use crate::{
 };
 use json_schema::SchemaOptions;
 use lark::Lexing;
-
-/// A notation of grammars.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Syntax {
-    /// llama.cpp's GBNF.
-    Gbnf,
-    /// One regular expression that matches the whole text, in the dialect of the `regex` crate together with
-    /// some natural writings of Python, PCRE and ECMAScript (`docs/regex.md` has the table). Parts that one
-    /// of those reads in another way are among the [warnings](Grammar::warnings). POSIX classes are ASCII,
-    /// all others Unicode. Groups such as `(?P<SUBSTRING_OF>some text)` are languages by name.
-    Regex,
-    /// XGrammar's EBNF (`docs/lark.md` says where it differs from GBNF).
-    Ebnf,
-    /// Lark, in the dialect of llguidance (`docs/lark.md` has the table). Every way to split a text into
-    /// terminals is followed.
-    Lark,
-    /// Lark with greedy lexing, as llguidance and other lexers read it: a terminal goes on as long as any
-    /// that may stand there can, and of those that match equally far all are taken. The lexer may take texts
-    /// from which no end can be reached (`docs/lark.md`).
-    LarkGreedy,
-    /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
-    JsonSchema,
-    /// XGrammar's structural tags in JSON: free text, interrupted by tags with grammars in them
-    /// (`docs/structural-tags.md`).
-    StructuralTag,
-}
 
 impl Grammar {
     /// Reads a grammar.

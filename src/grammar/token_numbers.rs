@@ -2,7 +2,7 @@
 //! `<[*]>` for all. llama.cpp's GBNF has the first form.
 
 use super::{
-    error::{GrammarError, quoted},
+    errors::{GrammarError, quoted},
     source::{Source, Span},
 };
 use crate::special::Picked;

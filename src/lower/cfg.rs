@@ -4,6 +4,7 @@
 //! production 0 is `start ::= root`, where `start` occurs nowhere else.
 
 pub(super) mod any_order;
+pub(super) mod dominance;
 pub(super) mod follow;
 pub(super) mod shortest;
 pub(super) mod symbols;

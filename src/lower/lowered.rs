@@ -7,8 +7,7 @@ use super::{
         Cfg,
         symbols::{AfterDot, DottedRule, NonterminalId},
     },
-    names::shown_automaton,
-    provenance::{Provenance, RuleSource, SourceSpan, SymbolOrigin},
+    provenance::{Provenance, RuleSource, SourceSpan, SymbolOrigin, names::shown_automaton},
 };
 use crate::{
     grammar::{DistinctItems, DistinctKeys, Span},

@@ -13,20 +13,10 @@
 
 mod cfg;
 mod components;
-mod dominance;
-mod emit;
 mod error;
-mod factor_runs;
-mod fates;
-mod leaves;
-mod lexemes;
 mod lowered;
-mod names;
+mod passes;
 mod provenance;
-mod recursion;
-mod reduce;
-mod regular;
-mod rewrite;
 mod terminals;
 #[cfg(test)]
 mod written_tests;
@@ -44,6 +34,10 @@ pub use terminals::Terminals;
 
 use std::time::Duration;
 
+use self::{
+    passes::{emit, factor_runs, lexemes, recursion, reduce, regular, rewrite},
+    provenance::fates,
+};
 use crate::{
     clock::Instant,
     grammar::Grammar,

@@ -3,6 +3,9 @@
 //! Constraining a text needs none of this: it lets messages, `inspect` and warnings speak of the rules that
 //! the author wrote.
 
+pub(super) mod fates;
+pub(super) mod names;
+
 use super::cfg::symbols::Symbol;
 use crate::{
     grammar::Span,

@@ -11,7 +11,7 @@
 
 use super::state_automaton::StateAutomaton;
 use crate::{
-    ids::TerminalId,
+    ids::{TerminalId, as_index},
     limits::{LimitExceeded, Work},
     program::Program,
     scanner::{NONE, Scanner, TerminalDfa},
@@ -254,13 +254,13 @@ fn spell(dfa: &TerminalDfa) -> Vec<u8> {
         plain_bytes().filter(is_first_of_its_class).map(|byte| (byte, class(byte))).collect();
     let (mut text, mut state) = (Vec::new(), 0);
     let mut seen = vec![state];
-    while !dfa.accepting()[state as usize] || text.is_empty() {
+    while !dfa.accepting()[as_index(state)] || text.is_empty() {
         let row = dfa.row(state);
         if row[class(b'e')] == state {
             text.push(b'e');
         }
         let mut new = ways.iter().filter(|(_, class)| row[*class] != NONE && !seen.contains(&row[*class]));
-        let ends = |(_, class): &&(u8, usize)| text.len() > 1 && dfa.accepting()[row[*class] as usize];
+        let ends = |(_, class): &&(u8, usize)| text.len() > 1 && dfa.accepting()[as_index(row[*class])];
         let next = new.clone().find(ends).or_else(|| new.next());
         let Some(&(byte, class)) = next else { break };
         if text.len() >= MOST_OF_A_TERMINAL {

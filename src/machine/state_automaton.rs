@@ -24,7 +24,6 @@ use crate::{
 
 /// Number of unfinished trie walks that are kept, so that this many texts can wait for a mask at once.
 const KEPT_WALKS: usize = 8;
-
 /// Number of masks with the tokens of classes that are kept, besides the masks that they are made of.
 const WIDENED: usize = 256;
 
@@ -163,8 +162,7 @@ impl StateAutomaton {
             Move::Unknown => {}
         }
         let to = self.step_afresh(shared, state, byte, work)?;
-        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To))?;
-        work.keep();
+        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To)).map(|()| work.keep())?;
         Ok(to)
     }
 

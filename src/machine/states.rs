@@ -6,7 +6,7 @@
 
 use crate::{
     automata::hash_cons::HashIndex,
-    ids::{SetId, StateId},
+    ids::{SetId, StateId, as_index},
     limits::{Budget, LimitExceeded, Limits},
     program::Thread,
 };
@@ -136,7 +136,7 @@ impl States {
             *moves = number(self.moves.len(), self.max_bytes)?;
             self.moves.resize(self.moves.len() + self.classes, PackedMove::UNKNOWN);
         }
-        self.moves[*moves as usize + class] = packed;
+        self.moves[as_index(*moves) + class] = packed;
         Ok(())
     }
 

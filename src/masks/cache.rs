@@ -9,7 +9,10 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashTable};
 
 use super::enclosed::SharedEnclosed;
-use crate::{ids::StateId, vocab::TokenSet};
+use crate::{
+    ids::{StateId, as_index},
+    vocab::TokenSet,
+};
 
 /// Stands for no slot and no state.
 const NONE: u32 = u32::MAX;
@@ -137,7 +140,7 @@ impl MaskCache {
             return mask;
         }
         let hash = mask.hash64();
-        let is_it = |&slot: &u32| self.slots[slot as usize].mask.as_ref() == Some(&mask);
+        let is_it = |&slot: &u32| self.slots[as_index(slot)].mask.as_ref() == Some(&mask);
         let at = match self.by_mask.find(hash, is_it) {
             Some(&known) => known,
             None => self.add(Arc::clone(&mask), hash),
@@ -188,7 +191,7 @@ impl MaskCache {
         if state.index() >= self.links.len() {
             self.links.resize(state.index() + 1, MaskLink { slot: NONE, next: NONE });
         }
-        let slot = &mut self.slots[at as usize];
+        let slot = &mut self.slots[as_index(at)];
         self.links[state.index()] = MaskLink { slot: at, next: slot.first };
         slot.first = state.raw();
         slot.mask.clone()
@@ -224,8 +227,8 @@ impl MaskCache {
         };
         let at = match self.vacant.pop() {
             Some(at) => {
-                let age = self.slots[at as usize].age;
-                self.slots[at as usize] = MaskSlot { age, ..slot };
+                let age = self.slots[as_index(at)].age;
+                self.slots[as_index(at)] = MaskSlot { age, ..slot };
                 at
             }
             None => {
@@ -235,7 +238,7 @@ impl MaskCache {
                 at
             }
         };
-        self.by_mask.insert_unique(hash, at, |&slot| self.slots[slot as usize].hash);
+        self.by_mask.insert_unique(hash, at, |&slot| self.slots[as_index(slot)].hash);
         at
     }
 

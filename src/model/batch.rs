@@ -52,6 +52,12 @@ pub trait BatchModel: Send {
     /// If there is no such sequence, or `position` is past the end of its cache.
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error>;
 
+    /// Tokens whose memory a sequence of `tokens` tokens takes, at least as many: a model may take memory in
+    /// larger pieces. Default: as many.
+    fn reserved(&self, tokens: usize) -> usize {
+        tokens
+    }
+
     /// Positions of a block of keys and values that can be copied, if the model can copy them. Default: it
     /// cannot.
     fn copied_block(&self) -> Option<usize> {
@@ -97,6 +103,10 @@ impl<B: BatchModel + ?Sized> BatchModel for &mut B {
 
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
         (**self).truncate(sequence, position)
+    }
+
+    fn reserved(&self, tokens: usize) -> usize {
+        (**self).reserved(tokens)
     }
 
     fn copied_block(&self) -> Option<usize> {

@@ -7,12 +7,12 @@ use super::formats::{format::Format, instructions::Instructions, kv_format::KvFo
 #[non_exhaustive]
 pub struct LoadOptions {
     /// Tokens that the cache has room for. Default: as many as the model was made for, at most 4096. The
-    /// cache is allocated at once; see
+    /// addresses of the cache are allocated at once, on the CPU its memory is taken as a text grows; see
     /// [`CandleModel::estimate`](crate::model::candle::CandleModel::estimate).
     pub context: Option<usize>,
     /// Tokens that all sequences of a [`CandleBatch`](crate::model::candle::CandleBatch) hold at once, at
-    /// most: memory for more is not asked for, and memory that they took beyond is given back once a sequence
-    /// is empty. At least the context of one. Default: the context of each.
+    /// most: memory for more is not asked for, and memory that ended or shortened texts took is given back
+    /// before others would take more. At least the context of one. Default: the context of each.
     pub tokens: Option<usize>,
     /// Most memory to use, in bytes; checked before any weight is read. Default: what the system says is
     /// free.

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::{closure::Scratch, lists::OpenLists};
 use crate::{
     automata::hash_cons::HashIndex,
-    ids::TerminalId,
+    ids::{TerminalId, as_index},
     limits::{Budget, LimitExceeded, Work},
     lower::{Cfg, DominanceRank, DottedRule, NonterminalId},
 };
@@ -86,7 +86,7 @@ pub(super) struct OpenCore {
 }
 
 impl OpenCore {
-    /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::ranks`).
+    /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::cfg`).
     pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
         let mut firsts: HashMap<u32, u32> = HashMap::new();
         let rules =
@@ -154,7 +154,7 @@ impl Cores {
     }
 
     pub(super) fn get(&self, core: CoreId) -> &Core {
-        &self.cores[core.0 as usize]
+        &self.cores[as_index(core.0)]
     }
 
     /// The dotted rules of lists in any order.
@@ -184,7 +184,7 @@ impl Cores {
         work: &mut Work,
     ) -> Result<CoreId, LimitExceeded> {
         let hash = self.index.hash(dots);
-        if let Some(known) = self.index.find(hash, |core| *self.cores[core as usize].dots == *dots) {
+        if let Some(known) = self.index.find(hash, |core| *self.cores[as_index(core)].dots == *dots) {
             return Ok(CoreId(known));
         }
         let open = self.scratch.close(cfg, &self.lists, dots, work)?;

@@ -1,4 +1,4 @@
-//! Drops dominated items: those whose continuations another item of the set has too (see `lower::ranks`).
+//! Drops dominated items: those whose continuations another item of the set has too (see `lower::cfg`).
 
 use hashbrown::{HashMap, hash_map::Entry};
 

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use crate::{
     automata::hash_cons::HashIndex,
     grammar::any_order::Chosen,
-    ids::number,
+    ids::{as_index, number},
     limits::{Budget, LimitExceeded, Work},
     lower::{AfterDot, AnyOrderList, Cfg, DottedRule, NonterminalId, Prices},
 };
@@ -168,7 +168,7 @@ impl OpenLists {
     fn intern(&mut self, cfg: &Cfg, list: u32, chosen: &Chosen) -> Result<usize, LimitExceeded> {
         let hash = self.index.hash(&(list, chosen));
         let is_it = |state: u32| {
-            let (other, known) = &self.states[state as usize];
+            let (other, known) = &self.states[as_index(state)];
             *other == list && known == chosen
         };
         if let Some(known) = self.index.find(hash, is_it) {
@@ -187,7 +187,7 @@ impl OpenLists {
 
     /// Length of the shortest rest of the production that a dot is in.
     pub(super) fn rest(&self, prices: Prices<'_>, dot: DottedRule) -> u64 {
-        let Some((state, place)) = Self::split(prices.cfg, dot) else { return prices.rests[dot.0 as usize] };
+        let Some((state, place)) = Self::split(prices.cfg, dot) else { return prices.rests[as_index(dot.0)] };
         let (list, chosen) = &self.states[state];
         let list = prices.cfg.lists().get(*list);
         // A list that may end has ended too, so its rest counts as empty.
@@ -205,7 +205,7 @@ impl OpenLists {
             return self.rest(prices, dot.next());
         }
         let Some((list, chosen)) = self.before_part(cfg, dot) else {
-            return prices.rests[dot.next().0 as usize];
+            return prices.rests[as_index(dot.next().0)];
         };
         let after = cfg.lists().of_part(symbol).and_then(|(_, part)| match chosen {
             Some(chosen) => list.choice.after(chosen, part),

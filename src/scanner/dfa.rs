@@ -160,14 +160,14 @@ impl TerminalDfa {
             return unlisted.step(state, byte, MayNumber::Yes).ok().flatten();
         }
         let class = usize::from(self.classes[usize::from(byte)]);
-        let to = self.transitions[state as usize * self.class_count + class];
+        let to = self.transitions[as_index(state) * self.class_count + class];
         (to != NONE).then_some(to)
     }
 
     /// May the terminal end here?
     pub(crate) fn accepts(&self, state: u32) -> bool {
         match &self.unlisted {
-            None => self.accepting[state as usize],
+            None => self.accepting[as_index(state)],
             Some(unlisted) => unlisted.accepts(state),
         }
     }
@@ -304,7 +304,7 @@ impl TerminalDfa {
             match only {
                 // Strings have one end: a comparison, which the compiler vectorises, is enough.
                 Some(only) => each.for_each(|(ends, &to)| *ends |= to == only),
-                None => each.for_each(|(ends, &to)| *ends |= to != NONE && self.accepting[to as usize]),
+                None => each.for_each(|(ends, &to)| *ends |= to != NONE && self.accepting[as_index(to)]),
             }
         }
         self.classes.map(|class| ends[usize::from(class)])
@@ -312,7 +312,7 @@ impl TerminalDfa {
 
     /// Returns the state that each class of bytes leads to, or [`NONE`].
     pub(crate) fn row(&self, state: u32) -> &[u32] {
-        &self.transitions[state as usize * self.class_count..][..self.class_count]
+        &self.transitions[as_index(state) * self.class_count..][..self.class_count]
     }
 
     /// Is the language finite? With a table every state lies on a way to the end, so it is finite if no state
@@ -323,7 +323,7 @@ impl TerminalDfa {
         }
         let rows = || self.transitions.chunks_exact(self.class_count);
         let mut incoming = vec![0_usize; self.len()];
-        rows().flatten().filter(|to| **to != NONE).for_each(|&to| incoming[to as usize] += 1);
+        rows().flatten().filter(|to| **to != NONE).for_each(|&to| incoming[as_index(to)] += 1);
         // States are taken away that nothing leads to any more; those of a cycle, and past one, stay.
         let mut open: Vec<usize> = (0..self.len()).filter(|&state| incoming[state] == 0).collect();
         let mut taken = 0;
@@ -331,9 +331,9 @@ impl TerminalDfa {
             taken += 1;
             let row = &self.transitions[state * self.class_count..][..self.class_count];
             for &to in row.iter().filter(|to| **to != NONE) {
-                incoming[to as usize] -= 1;
-                if incoming[to as usize] == 0 {
-                    open.push(to as usize);
+                incoming[as_index(to)] -= 1;
+                if incoming[as_index(to)] == 0 {
+                    open.push(as_index(to));
                 }
             }
         }
@@ -384,8 +384,8 @@ fn breadth_first(raw: &RawDfa, classes: &[usize]) -> (Vec<u32>, Vec<u32>) {
     while let Some(&state) = order.get(next) {
         let row = &raw.transitions[as_index(state) * raw.class_count..][..raw.class_count];
         for &to in classes.iter().map(|&class| &row[class]).filter(|to| **to != NONE) {
-            if number[to as usize] == NONE {
-                number[to as usize] = fresh;
+            if number[as_index(to)] == NONE {
+                number[as_index(to)] = fresh;
                 fresh += 1;
                 order.push(to);
             }
@@ -410,16 +410,16 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
     let (order, number) = breadth_first(raw, &by_least_byte);
     // Equal columns over the numbered states become one class. All columns are hashed row by row, since that
     // visits the table in order; columns of one hash are compared.
-    let renumber = |to: u32| if to == NONE { NONE } else { number[to as usize] };
+    let renumber = |to: u32| if to == NONE { NONE } else { number[as_index(to)] };
     let mut hashes = vec![0_u64; width];
     for &state in &order {
-        let row = &raw.transitions[state as usize * width..][..width];
+        let row = &raw.transitions[as_index(state) * width..][..width];
         for (hash, &to) in hashes.iter_mut().zip(row) {
             *hash = mix(*hash, u64::from(to));
         }
     }
     let equal = |one: usize, other: usize| {
-        let mut rows = order.iter().map(|&state| &raw.transitions[state as usize * width..][..width]);
+        let mut rows = order.iter().map(|&state| &raw.transitions[as_index(state) * width..][..width]);
         rows.all(|row| row[one] == row[other])
     };
     let mut columns: Vec<usize> = Vec::new();
@@ -442,9 +442,9 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
     }
     let mut transitions = Vec::with_capacity(order.len() * columns.len());
     for &state in &order {
-        let row = &raw.transitions[state as usize * width..][..width];
+        let row = &raw.transitions[as_index(state) * width..][..width];
         transitions.extend(columns.iter().map(|&class| renumber(row[class])));
     }
-    let accepting = order.iter().map(|&state| raw.accepting[state as usize]).collect();
+    let accepting = order.iter().map(|&state| raw.accepting[as_index(state)]).collect();
     TerminalDfa::new(classes, columns.len(), transitions.into_boxed_slice(), accepting)
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::dfa::{NONE, TerminalDfa};
+use crate::ids::as_index;
 
 impl TerminalDfa {
     /// Returns the fewest bytes after which the terminal may end, by state of a table. Linear in the
@@ -22,19 +23,19 @@ impl TerminalDfa {
         let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
         for (from, row) in (0..).zip(self.transitions().chunks_exact(self.class_count())) {
             for (_, &to) in row.iter().enumerate().filter(|(class, to)| **to != NONE && is_way(*class)) {
-                incoming[to as usize].push(from);
+                incoming[as_index(to)].push(from);
             }
         }
         let mut distances = vec![NONE; self.len()];
         let mut open = VecDeque::new();
         for state in (0..).take(self.len()).filter(|&state| is_goal(state)) {
-            distances[state as usize] = 0;
+            distances[as_index(state)] = 0;
             open.push_back(state);
         }
         while let Some(state) = open.pop_front() {
-            for &from in &incoming[state as usize] {
-                if distances[from as usize] == NONE {
-                    distances[from as usize] = distances[state as usize] + 1;
+            for &from in &incoming[as_index(state)] {
+                if distances[as_index(from)] == NONE {
+                    distances[as_index(from)] = distances[as_index(state)] + 1;
                     open.push_back(from);
                 }
             }
@@ -51,7 +52,7 @@ impl TerminalDfa {
         while left != 0 {
             let nearer = |byte: u8| {
                 let to = self.step(state, byte)?;
-                (distances[to as usize] == left - 1).then_some((byte, to))
+                (distances[as_index(to)] == left - 1).then_some((byte, to))
             };
             let (byte, to) = (0..=u8::MAX).find_map(nearer)?;
             text.push(byte);
@@ -68,7 +69,7 @@ impl TerminalDfa {
         let mut states = vec![0_u32];
         for _ in 0..=bytes {
             let row = |state: &u32| {
-                self.transitions()[*state as usize * self.class_count()..].iter().take(self.class_count())
+                self.transitions()[as_index(*state) * self.class_count()..].iter().take(self.class_count())
             };
             let mut next: Vec<u32> = states.iter().flat_map(row).copied().filter(|&to| to != NONE).collect();
             next.sort_unstable();

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use super::dfa::{NONE, TerminalDfa};
 use crate::{
     automata::csr::Grouped,
+    ids::as_index,
     limits::{ITEM_BYTES, KEY_BYTES},
 };
 
@@ -74,7 +75,7 @@ impl StringCounts {
     pub(crate) fn new(dfa: &TerminalDfa) -> Self {
         let by_state = if dfa.is_table() { dfa.strings() } else { Vec::new() };
         // Where few strings may come, the last quote of one comes from a state that few may come from.
-        let are_few = |state: u32| state > 0 && by_state[state as usize].are_few();
+        let are_few = |state: u32| state > 0 && by_state[as_index(state)].are_few();
         let has_few = (0..).take(by_state.len()).any(are_few);
         let to_few = if has_few { dfa.distances_to(are_few, |_| true) } else { Vec::new() };
         Self { by_state: by_state.into(), to_few: to_few.into(), choices: OnceLock::new() }
@@ -94,7 +95,7 @@ impl StringCounts {
     /// Has this state [many](Strings::are_many) strings of at most `characters` more characters? A lower
     /// bound; `false` where it does not suffice.
     pub(crate) fn are_many_within(&self, dfa: &TerminalDfa, state: u32, characters: u32) -> bool {
-        is_enough(self.choices(dfa).0[state as usize], characters)
+        is_enough(self.choices(dfa).0[as_index(state)], characters)
     }
 
     /// Holds [`are_many_within`](Self::are_many_within) for every state that has strings without escapes?
@@ -105,13 +106,13 @@ impl StringCounts {
     /// Does every continuation of at most `bytes` bytes from this state, which is between characters, keep
     /// [many](Strings::are_many) strings?
     pub(crate) fn never_run_out(&self, state: u32, bytes: u32) -> bool {
-        let to_few = self.to_few.get(state as usize).filter(|to_few| **to_few != NONE);
+        let to_few = self.to_few.get(as_index(state)).filter(|to_few| **to_few != NONE);
         self.at(state).are_many() && to_few.is_none_or(|&to_few| to_few > bytes)
     }
 
     /// Returns the count of a state between the characters of a string.
     pub(crate) fn at(&self, state: u32) -> Strings {
-        self.by_state.get(state as usize).copied().unwrap_or(Strings::UNKNOWN)
+        self.by_state.get(as_index(state)).copied().unwrap_or(Strings::UNKNOWN)
     }
 
     /// Has some prefix, inside the quotes, only finitely many strings?
@@ -165,21 +166,21 @@ impl TerminalDfa {
         });
         let steps: Vec<(u32, u32, u32)> = on.collect();
         let mut ways = vec![0_u32; self.len()];
-        steps.iter().for_each(|&(from, ..)| ways[from as usize] += 1);
+        steps.iter().for_each(|&(from, ..)| ways[as_index(from)] += 1);
         // There are fewer steps than transitions, whose numbers fit.
         let leading_to = Grouped::new(self.len(), || (0..).zip(&steps).map(|(at, &(_, to, _))| (to, at)));
         // States are taken away from which all ways on are counted; those on the way to a cycle stay.
         let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
         while let Some(state) = open.pop() {
-            let to = strings[state as usize];
+            let to = strings[as_index(state)];
             for &at in leading_to.of(state) {
-                let (from, _, bytes) = steps[at as usize];
-                let here = &mut strings[from as usize];
+                let (from, _, bytes) = steps[as_index(at)];
+                let here = &mut strings[as_index(from)];
                 let sum = here.plain.saturating_add(to.plain.saturating_mul(bytes));
                 here.plain = sum.min(Strings::ENDLESS - 1);
                 here.others |= to.others;
-                ways[from as usize] -= 1;
-                if ways[from as usize] == 0 {
+                ways[as_index(from)] -= 1;
+                if ways[as_index(from)] == 0 {
                     open.push(from);
                 }
             }
@@ -209,7 +210,7 @@ mod tests {
             let hir = regex_syntax::parse(pattern).unwrap();
             let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
             let state = text.bytes().fold(0, |state, byte| dfa.step(state, byte).unwrap());
-            dfa.strings()[state as usize]
+            dfa.strings()[as_index(state)]
         };
         for (pattern, text, plain, others) in [
             ("[a-z]*\"", "", Strings::ENDLESS, false),
@@ -268,7 +269,7 @@ mod tests {
             let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
             let (counts, start) = (StringCounts::new(&dfa), dfa.step(0, b'"').unwrap());
             let Choices(to_choices, most) = counts.choices(&dfa);
-            assert_eq!((to_choices[start as usize], *most), (to_choice, farthest), "{pattern}");
+            assert_eq!((to_choices[as_index(start)], *most), (to_choice, farthest), "{pattern}");
             // Two ways at least by each character past these.
             let mut ways = std::collections::BTreeMap::from([(start, 1_u64)]);
             for characters in 0..12_u32 {

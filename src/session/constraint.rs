@@ -41,7 +41,7 @@ pub struct Constraint {
     patience: Option<Patience>,
     pub(super) trailing: TrailingSpace,
     spent: SpentWork,
-    /// Number of pieces of work in a row that brought the step no further. Each makes the next twice as large.
+    /// Pieces of work in a row that brought the step no further. Each makes the next twice as large.
     stuck: u32,
 }
 

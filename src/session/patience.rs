@@ -142,3 +142,59 @@ impl StepMeter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CompiledGrammar, Compiler, Constraint, Grammar, Syntax, TokenId, Vocabulary};
+
+    /// A grammar in which one byte ends many terminals, whose parser sets are united in one go.
+    fn many_at_once() -> Grammar {
+        let names: Vec<String> = ('b'..='z').map(String::from).collect();
+        let rule = |name: &String| format!("{name} ::= [a-{name}] {name} \"!\" | [a-{name}]\n");
+        let rules: String = names.iter().map(rule).collect();
+        let text = format!("root ::= {}\n{rules}", names.join(" | "));
+        Grammar::parse(Syntax::Gbnf, &text, &Limits::default()).unwrap()
+    }
+
+    fn compiled(step_work: usize) -> Option<CompiledGrammar> {
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
+        let mut limits = Limits::default();
+        limits.step_work = step_work;
+        Compiler::new(vocabulary).limits(limits).compile(&many_at_once()).ok()
+    }
+
+    /// Does a step in as many pieces as it takes, and returns their number.
+    fn pieces<T>(
+        constraint: &mut Constraint,
+        mut step: impl FnMut(&mut Constraint) -> Result<T, crate::StepError>,
+    ) -> usize {
+        for count in 1..1_000 {
+            match step(constraint) {
+                Ok(_) => return count,
+                Err(error) => assert!(error.can_go_on(), "{error}"),
+            }
+        }
+        panic!("a piece comes no further than the one before it");
+    }
+
+    #[test]
+    fn a_part_of_a_step_that_is_larger_than_a_piece_is_done_in_larger_pieces() {
+        let small = (1..).find_map(compiled).unwrap();
+        let whole = compiled(Limits::default().step_work).unwrap();
+        let mut expected = whole.constraint();
+        let mut constraint = small.constraint();
+        let mut patient = small.constraint().patient(Patience::whole());
+        let mut most = 0;
+        for byte in [b'a', b'a', b'!'] {
+            let token = TokenId::new(u32::from(byte));
+            most = most.max(pieces(&mut constraint, |constraint| constraint.advance(token)));
+            patient.advance(token).unwrap();
+            expected.advance(token).unwrap();
+            most = most.max(pieces(&mut constraint, |constraint| constraint.mask().map(|_| ())));
+            assert_eq!(constraint.mask().unwrap(), expected.mask().unwrap());
+            assert_eq!(patient.mask().unwrap(), expected.mask().unwrap());
+        }
+        assert!(most > 1);
+    }
+}

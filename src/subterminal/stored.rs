@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::{
-    row::TokenRow,
-    table::{TableRow, TerminalTable},
-    tree::{Children, Forest, NODES, TreeInputs, TreeNode, TreeNodeId},
+    rows::TokenRow,
+    tables::{TableRow, TerminalTable},
+    trees::{Children, Forest, NODES, TreeInputs, TreeNode, TreeNodeId},
 };
 use crate::{
     ids::{ScanStateId, TerminalId},

@@ -10,8 +10,7 @@ use tokenizers::Model;
 
 use super::{
     error::{VocabularyError, VocabularyErrorKind},
-    gguf_tokenizer,
-    tokenizer_json::read_added,
+    readers::{gguf_tokenizer, tokenizer_json::read_added},
     vocabulary::Vocabulary,
 };
 use crate::{gguf::is_gguf, ids::TokenId};

@@ -12,7 +12,7 @@
 use std::{ops::Range, sync::OnceLock};
 
 use super::{
-    kinds::{BYTE_KINDS, TokensByKind},
+    indexes::kinds::{BYTE_KINDS, TokensByKind},
     text::OrderedBytes,
     token_set::TokenSet,
 };

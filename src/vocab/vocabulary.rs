@@ -12,8 +12,12 @@ use std::{
 };
 
 use super::{
-    builder::VocabularyBuilder, error::VocabularyError, item_ends::ItemEnds, quoted::Quoted, stored,
-    token_set::TokenSet, trie::ByteTrie,
+    builder::VocabularyBuilder,
+    error::VocabularyError,
+    indexes::{item_ends::ItemEnds, quoted::Quoted},
+    stored,
+    token_set::TokenSet,
+    trie::ByteTrie,
 };
 use crate::{
     ids::{TokenId, TrieNodeId},

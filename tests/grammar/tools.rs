@@ -75,17 +75,20 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
             let list = format!("<｜tool▁calls▁begin｜>{list}<｜tool▁calls▁end｜>");
             format!("{content}{}", if calls.is_empty() { "" } else { &list })
         }
-        Spelling::Harmony => {
-            let remark = format!("<|channel|>commentary<|message|>{content}<|end|><|start|>assistant");
-            match calls {
-                [] => format!("<|channel|>final<|message|>{content}"),
-                [(name, arguments), ..] => format!(
-                    "{}<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}",
-                    if content.is_empty() { "" } else { &remark }
-                ),
-            }
-        }
+        Spelling::Harmony => harmony(content, calls),
         other => panic!("{other} has no writer"),
+    }
+}
+
+/// Writes an answer on the channels of Harmony, of which a call takes one.
+fn harmony(content: &str, calls: Calls<'_>) -> String {
+    let remark = format!("<|channel|>commentary<|message|>{content}<|end|><|start|>assistant");
+    match calls {
+        [] => format!("<|channel|>final<|message|>{content}"),
+        [(name, arguments), ..] => format!(
+            "{}<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}",
+            if content.is_empty() { "" } else { &remark }
+        ),
     }
 }
 

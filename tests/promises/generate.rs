@@ -42,7 +42,7 @@ const REGEXES: [&str; 12] = [
 pub(super) enum Node {
     /// A string of bytes, which may cut characters.
     Literal(Vec<u8>),
-    /// The special token of the vocabulary; not in [`rules`], see [`super::specials`].
+    /// The special token of the vocabulary; not in [`rules`], see [`super::grammars::specials`].
     Special,
     /// One character in (or, if the flag is set, not in) the ranges.
     Class(Vec<(char, char)>, bool),
@@ -58,7 +58,7 @@ pub(super) enum Node {
     Alternatives(Vec<Node>),
     /// `min` to `max` repetitions.
     Repeat(Box<Node>, u32, Option<u32>),
-    /// Parts in any order; not in [`rules`], see [`super::any_order`].
+    /// Parts in any order; not in [`rules`], see [`super::grammars::any_order`].
     AnyOrder(Box<Parts>),
 }
 

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::{
     generate::{Case, World, case, config},
-    specials::with_specials,
+    grammars::specials::with_specials,
 };
 
 const PROMPT: [TokenId; 2] = [TokenId::new(0), TokenId::new(1)];

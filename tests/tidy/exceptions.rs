@@ -2,15 +2,16 @@
 //! shorter.
 //!
 //! A line is `rule subject number`. It must be exactly what is found: a higher number or another line is a
-//! new fault, and a lower number or a line too many would make room for one. `DOMINO_TIDY=shrink` takes out
-//! what is gone.
+//! new fault, and a lower number or a line too many would make room for one. A sentence above it says why it
+//! is left: see [`super::list`]. `DOMINO_TIDY=shrink` takes out what is gone.
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
-use super::source::{Source, root};
+use super::{
+    list::{self, LIST, Numbers},
+    source::{Source, root},
+};
 
-/// The list.
-const LIST: &str = "tests/tidy/exceptions.txt";
 /// The page with the table of how many there are.
 const PAGE: &str = "CONTRIBUTING.md";
 const TABLE_START: &str = "<!-- exceptions: tests/tidy -->\n";
@@ -21,10 +22,6 @@ const VARIABLE: &str = "DOMINO_TIDY";
 const MOST_PLACES: usize = 100;
 /// Subjects that are shown.
 const MOST_SUBJECTS: usize = 50;
-const HEAD: &str = "\
-# What breaks a rule of tests/tidy today: rule, subject, number, in order. Lines and numbers may only go.
-# After mending some: DOMINO_TIDY=shrink cargo test tidy
-";
 
 /// A rule: its name, what it says, and what its exceptions are called.
 pub(super) struct Rule {
@@ -72,9 +69,6 @@ pub(super) fn counted(rule: &'static str, source: &Source, places: Vec<usize>) -
     (found.count > 0).then_some(found)
 }
 
-/// Numbers by rule and subject.
-type List = BTreeMap<(String, String), usize>;
-
 /// Holds what is found against the list and the table, or shrinks both if that is asked for.
 ///
 /// # Panics
@@ -87,23 +81,21 @@ pub(super) fn hold(rules: &[Rule], found: &[Found]) {
         Ok(word) => panic!("{VARIABLE} may be `shrink`, or not set: `{word}` is neither"),
         Err(_) => false,
     };
-    let now = list(found);
+    let now = list_of(found);
     let text = fs::read_to_string(root().join(LIST)).expect("the list");
     let page = fs::read_to_string(root().join(PAGE)).expect("the page");
-    let (mut listed, mut wrong) = parse(&text, rules);
+    let names: Vec<&str> = rules.iter().map(|rule| rule.name).collect();
+    let (groups, mut wrong) = list::parse(&text, &names);
     if wrong.is_empty() {
+        let left = if shrink { list::shrunk(&groups, &now) } else { groups.clone() };
+        let listed = list::numbers(&left);
+        let table = table(rules, &listed);
         if shrink {
-            listed = shrunk(&listed, &now);
-            let page = with_table(&page, &table(rules, &listed)).expect("a place for the table");
-            fs::write(root().join(LIST), render(&listed)).expect("the list is written");
+            let page = with_table(&page, &table).expect("a place for the table");
+            fs::write(root().join(LIST), list::render(&left)).expect("the list is written");
             fs::write(root().join(PAGE), page).expect("the page is written");
-        } else if with_table(&page, &table(rules, &listed)).is_none_or(|wanted| wanted != page) {
-            wrong.push(format!(
-                "{PAGE} does not count the exceptions of {LIST}: run `{VARIABLE}=shrink cargo test tidy`, \
-                 or put this between `{}` and `{TABLE_END}`:\n{}",
-                TABLE_START.trim_end(),
-                table(rules, &listed)
-            ));
+        } else {
+            wrong.extend(unlike(&text, &page, &list::render(&left), &table));
         }
         let added = added(rules, &listed, found);
         let more = added.len().saturating_sub(MOST_SUBJECTS);
@@ -115,61 +107,42 @@ pub(super) fn hold(rules: &[Rule], found: &[Found]) {
     }
     if !wrong.is_empty() {
         let wanted = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tidy_exceptions.txt");
-        fs::write(&wanted, render(&now)).expect("a file in the target folder");
+        fs::write(&wanted, list::render(&list::wanted(&groups, &now))).expect("a file in the target folder");
         panic!(
             "{}\n\nThe list as it would have to be is {}. Copy it over {LIST} only to merge branches that \
-             were tidy by themselves, and look at the difference.",
+             were tidy by themselves, look at the difference, and give each group without a reason one.",
             wrong.join("\n\n"),
             wanted.display()
         );
     }
 }
 
-fn list(found: &[Found]) -> List {
+fn list_of(found: &[Found]) -> Numbers {
     found.iter().map(|one| ((one.rule.to_owned(), one.subject.clone()), one.count)).collect()
 }
 
-/// Reads the list, and says what is wrong with it.
-fn parse(text: &str, rules: &[Rule]) -> (List, Vec<String>) {
-    let mut listed = List::new();
+/// Complaints about a list that is not written in order, and about a page that does not count it.
+fn unlike(text: &str, page: &str, ordered: &str, table: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
-        let place = format!("{LIST}:{}", number + 1);
-        let parts: Vec<&str> = line.split(' ').collect();
-        let parsed = match parts[..] {
-            [rule, subject, count] if rules.iter().any(|known| known.name == rule) => {
-                count.parse().ok().map(|count: usize| ((rule.to_owned(), subject.to_owned()), count))
-            }
-            _ => None,
-        };
-        let Some((key, count)) = parsed else {
-            wrong.push(format!("{place}: `{line}` is not a rule, a subject and a number"));
-            continue;
-        };
-        if listed.last_key_value().is_some_and(|(last, _)| *last >= key) {
-            wrong.push(format!("{place}: `{line}` is not in order, or there twice"));
-        }
-        listed.insert(key, count);
+    if text != ordered {
+        let line = text.lines().zip(ordered.lines()).take_while(|(is, wanted)| is == wanted).count() + 1;
+        wrong.push(format!(
+            "{LIST}:{line}: not in order, or its head or an empty line is another: \
+             `{VARIABLE}=shrink cargo test tidy` writes it anew"
+        ));
     }
-    (listed, wrong)
-}
-
-fn render(listed: &List) -> String {
-    let lines = listed.iter().map(|((rule, subject), count)| format!("{rule} {subject} {count}\n"));
-    HEAD.chars().chain(lines.collect::<String>().chars()).collect()
-}
-
-/// The list without what is gone. Nothing is added or raised.
-fn shrunk(listed: &List, now: &List) -> List {
-    let rest = listed.iter().filter_map(|(key, count)| {
-        let count = *now.get(key)?.min(count);
-        Some((key.clone(), count))
-    });
-    rest.collect()
+    if with_table(page, table).is_none_or(|wanted| wanted != page) {
+        wrong.push(format!(
+            "{PAGE} does not count the exceptions of {LIST}: run `{VARIABLE}=shrink cargo test tidy`, or put \
+             this between `{}` and `{TABLE_END}`:\n{table}",
+            TABLE_START.trim_end()
+        ));
+    }
+    wrong
 }
 
 /// Complaints about what is not listed.
-fn added(rules: &[Rule], listed: &List, found: &[Found]) -> Vec<String> {
+fn added(rules: &[Rule], listed: &Numbers, found: &[Found]) -> Vec<String> {
     let new = found.iter().filter_map(|one| {
         let allowed = listed.get(&(one.rule.to_owned(), one.subject.clone())).copied().unwrap_or(0);
         if one.count <= allowed {
@@ -193,7 +166,7 @@ fn added(rules: &[Rule], listed: &List, found: &[Found]) -> Vec<String> {
 }
 
 /// Complaints about what is listed and no longer there.
-fn gone(listed: &List, now: &List) -> Vec<String> {
+fn gone(listed: &Numbers, now: &Numbers) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, count) in listed {
         let left = now.get(key).copied().unwrap_or(0);
@@ -209,7 +182,7 @@ fn gone(listed: &List, now: &List) -> Vec<String> {
 }
 
 /// The page's table: each rule with the number of its exceptions.
-fn table(rules: &[Rule], listed: &List) -> String {
+fn table(rules: &[Rule], listed: &Numbers) -> String {
     let mut text = "| name | rule | exceptions |\n|---|---|---|\n".to_owned();
     for rule in rules {
         let counts: Vec<usize> =
@@ -243,10 +216,13 @@ mod tests {
         ]
     }
 
-    fn listed(text: &str) -> List {
-        let (listed, wrong) = parse(text, &rules());
-        assert_eq!(wrong, [] as [String; 0]);
-        listed
+    /// Numbers of lines that one reason explains.
+    fn listed(text: &str) -> Numbers {
+        let line = |line: &str| {
+            let parts: Vec<&str> = line.split(' ').collect();
+            ((parts[0].to_owned(), parts[1].to_owned()), parts[2].parse::<usize>().expect("a number"))
+        };
+        text.lines().map(line).collect()
     }
 
     /// Faults as a list writes them.
@@ -295,26 +271,27 @@ mod tests {
 
     #[test]
     fn shrinking_adds_and_raises_nothing() {
-        let now = listed("size a 600\nsize b 460\nwidth b 7\n");
-        let rest = shrunk(&listed(LISTED), &now);
+        let why = "- A reason of five words.\n";
+        let text = format!("{why}size a 500\n\n{why}width a 3\nwidth b 20\n");
+        let (groups, wrong) = list::parse(&text, &["size", "width"]);
+        assert_eq!(wrong, [] as [String; 0]);
+        let rest = list::numbers(&list::shrunk(&groups, &listed("size a 600\nsize b 460\nwidth b 7\n")));
         assert_eq!(rest, listed("size a 500\nwidth b 7\n"));
-        assert_eq!(shrunk(&rest, &now), rest);
-        assert_eq!(gone(&rest, &now), [] as [String; 0]);
-        assert_eq!(listed(&render(&rest)), rest);
+        assert_eq!(gone(&rest, &rest), [] as [String; 0]);
     }
 
     #[test]
-    fn a_list_that_cannot_be_read_fails() {
-        for (text, says) in [
-            ("width a", "txt:1: `width a` is not"),
-            ("# head\nwidth a three", "txt:2: `width a three` is not"),
-            ("other a 3", "is not a rule"),
-            ("<<<<<<< a\n", "is not a rule"),
-            ("width b 3\nwidth a 3", "txt:2: `width a 3` is not in order"),
-            ("width a 3\nwidth a 4", "there twice"),
-            ("width a 3\n\nwidth b 4", "txt:2"),
+    fn a_list_out_of_order_and_a_page_that_miscounts_fail() {
+        let table = table(&rules(), &listed(LISTED));
+        let page = format!("a\n{TABLE_START}{table}{TABLE_END}\nb\n");
+        assert_eq!(unlike("a\nb\n", &page, "a\nb\n", &table), [] as [String; 0]);
+        for (text, page, says) in [
+            ("b\na\n", page.as_str(), "txt:1: not in order"),
+            ("a\n\nb\n", page.as_str(), "txt:2: not in order"),
+            ("a\nb\nc\n", page.as_str(), "txt:3: not in order"),
+            ("a\nb\n", "a page without a table", "does not count"),
         ] {
-            let (_, wrong) = parse(text, &rules());
+            let wrong = unlike(text, page, "a\nb\n", &table);
             assert!(wrong.len() == 1 && wrong[0].contains(says), "{text}: {wrong:?}");
         }
     }

@@ -176,6 +176,16 @@ fn build_all<'a>(
     }
 }
 
+/// Results of an earlier run; with `again` those of mutants that survived are left out.
+fn known(path: &Path, again: bool) -> Vec<Value> {
+    fs::read_to_string(path)
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|result: &Value| !(again && result["fate"] == "survived"))
+        .collect()
+}
+
 /// Runs the tests that reach it with each mutant: the first batch of all mutants, then the second, so that
 /// the easily killed are known soon.
 fn try_all(
@@ -185,12 +195,7 @@ fn try_all(
     copy: &Path,
 ) -> Result<()> {
     let path = arguments.out.join("results.jsonl");
-    let known: Vec<Value> = fs::read_to_string(&path)
-        .unwrap_or_default()
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(|result: &Value| !(arguments.again && result["fate"] == "survived"))
-        .collect();
+    let known = known(&path, arguments.again);
     let mut file = fs::File::create(&path)?;
     for result in &known {
         writeln!(file, "{result}")?;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     grammar::{
-        GrammarError, Pattern, error::quoted, extension::Extension, regex, regular::Language, source::Span,
+        GrammarError, Pattern, errors::quoted, extension::Extension, regex, regular::Language, source::Span,
     },
     ids::ExprId,
     limits::LimitExceeded,

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     grammar::{
         GrammarError, Pattern,
-        error::quoted,
+        errors::quoted,
         extension::{self, Extension},
         regex,
         regular::Language,

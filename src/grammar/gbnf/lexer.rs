@@ -10,7 +10,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use super::{GbnfDialect, macros::Macro, tokens::Reference};
 use crate::{
     grammar::{
-        error::{GrammarError, quoted},
+        errors::{GrammarError, quoted},
         source::{Source, Span},
     },
     ids::as_index,

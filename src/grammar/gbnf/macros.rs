@@ -2,7 +2,7 @@
 
 use super::{GbnfDialect, lexer::Lexer};
 use crate::grammar::{
-    error::{GrammarError, quoted},
+    errors::{GrammarError, quoted},
     source::Span,
 };
 

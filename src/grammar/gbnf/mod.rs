@@ -25,7 +25,7 @@ use regex_syntax::hir::ClassUnicode;
 use self::lexer::{Lexer, Token};
 use super::{
     Grammar, GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Pattern,
-    error::{MOST_SHOWN, quoted, quoted_list},
+    errors::{MOST_SHOWN, quoted, quoted_list},
     extension::Extension,
     ir::{DuplicateRule, GrammarBuilder, UnfinishedGrammar},
     source::{Source, Span},

@@ -6,7 +6,7 @@ use super::{
     GbnfDialect,
     lexer::{Lexer, Token, any_character},
 };
-use crate::grammar::error::GrammarError;
+use crate::grammar::errors::GrammarError;
 
 const LLAMA_ESCAPES: &str = "the escapes are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH; a \
     lone backslash is `\\\\`";

@@ -6,7 +6,7 @@ use super::{
     lexer::{Lexer, Token},
 };
 use crate::{
-    grammar::{error::GrammarError, source::Span, token_numbers},
+    grammar::{errors::GrammarError, source::Span, token_numbers},
     ids::ExprId,
     special::Picked,
 };

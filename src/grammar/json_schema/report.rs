@@ -20,7 +20,7 @@ use super::{
 use crate::{
     grammar::{
         GrammarBuilder, GrammarWarning, GrammarWarningKind,
-        error::{MOST_SHOWN, quoted},
+        errors::{MOST_SHOWN, quoted},
         source::{Source, Span},
     },
     limits::Limits,

@@ -1,8 +1,8 @@
 //! Lark in the dialect of llguidance, text -> grammar.
 //!
-//! The passes: `lexer` splits the text, `parser` makes a tree, `scope` resolves all names, `translate` writes
-//! the IR, with `terminal` for terminals that only automata can express and `template` for rules with
-//! parameters. `docs/lark.md` lists the constructs. Three of them differ from other implementations:
+//! The passes: `syntax` splits the text and makes a tree, `scope` resolves all names, `translate` writes the
+//! IR, with `terminal` for terminals that only automata can express and `template` for rules with parameters.
+//! `docs/lark.md` lists the constructs. Three of them differ from other implementations:
 //!
 //! * Every way to split a text into terminals is followed, while lexers take the longest terminal and the one
 //!   of the highest priority. So `"return" NAME` reads `returnx`, unless the grammar is read with greedy
@@ -11,15 +11,12 @@
 //! * `lazy` keeps the texts of a terminal that have no shorter text of it as a proper prefix. A lexeme that
 //!   may stand in the same place loses its texts that begin with one of the lazy terminal's ([`contest`]).
 
-mod ast;
 mod common;
 mod contest;
-mod expressions;
-mod lexer;
+mod lexing;
 mod options;
-mod parser;
 mod scope;
-mod strings;
+mod syntax;
 mod template;
 mod terminal;
 #[cfg(test)]
@@ -28,17 +25,10 @@ mod tokens;
 mod translate;
 mod uses;
 
+pub(super) use lexing::Lexing;
+
 use super::{AutomataCache, Grammar, GrammarError, json_schema::SchemaOptions};
 use crate::limits::Limits;
-
-/// The rule by which a text is split into terminals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lexing {
-    /// Every way to split it is followed.
-    EveryWay,
-    /// A terminal goes on as long as any terminal that may stand there can.
-    Greedy,
-}
 
 /// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and for terminals that need automata,
 /// which with greedy lexing are all of them.
@@ -49,6 +39,6 @@ pub(super) fn parse(
     limits: &Limits,
     automata: &AutomataCache,
 ) -> Result<Grammar, GrammarError> {
-    let items = parser::parse(text, limits)?;
+    let items = syntax::parse(text, limits)?;
     translate::translate(text, &items, lexing, schemas, limits, automata)
 }

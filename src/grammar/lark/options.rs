@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::grammar::{
-    error::{GrammarError, quoted},
+    errors::{GrammarError, quoted},
     source::{Source, Span},
 };
 

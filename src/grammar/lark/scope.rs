@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use crate::grammar::{
-    error::{GrammarError, GrammarErrorKind, MOST_SHOWN, quoted, quoted_list},
+    errors::{GrammarError, GrammarErrorKind, MOST_SHOWN, quoted, quoted_list},
     source::{Source, Span},
     suggest, token_numbers,
 };
 
 use super::{
-    ast::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     common,
+    syntax::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
 };
 
 /// The name of the start rule.

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use crate::{
-    grammar::{error::quoted, source::Span},
+    grammar::{errors::quoted, source::Span},
     limits::{Budget, LimitExceeded},
 };
 
 use super::{
-    ast::{ExprKind, LarkDefinition, LarkExpr},
     scope::Meaning,
+    syntax::{ExprKind, LarkDefinition, LarkExpr},
     translate::{ExprSite, LarkResult, LarkTranslator},
 };
 

@@ -2,7 +2,7 @@
 
 use crate::{
     grammar::{
-        GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span,
+        GrammarError, Pattern, PatternKind, errors::quoted, regex, regular::Language, source::Span,
         spelled::Unfolded, substring,
     },
     ids::{ExprId, as_index},
@@ -11,8 +11,8 @@ use crate::{
 
 use super::{
     Lexing,
-    ast::{Ending, ExprKind, LarkExpr},
     scope::Meaning,
+    syntax::{Ending, ExprKind, LarkExpr, is_terminal},
     translate::{ExprSite, LarkResult, LarkTranslator},
 };
 
@@ -119,7 +119,7 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
                     }
                 }
             }
-            Some(Meaning::Defined(definition)) if super::ast::is_terminal(name) => {
+            Some(Meaning::Defined(definition)) if is_terminal(name) => {
                 // Terminals in terminals have no cycle, but may be nested as deep as the text likes.
                 if self.depth >= self.limits.regex_nesting {
                     let most = as_index(self.limits.regex_nesting);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::{
     Grammar, GrammarError, Limits, Syntax,
-    grammar::{GrammarErrorKind, GrammarWarningKind, mistakes},
+    grammar::{GrammarErrorKind, GrammarWarningKind, errors::mistakes},
 };
 
 fn read(text: &str) -> Result<Grammar, GrammarError> {

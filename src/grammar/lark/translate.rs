@@ -10,8 +10,8 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use crate::{
     grammar::{
         AutomataCache, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
-        embed::embed,
-        error::MOST_SHOWN,
+        errors::MOST_SHOWN,
+        ir::embed::embed,
         json_schema::SchemaOptions,
         regex,
         regular::Language,
@@ -24,9 +24,9 @@ use crate::{
 
 use super::{
     Lexing,
-    ast::{ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     options::{self, Structured},
     scope::{self, Meaning, Scope},
+    syntax::{ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     template::{Instance, TemplateArguments},
     uses::{LexemeUse, Used, has_lazy},
 };

@@ -12,8 +12,8 @@ use crate::{
 };
 
 use super::{
-    ast::{ExprKind, LarkExpr, LarkItem, is_terminal},
     contest::{self, MOST_USES, MOST_WORDS},
+    syntax::{ExprKind, LarkExpr, LarkItem, is_terminal},
     terminal::LazyLanguage,
     translate::{ExprSite, LarkResult, LarkTranslator},
 };

@@ -3,7 +3,7 @@
 use crate::grammar::{
     GrammarError,
     document::{Documents, NodeId, Value},
-    error::{quoted, quoted_list},
+    errors::{quoted, quoted_list},
     source::Source,
     suggest::nearest,
 };

@@ -2,7 +2,7 @@
 
 use crate::{
     Grammar, GrammarError, Limits, Syntax,
-    grammar::{GrammarErrorKind, GrammarWarningKind, mistakes},
+    grammar::{GrammarErrorKind, GrammarWarningKind, errors::mistakes},
 };
 
 fn read(text: &str) -> Result<Grammar, GrammarError> {

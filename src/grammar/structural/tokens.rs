@@ -3,7 +3,7 @@
 
 use crate::grammar::{
     document::{NodeId, Value},
-    error::quoted,
+    errors::quoted,
 };
 
 use super::{

@@ -6,8 +6,8 @@ use crate::{
     grammar::{
         Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
         document::Documents,
-        embed::embed,
-        error::{MOST_SHOWN, quoted},
+        errors::{MOST_SHOWN, quoted},
+        ir::embed::embed,
         json_schema::{AutomataCache, SchemaError, SchemaGrammar, SchemaOptions, parse_all},
         regex,
         source::{Source, Span},

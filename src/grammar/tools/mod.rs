@@ -23,7 +23,7 @@ use serde_json::Value as Json;
 use super::{
     Grammar, GrammarError, Syntax,
     document::{Documents, NodeId, Value},
-    error::quoted,
+    errors::quoted,
     json_schema::{AutomataCache, SchemaOptions},
     source::{Source, Span},
 };

@@ -7,7 +7,7 @@ use super::Tool;
 use crate::grammar::{
     GrammarError, GrammarWarning,
     document::{Documents, NodeId, Value},
-    error::quoted,
+    errors::quoted,
     json_schema::key_span,
     source::{Source, Span},
 };

@@ -7,6 +7,7 @@ use std::{
 
 use crate::{
     grammar::spelled::Unfolded,
+    ids::as_index,
     lower::{
         AfterDot, AnyOrderList, Cfg, DottedRule, Lowered, NEVER, NonterminalId, NonterminalUses, shortest,
     },
@@ -182,8 +183,8 @@ fn not_empty(
             continue;
         }
         found[nonterminal] = (length, first, special);
-        for &number in uses.productions[nonterminal].iter().filter(|number| empty[**number as usize]) {
-            let first = uses.firsts[number as usize];
+        for &number in uses.productions[nonterminal].iter().filter(|number| empty[as_index(**number)]) {
+            let first = uses.firsts[as_index(number)];
             let is_use =
                 |slot: AfterDot| matches!(slot, AfterDot::Nonterminal(at) if at.index() == nonterminal);
             let place = cfg.symbols(first).position(is_use).unwrap_or(0);
@@ -246,8 +247,8 @@ pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -
     let mut open = VecDeque::from([from]);
     while let Some(state) = open.pop_front() {
         for &byte in &bytes {
-            let Some(to) = dfa.step(state, byte).filter(|&to| came[to as usize].is_none()) else { continue };
-            came[to as usize] = Some((state, byte));
+            let Some(to) = dfa.step(state, byte).filter(|&to| came[as_index(to)].is_none()) else { continue };
+            came[as_index(to)] = Some((state, byte));
             if wanted(to) {
                 return Some(back(&came, from, to));
             }
@@ -261,7 +262,7 @@ pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -
 fn back(came: &[Option<(u32, u8)>], from: u32, to: u32) -> Vec<u8> {
     let mut text = Vec::new();
     let mut at = to;
-    while let Some((before, byte)) = came[at as usize] {
+    while let Some((before, byte)) = came[as_index(at)] {
         text.push(byte);
         at = before;
         if at == from {

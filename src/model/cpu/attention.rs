@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::{
     exp::exp,
-    kv::blocks::{Head, KEYS, KvBlocks},
+    kv::{Head, KEYS, KvBlocks},
     ops::each_row,
 };
 
@@ -24,7 +24,7 @@ const PARALLEL: usize = 1 << 16;
 const ROWS: usize = 4;
 /// Rows of queries that a thread takes at a time.
 const SHARE: usize = 16;
-/// Positions of a tile, whole blocks of them.
+/// Positions of a tile, whole blocks of them, all in one span of the cache.
 const TILE: usize = 64;
 
 /// Causal attention of queries at `position`, `position + 1`, … to keys from `first_key` on. A query sees
@@ -38,9 +38,8 @@ pub(crate) struct Attention {
 
 impl Attention {
     /// Computes attention of `queries` (`[heads, n, head_dim]`) to all `keys` and `values`: rows `[n, heads *
-    /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` rows of products with as many keys
-    /// as they see.
-    pub(crate) fn apply(self, queries: &Tensor, keys: &KvBlocks, values: &KvBlocks) -> Result<Tensor> {
+    /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` products with all keys they see.
+    pub(crate) fn apply(self, queries: &Tensor, keys: KvBlocks<'_>, values: KvBlocks<'_>) -> Result<Tensor> {
         queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
     }
 
@@ -56,8 +55,8 @@ impl Attention {
 /// The task of one layer: all its queries, and the cache that they attend to.
 struct ToCache<'a> {
     attention: Attention,
-    keys: &'a KvBlocks,
-    values: &'a KvBlocks,
+    keys: KvBlocks<'a>,
+    values: KvBlocks<'a>,
 }
 
 impl CustomOp1 for ToCache<'_> {
@@ -134,7 +133,7 @@ struct Share<'a> {
 
 /// The running state of one row's softmax.
 #[derive(Debug, Clone)]
-struct Row {
+struct SoftmaxRow {
     /// The positions that the row sees.
     visible: Range<usize>,
     /// The largest score so far (the running maximum).
@@ -176,8 +175,8 @@ impl Share<'_> {
     fn run<S: Simd, const V: usize>(self, simd: S) {
         let size = self.head_dim;
         let visible = |row: usize| self.attention.visible((self.first + row) % self.count, self.key_count);
-        let row = |row| Row { visible: visible(row), largest: f32::NEG_INFINITY, sums: [0.0; KEYS] };
-        let mut rows: Vec<Row> = (0..self.out.len() / size).map(row).collect();
+        let row = |row| SoftmaxRow { visible: visible(row), largest: f32::NEG_INFINITY, sums: [0.0; KEYS] };
+        let mut rows: Vec<SoftmaxRow> = (0..self.out.len() / size).map(row).collect();
         let mut seen = self.key_count..0;
         for row in &rows {
             seen = seen.start.min(row.visible.start)..seen.end.max(row.visible.end);
@@ -213,7 +212,7 @@ impl Share<'_> {
             let values = self.values.floats(simd, blocks, &mut buffer);
             let groups = rows.chunks(ROWS).zip(scores.chunks(ROWS * TILE));
             for ((rows, scores), out) in groups.zip(self.out.chunks_mut(ROWS * size)) {
-                if let Ok(rows) = <&[Row; ROWS]>::try_from(rows) {
+                if let Ok(rows) = <&[SoftmaxRow; ROWS]>::try_from(rows) {
                     add_tile::<S, ROWS>(simd, rows, (scores, values), &tile, out);
                 } else {
                     for ((row, scores), out) in rows.iter().zip(scores.chunks(TILE)).zip(out.chunks_mut(size))
@@ -232,7 +231,7 @@ impl Share<'_> {
     }
 }
 
-impl Row {
+impl SoftmaxRow {
     /// Turns the scores of a tile into weights. If the tile raises the maximum, the sums so far and the
     /// output in `out` are scaled down first.
     #[inline(always)]
@@ -300,7 +299,7 @@ fn folded(mut lanes: [f32; KEYS], combine: impl Fn(f32, f32) -> f32) -> f32 {
 #[inline(always)]
 fn add_tile<S: Simd, const R: usize>(
     simd: S,
-    rows: &[Row; R],
+    rows: &[SoftmaxRow; R],
     (scores, values): (&[f32], &[f32]),
     tile: &Range<usize>,
     out: &mut [f32],

@@ -3,8 +3,14 @@
 use candle_core::{Device, Tensor};
 use half::f16;
 
-use super::{super::kv::blocks::Side, *};
+use super::{
+    super::kv::{KvMemory, SPAN_POSITIONS, Side},
+    *,
+};
 use crate::model::formats::kv_format::{GROUP, KvFormat};
+
+// The blocks of a tile lie next to each other.
+const _: () = assert!(SPAN_POSITIONS.is_multiple_of(TILE));
 
 const FORMATS: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 
@@ -18,19 +24,29 @@ fn a_query_sees_the_keys_of_its_window() {
     assert_eq!(attention.visible(1, 7), 0..7);
 }
 
-/// Keys or values `[heads, positions, size]` as the cache has them, with room for some more.
-fn stored(side: Side, format: KvFormat, rows: &Tensor) -> KvBlocks {
-    let (heads, positions, size) = rows.dims3().unwrap();
-    let room = positions + 20;
-    let mut blocks = KvBlocks::new(side, format, [heads, room, size]).unwrap();
-    // Values past the end must not matter, so they are NaN.
-    blocks.write(&Tensor::full(f32::NAN, (heads, room, size), &Device::Cpu).unwrap(), 0).unwrap();
-    blocks.write(rows, 0).unwrap();
-    blocks
-}
+/// Keys and values `[heads, positions, size]` as the cache has them, in the second of three layers, with room
+/// for some more.
+struct StoredSides(KvMemory);
 
-fn both(format: KvFormat, keys: &Tensor, values: &Tensor) -> (KvBlocks, KvBlocks) {
-    (stored(Side::Keys, format, keys), stored(Side::Values, format, values))
+impl StoredSides {
+    fn new(format: KvFormat, keys: &Tensor, values: &Tensor) -> Self {
+        let (heads, positions, size) = keys.dims3().unwrap();
+        let room = positions.max(values.dim(1).unwrap()) + 20;
+        let mut memory = KvMemory::new(3, [heads, room, size], format).unwrap();
+        // Values past the end, and those of other layers, must not matter, so they are NaN.
+        let nan = Tensor::full(f32::NAN, (heads, room, size), &Device::Cpu).unwrap();
+        for (layer, side) in (0..3).flat_map(|layer| Side::ALL.map(|side| (layer, side))) {
+            memory.write(layer, side, &nan, 0).unwrap();
+        }
+        memory.write(1, Side::Keys, keys, 0).unwrap();
+        memory.write(1, Side::Values, values, 0).unwrap();
+        Self(memory)
+    }
+
+    /// Computes attention to them.
+    fn attend(&self, attention: Attention, queries: &Tensor) -> Result<Tensor> {
+        attention.apply(queries, self.0.side(1, Side::Keys), self.0.side(1, Side::Values))
+    }
 }
 
 /// Numbers of -1 to 1, times `scale`.
@@ -78,13 +94,13 @@ fn equal_scores_give_the_mean_of_the_visible_values() {
     let queries = Tensor::ones((2, 2, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
     let keys = Tensor::zeros((1, 4, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
     let values = Tensor::arange(0.0_f32, 27.0, &Device::Cpu).unwrap().reshape((1, 9, 3)).unwrap();
-    let (keys, values) = both(KvFormat::F32, &keys, &values);
+    let stored = StoredSides::new(KvFormat::F32, &keys, &values);
     let attention = Attention { position: 2, first_key: 0, window: Some(2) };
-    let out = attention.apply(&queries, &keys, &values).unwrap().to_vec2::<f32>().unwrap();
+    let out = stored.attend(attention, &queries).unwrap().to_vec2::<f32>().unwrap();
     // Position 2 sees 1 and 2; position 3 sees 2 and 3. Rows of positions start at 3, 6, 9.
     assert_eq!(out, [[4.5, 5.5, 6.5, 4.5, 5.5, 6.5], [7.5, 8.5, 9.5, 7.5, 8.5, 9.5]]);
     let past = Attention { position: 31, first_key: 0, window: None };
-    assert!(past.apply(&queries, &keys, &values).is_err());
+    assert!(stored.attend(past, &queries).is_err());
 }
 
 #[test]
@@ -97,12 +113,12 @@ fn a_query_gets_the_same_bits_whatever_shares_the_pass() {
     let (_, values) = random([kv_heads, total, size], 3, 3.0);
     assert!(heads * total * total * size >= PARALLEL);
     for format in FORMATS {
-        let (keys, values) = both(format, &keys, &values);
+        let stored = StoredSides::new(format, &keys, &values);
         for window in [Some(2), Some(17), Some(64), Some(150), None] {
             let attend = |position: usize, count: usize| {
                 let queries = queries.narrow(1, position, count).unwrap().contiguous().unwrap();
                 let attention = Attention { position, first_key: 0, window };
-                attention.apply(&queries, &keys, &values).unwrap().to_vec2::<f32>().unwrap()
+                stored.attend(attention, &queries).unwrap().to_vec2::<f32>().unwrap()
             };
             let together = attend(0, total);
             assert!(together.iter().flatten().all(|number| number.is_finite()), "{format} {window:?}");
@@ -142,12 +158,13 @@ fn attention_is_near_sums_in_f64_for_every_head_size() {
         let (keys, keys_tensor) = random([1, before + 3, size], 5, 2.0);
         let (values, values_tensor) = random([1, before + 3, size], 6, 2.0);
         let attention = Attention { position: before, first_key: 0, window: Some(before - 5) };
-        let apply = |(keys, values): &(KvBlocks, KvBlocks)| {
-            attention.apply(&queries_tensor, keys, values).unwrap().to_vec2::<f32>().unwrap()
+        let apply = |format: KvFormat| {
+            let stored = StoredSides::new(format, &keys_tensor, &values_tensor);
+            stored.attend(attention, &queries_tensor).unwrap().to_vec2::<f32>().unwrap()
         };
-        let plain = apply(&both(KvFormat::F32, &keys_tensor, &values_tensor));
+        let plain = apply(KvFormat::F32);
         for format in FORMATS {
-            let got = apply(&both(format, &keys_tensor, &values_tensor));
+            let got = apply(format);
             for (head, index) in (0..2).flat_map(|head| (0..3).map(move |index| (head, index))) {
                 let query = &queries[(head * 3 + index) * size..][..size];
                 let seen = index + 6..before + index + 1;
@@ -188,9 +205,9 @@ fn a_largest_score_in_any_tile_is_the_largest() {
         let keys: Vec<f32> =
             (0..total * size).map(|number| if number / size == place { 9.0 } else { -9.0 }).collect();
         let keys = Tensor::from_vec(keys, (1, total, size), &Device::Cpu).unwrap();
-        let (keys, values_stored) = both(KvFormat::F32, &keys, &values_tensor);
+        let stored = StoredSides::new(KvFormat::F32, &keys, &values_tensor);
         let attention = Attention { position: total - 1, first_key: 0, window: None };
-        let got = attention.apply(&queries, &keys, &values_stored).unwrap().to_vec2::<f32>().unwrap();
+        let got = stored.attend(attention, &queries).unwrap().to_vec2::<f32>().unwrap();
         for (got, value) in got[0].iter().zip(&values[place * size..]) {
             assert!((got - value).abs() < 1e-6, "{place}: {got} {value}");
         }

@@ -6,7 +6,7 @@
 use std::{num::NonZeroUsize, ops::Range};
 
 use super::{
-    kv::{blocks::KEYS, cache::CpuCache},
+    kv::{KEYS, cache::CpuCache},
     memory::CHUNK,
     threads::together,
     transformer::{Part, Transformer},
@@ -51,25 +51,32 @@ impl CandleBatch {
         Ok(Self { transformer, caches, kv, tokens: usize::MAX, last: None })
     }
 
-    /// Gives memory back when the caches have held more than so many tokens, as soon as one of them is empty.
+    /// Gives memory back when the caches would take that of more than so many tokens.
     pub(crate) fn holding(self, tokens: Option<usize>) -> Self {
         Self { tokens: tokens.unwrap_or(usize::MAX), ..self }
     }
 
-    /// Gives the memory of empty caches back if all together have touched that of too many tokens.
-    fn give_back(&mut self) {
-        let touched = |caches: &[CpuCache]| caches.iter().map(CpuCache::touched).sum::<usize>();
-        let &Config { layers, kv_heads, head_dim, .. } = self.transformer.config();
-        let sizes = [kv_heads, self.context(), head_dim];
-        for index in 0..self.caches.len() {
-            if self.tokens == usize::MAX || touched(&self.caches) <= self.tokens {
+    /// Gives memory back that no token needs, if all caches together would take that of too many tokens once
+    /// those of `inputs` have come: that of empty caches first, as nothing of them must be copied.
+    fn give_back(&mut self, inputs: &[BatchInput<'_>]) {
+        if self.tokens == usize::MAX {
+            return;
+        }
+        let mut lens: Vec<usize> = self.caches.iter().map(CpuCache::len).collect();
+        for input in inputs {
+            lens[input.sequence] += input.tokens.len();
+        }
+        let mut order: Vec<usize> = (0..self.caches.len()).collect();
+        order.sort_by_key(|&index| self.caches[index].len());
+        for index in order {
+            let touched = self.caches.iter().zip(&lens).map(|(cache, &len)| cache.touched(len));
+            if touched.sum::<usize>() <= self.tokens {
                 return;
             }
-            if self.caches[index].len() == 0
-                && self.caches[index].touched() > 0
-                && let Ok(fresh) = CpuCache::new(layers, sizes, self.kv)
-            {
-                self.caches[index] = fresh;
+            let cache = &mut self.caches[index];
+            if cache.touched(0) > cache.reserved(lens[index]) {
+                // If there is no room for a copy, the memory stays as it is, which is right too.
+                let _ = cache.shrink();
             }
         }
     }
@@ -180,6 +187,7 @@ impl BatchModel for CandleBatch {
         if let Some(sequence) = named_twice(inputs) {
             return Err(ModelErrorKind::SequenceTwice(sequence).into());
         }
+        self.give_back(inputs);
         let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
         // A pass over one token is too small to hand over as a whole: its output product alone is worth
         // sharing.
@@ -202,9 +210,13 @@ impl BatchModel for CandleBatch {
         }
         cache.truncate(position);
         if position == 0 {
-            self.give_back();
+            self.give_back(&[]);
         }
         Ok(())
+    }
+
+    fn reserved(&self, tokens: usize) -> usize {
+        self.caches.first().map_or(tokens, |cache| cache.reserved(tokens))
     }
 
     fn copied_block(&self) -> Option<usize> {
@@ -251,3 +263,7 @@ pub(crate) fn check_tokens(
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;

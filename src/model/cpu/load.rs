@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::Path};
 
 use super::{
     batch::{CandleBatch, ONLY, forward_alone},
-    kv::blocks::KEYS,
+    kv::KEYS,
     memory::{MemoryEstimate, available_memory},
     transformer::{self, Transformer},
 };
@@ -172,7 +172,7 @@ pub(crate) fn needs(
 
 impl CandleBatch {
     /// Loads as [`CandleModel::load`](CandleModel::load) does, with room for `sequences` texts. Each
-    /// takes the memory of a cache of the whole context.
+    /// takes the memory of a cache as it grows, at most that of the whole context.
     ///
     /// # Errors
     /// All errors of [`CandleModel::load`](CandleModel::load).

@@ -2,7 +2,7 @@
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use super::kv::blocks::KEYS;
+use super::kv::KEYS;
 use crate::{
     ids::as_u64,
     model::{files::config::Config, formats::kv_format::KvFormat},

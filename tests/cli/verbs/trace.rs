@@ -9,7 +9,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    promises::real::step,
+    promises::masks::real::step,
     support::program::{Run, domino_in, last_line, program},
 };
 
@@ -91,19 +91,8 @@ fn length(value: &Value) -> usize {
 #[test]
 fn a_cell_has_every_step() {
     let folder = folder(&TEXTS);
-    let arguments = [
-        "traces.json",
-        "--out",
-        "cell.json",
-        "--expected",
-        "expected.json",
-        "-n",
-        "3",
-        "--fresh",
-        "2",
-        "--json",
-    ];
-    let run = run(folder.path(), &arguments);
+    let arguments = "traces.json --out cell.json --expected expected.json -n 3 --fresh 2 --json";
+    let run = run(folder.path(), &arguments.split(' ').collect::<Vec<_>>());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("every mask is as expected"), "{}", run.stderr);
     let cell = read(&folder.path().join("cell.json"));

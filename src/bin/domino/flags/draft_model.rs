@@ -18,13 +18,13 @@ pub(crate) struct LowDraftModel {
     pub(crate) draft_model: Option<PathBuf>,
     /// Keep the draft model to the grammar by a mask of its own (on), or not (off), to measure what that is
     /// worth: a guess that the grammar forbids then ends the draft.
-    #[arg(long, value_name = "on|off", value_enum, default_value_t = Mask::On, requires = "draft_model")]
-    draft_mask: Mask,
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = OnOff::On, requires = "draft_model")]
+    draft_mask: OnOff,
 }
 
 /// The value of `--draft-mask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Mask {
+enum OnOff {
     On,
     Off,
 }
@@ -33,8 +33,8 @@ impl LowDraftModel {
     /// Reads the flags as a draft model, if they name one.
     pub(crate) fn resolve(self) -> Option<WantedDraft> {
         let mask = match self.draft_mask {
-            Mask::On => DraftMask::On,
-            Mask::Off => DraftMask::Off,
+            OnOff::On => DraftMask::On,
+            OnOff::Off => DraftMask::Off,
         };
         self.draft_model.map(|name| WantedDraft { name, mask })
     }

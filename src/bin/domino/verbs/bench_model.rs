@@ -71,7 +71,7 @@ pub(crate) struct LowBenchModel {
 /// The resolved command `domino bench-model`.
 #[derive(Debug)]
 pub(crate) struct BenchModel {
-    source: Source,
+    source: ModelToBench,
     load: LoadOptions,
     card: Card,
     threads: Option<NonZeroUsize>,
@@ -83,7 +83,7 @@ pub(crate) struct BenchModel {
 }
 
 #[derive(Debug)]
-enum Source {
+enum ModelToBench {
     /// A model named on the command line; `None` for the default model.
     Model(Option<PathBuf>),
     /// A model of random weights, with its name.
@@ -93,14 +93,14 @@ enum Source {
 impl LowBenchModel {
     pub(crate) fn resolve(self, json: bool) -> Result<BenchModel, BadInput> {
         let source = match self.random {
-            None => Source::Model(self.model),
+            None => ModelToBench::Model(self.model),
             Some(name) => {
                 let random = RandomModel::preset(&name, self.format).ok_or_else(|| {
                     let known = RandomModel::PRESETS.join(", ");
                     BadInput::new(format!("no shape {name:?}")).hint(format!("there are {known}"))
                 })?;
                 let exact = if self.exact_products { ", exact products" } else { "" };
-                Source::Random(random, format!("random {name} {}{exact}", self.format))
+                ModelToBench::Random(random, format!("random {name} {}{exact}", self.format))
             }
         };
         let threads = self.device.threads();
@@ -157,10 +157,10 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(Runner, String)> {
+fn load(source: &ModelToBench, options: &LoadOptions, card: Card) -> anyhow::Result<(Runner, String)> {
     let bad = |error: &dyn std::error::Error| BadInput::new(error.to_string());
     match source {
-        Source::Model(name) => {
+        ModelToBench::Model(name) => {
             let path = model::locate(name.as_deref())?;
             let name = path.display().to_string();
             let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, options, card));
@@ -168,7 +168,7 @@ fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(R
             tell_idle_quantising(&path, options);
             Ok((loaded, name))
         }
-        Source::Random(random, name) => {
+        ModelToBench::Random(random, name) => {
             let made = progress::during("making weights", || Runner::random(random, options, card));
             Ok((made.map_err(|error| bad(&error))?, name.clone()))
         }

@@ -115,9 +115,10 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 8, ..ProptestConfig::with_cases(10) })]
 
     /// A value with bounds on its length is accepted in its own spelling and in another one, if it fits.
+    /// Every kind has strings of three characters and of hundreds, so some value is left.
     #[test]
     fn counted_values_keep_their_length_bounds(
-        (at, texts) in kinds(), min in prop_oneof![Just(0), 100..500_usize], more in 0..500_usize,
+        (at, texts) in kinds(), min in prop_oneof![Just(0), 100..500_usize], more in 3..500_usize,
     ) {
         let kind = &KINDS[at];
         let max = min + more;

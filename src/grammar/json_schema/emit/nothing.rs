@@ -12,7 +12,7 @@ use super::{
     },
     MOST_ALIASES,
 };
-use crate::grammar::error::quoted;
+use crate::grammar::errors::quoted;
 
 /// Limit on the schemas named in a message.
 const MOST_NAMED: usize = 8;

@@ -3,37 +3,28 @@
 //! A set is a list of pieces: from each length on, the regular language that it agrees with. So a `minLength`
 //! of a billion takes no states, and Boolean operations go piece by piece.
 //!
-//! `ecma` and `pattern` read regular expressions, `formats` has the named formats, `spelling` turns automata
-//! over characters into automata over the bytes of JSON text, and `emit` writes sets as grammars.
+//! `pattern` reads regular expressions, `formats` has the named formats, `spelling` turns automata over
+//! characters into automata over the bytes of JSON text, and `emit` writes sets as grammars.
 
 use crate::ids::as_u64;
 
-mod changed;
-mod classes;
 mod common;
 mod counts;
-mod digits;
-mod ecma;
 mod emit;
 mod formats;
 #[cfg(test)]
 mod length_bounded_tests;
 mod lists;
-mod looks;
 pub(super) mod pattern;
-mod regexes;
-mod rfc;
-mod simplify;
 mod spelling;
 #[cfg(test)]
 mod tests;
-mod word;
 
 #[cfg(test)]
 pub(crate) use counts::tests::pattern_as_spelled;
 pub use formats::{FORMATS, FormatPrecision, StringFormat};
 
-pub(super) use word::word;
+pub(super) use spelling::word::word;
 
 use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
@@ -103,7 +94,7 @@ impl StringSet {
     /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside
     /// a repetition, or needs a larger automaton than the budget allows.
     pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
-        looks::set(pattern)
+        pattern::looks::set(pattern)
     }
 
     /// The strings of a format, or `None` if the format is unknown, and so an annotation. [`FORMATS`] says

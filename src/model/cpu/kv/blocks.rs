@@ -1,4 +1,4 @@
-//! Keys or values of a layer in the CPU's cache: blocks of 16 positions, in the [format](KvFormat) asked for.
+//! Blocks of the CPU's cache: keys or values of a head at 16 positions, in the [format](KvFormat) asked for.
 //!
 //! A block of keys has the same number of all its positions next to each other, `[head_dim][KEYS]`: so the
 //! scores of 16 keys are one chain of multiply-adds in a vector, and no sum over a vector's lanes is needed.
@@ -9,22 +9,19 @@
 
 use std::ops::Range;
 
-use candle_core::{Result, Storage, Tensor};
 use half::f16;
 #[cfg(target_arch = "x86_64")]
 use pulp::core_arch::x86::Avx512f;
 use pulp::{Simd, bytemuck};
-use rayon::prelude::*;
 
+use super::layout::{SPAN, SpanLayout};
 use crate::model::{
-    cpu::{pages::Pages, products::packing},
+    cpu::products::packing,
     formats::kv_format::{GROUP, KvFormat},
 };
 
 /// Positions of a block.
 pub(crate) const KEYS: usize = 16;
-/// Least count of numbers for which waking threads pays.
-const PARALLEL: usize = 1 << 16;
 
 /// The side of attention that blocks hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,124 +30,13 @@ pub(crate) enum Side {
     Values,
 }
 
-/// The keys or the values of a layer's heads.
-#[derive(Debug)]
-pub(crate) struct KvBlocks {
-    side: Side,
-    format: KvFormat,
-    heads: usize,
-    head_dim: usize,
-    /// Blocks of each head.
-    blocks: usize,
-    /// The blocks, `[head][block]`.
-    memory: Pages,
-}
-
-impl KvBlocks {
-    /// Makes room for `context` positions.
-    ///
-    /// # Errors
-    /// If their bytes exceed the address space.
-    pub(crate) fn new(side: Side, format: KvFormat, [heads, context, head_dim]: [usize; 3]) -> Result<Self> {
-        let blocks = context.div_ceil(KEYS);
-        let row = format.bytes(head_dim);
-        let bytes = row.and_then(|row| row.checked_mul(KEYS)?.checked_mul(blocks)?.checked_mul(heads));
-        let Some(bytes) = bytes.filter(|&bytes| isize::try_from(bytes).is_ok()) else {
-            candle_core::bail!("no room for {context} positions");
-        };
-        let mut memory = Pages::default();
-        memory.grow(bytes);
-        Ok(Self { side, format, heads, head_dim, blocks, memory })
-    }
-
-    /// Bytes of a block.
-    fn size(&self) -> usize {
-        self.memory.bytes().len() / (self.heads * self.blocks).max(1)
-    }
-
-    /// Positions that there is room for.
-    pub(crate) fn positions(&self) -> usize {
-        self.blocks * KEYS
-    }
-
-    /// Number of heads, and of the numbers of each.
-    pub(crate) fn heads(&self) -> [usize; 2] {
-        [self.heads, self.head_dim]
-    }
-
-    /// Bytes of all blocks.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        self.memory.bytes().len()
-    }
-
-    /// Writes `rows` (`[heads, n, head_dim]`) to their places, from `position` on.
-    ///
-    /// # Errors
-    /// If they do not fit.
-    pub(crate) fn write(&mut self, rows: &Tensor, position: usize) -> Result<()> {
-        let (heads, count, head_dim) = rows.dims3()?;
-        if [heads, head_dim] != self.heads() || position + count > self.positions() {
-            candle_core::bail!("keys or values do not fit the cache");
-        }
-        let (storage, layout) = rows.storage_and_layout();
-        let (Storage::Cpu(storage), Some((from, to))) = (&*storage, layout.contiguous_offsets()) else {
-            candle_core::bail!("contiguous heads on the CPU are expected");
-        };
-        let rows = &storage.as_slice::<f32>()?[from..to];
-        let (size, of_head, side, format) = (self.size(), self.blocks * self.size(), self.side, self.format);
-        let write = |(rows, memory): (&[f32], &mut [u8])| {
-            for (position, row) in (position..).zip(rows.chunks_exact(head_dim)) {
-                let block = &mut memory[position / KEYS * size..][..size];
-                write_row(side, format, row, position % KEYS, block);
-            }
-        };
-        let memory = self.memory.bytes_mut();
-        match rows.len() {
-            0 => {}
-            PARALLEL.. => {
-                rows.par_chunks_exact(count * head_dim)
-                    .zip(memory.par_chunks_exact_mut(of_head))
-                    .for_each(write);
-            }
-            _ => rows.chunks_exact(count * head_dim).zip(memory.chunks_exact_mut(of_head)).for_each(write),
-        }
-        Ok(())
-    }
-
-    /// Bytes that some blocks of all heads have when they are copied.
-    pub(crate) fn copied(&self, blocks: usize) -> usize {
-        self.heads * blocks * self.size()
-    }
-
-    /// Appends some blocks of all heads to `bytes`.
-    pub(crate) fn copy_out(&self, blocks: Range<usize>, bytes: &mut Vec<u8>) {
-        let (size, of_head) = (self.size(), self.blocks * self.size());
-        for head in self.memory.bytes().chunks_exact(of_head.max(1)).take(self.heads) {
-            bytes.extend_from_slice(&head[blocks.start * size..blocks.end * size]);
-        }
-    }
-
-    /// Writes copied blocks of all heads, as many bytes as [`copied`](Self::copied) says, to their places.
-    pub(crate) fn copy_in(&mut self, blocks: Range<usize>, bytes: &[u8]) {
-        let (size, of_head) = (self.size(), self.blocks * self.size());
-        let own = (blocks.len() * size).max(1);
-        let heads = self.memory.bytes_mut().chunks_exact_mut(of_head.max(1)).take(self.heads);
-        for (head, bytes) in heads.zip(bytes.chunks_exact(own)) {
-            head[blocks.start * size..blocks.end * size].copy_from_slice(bytes);
-        }
-    }
-
-    /// The blocks of a head.
-    pub(crate) fn head(&self, head: usize) -> Head<'_> {
-        let size = self.size();
-        let bytes = &self.memory.bytes()[head * self.blocks * size..][..self.blocks * size];
-        Head { side: self.side, format: self.format, head_dim: self.head_dim, size, bytes }
-    }
+impl Side {
+    /// Both, in the order in which they lie.
+    pub(crate) const ALL: [Self; 2] = [Self::Keys, Self::Values];
 }
 
 /// Writes the numbers of a position to its block.
-fn write_row(side: Side, format: KvFormat, row: &[f32], position: usize, block: &mut [u8]) {
+pub(super) fn write_row(side: Side, format: KvFormat, row: &[f32], position: usize, block: &mut [u8]) {
     let (first, step) = match side {
         Side::Keys => (position, KEYS),
         Side::Values => (position * row.len(), 1),
@@ -209,12 +95,14 @@ fn inverse(factor: f16) -> f32 {
 /// The keys or the values of a head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head<'a> {
-    side: Side,
-    format: KvFormat,
-    head_dim: usize,
-    /// Bytes of a block.
-    size: usize,
-    bytes: &'a [u8],
+    pub(super) side: Side,
+    pub(super) format: KvFormat,
+    pub(super) head_dim: usize,
+    pub(super) layout: SpanLayout,
+    /// The number of what this head has here, among all parts.
+    pub(super) part: usize,
+    /// The memory of all parts.
+    pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Head<'a> {
@@ -226,20 +114,29 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Converts some blocks to floats, in the order of their side; into `buffer` if they are stored
-    /// otherwise.
+    /// The bytes of some blocks, all of one span.
+    #[inline(always)]
+    fn stored(self, blocks: Range<usize>) -> &'a [u8] {
+        debug_assert!(blocks.is_empty() || blocks.start / SPAN == (blocks.end - 1) / SPAN, "{blocks:?}");
+        let start = self.layout.start(self.part, blocks.start);
+        &self.bytes[start..start + blocks.len() * self.layout.size]
+    }
+
+    /// Converts some blocks of one span to floats, in the order of their side; into `buffer` if they are
+    /// stored otherwise.
     #[inline(always)]
     pub(crate) fn floats<'b, S: Simd>(self, simd: S, blocks: Range<usize>, buffer: &'b mut [f32]) -> &'b [f32]
     where
         'a: 'b,
     {
         let count = blocks.len();
-        let bytes = &self.bytes[blocks.start * self.size..blocks.end * self.size];
+        let bytes = self.stored(blocks);
         if self.format == KvFormat::F32 {
             return bytemuck::try_cast_slice(bytes).unwrap_or_default();
         }
         let floats = &mut buffer[..count * self.buffer()];
-        for (block, floats) in bytes.chunks_exact(self.size).zip(floats.chunks_exact_mut(self.buffer())) {
+        let blocks = bytes.chunks_exact(self.layout.size).zip(floats.chunks_exact_mut(self.buffer()));
+        for (block, floats) in blocks {
             match (self.format, self.side) {
                 (KvFormat::Q8_0, Side::Keys) => quantised_keys(simd, block, floats),
                 (KvFormat::Q8_0, Side::Values) => quantised_values(simd, block, floats),
@@ -311,7 +208,3 @@ fn quantised_values<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "blocks_tests.rs"]
-mod tests;

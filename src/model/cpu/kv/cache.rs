@@ -8,33 +8,30 @@ use std::ops::Range;
 
 use candle_core::{Result, Tensor};
 
-use super::blocks::{KEYS, KvBlocks, Side};
+use super::{
+    blocks::{KEYS, Side},
+    spans::{KvBlocks, KvMemory},
+};
 use crate::model::{KvCopy, formats::kv_format::KvFormat};
 
 /// Keys and values of all layers.
 #[derive(Debug)]
 pub(crate) struct CpuCache {
-    layers: Vec<[KvBlocks; 2]>,
+    memory: KvMemory,
     context: usize,
     len: usize,
-    /// The most tokens that it has held.
-    touched: usize,
+    /// The most tokens that were written.
+    written: usize,
 }
 
 impl CpuCache {
-    /// An empty cache for `context` tokens. Allocates its memory.
+    /// An empty cache for `context` tokens. Its memory is taken as they come.
     ///
     /// # Errors
     /// If its bytes exceed the address space.
     pub(crate) fn new(layers: usize, sizes: [usize; 3], format: KvFormat) -> Result<Self> {
-        let layer =
-            |_| Ok([KvBlocks::new(Side::Keys, format, sizes)?, KvBlocks::new(Side::Values, format, sizes)?]);
-        Ok(Self {
-            layers: (0..layers).map(layer).collect::<Result<_>>()?,
-            context: sizes[1],
-            len: 0,
-            touched: 0,
-        })
+        let memory = KvMemory::new(layers, sizes, format)?;
+        Ok(Self { memory, context: sizes[1], len: 0, written: 0 })
     }
 
     /// Number of tokens held.
@@ -42,9 +39,25 @@ impl CpuCache {
         self.len
     }
 
-    /// The most tokens that it has held, which took memory.
-    pub(crate) fn touched(&self) -> usize {
-        self.touched
+    /// Tokens whose memory is taken where so many are held: it is taken in larger pieces. No more than fit.
+    pub(crate) fn reserved(&self, tokens: usize) -> usize {
+        let bytes = self.memory.taken(tokens.min(self.context));
+        bytes.div_ceil(self.memory.of_position().max(1)).min(self.context)
+    }
+
+    /// Tokens whose memory is taken, once there are `len` at least.
+    pub(crate) fn touched(&self, len: usize) -> usize {
+        self.reserved(self.written.max(len))
+    }
+
+    /// Gives the memory back that no token needs which is held. Copies those that are.
+    ///
+    /// # Errors
+    /// If there is no room for the copy; then nothing changes.
+    pub(crate) fn shrink(&mut self) -> Result<()> {
+        self.memory = self.memory.shrunk(self.len)?;
+        self.written = self.len;
+        Ok(())
     }
 
     /// Tokens that fit.
@@ -62,19 +75,17 @@ impl CpuCache {
         layer: usize,
         keys: &Tensor,
         values: &Tensor,
-    ) -> Result<(&KvBlocks, &KvBlocks)> {
-        let Some([own_keys, own_values]) = self.layers.get_mut(layer) else {
-            candle_core::bail!("no layer {layer} in the cache");
-        };
-        own_keys.write(keys, self.len)?;
-        own_values.write(values, self.len)?;
-        Ok((own_keys, own_values))
+    ) -> Result<(KvBlocks<'_>, KvBlocks<'_>)> {
+        let count = keys.dim(1)?.max(values.dim(1)?);
+        self.memory.write(layer, Side::Keys, keys, self.len)?;
+        self.memory.write(layer, Side::Values, values, self.len)?;
+        self.written = self.written.max(self.len + count);
+        Ok((self.memory.side(layer, Side::Keys), self.memory.side(layer, Side::Values)))
     }
 
     /// Commits `count` tokens, which were written to every layer.
     pub(crate) fn commit(&mut self, count: usize) {
         self.len = (self.len + count).min(self.context);
-        self.touched = self.touched.max(self.len);
     }
 
     /// Forgets all but the first `len` tokens; `len` is at most what is held. Constant time.
@@ -88,9 +99,7 @@ impl CpuCache {
         if !whole || positions.is_empty() || positions.end > self.len {
             return None;
         }
-        let blocks = positions.start / KEYS..positions.end / KEYS;
-        let mut bytes = Vec::new();
-        self.layers.iter().flatten().for_each(|side| side.copy_out(blocks.clone(), &mut bytes));
+        let bytes = self.memory.copy_out(positions.start / KEYS..positions.end / KEYS);
         Some(KvCopy::new(positions.len(), bytes))
     }
 
@@ -99,50 +108,23 @@ impl CpuCache {
         let positions = copy.positions();
         let whole = self.len.is_multiple_of(KEYS) && positions.is_multiple_of(KEYS);
         let blocks = self.len / KEYS..(self.len + positions) / KEYS;
-        let size: usize = self.layers.iter().flatten().map(|side| side.copied(blocks.len())).sum();
+        let size = self.memory.copied(blocks.len());
         if !whole || self.len + positions > self.context || size != copy.bytes() {
             return false;
         }
-        let mut bytes = copy.content();
-        for side in self.layers.iter_mut().flatten() {
-            let (own, rest) = bytes.split_at(side.copied(blocks.len()));
-            side.copy_in(blocks.clone(), own);
-            bytes = rest;
-        }
+        self.memory.copy_in(blocks, copy.content());
         self.len += positions;
-        self.touched = self.touched.max(self.len);
+        self.written = self.written.max(self.len);
         true
     }
 
-    /// Bytes of keys and values in all.
+    /// The memory of keys and values.
     #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        self.layers.iter().flatten().map(KvBlocks::bytes).sum()
+    pub(crate) fn memory(&self) -> &KvMemory {
+        &self.memory
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use candle_core::Device;
-
-    use super::*;
-
-    #[test]
-    fn the_cache_holds_committed_and_not_truncated_positions() {
-        let filled = |value: f32, count: usize| Tensor::full(value, (2, count, 4), &Device::Cpu).unwrap();
-        for format in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
-            let mut cache = CpuCache::new(1, [2, 20, 4], format).unwrap();
-            // Whole blocks of 16 positions of keys and of values.
-            assert_eq!(cache.bytes(), 2 * 2 * 32 * format.bytes(4).unwrap());
-            cache.extend(0, &filled(1.0, 18), &filled(1.0, 18)).unwrap();
-            assert_eq!(cache.len(), 0);
-            cache.commit(18);
-            cache.truncate(3);
-            cache.truncate(5);
-            assert_eq!((cache.len(), cache.context()), (3, 20));
-            cache.extend(0, &filled(2.0, 1), &filled(2.0, 1)).unwrap();
-            assert!(cache.extend(0, &filled(0.0, 30), &filled(0.0, 30)).is_err());
-            assert!(cache.extend(1, &filled(0.0, 1), &filled(0.0, 1)).is_err());
-        }
-    }
-}
+#[path = "cache_tests.rs"]
+mod tests;

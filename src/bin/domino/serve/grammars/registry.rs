@@ -56,7 +56,7 @@ pub(crate) struct Prepared {
 }
 
 /// Result of compiling a grammar.
-type Outcome = Result<Prepared, Problem>;
+type CompileOutcome = Result<Prepared, Problem>;
 
 /// Everything that compiling a grammar needs.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(crate) struct Shop {
 /// A grammar that is compiled or will be.
 #[derive(Debug, Clone)]
 struct Slot {
-    outcome: watch::Receiver<Option<Outcome>>,
+    outcome: watch::Receiver<Option<CompileOutcome>>,
     wanted: Arc<CompileTask>,
 }
 
@@ -139,13 +139,13 @@ impl Registry {
     }
 
     /// The grammar that a request of `caller` asks for. Dropping the future gives it up.
-    pub(crate) async fn get(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> Outcome {
+    pub(crate) async fn get(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> CompileOutcome {
         let param = asked.param();
         // Others may have asked for the same in another field.
         self.found(caller, asked).await.map_err(|problem| problem.about(param))
     }
 
-    async fn found(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> Outcome {
+    async fn found(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> CompileOutcome {
         let named = self.named.clone();
         let found = tokio::task::spawn_blocking(move || named.find(&asked)).await;
         let source = found.map_err(|_| Problem::engine("looking for the grammar failed"))??;
@@ -226,7 +226,7 @@ impl Registry {
         self: &Arc<Self>,
         key: &Key,
         source: &Source,
-        sender: &watch::Sender<Option<Outcome>>,
+        sender: &watch::Sender<Option<CompileOutcome>>,
         wanted: &CompileTask,
     ) {
         let start = Instant::now();
@@ -307,7 +307,7 @@ impl Drop for GrammarWaiter<'_> {
 
 impl Shop {
     /// Reads and compiles a grammar, unless it is given up meanwhile.
-    fn prepare(&self, source: &Source, given_up: &Cancel) -> Outcome {
+    fn prepare(&self, source: &Source, given_up: &Cancel) -> CompileOutcome {
         let limits = budgets::limits().cancelled_by(given_up);
         let read = source.read(&self.schemas, &limits);
         let Parsed { grammar, relaxed } = read.map_err(|problem| problem.param("grammar"))?;

@@ -113,7 +113,7 @@ impl Run {
         interrupt::watch();
         note!("{label}{} runs, records in {}", plan.runs(), folder.display());
         let mut load = |part: ModelPart| match (part, &draft) {
-            (ModelPart::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
+            (ModelPart::Draft, Some(DraftFile { name, path, options })) => load(name, path, options, cache),
             (ModelPart::Model(index), _) => {
                 let name = &plan.definition().models[index];
                 let definition = plan.definition();
@@ -176,7 +176,7 @@ impl Run {
     }
 
     /// Finds the draft model, without loading it.
-    fn draft(&self, source: &DraftSource) -> Result<Draft, BadInput> {
+    fn draft(&self, source: &DraftSource) -> Result<DraftFile, BadInput> {
         let mut options = LoadOptions::default();
         if let Some(name) = &source.quantize {
             let format: Result<Format, _> = name.parse();
@@ -193,14 +193,14 @@ impl Run {
                 BadInput::new(format!("`kv` of `draft_model`: {error}")).hint("for example f16")
             })?;
         }
-        Ok(Draft { name: source.model.clone(), path: self.locate(&source.model)?, options })
+        Ok(DraftFile { name: source.model.clone(), path: self.locate(&source.model)?, options })
     }
 
     fn header(
         &self,
         definition: &Definition,
         models: &[PathBuf],
-        draft: Option<&Draft>,
+        draft: Option<&DraftFile>,
         other: Option<&Path>,
     ) -> anyhow::Result<Header> {
         let mut records = Vec::new();
@@ -254,7 +254,7 @@ impl Run {
 }
 
 /// A draft model that is not loaded yet.
-struct Draft {
+struct DraftFile {
     name: String,
     path: PathBuf,
     options: LoadOptions,

@@ -12,6 +12,7 @@ use std::{io::Write, path::Path};
 use domino::{
     CompiledGrammar, Lookahead, TerminalRun, Terminals,
     decode::{Decoder, Finish},
+    grammar::GrammarWarning,
     inspect::TerminalView,
     model::candle::join_threads,
     store::CacheFolder,
@@ -97,14 +98,20 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     if let Some(out) = out {
         out.write(page::page(&facts).as_bytes())?;
     }
+    let warnings = grammar.as_ref().map(|(_, grammar)| grammar.grammar_warnings()).unwrap_or_default();
+    tell(command, &facts, warnings)?;
+    Ok(if interrupted { Exit::Interrupted } else { Exit::Success })
+}
+
+/// Writes the facts as JSON, or says where the page is.
+fn tell(command: &Explain, facts: &Facts, warnings: &[GrammarWarning]) -> anyhow::Result<()> {
     let mut stdout = stdout::lock();
     if command.json {
-        let warnings = grammar.as_ref().map(|(_, grammar)| grammar.grammar_warnings()).unwrap_or_default();
-        writeln!(stdout, "{}", warned::with(json::object(&facts), warnings))?;
+        writeln!(stdout, "{}", warned::with(json::object(facts), warnings))?;
     } else if let Some(file) = &command.out {
         writeln!(stdout, "{}: {}", file.display(), facts.summary())?;
     }
-    Ok(if interrupted { Exit::Interrupted } else { Exit::Success })
+    Ok(())
 }
 
 /// Finds the terminals that the parts of the text belong to. They are those that the grammar is written with,

@@ -15,7 +15,7 @@ use crate::terminal::{describe, failure};
 const PARTS: usize = 4;
 
 /// The sizes after a byte.
-struct Row {
+struct ByteSizes {
     offset: usize,
     byte: u8,
     sizes: StateSizes,
@@ -64,7 +64,7 @@ pub(super) fn show(
     }
 }
 
-fn walk(constraint: &mut Constraint, text: &[u8]) -> (Vec<Row>, Option<StepError>) {
+fn walk(constraint: &mut Constraint, text: &[u8]) -> (Vec<ByteSizes>, Option<StepError>) {
     let mut rows = Vec::new();
     let mut work = constraint.state_sizes().work;
     let text = constraint.spell(text).into_owned();
@@ -75,22 +75,22 @@ fn walk(constraint: &mut Constraint, text: &[u8]) -> (Vec<Row>, Option<StepError
             Err(error) => return (rows, Some(error)),
         }
         let sizes = constraint.state_sizes();
-        rows.push(Row { offset, byte, sizes, work: sizes.work - work });
+        rows.push(ByteSizes { offset, byte, sizes, work: sizes.work - work });
         work = sizes.work;
     }
     (rows, None)
 }
 
 /// Chooses at most `most` rows, evenly from all of them.
-fn sample(rows: &[Row], most: usize) -> impl Iterator<Item = &Row> {
+fn sample(rows: &[ByteSizes], most: usize) -> impl Iterator<Item = &ByteSizes> {
     rows.iter().step_by(rows.len().div_ceil(most.max(1)).max(1))
 }
 
-fn parts(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+fn parts(rows: &[ByteSizes]) -> impl Iterator<Item = &[ByteSizes]> {
     rows.chunks(rows.len().div_ceil(PARTS).max(1))
 }
 
-fn digest(part: &[Row]) -> LargestSizes {
+fn digest(part: &[ByteSizes]) -> LargestSizes {
     LargestSizes {
         threads: part.iter().map(|row| row.sizes.threads).max().unwrap_or(0),
         items: part.iter().map(|row| row.sizes.items).max().unwrap_or(0),
@@ -98,7 +98,7 @@ fn digest(part: &[Row]) -> LargestSizes {
     }
 }
 
-fn table(subject: &Subject<'_>, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+fn table(subject: &Subject<'_>, rows: &[ByteSizes], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "   after  byte   threads  doubled    sets   items      work  known sets  known states")?;
     for row in sample(rows, subject.limit()) {
         let sizes = &row.sizes;
@@ -127,7 +127,7 @@ fn table(subject: &Subject<'_>, rows: &[Row], out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-fn row_json(row: &Row) -> Value {
+fn row_json(row: &ByteSizes) -> Value {
     let mut object = sizes_json(&row.sizes);
     object["after"] = json!(row.offset + 1);
     object["byte"] = json!(row.byte);

@@ -23,7 +23,7 @@ use crate::{
 const MOST_TERMINALS: usize = 4;
 
 /// A mask along the text.
-struct Row {
+struct MaskAlong {
     /// Number of bytes of the text before it.
     after: usize,
     time: Duration,
@@ -62,7 +62,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
 }
 
 /// Makes the masks along a text that is cut into the longest tokens (maximal munch).
-fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
+fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<MaskAlong>> {
     let mut constraint = subject.compiled.constraint();
     let (named, text) = (text, &*constraint.spell(text));
     let longest = longest_tokens(&subject.vocabulary, &constraint, named);
@@ -72,7 +72,7 @@ fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
         let tokens = constraint.mask()?.len();
         let time = start.elapsed();
         let terminals = constraint.threads().into_iter().map(|thread| thread.number).collect();
-        rows.push(Row { after, time, tokens, terminals });
+        rows.push(MaskAlong { after, time, tokens, terminals });
         let taken = constraint.advance_bytes(&text[after..after + piece])?;
         let rest = &text[after + taken..];
         if taken < piece {
@@ -141,7 +141,7 @@ impl TerminalSource {
     }
 }
 
-fn places(subject: &Subject<'_>, row: &Row) -> Vec<TerminalSource> {
+fn places(subject: &Subject<'_>, row: &MaskAlong) -> Vec<TerminalSource> {
     let views = subject.inspection.terminals().filter(|view| row.terminals.contains(&view.terminal));
     let place = |view| match subject.origin(&view) {
         Some(origin) => TerminalSource::Schema(origin),
@@ -150,7 +150,7 @@ fn places(subject: &Subject<'_>, row: &Row) -> Vec<TerminalSource> {
     views.take(MOST_TERMINALS).map(place).collect()
 }
 
-fn row_json(subject: &Subject<'_>, row: &Row) -> Value {
+fn row_json(subject: &Subject<'_>, row: &MaskAlong) -> Value {
     let parts: Vec<Value> = places(subject, row).into_iter().map(TerminalSource::json).collect();
     json!({
         "after": row.after, "ms": milliseconds(row.time), "tokens": row.tokens,

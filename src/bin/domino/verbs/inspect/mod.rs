@@ -64,15 +64,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Some(name) => Some(find_rule(&inspection, name)?),
         None => None,
     };
-    let terminal = command.terminal.map(TerminalId::new);
-    if let Some(wanted) = terminal
-        && inspection.terminals().len() <= wanted.index()
-    {
-        let count = inspection.terminals().len();
-        return Err(BadInput::new(format!("no terminal {wanted}: there are {count}"))
-            .hint("`domino inspect terminals` lists them")
-            .into());
-    }
+    let terminal = command.terminal.map(|number| find_terminal(&inspection, number)).transpose()?;
     let origins = match command.stage {
         View::All | View::Terminals | View::Masks => Origins::of(&text, command.limit),
         _ => None,
@@ -142,6 +134,15 @@ fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Writ
         sets::show(subject, &reading.into_state(), out)?;
     }
     Ok(Exit::Success)
+}
+
+fn find_terminal(inspection: &Inspection, number: u32) -> Result<TerminalId, BadInput> {
+    let (wanted, count) = (TerminalId::new(number), inspection.terminals().len());
+    if wanted.index() < count {
+        return Ok(wanted);
+    }
+    let error = BadInput::new(format!("no terminal {wanted}: there are {count}"));
+    Err(error.hint("`domino inspect terminals` lists them"))
 }
 
 fn find_rule(inspection: &Inspection, name: &str) -> Result<RuleId, BadInput> {

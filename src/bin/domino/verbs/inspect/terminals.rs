@@ -15,7 +15,7 @@ use crate::terminal::{describe, progress};
 const MOST_TOKENS: usize = 5;
 
 /// A terminal with the tokens of the vocabulary that lie inside.
-struct Row {
+struct TerminalTokens {
     terminal: TerminalView,
     /// Number of those tokens; `None` without a tokenizer, or if counting takes too long.
     tokens: Option<usize>,
@@ -33,7 +33,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         })
         .collect();
     let total = wanted.len();
-    let rows: Vec<Row> = progress::during("counting tokens inside terminals", || {
+    let rows: Vec<TerminalTokens> = progress::during("counting tokens inside terminals", || {
         wanted.into_iter().take(subject.limit()).map(|terminal| row(subject, terminal)).collect()
     });
     if subject.command.form == OutputForm::Json {
@@ -74,7 +74,7 @@ fn tokens_head(subject: &Subject<'_>) -> &'static str {
     if subject.command.tokens.is_some() { "tokens inside  " } else { "" }
 }
 
-fn row(subject: &Subject<'_>, terminal: TerminalView) -> Row {
+fn row(subject: &Subject<'_>, terminal: TerminalView) -> TerminalTokens {
     let tokens =
         subject.command.tokens.as_ref().and_then(|_| subject.inspection.tokens_inside(terminal.terminal));
     // The longest tokens say most about the terminal.
@@ -82,10 +82,10 @@ fn row(subject: &Subject<'_>, terminal: TerminalView) -> Row {
     longest.sort_by_key(|&token| std::cmp::Reverse(subject.vocabulary.bytes(token).map_or(0, <[u8]>::len)));
     let examples =
         longest.iter().take(MOST_TOKENS).map(|&token| describe::token(&subject.vocabulary, token)).collect();
-    Row { terminal, tokens: tokens.map(|tokens| tokens.len()), examples }
+    TerminalTokens { terminal, tokens: tokens.map(|tokens| tokens.len()), examples }
 }
 
-fn row_json(subject: &Subject<'_>, row: &Row) -> Value {
+fn row_json(subject: &Subject<'_>, row: &TerminalTokens) -> Value {
     let terminal = &row.terminal;
     let mut object = json!({
         "terminal": terminal.terminal.raw(), "name": terminal.name, "rule": subject.rule_name(terminal.rule),

@@ -10,7 +10,7 @@ use super::{
     engine::{Tables, Trees},
     input::Traces,
     measure::{Measured, Record},
-    memory::Memory,
+    memory::MemoryMoments,
     walk::Walk,
 };
 use crate::session::reach;
@@ -29,7 +29,7 @@ pub(crate) struct Cell {
     /// Time of the first compilation in this process.
     pub(crate) compile_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rss_kb: Option<Memory>,
+    pub(crate) rss_kb: Option<MemoryMoments>,
     pub(crate) extra: Extra,
     pub(crate) traces: Vec<Row>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Extra {
     /// The lookahead; `null` if it is unbounded.
     pub(crate) lookahead: Option<u32>,
     terminals: &'static str,
-    pub(crate) machine: Machine,
+    pub(crate) machine: CellMachine,
     /// Time that reading the clock adds to each measured time.
     pub(crate) clock_ns: u64,
     /// Number of times that pass 1 was done.
@@ -61,7 +61,7 @@ pub(crate) struct Extra {
 
 /// The machine of the measurement.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Machine {
+pub(crate) struct CellMachine {
     cpu: String,
     cores: usize,
     system: String,
@@ -91,7 +91,7 @@ impl Cell {
         traces: &Traces,
         measured: &Measured,
         vocab_ms: f64,
-        memory: &Memory,
+        memory: &MemoryMoments,
         command: &Trace,
     ) -> Self {
         let records = &measured.records;
@@ -118,7 +118,7 @@ impl Cell {
                 threads: command.threads,
                 lookahead: reach::lookahead_number(command.reach.lookahead),
                 terminals: reach::terminals_name(command.reach.terminals),
-                machine: Machine::this(),
+                machine: CellMachine::this(),
                 clock_ns: super::walk::clock_cost(),
                 allows_ns: records
                     .iter()
@@ -161,7 +161,7 @@ impl Row {
     }
 }
 
-impl Machine {
+impl CellMachine {
     /// Describes this machine.
     pub(crate) fn this() -> Self {
         let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

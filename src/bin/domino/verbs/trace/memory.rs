@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Memory at each moment, in KiB.
 #[derive(Debug, Default, Clone, Serialize)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryMoments {
     start: u64,
     vocab: u64,
     compiled: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Memory {
     peak: u64,
 }
 
-impl Memory {
+impl MemoryMoments {
     /// Notes the memory before anything is read.
     pub(crate) fn at_start() -> Self {
         Self { start: now("VmRSS"), ..Self::default() }
@@ -42,7 +42,7 @@ impl Memory {
     }
 }
 
-impl fmt::Display for Memory {
+impl fmt::Display for MemoryMoments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { start, vocab, compiled, end, peak } = self;
         write!(

@@ -25,7 +25,7 @@ use self::{
     engine::{Setup, Tables},
     input::{Expected, Malformed, Traces},
     measure::{Moment, Trouble, Wrong},
-    memory::Memory,
+    memory::MemoryMoments,
     summary::Summary,
     walk::Digest,
 };
@@ -61,7 +61,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     let grammar = command.grammar.load()?;
     engine::at_most(command.threads);
 
-    let mut memory = Memory::at_start();
+    let mut memory = MemoryMoments::at_start();
     let begun = Instant::now();
     let vocabulary = progress::during(format!("reading {}", tokenizer.display()), || {
         Vocabulary::from_tokenizer_file(&tokenizer)

@@ -6,7 +6,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::super::spelling::{CharacterPlan, MAX_SPELLED, RangeTo, Style, code_points};
+use super::super::spelling::{CharacterPlan, MAX_SPELLED, Style, changed::RangeTo, code_points};
 use crate::grammar::json_schema::dfa::CharDfa;
 
 /// Limit on the states that are looked at. If their automaton is too large, so is the whole.

@@ -1,6 +1,6 @@
-// The noise of draws, the same bits as on the CPU (src/decode/noise.rs): SplitMix64 of a key and a token, and
-// logarithms by additions, products and divisions of doubles alone. Each is rounded by itself: a fused
-// product and sum would have other last bits, and so sometimes another winner.
+// The noise of draws, the same bits as on the CPU (src/decode/sampling/noise.rs): SplitMix64 of a key and a
+// token, and logarithms by additions, products and divisions of doubles alone. Each is rounded by itself: a
+// fused product and sum would have other last bits, and so sometimes another winner.
 #pragma once
 
 #include "card.cuh"

@@ -78,7 +78,7 @@ pub(super) fn run(
     let maker = KitMaker { compiler, captured: &command.captured, drafters: &drafters };
     let usual =
         usual.map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
-    let mut batch = Batch {
+    let mut batch = RunningBatch {
         decoder,
         vocabulary,
         tokenizer: &tokenizer,
@@ -116,7 +116,7 @@ struct BegunRow {
     next: usize,
 }
 
-struct Batch<'a> {
+struct RunningBatch<'a> {
     decoder: BatchDecoder<CandleBatch>,
     vocabulary: Vocabulary,
     tokenizer: &'a Tokenizer,
@@ -133,7 +133,7 @@ struct Batch<'a> {
     earlier: Earlier,
 }
 
-impl Batch<'_> {
+impl RunningBatch<'_> {
     /// Adds texts as rows ask for them, up to `ahead` at a time, and writes those that end.
     fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
         let mut more = true;

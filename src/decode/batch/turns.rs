@@ -1,0 +1,141 @@
+//! Schedules the sequences of a batch by fair sharing: places are shared between clients, then between the
+//! requests of a client; within a request the first to come is served first. Where clients or requests have
+//! equally many places they take turns (round-robin), as where there is only one place.
+//!
+//! Invariant: turns decide when a token is made, and never which token it is.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::{
+    event::{SequenceId, SequenceTurn},
+    sequence::BatchSequence,
+};
+
+/// Sequences without a place.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// Sequences in the order in which they came.
+    all: VecDeque<BatchSequence>,
+    /// The number of the last sequence that came, and the number of turns so far.
+    now: TurnTime,
+    /// Times at which clients that wait last had a turn.
+    clients: HashMap<u64, TurnTime>,
+    /// Times at which requests that wait last had a turn.
+    requests: HashMap<SequenceTurn, TurnTime>,
+}
+
+/// A time of the schedule. A sequence comes at its number, before all turns that follow.
+type TurnTime = (u64, u64);
+
+/// Number of places by client and by request.
+struct Held {
+    clients: HashMap<u64, usize>,
+    requests: HashMap<SequenceTurn, usize>,
+}
+
+impl Held {
+    fn new<'a>(places: impl IntoIterator<Item = &'a BatchSequence>) -> Self {
+        let mut held = Self { clients: HashMap::new(), requests: HashMap::new() };
+        for sequence in places {
+            *held.clients.entry(sequence.turn.client).or_default() += 1;
+            *held.requests.entry(sequence.turn).or_default() += 1;
+        }
+        held
+    }
+
+    /// Returns the numbers of places of the client and of the request.
+    fn of(&self, turn: SequenceTurn) -> (usize, usize) {
+        let client = self.clients.get(&turn.client).copied().unwrap_or(0);
+        (client, self.requests.get(&turn).copied().unwrap_or(0))
+    }
+}
+
+impl Waiting {
+    /// Adds a sequence to those that wait.
+    pub(super) fn push(&mut self, sequence: BatchSequence) {
+        self.now.0 = self.now.0.max(sequence.id.0);
+        self.all.push_back(sequence);
+    }
+
+    /// Iterates over those that wait.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &BatchSequence> {
+        self.all.iter()
+    }
+
+    /// Number of those that wait.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Removes a waiting sequence by its name.
+    pub(super) fn remove(&mut self, sequence: SequenceId) -> Option<BatchSequence> {
+        let at = self.all.iter().position(|found| found.id == sequence)?;
+        self.all.remove(at)
+    }
+
+    /// Takes the sequence whose turn it is: the oldest one of the request with the fewest `places`, among
+    /// those of the client with the fewest; of equals, of the one that has waited longest for a turn. `None`
+    /// if it is too large, which `fits` says; others do not overtake it.
+    pub(super) fn next(
+        &mut self,
+        places: &[Option<BatchSequence>],
+        fits: impl FnOnce(&BatchSequence) -> bool,
+    ) -> Option<BatchSequence> {
+        let (at, _) = self.first(&Held::new(places.iter().flatten()))?;
+        if !fits(&self.all[at]) {
+            return None;
+        }
+        let taken = self.all.remove(at)?;
+        self.note(taken.turn);
+        Some(taken)
+    }
+
+    /// Notes a turn of a client and of a request. Those of which nothing waits are forgotten: what they send
+    /// later comes later than their last turn.
+    fn note(&mut self, turn: SequenceTurn) {
+        self.now.1 += 1;
+        self.clients.insert(turn.client, self.now);
+        self.requests.insert(turn, self.now);
+        let turns: HashSet<SequenceTurn> = self.all.iter().map(|sequence| sequence.turn).collect();
+        let clients: HashSet<u64> = turns.iter().map(|turn| turn.client).collect();
+        self.clients.retain(|client, _| clients.contains(client));
+        self.requests.retain(|request, _| turns.contains(request));
+    }
+
+    /// Times since which the client and the request of a sequence have waited for a turn.
+    fn since(&self, sequence: &BatchSequence) -> (TurnTime, TurnTime) {
+        let came = (sequence.id.0, 0);
+        let client = self.clients.get(&sequence.turn.client).copied().unwrap_or(came);
+        (client, self.requests.get(&sequence.turn).copied().unwrap_or(came))
+    }
+
+    /// Finds the sequence whose turn it is, with the numbers of places of its client and its request.
+    fn first(&self, held: &Held) -> Option<(usize, (usize, usize))> {
+        let ranked = self.all.iter().enumerate().map(|(at, sequence)| {
+            let (client, request) = held.of(sequence.turn);
+            let (client_since, request_since) = self.since(sequence);
+            (client, client_since, request, request_since, sequence.id, at)
+        });
+        ranked.min().map(|(client, _, request, _, _, at)| (at, (client, request)))
+    }
+
+    /// Finds the place that must be given up to a waiting sequence if none is free. A place qualifies if its
+    /// client has at least two places more than the client whose turn it is, or if it is of that client and
+    /// its request has at least two more than the request whose turn it is. Of these the richest client and
+    /// request give up their youngest sequence, which waits again and later goes on where it was.
+    pub(super) fn place_to_yield(&self, places: &[Option<BatchSequence>]) -> Option<usize> {
+        if places.iter().any(Option::is_none) {
+            return None;
+        }
+        let held = Held::new(places.iter().flatten());
+        let (at, (of_client, of_request)) = self.first(&held)?;
+        let turn = self.all[at].turn;
+        let taken = places.iter().enumerate().filter_map(|(place, found)| Some((place, found.as_ref()?)));
+        let ranked =
+            taken.map(|(place, sequence)| (held.of(sequence.turn), sequence.id, place, sequence.turn));
+        let richer = ranked.filter(|&((client, request), _, _, other)| {
+            client >= of_client + 2 || other.client == turn.client && request >= of_request + 2
+        });
+        richer.max().map(|(_, _, place, _)| place)
+    }
+}

@@ -1,0 +1,320 @@
+//! Tokens of Lark -> its tree, by recursive descent.
+//!
+//! It is written by hand and not by LALRPOP, because the end of a definition depends on lines, and most
+//! mistakes are explained best by what was about to come. The lexer bounds how deep brackets nest, so
+//! recursion is bounded too.
+
+use crate::{
+    grammar::{
+        errors::{GrammarError, quoted},
+        source::{Source, Span},
+    },
+    limits::Limits,
+};
+
+use super::{
+    ast::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
+    lexer::{LarkToken, LarkTokens, split},
+};
+
+pub(super) type ParseResult<T> = Result<T, GrammarError>;
+
+/// Reads a text of at most 4 GiB. Linear.
+pub(in super::super) fn parse<'t>(text: &'t str, limits: &Limits) -> ParseResult<Vec<LarkItem<'t>>> {
+    let tokens = split(text, limits)?;
+    let mut parser = LarkParser { text, tokens, at: 0, limits };
+    parser.items()
+}
+
+pub(super) struct LarkParser<'t, 'l> {
+    pub(super) text: &'t str,
+    pub(super) tokens: LarkTokens<'t>,
+    pub(super) at: usize,
+    pub(super) limits: &'l Limits,
+}
+
+impl<'t> LarkParser<'t, '_> {
+    pub(super) fn peek(&self) -> Option<&LarkToken<'t>> {
+        self.tokens.get(self.at).map(|(token, _)| token)
+    }
+
+    /// The place of the next token.
+    pub(super) fn span(&self) -> Span {
+        let end = Span::from_range(self.text.len()..self.text.len());
+        self.tokens.get(self.at).map_or(end, |&(_, span)| span)
+    }
+
+    /// The span from `start` to the end of the last token.
+    pub(super) fn from(&self, start: Span) -> Span {
+        let last = self.at.checked_sub(1).map_or(start, |at| self.tokens[at].1);
+        Span::new(start.start, last.end)
+    }
+
+    pub(super) fn eat(&mut self, mark: &'static str) -> bool {
+        let found = self.peek() == Some(&LarkToken::Mark(mark));
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn expect(&mut self, mark: &'static str, after: &str) -> ParseResult<()> {
+        if self.eat(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}` {after}"))) }
+    }
+
+    pub(super) fn unexpected(&self, wanted: &str) -> GrammarError {
+        let found = self.peek().map_or_else(|| "the end of the grammar".to_owned(), LarkToken::describe);
+        GrammarError::syntax(format!("{found} where {wanted} must come")).at(
+            Source::new(self.text),
+            self.span(),
+            "",
+        )
+    }
+
+    pub(super) fn error(&self, span: Span, message: impl Into<String>) -> GrammarError {
+        GrammarError::syntax(message).at(Source::new(self.text), span, "")
+    }
+
+    fn refused(&self, span: Span, what: &str, hint: &str) -> GrammarError {
+        GrammarError::unsupported(format!("{what} not supported"))
+            .at(Source::new(self.text), span, "")
+            .with_hint(hint)
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> ParseResult<(&'t str, Span)> {
+        match self.tokens.get(self.at) {
+            Some(&(LarkToken::Name(name), span)) => {
+                self.at += 1;
+                Ok((name, span))
+            }
+            _ => Err(self.unexpected(what)),
+        }
+    }
+
+    /// Reads definitions and statements up to the end, or to a `}`.
+    pub(super) fn items(&mut self) -> ParseResult<Vec<LarkItem<'t>>> {
+        let mut items = Vec::new();
+        loop {
+            while self.peek() == Some(&LarkToken::Newline) {
+                self.at += 1;
+            }
+            match self.peek() {
+                None | Some(LarkToken::Mark("}")) => return Ok(items),
+                Some(_) => items.push(self.item()?),
+            }
+            if !matches!(self.peek(), None | Some(LarkToken::Newline | LarkToken::Mark("}"))) {
+                return Err(self.unexpected("the end of the line").with_hint(
+                    "a line goes on in the next one with a `|` at its beginning, or in brackets",
+                ));
+            }
+        }
+    }
+
+    fn item(&mut self) -> ParseResult<LarkItem<'t>> {
+        let start = self.span();
+        match self.peek() {
+            Some(&LarkToken::Keyword(word)) => {
+                self.at += 1;
+                self.statement(word, start)
+            }
+            Some(&LarkToken::Json { word: "llguidance" | "grammar_options", value }) => {
+                self.at += 1;
+                Ok(LarkItem::Options(value))
+            }
+            _ => self.definition().map(LarkItem::Define),
+        }
+    }
+
+    fn statement(&mut self, word: &'t str, start: Span) -> ParseResult<LarkItem<'t>> {
+        match word {
+            "ignore" => self.choice().map(LarkItem::Ignore),
+            "import" => self.import(),
+            "declare" => Err(self.refused(
+                start,
+                "`%declare` names terminals that only code around a lexer can find, and is",
+                "give the terminal a body: `NAME: /regex/`",
+            )),
+            "override" | "extend" => Err(self.refused(
+                start,
+                &format!("`%{word}` changes a definition that was imported, and is"),
+                "imports are those of `common`: define a terminal of another name",
+            )),
+            _ => Err(self.error(start, format!("no statement {}", quoted(&format!("%{word}")))).with_hint(
+                "there are `%ignore`, `%import` and `%llguidance`; in bodies `%json`, `%regex` and `%lark`",
+            )),
+        }
+    }
+
+    fn import(&mut self) -> ParseResult<LarkItem<'t>> {
+        let start = self.span();
+        let mut path: Vec<(&'t str, Span)> = Vec::new();
+        let relative = self.eat(".");
+        loop {
+            path.push(self.name("the name of a module or of a terminal")?);
+            if !self.eat(".") {
+                break;
+            }
+        }
+        let mut names = Vec::new();
+        if self.eat("(") {
+            loop {
+                let (name, span) = self.name("the name of a terminal")?;
+                names.push((name, span, name));
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(")", "after the names to import")?;
+        } else if let Some((name, span)) = path.pop() {
+            let local = if self.eat("->") { self.name("the name to import it as")?.0 } else { name };
+            names.push((name, span, local));
+        }
+        let module_span = path.last().map_or(start, |&(_, last)| Span::new(start.start, last.end));
+        let names_of: Vec<&str> = path.iter().map(|&(name, _)| name).collect();
+        let module = format!("{}{}", if relative { "." } else { "" }, names_of.join("."));
+        Ok(LarkItem::Import { module, module_span, names })
+    }
+
+    fn definition(&mut self) -> ParseResult<LarkDefinition<'t>> {
+        // The marks `!` and `?` shape the tree of a parser, and not the language.
+        while matches!(self.peek(), Some(LarkToken::Mark("!") | LarkToken::Count(0, Some(1)))) {
+            self.at += 1;
+        }
+        let (name, span) = self.name("a definition").map_err(|error| {
+            error.with_hint("a definition is written `name: body`; its next line begins with `|`")
+        })?;
+        let mut definition = LarkDefinition {
+            name,
+            span,
+            parameters: Vec::new(),
+            priority: None,
+            ending: None,
+            capture: None,
+            without_effect: Vec::new(),
+            body: LarkExpr { kind: ExprKind::Sequence(Vec::new()), span },
+        };
+        if self.peek() == Some(&LarkToken::Mark("::")) {
+            return Err(self.parametric());
+        }
+        if self.eat("{") {
+            if is_terminal(name) {
+                return Err(self.refused(span, "templates of terminals are", "only rules can be templates"));
+            }
+            loop {
+                definition.parameters.push(self.name("the name of a parameter")?.0);
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect("}", "after the parameters of a template")?;
+        }
+        if self.eat(".") {
+            definition.priority = Some(self.span());
+            match self.peek() {
+                Some(LarkToken::Number(_)) => self.at += 1,
+                _ => return Err(self.unexpected("a priority, which is a number,")),
+            }
+        }
+        if self.eat("[") {
+            self.options(&mut definition)?;
+        }
+        if self.peek() == Some(&LarkToken::Mark("::")) {
+            return Err(self.parametric());
+        }
+        self.expect(":", &format!("after {}", quoted(name)))
+            .map_err(|error| error.with_hint("a definition is written `name: body`"))?;
+        definition.body = self.choice()?;
+        Ok(definition)
+    }
+
+    pub(super) fn parametric(&self) -> GrammarError {
+        self.refused(
+            self.span(),
+            "rules with a number as their parameter (`name::_`) are",
+            "a list of different parts in any order is a JSON Schema's: `%json`",
+        )
+    }
+
+    fn options(&mut self, definition: &mut LarkDefinition<'t>) -> ParseResult<()> {
+        while self.peek() != Some(&LarkToken::Mark("]")) {
+            let (option, span) = self.name("the name of an option")?;
+            match option {
+                "lazy" => self.ending(definition, Ending::Lazy, span)?,
+                "capture" => definition.capture = Some(self.capture_name(definition.name)?),
+                "stop_capture" => {
+                    self.expect("=", "after `stop_capture`")?;
+                    self.value_of(option)?;
+                    definition.without_effect.push(("stop_capture", span));
+                }
+                "temperature" => {
+                    self.expect("=", "after `temperature`")?;
+                    while matches!(self.peek(), Some(LarkToken::Number(_) | LarkToken::Mark("."))) {
+                        self.at += 1;
+                    }
+                    definition.without_effect.push(("temperature", span));
+                }
+                "suffix" | "stop" => {
+                    self.expect("=", &format!("after `{option}`"))?;
+                    let value = self.value_of(option)?;
+                    let ending = if option == "stop" { Ending::Stop(value) } else { Ending::Suffix(value) };
+                    self.ending(definition, ending, span)?;
+                }
+                "max_tokens" => {
+                    return Err(self.refused(
+                        span,
+                        "`max_tokens` counts tokens, where a grammar here is about text, and is",
+                        "bound the characters instead, as in `/.{0,80}/`",
+                    ));
+                }
+                _ => {
+                    return Err(self.error(span, format!("no option {}", quoted(option))).with_hint(
+                        "the options are `lazy`, `suffix=..`, `stop=..`, `capture` and `temperature=..`",
+                    ));
+                }
+            }
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect("]", "after the options of a rule")
+    }
+
+    /// Reads the name under which a rule is captured: its own, or a literal.
+    fn capture_name(&mut self, rule: &str) -> ParseResult<String> {
+        if !self.eat("=") {
+            return Ok(rule.to_owned());
+        }
+        match self.peek().cloned() {
+            Some(LarkToken::Text { text, ignore_case: false }) if !text.is_empty() => {
+                self.at += 1;
+                Ok(text)
+            }
+            _ => Err(self
+                .unexpected("the name of a capture, as a literal,")
+                .with_hint("a capture is written `rule[capture]` or `rule[capture=\"name\"]`")),
+        }
+    }
+
+    fn ending(&self, definition: &mut LarkDefinition<'t>, ending: Ending<'t>, span: Span) -> ParseResult<()> {
+        match &definition.ending {
+            None => definition.ending = Some((ending, span)),
+            // The other options imply `lazy`.
+            Some(_) if matches!(ending, Ending::Lazy) => {}
+            Some((Ending::Lazy, _)) => definition.ending = Some((ending, span)),
+            Some((_, first)) => {
+                return Err(self.error(span, "a rule has one of `suffix` and `stop`").at(
+                    Source::new(self.text),
+                    *first,
+                    "the other one",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the value of an option: a literal, a regular expression or a terminal.
+    fn value_of(&mut self, option: &str) -> ParseResult<LarkExpr<'t>> {
+        match self.peek() {
+            Some(LarkToken::Text { .. } | LarkToken::Regex { .. } | LarkToken::Name(_)) => self.atom(),
+            _ => Err(self.unexpected(&format!("the value of `{option}`"))),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Masks are the same however they are made: by lazy or grown trees, by a walk, ahead of time, from a file.
+
+mod explore;
+mod lookahead;
+pub(crate) mod real;
+mod trees;
+mod walks;
