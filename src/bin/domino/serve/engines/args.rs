@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use domino::model::candle::{KvFormat, LoadOptions};
+use domino::model::candle::{KvFormat, LoadOptions, Placement};
 
 use crate::{
     flags::device::LowDevice,
@@ -30,8 +30,9 @@ pub(crate) struct LowEngine {
     /// one text at a time; needs a build with the feature mistralrs).
     ///
     /// Default: domino for each model that it can load, mistralrs for all others. --device, --precision,
-    /// --card, --threads, --quantize and --kv are for domino. With --device cuda and with --precision it
-    /// writes one text at a time, and keeps no beginnings of prompts.
+    /// --card, --threads, --quantize and --kv are for domino (--device also for mistralrs, in a build with
+    /// the feature mistralrs-cuda). With --device cuda and with --precision domino writes one text at a
+    /// time, and keeps no beginnings of prompts.
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<EngineName>,
     #[command(flatten)]
@@ -258,7 +259,11 @@ impl EngineArgs {
 
     /// Names the device that runs the model, and the numbers there if the model's are not kept.
     pub(crate) fn device(&self) -> String {
-        self.card.map_or_else(|| "cpu".to_owned(), |place| format!("{place} in {}", place.precision))
+        match (self.card, self.engine) {
+            (None, _) => "cpu".to_owned(),
+            (Some(place), Some(EngineName::Mistralrs)) => place.to_string(),
+            (Some(place), _) => format!("{place} in {}", place.precision),
+        }
     }
 
     /// Returns the way in which the engine guesses, if it does.
@@ -314,9 +319,11 @@ impl EngineArgs {
         Ok(())
     }
 
-    /// Can mistral.rs take the device? It takes cards, in a build for them.
+    /// Can mistral.rs take the device? It takes cards, in a build for them; its numbers there are those of
+    /// `--dtype`, and its kernels its own.
     fn is_for_mistralrs(&self) -> bool {
-        self.card.is_none_or(|place| place.card.is_some() && cfg!(feature = "mistralrs-cuda"))
+        let is_plain = |place: Placement| place.card.is_some_and(|card| place == Placement::cuda(card));
+        self.card.is_none_or(|place| cfg!(feature = "mistralrs-cuda") && is_plain(place))
     }
 
     /// Refuses flags that a model cannot follow which runs as tensors: it has one cache, which is as large as
@@ -386,11 +393,16 @@ mod tests {
             ["--kv", "f16"],
             ["--context", "9"],
             ["--max-seqs", "2"],
-            ["--device", "cuda"],
             ["--precision", "f32"],
             ["--threads", "2"],
         ] {
             assert!(!refused(&flags, EngineName::Domino) && refused(&flags, EngineName::Mistralrs));
+        }
+        // mistral.rs runs on cards in a build for them, with its own numbers and kernels.
+        let has_cards = cfg!(feature = "mistralrs-cuda");
+        assert_eq!(refused(&["--device", "cuda:1"], EngineName::Mistralrs), !has_cards);
+        for flags in [["--precision", "f32"], ["--card", "fast"]] {
+            assert!(refused(&[&["--device", "cuda"], &flags[..]].concat(), EngineName::Mistralrs));
         }
     }
 
