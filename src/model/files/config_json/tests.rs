@@ -1,0 +1,123 @@
+use serde_json::json;
+
+use super::*;
+
+fn base() -> Value {
+    json!({
+        "architectures": ["MistralForCausalLM"], "hidden_size": 32, "intermediate_size": 64,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 97,
+        "max_position_embeddings": 64, "sliding_window": null
+    })
+}
+
+fn with(field: &str, value: Value) -> Result<Config, ModelError> {
+    let mut config = base();
+    config[field] = value;
+    parse(&config.to_string())
+}
+
+#[test]
+fn defaults_are_those_of_transformers() {
+    let config = parse(&base().to_string()).unwrap();
+    assert_eq!((config.head_dim, config.window_of(0), config.tied), (8, None, false));
+    assert_eq!((config.rope.theta, config.norm_epsilon), (10_000.0, 1e-6));
+    let mut bare = base();
+    bare.as_object_mut().unwrap().remove("sliding_window");
+    assert_eq!(parse(&bare.to_string()).unwrap().window_of(1), Some(4096));
+    bare["architectures"] = json!(["LlamaForCausalLM"]);
+    assert_eq!(parse(&bare.to_string()).unwrap().window, None);
+    bare.as_object_mut().unwrap().remove("num_key_value_heads");
+    assert_eq!(parse(&bare.to_string()).unwrap().kv_heads, 4);
+}
+
+#[test]
+fn rope_theta_is_read_from_both_of_its_places() {
+    assert_eq!(with("rope_theta", json!(5e5)).unwrap().rope.theta, 5e5);
+    let nested = with("rope_parameters", json!({"rope_theta": 3e4, "rope_type": "default"}));
+    assert_eq!(nested.unwrap().rope.theta, 3e4);
+}
+
+#[test]
+fn layers_have_the_attention_windows_of_the_config() {
+    let windows = |config: &Value| {
+        let config = parse(&config.to_string()).unwrap();
+        (0..2).map(|layer| config.window_of(layer)).collect::<Vec<_>>()
+    };
+    let mut config = base();
+    config["architectures"] = json!(["Qwen2ForCausalLM"]);
+    config["sliding_window"] = json!(5);
+    assert_eq!(windows(&config), [None, None]);
+    config["use_sliding_window"] = json!(true);
+    // The default is a window in layers from 28 on, which this model does not have.
+    assert_eq!(windows(&config), [None, None]);
+    config["max_window_layers"] = json!(1);
+    assert_eq!(windows(&config), [None, Some(5)]);
+    config["layer_types"] = json!(["sliding_attention", "full_attention"]);
+    assert_eq!(windows(&config), [Some(5), None]);
+    config["layer_types"] = json!(["sliding_attention"]);
+    assert!(parse(&config.to_string()).is_err());
+}
+
+#[test]
+fn unsupported_variations_are_refused_by_name() {
+    for (field, value) in [
+        ("hidden_act", json!("gelu")),
+        ("rope_scaling", json!({"rope_type": "dynamic", "factor": 8.0})),
+        ("rope_scaling", json!({"type": "su"})),
+        ("rope_scaling", json!(true)),
+        ("partial_rotary_factor", json!(0.5)),
+        ("attention_bias", json!(true)),
+        ("mlp_bias", json!(true)),
+        ("quantization_config", json!({"bits": 4})),
+    ] {
+        let error = with(field, value).unwrap_err();
+        assert!(matches!(error.kind(), ModelErrorKind::Unsupported { .. }), "{error}");
+        assert!(error.to_string().contains(field), "{error}");
+    }
+    let error = with("rope_parameters", json!({"rope_type": "longrope"})).unwrap_err();
+    assert!(error.to_string().contains("longrope"), "{error}");
+    with("attention_bias", json!(false)).unwrap();
+    with("rope_scaling", Value::Null).unwrap();
+}
+
+#[test]
+fn unknown_architectures_name_the_supported() {
+    let error = with("architectures", json!(["GPT2LMHeadModel"])).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("GPT2LMHeadModel") && text.contains("MistralForCausalLM"), "{text}");
+}
+
+#[test]
+fn numbers_that_fit_no_model_are_refused() {
+    for (field, value) in [
+        ("num_key_value_heads", json!(3)),
+        ("num_key_value_heads", json!(0)),
+        ("num_attention_heads", json!(0)),
+        ("num_attention_heads", json!(5)),
+        ("hidden_size", json!(-1)),
+        ("hidden_size", json!(36)),
+        ("hidden_size", json!(u64::MAX)),
+        ("vocab_size", json!(u32::MAX)),
+        ("intermediate_size", json!("many")),
+        ("rms_norm_eps", json!(-1.0)),
+        ("rope_theta", json!(0.0)),
+        ("sliding_window", json!(0)),
+        ("sliding_window", json!("all")),
+        ("rope_scaling", json!({"type": "linear"})),
+        ("rope_scaling", json!({"type": "linear", "factor": "much"})),
+        ("rope_scaling", json!({"type": "linear", "factor": -1.0})),
+        ("rope_scaling", json!({"rope_type": "llama3", "factor": 8.0})),
+        ("max_position_embeddings", Value::Null),
+    ] {
+        let result = with(field, value.clone());
+        match (field, result) {
+            // 4 heads of 9: odd; a large vocabulary alone is possible.
+            ("vocab_size", result) => assert!(result.is_ok()),
+            (_, result) => {
+                let error = result.expect_err(&format!("{field} = {value}"));
+                assert!(matches!(error.kind(), ModelErrorKind::InvalidConfig(_)), "{error}");
+            }
+        }
+    }
+    assert!(parse("{").is_err() && parse("[]").is_err());
+}
