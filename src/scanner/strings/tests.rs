@@ -1,3 +1,5 @@
+//! Counts of the strings that are left in a state, beside a count by length.
+
 use super::*;
 use crate::{Limits, scanner};
 

@@ -1,3 +1,5 @@
+//! Substrings of a text beside all of them written out.
+
 use hashbrown::HashSet;
 use proptest::prelude::*;
 

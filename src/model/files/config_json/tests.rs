@@ -1,3 +1,5 @@
+//! Configurations of models: defaults, variations, and what is refused.
+
 use serde_json::json;
 
 use super::*;

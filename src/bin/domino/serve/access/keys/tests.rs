@@ -1,3 +1,5 @@
+//! Keys of the server: their forms, and files of them that change.
+
 use axum::http::HeaderValue;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Names, pages and content types that the server serves or refuses.
+
 use axum::body::Body;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Fields of requests: those taken, and those refused by name.
+
 use serde_json::json;
 
 use super::*;

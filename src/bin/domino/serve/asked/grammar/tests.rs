@@ -1,3 +1,5 @@
+//! Grammars of requests: which fields ask for one, and whose options count.
+
 use domino::grammar::json_schema::{DuplicateKeys, Order, WhiteSpace};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Flags from a file beside those of the command line.
+
 use super::*;
 use crate::cli::LowArgs;
 
