@@ -159,8 +159,7 @@ mod tests {
 
     fn compiled(step_work: usize) -> Option<CompiledGrammar> {
         let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
-        let mut limits = Limits::default();
-        limits.step_work = step_work;
+        let limits = Limits { step_work, ..Limits::default() };
         Compiler::new(vocabulary).limits(limits).compile(&many_at_once()).ok()
     }
 
