@@ -15,8 +15,8 @@ use crate::{
 ///
 /// A step is done in pieces of [`Limits::step_work`]. The results of a piece are kept, so a step that ended
 /// in the error of that budget continues where it stopped when it is called again. After a piece that brought
-/// it no further the next one is twice as large. A session [of one piece](Self::one_piece) leaves that to its
-/// caller; a [patient](Self::whole) one does it itself.
+/// it no further the next one is twice as large, up to the bound of a whole step. A session [of one
+/// piece](Self::one_piece) leaves that to its caller; a [patient](Self::whole) one does it itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     whole: bool,
@@ -25,7 +25,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// A call does one piece: some milliseconds at most. The default of [`CompiledGrammar::constraint`].
+    /// A call does one piece: some milliseconds, unless a part of the step takes more. The default of [`CompiledGrammar::constraint`].
     ///
     /// [`CompiledGrammar::constraint`]: crate::CompiledGrammar::constraint
     #[must_use]
@@ -66,8 +66,13 @@ pub(super) struct SpentWork {
 #[derive(Debug)]
 pub(super) struct StepMeter {
     patience: Patience,
+    /// Bound on a step in all its pieces, and so on a piece too.
+    most: usize,
+    /// Bound on this call.
     total: usize,
     spent: usize,
+    /// Is the piece as large as any may be, after one that brought the step no further?
+    is_last: bool,
     /// Time at the end of the first piece: most steps need no clock.
     since: Option<Instant>,
 }
@@ -75,15 +80,16 @@ pub(super) struct StepMeter {
 impl StepMeter {
     /// Starts a step over a vocabulary whose trie has `nodes` nodes. Its total is that of `steps` steps.
     pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize, steps: usize) -> Self {
-        let whole = limits.step_total(nodes).saturating_mul(steps.max(1));
-        let total = if patience.whole { whole } else { limits.step_work };
-        Self { patience, total, spent: 0, since: None }
+        let most = limits.step_total(nodes).saturating_mul(steps.max(1));
+        let total = if patience.whole { most } else { limits.step_work };
+        Self { patience, most, total, spent: 0, is_last: false, since: None }
     }
 
     /// Units of the next piece, after `stuck` in a row that brought the step no further. Zero only once the
     /// total is reached: nothing compiles with pieces of no work.
     pub(super) fn next(&mut self, limits: &Limits, stuck: u32) -> usize {
-        let piece = limits.step_work.saturating_mul(2_usize.saturating_pow(stuck));
+        let piece = limits.step_work.saturating_mul(2_usize.saturating_pow(stuck)).min(self.most);
+        self.is_last = stuck > 0 && piece == self.most;
         if !self.patience.whole {
             self.total = piece;
         }
@@ -107,11 +113,11 @@ impl StepMeter {
         limits: &Limits,
         nodes: usize,
     ) -> Result<(), LimitExceeded> {
+        if self.spent >= self.total && (self.patience.whole || self.is_last) {
+            return Err(LimitExceeded::new(Budget::StepTotal, "units of work of one step", self.most));
+        }
         if !self.patience.whole {
             return Err(limit);
-        }
-        if self.spent >= self.total {
-            return Err(LimitExceeded::new(Budget::StepTotal, "units of work of one step", self.total));
         }
         let most = limits.text_total(nodes);
         if text.work >= as_u64(most) {
@@ -157,10 +163,13 @@ mod tests {
         Grammar::parse(Syntax::Gbnf, &text, &Limits::default()).unwrap()
     }
 
-    fn compiled(step_work: usize) -> Option<CompiledGrammar> {
+    fn within(limits: Limits) -> Option<CompiledGrammar> {
         let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
-        let limits = Limits { step_work, ..Limits::default() };
         Compiler::new(vocabulary).limits(limits).compile(&many_at_once()).ok()
+    }
+
+    fn compiled(step_work: usize) -> Option<CompiledGrammar> {
+        within(Limits { step_work, ..Limits::default() })
     }
 
     /// Does a step in as many pieces as it takes, and returns their number.
@@ -195,5 +204,19 @@ mod tests {
             assert_eq!(patient.mask().unwrap(), expected.mask().unwrap());
         }
         assert!(most > 1);
+    }
+
+    /// Pieces grow up to the bound of a whole step; a caller who goes on while it can comes to an end.
+    #[test]
+    fn a_part_that_is_larger_than_a_whole_step_is_an_error_that_ends_the_loop() {
+        let small = |step_work| within(Limits { step_work, step_units: 0, ..Limits::default() });
+        let mut constraint = (1..).find_map(small).unwrap().constraint();
+        let token = TokenId::new(u32::from(b'a'));
+        let errors = (0..1_000).map_while(|_| constraint.advance(token).err());
+        let last = errors.take_while(crate::StepError::can_go_on).count();
+        assert!(last < 1_000);
+        let error = constraint.advance(token).unwrap_err();
+        let of_step = |limit: &LimitExceeded| limit.budget() == Budget::StepTotal;
+        assert!(matches!(error.kind(), crate::StepErrorKind::Limit(limit) if of_step(limit)), "{error}");
     }
 }

@@ -51,7 +51,7 @@ impl CandleBatch {
         Ok(Self { transformer, caches, kv, tokens: usize::MAX, last: None })
     }
 
-    /// Gives memory back when the caches would take that of more than so many tokens.
+    /// Bounds the memory of all caches together, in tokens. `None`: there is no bound.
     pub(crate) fn holding(self, tokens: Option<usize>) -> Self {
         Self { tokens: tokens.unwrap_or(usize::MAX), ..self }
     }

@@ -39,18 +39,19 @@ impl CpuCache {
         self.len
     }
 
-    /// Tokens whose memory is taken where so many are held: it is taken in larger pieces. No more than fit.
+    /// Number of tokens for which a text of `tokens` tokens takes memory: whole spans and pages, at most the
+    /// context.
     pub(crate) fn reserved(&self, tokens: usize) -> usize {
         let bytes = self.memory.taken(tokens.min(self.context));
         bytes.div_ceil(self.memory.of_position().max(1)).min(self.context)
     }
 
-    /// Tokens whose memory is taken, once there are `len` at least.
+    /// Number of tokens for which this cache has taken memory, or will have when it holds `len`.
     pub(crate) fn touched(&self, len: usize) -> usize {
         self.reserved(self.written.max(len))
     }
 
-    /// Gives the memory back that no token needs which is held. Copies those that are.
+    /// Gives back the memory past the tokens held, which are copied.
     ///
     /// # Errors
     /// If there is no room for the copy; then nothing changes.

@@ -66,7 +66,7 @@ enum CacheStep {
     Extend(usize),
     TakeBack(usize),
     Shrink,
-    /// Goes on in a new cache, to which the whole blocks were copied, so many at a time.
+    /// Continues in a new cache. Its blocks are copies, a number of blocks at a time.
     Fork(usize),
 }
 

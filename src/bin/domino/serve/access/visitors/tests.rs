@@ -80,7 +80,7 @@ fn on_loopback_only_pages_of_loopback_and_those_named_are_served() {
     ] {
         assert_eq!(refused(origin).as_deref(), Some("forbidden_origin"), "{origin}");
     }
-    // What a proxy in front of it passes on.
+    // A proxy in front of the server passes these on.
     assert!(visitors.answers_to("chat.example") && !visitors.answers_to("chat.other"));
 }
 
