@@ -25,7 +25,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// A call does one piece: some milliseconds, unless a part of the step takes more. The default of [`CompiledGrammar::constraint`].
+    /// A call does one piece: some milliseconds, unless a part of the step takes more. The default of
+    /// [`CompiledGrammar::constraint`].
     ///
     /// [`CompiledGrammar::constraint`]: crate::CompiledGrammar::constraint
     #[must_use]
