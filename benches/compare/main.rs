@@ -2,7 +2,7 @@
 //!
 //! `cargo measure compare -- --vocab mistral32k`. Every mask of Domino is held against the exact one; a
 //! wrong one ends the run with exit code 1, and so does a run that compared nothing. Masks of llguidance that
-//! are not exact are counted. See `experiments/engine/README.md` for what is compared and what is not.
+//! are not exact are counted. `experiments/programs/engine/README.md` says what is compared and what is not.
 
 mod lane;
 mod llguidance;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::model::runner::fixture;
 
-/// Files that experiments/fixtures/make_gguf_fixtures.py writes. Between them they have all quantisations.
+/// Files that experiments/train/fixtures/make_gguf_fixtures.py writes. All quantisations are among them.
 pub(crate) const FIXTURES: [&str; 6] =
     ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
 

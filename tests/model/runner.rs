@@ -13,7 +13,7 @@ use domino::{
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
-/// Checkpoints that experiments/fixtures/make_model_fixtures.py writes.
+/// Checkpoints that experiments/train/fixtures/make_model_fixtures.py writes.
 pub(crate) const FIXTURES: [&str; 12] = [
     "mistral_tied",
     "mistral_untied_window",

@@ -108,16 +108,16 @@ fn unknown(command: &[String]) -> Option<String> {
                 .map(|flag| format!("domino {verb} has no {flag}"))
         }
         ("cargo", Some(verb)) => {
-            let (root, benches) = (read("Cargo.toml"), read("benches/Cargo.toml"));
-            let own = match *verb {
-                "measure" | "experiment" => &benches,
-                _ => &root,
-            };
+            let own = read(match *verb {
+                "measure" => "benches/Cargo.toml",
+                "experiment" => "experiments/Cargo.toml",
+                _ => "Cargo.toml",
+            });
             let features =
                 words.windows(2).filter(|pair| pair[0] == "--features").flat_map(|pair| pair[1].split(','));
             let missing = features.into_iter().find(|feature| !own.contains(&format!("\n{feature} = [")));
             let named = ["measure", "experiment"].contains(verb).then(|| words[1]);
-            let absent = named.filter(|name| !benches.contains(&format!("\nname = \"{name}\"\n")));
+            let absent = named.filter(|name| !own.contains(&format!("\nname = \"{name}\"\n")));
             missing.or(absent).map(|name| format!("cargo {verb}: there is no {name}"))
         }
         (program, _) if command[0].contains('/') && !root().join(&command[0]).exists() => {

@@ -1,5 +1,5 @@
-//! JSON Schema, held against suites and against hostile input. `experiments/schema/judge` holds random
-//! schemas against an independent judge.
+//! JSON Schema, held against suites and against hostile input. `experiments/programs/schema/judge` holds
+//! random schemas against an independent judge.
 
 mod cases;
 mod choices;

@@ -1,6 +1,7 @@
 //! Suites of schemas with instances, decided by the engine byte by byte.
 //!
-//! The program `schema_suites` of `experiments/schema` prints the counts; the tests here fail when they drop.
+//! The program `schema_suites` of `experiments/programs/schema` prints the counts; the tests here fail when
+//! they drop.
 
 use std::{
     collections::BTreeMap,

@@ -424,8 +424,8 @@ fn end_to_end_grammars_mean_the_same_in_gbnf_and_lark() {
     let vocabulary = vocabulary.unwrap();
     for name in ["json", "gsm8k", "xml_person", "rpg", "c"] {
         let compiled = [
-            (Syntax::Gbnf, folder.join("grammars/paper").join(name).with_extension("gbnf")),
-            (Syntax::Lark, folder.join("experiments/end_to_end/lark").join(name).with_extension("lark")),
+            (Syntax::Gbnf, folder.join(format!("grammars/paper/{name}.gbnf"))),
+            (Syntax::Lark, folder.join(format!("experiments/peers/end_to_end/lark/{name}.lark"))),
         ]
         .map(|(syntax, path)| {
             let text = std::fs::read_to_string(path).unwrap();

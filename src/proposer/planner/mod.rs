@@ -6,7 +6,7 @@
 //! one; and while nothing pays, guessing and learning pause (exponential back-off). The time of a guess does
 //! not count: a proposer that takes long weighs its own time, by [`Site::worth`](super::Site::worth).
 //!
-//! Each part was measured beside the whole without it (`experiments/ablation`).
+//! Each part was measured beside the whole without it (`experiments/records/2026-11-25-ablation`).
 
 mod backoff;
 mod budget;
