@@ -31,13 +31,13 @@ fn compiled(compiler: &Compiler, syntax: Syntax, text: &str) -> Outcome {
     compiled.map(drop).map_err(|error| (error.is_cancelled(), error.to_string()))
 }
 
-/// How work on a thread of its own came to its end, after somebody cancelled it.
+/// The way in which work on a thread of its own came to its end.
 enum End {
-    /// Before it was cancelled.
+    /// It ended before it was cancelled.
     Before,
-    /// As cancelled.
+    /// It was cancelled.
     Cancelled,
-    /// In a result of its own: it was past its last look at the handle, or it never looks.
+    /// It was cancelled and ended in a result of its own: past its last look at the handle, or it never looks.
     InItsOwn(String),
 }
 
@@ -65,8 +65,8 @@ fn cancelled(
 
 /// True if the work that `start` makes for a handle is cancelled after `moment`; false if it ends before.
 ///
-/// Work may come to its own end just as it is cancelled. That is luck, and with less time for each try it does
-/// not last: work that ends in a result of its own at every try does not look at the handle.
+/// Work may come to its own end just as it is cancelled. That is luck, and with less time for each try it
+/// does not last: work that ends in a result of its own at every try does not look at the handle.
 fn is_cancelled<W>(name: &str, mut moment: Duration, start: impl Fn(&Cancel) -> W) -> bool
 where
     W: FnOnce() -> Outcome + Send + 'static,

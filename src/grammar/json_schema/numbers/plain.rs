@@ -5,7 +5,9 @@
 //! `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` writes `19.9`
 //! first; if the 0 were refused then, it would have to go on to another number. A number that stands alone,
 //! as those of `enum` and `const` do, has the one text that ECMAScript writes. Numbers that neither 64 bits
-//! nor an `f64` hold have no text, unless the set asks for them ([`ExtremeNumbers`]).
+//! nor an `f64` hold have no text, unless the set asks for them ([`ExtremeNumbers`]). A number whose digits
+//! lie outside of the set until their exponent comes has its text without exponent alone: `0.2`, not `2e-1`,
+//! where numbers are at most 1.
 //!
 //! In draft 4 a number written without fraction and exponent is another value than the same number written
 //! with one. If only the latter is in a set, it is written with `.0`.
@@ -113,7 +115,7 @@ fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
 /// The texts of a set with numbers that are not whole.
 fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
-    let others = match texts::language(&others, automata)? {
+    let texts = match texts::language(&others, automata)? {
         NumberLanguage::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(usual))?,
         NumberLanguage::Texts(texts) => {
             // The product of remainders and a count of digits would be a large automaton.
@@ -126,7 +128,24 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
             })?
         }
     };
-    others.or(&CharDfa::of(alone.iter().map(one))?)
+    without_needed_exponents(texts, &others)?.or(&CharDfa::of(alone.iter().map(one))?)
+}
+
+/// The texts without those whose exponent is needed to come into the set, as that of `2e-1` is where numbers
+/// are at most 1: the model that writes the 2 means to end there, and what it writes next, a fraction without
+/// end, is worth less than a 0 or 1 in its place. Their numbers have texts without exponent.
+///
+/// Exponents stay where ECMAScript writes them: all if every number of the set is small, and those that are
+/// not negative if some may be large.
+fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, LeafError> {
+    let decade = |exponent| Decimal::new(1.into(), exponent);
+    if reals.is(true) || texts.is_empty() || reals.are_within(&decade(FIXED.start)) {
+        return Ok(texts);
+    }
+    match texts::without_needed_exponents(&texts, reals.are_within(&decade(FIXED.end))) {
+        Err(LeafError::Budget { .. }) => Ok(texts),
+        fewer => fewer,
+    }
 }
 
 /// The one text of a number that `Number::toString` of ECMAScript writes: in digits alone, if it is whole and

@@ -182,6 +182,15 @@ impl Reals {
         Ok(simple)
     }
 
+    /// True if all numbers are known to be at most this in size.
+    pub(super) fn are_within(&self, most: &Decimal) -> bool {
+        let both = |one: bool, other: bool| one && other;
+        let least = most.times(&(-1).into());
+        let upper = self.combine(&Self::cut(most.clone(), true, true, false), both);
+        let within = upper.and_then(|upper| upper.combine(&Self::cut(least, false, true, true), both));
+        within.is_ok_and(|within| within == *self)
+    }
+
     /// The numbers of the set in ascending order, if there are at most `limit`.
     pub(super) fn finite(&self, limit: usize) -> Option<Vec<Decimal>> {
         let inside = |(cut, inside): &(Decimal, bool)| inside.then(|| cut.clone());

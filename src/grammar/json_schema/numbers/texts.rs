@@ -16,7 +16,7 @@ use super::{
 use crate::{
     grammar::json_schema::{
         automata::{AutomataCache, recipe},
-        dfa::{CharDfa, DfaRow, explore},
+        dfa::{Alphabet, CharDfa, DfaRow, explore},
         leaf::LeafError,
         strings::pattern,
     },
@@ -243,13 +243,7 @@ pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, 
         Negative(u32),
     }
     let (alphabet, classes) = marks();
-    let representative: Vec<Option<u32>> = {
-        let mut first = vec![None; alphabet.classes()];
-        for (start, _, class) in alphabet.intervals() {
-            first[class].get_or_insert(start);
-        }
-        first
-    };
+    let representative = representatives(&alphabet);
     let step = |dfa: &CharDfa, state: u32, class: usize| {
         let character = representative[class].filter(|_| !dfa.is_empty())?;
         dfa.next(state, character)
@@ -268,6 +262,54 @@ pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, 
         });
         Ok(DfaRow { accepts, to: to.collect() })
     })
+}
+
+/// The texts without those in which an exponent comes where a text without exponent could not go on or end.
+/// Unless `always`, only negative exponents count.
+pub(super) fn without_needed_exponents(texts: &CharDfa, always: bool) -> Result<CharDfa, LeafError> {
+    /// A state of the texts, after the part of a text that it has in its name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    enum At {
+        /// With the state of the texts without exponent, if one of them goes on from here or ends.
+        Mantissa(u32, Option<u32>),
+        /// The letter of an exponent that may not be negative.
+        Letter(u32),
+        Exponent(u32),
+    }
+    let (alphabet, classes) = marks();
+    let characters: Vec<_> = representatives(&alphabet).into_iter().zip(&classes).collect();
+    let fixed = explore(alphabet.clone(), 0, |state| {
+        let step = |(character, mark): &(Option<u32>, &Option<Mark>)| match mark {
+            Some(Mark::Exponent) => None,
+            _ => texts.next(*state, (*character)?),
+        };
+        Ok(DfaRow { accepts: texts.accepts(*state), to: characters.iter().map(step).collect() })
+    })?;
+    explore(alphabet, At::Mantissa(0, (!fixed.is_empty()).then_some(0)), |at| {
+        let (At::Mantissa(state, _) | At::Letter(state) | At::Exponent(state)) = *at;
+        let step = |(character, mark): &(Option<u32>, &Option<Mark>)| {
+            let next = texts.next(state, (*character)?)?;
+            match (*at, mark) {
+                (At::Mantissa(_, Some(_)), Some(Mark::Exponent)) => Some(At::Exponent(next)),
+                (At::Mantissa(_, None), Some(Mark::Exponent)) => (!always).then_some(At::Letter(next)),
+                (At::Mantissa(_, ends), _) => {
+                    Some(At::Mantissa(next, ends.and_then(|ends| fixed.next(ends, (*character)?))))
+                }
+                (At::Letter(_), Some(Mark::Minus)) => None,
+                (At::Letter(_) | At::Exponent(_), _) => Some(At::Exponent(next)),
+            }
+        };
+        Ok(DfaRow { accepts: texts.accepts(state), to: characters.iter().map(step).collect() })
+    })
+}
+
+/// A character of each class, if it has any.
+fn representatives(alphabet: &Alphabet) -> Vec<Option<u32>> {
+    let mut first = vec![None; alphabet.classes()];
+    for (start, _, class) in alphabet.intervals() {
+        first[class].get_or_insert(start);
+    }
+    first
 }
 
 /// The texts of some numbers: all in normal form if there are few or if `complete`; otherwise those that
