@@ -37,7 +37,7 @@ enum End {
     Before,
     /// It was cancelled.
     Cancelled,
-    /// It was cancelled and ended in a result of its own: past its last look at the handle, or it never looks.
+    /// It was cancelled, and had a result of its own: past its last look at the handle, or it never looks.
     InItsOwn(String),
 }
 
