@@ -33,11 +33,11 @@ fn compiled(compiler: &Compiler, syntax: Syntax, text: &str) -> Outcome {
 
 /// The way in which work on a thread of its own came to its end.
 enum End {
-    /// It ended before it was cancelled.
+    /// The work ended before it was cancelled.
     Before,
-    /// It was cancelled.
+    /// The work was cancelled.
     Cancelled,
-    /// It was cancelled, and had a result of its own: past its last look at the handle, or it never looks.
+    /// The work had a result of its own: it was past its last look at the handle, or it never looks.
     InItsOwn(String),
 }
 
