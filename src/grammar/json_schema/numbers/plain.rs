@@ -138,14 +138,31 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
 /// Exponents stay where ECMAScript writes them: all if every number of the set is small, and those that are
 /// not negative if some may be large.
 fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, LeafError> {
-    let decade = |exponent| Decimal::new(1.into(), exponent);
-    if reals.is(true) || texts.is_empty() || reals.are_within(&decade(FIXED.start)) {
+    let up_to =
+        |exponent| Reals::range(Decimal::new((-1).into(), exponent), Decimal::new(1.into(), exponent));
+    let always = reals.are_in(&up_to(FIXED.end));
+    if texts.is_empty() || !may_need_exponents(reals, always) || reals.are_in(&up_to(FIXED.start)) {
         return Ok(texts);
     }
-    match texts::without_needed_exponents(&texts, reals.are_within(&decade(FIXED.end))) {
+    match texts::without_needed_exponents(&texts, always) {
         Err(LeafError::Budget { .. }) => Ok(texts),
         fewer => fewer,
     }
+}
+
+/// False if no number needs an exponent to come into the set, or unless `always` none that is negative: if its
+/// digits before the exponent are those of a number in the set, or if the exponent leads out of it. Most sets
+/// are told apart here, long before their automata are.
+fn may_need_exponents(reals: &Reals, always: bool) -> bool {
+    let both = |one: bool, other: bool| one && other;
+    [1, -1].into_iter().any(|sign| {
+        let one = Decimal::from(sign);
+        let range =
+            |least: &Decimal, most: &Decimal| Reals::range(least.min(most).clone(), least.max(most).clone());
+        let digits = range(&one, &Decimal::from(10 * sign));
+        let reached = || reals.combine(&range(&Decimal::from(0), &one), both);
+        !digits.are_in(reals) && (always || !reached().is_ok_and(|reached| reached.is(false)))
+    })
 }
 
 /// The one text of a number that `Number::toString` of ECMAScript writes: in digits alone, if it is whole and

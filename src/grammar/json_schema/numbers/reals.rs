@@ -182,13 +182,15 @@ impl Reals {
         Ok(simple)
     }
 
-    /// True if all numbers are known to be at most this in size.
-    pub(super) fn are_within(&self, most: &Decimal) -> bool {
-        let both = |one: bool, other: bool| one && other;
-        let least = most.times(&(-1).into());
-        let upper = self.combine(&Self::cut(most.clone(), true, true, false), both);
-        let within = upper.and_then(|upper| upper.combine(&Self::cut(least, false, true, true), both));
-        within.is_ok_and(|within| within == *self)
+    /// The set of all numbers from `least` to `most`.
+    pub(super) fn range(least: Decimal, most: Decimal) -> Self {
+        let gaps = vec![Residues::always(false), Residues::always(true), Residues::always(false)];
+        Self { cuts: vec![(least, true), (most, true)], gaps }
+    }
+
+    /// True if all numbers are known to be in `other`.
+    pub(super) fn are_in(&self, other: &Self) -> bool {
+        self.combine(other, |one, other| one && !other).is_ok_and(|others| others.is(false))
     }
 
     /// The numbers of the set in ascending order, if there are at most `limit`.
