@@ -136,7 +136,8 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
 /// end, is worth less than a 0 or 1 in its place. Their numbers have texts without exponent.
 ///
 /// Exponents stay where ECMAScript writes them: all if every number of the set is small, and those that are
-/// not negative if some may be large.
+/// not negative if some may be large. They stay too where the automaton would be
+/// too large.
 fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, LeafError> {
     let up_to =
         |exponent| Reals::range(Decimal::new((-1).into(), exponent), Decimal::new(1.into(), exponent));
