@@ -107,13 +107,13 @@ fn mantissa(text: &str) -> Option<i64> {
     Some((mantissa.parse::<f64>().expect("a number") * 1_000.0).round() as i64)
 }
 
-/// True if a valid number without exponent begins with the digits of this one, which has one digit before the
-/// point. Bounds and single numbers of schemas are less than 11 in size and divisors at most 3, so numbers
-/// of two digits tell about all longer ones.
+/// True if a valid number without exponent begins with the digits of this one, which has one digit before
+/// the point. Bounds and single numbers of schemas are less than 11 in size and divisors at most 3, so
+/// numbers of two digits tell about all longer ones.
 fn goes_on(schema: &Value, digits: i64) -> bool {
     let (sign, size) = (digits.signum(), digits.abs());
     let step = [1_000, 100, 10, 1].into_iter().find(|step| size % step == 0).unwrap_or(1);
-    // Between the numbers that schemas name all are alike, and one more than a multiple of 25 is none of them.
+    // Between the numbers that schemas name all are alike. One more than a multiple of 25 is none of these.
     let any = |mut range: std::ops::Range<i64>| {
         range.any(|size| [0, 1].contains(&(size % 25)) && is_valid(schema, sign * size))
     };

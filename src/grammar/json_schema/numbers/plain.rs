@@ -151,9 +151,9 @@ fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, Le
     }
 }
 
-/// False if no number needs an exponent to come into the set, or unless `always` none that is negative: if its
-/// digits before the exponent are those of a number in the set, or if the exponent leads out of it. Most sets
-/// are told apart here, long before their automata are.
+/// False if no number needs an exponent to come into the set, or unless `always` none that is negative: if
+/// its digits before the exponent are those of a number in the set, or if the exponent leads out of it. Most
+/// sets are told apart here, long before their automata are.
 fn may_need_exponents(reals: &Reals, always: bool) -> bool {
     let both = |one: bool, other: bool| one && other;
     [1, -1].into_iter().any(|sign| {
