@@ -131,13 +131,12 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
     without_needed_exponents(texts, &others)?.or(&CharDfa::of(alone.iter().map(one))?)
 }
 
-/// The texts without those whose exponent is needed to come into the set, as that of `2e-1` is where numbers
-/// are at most 1: the model that writes the 2 means to end there, and what it writes next, a fraction without
-/// end, is worth less than a 0 or 1 in its place. Their numbers have texts without exponent.
+/// Removes the texts whose digits are outside of the set until the exponent comes, such as `2e-1` where
+/// numbers are at most 1. A model that has written the 2 cannot end there, and goes on with a fraction that
+/// never ends. The number of each removed text keeps a text without exponent.
 ///
 /// Exponents stay where ECMAScript writes them: all if every number of the set is small, and those that are
-/// not negative if some may be large. They stay too where the automaton would be
-/// too large.
+/// not negative if some may be large. They also stay where the automaton would be over its budget.
 fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, LeafError> {
     let up_to =
         |exponent| Reals::range(Decimal::new((-1).into(), exponent), Decimal::new(1.into(), exponent));
@@ -151,9 +150,11 @@ fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, Le
     }
 }
 
-/// False if no number needs an exponent to come into the set, or unless `always` none that is negative: if
-/// its digits before the exponent are those of a number in the set, or if the exponent leads out of it. Most
-/// sets are told apart here, long before their automata are.
+/// Tells by value whether [`without_needed_exponents`] may remove a text; most sets end here, at no cost.
+///
+/// It removes none if all numbers from 1 to 10 are in the set, since then all digits before an exponent are
+/// of a number in it. And it removes no negative exponent if no number from 0 to 1 is in the set, since all
+/// of them lead there. Both hold for each sign by itself.
 fn may_need_exponents(reals: &Reals, always: bool) -> bool {
     let both = |one: bool, other: bool| one && other;
     [1, -1].into_iter().any(|sign| {

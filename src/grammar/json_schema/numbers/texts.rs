@@ -264,8 +264,9 @@ pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, 
     })
 }
 
-/// The texts without those in which an exponent comes where a text without exponent could not go on or end.
-/// Unless `always`, only negative exponents count.
+/// Removes the texts whose part before the exponent begins no text without exponent: the product of the
+/// automaton with itself, restricted to texts without exponent. Unless `always`, only texts with a negative
+/// exponent are removed. Linear in the states.
 pub(super) fn without_needed_exponents(texts: &CharDfa, always: bool) -> Result<CharDfa, LeafError> {
     /// A state of the texts, after the part of a text that it has in its name.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
