@@ -15,9 +15,11 @@ pub(crate) enum PromptSource {
 }
 
 impl PromptSource {
-    /// Reads the two flags of the prompt; without either it is the empty text.
+    /// Reads the two flags of the prompt, of which both take `-` for standard input; without either it is the
+    /// empty text.
     pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
         match (text, file) {
+            (Some(text), _) if text == "-" => Self::From(Input::Stdin),
             (Some(text), _) => Self::Text(text),
             (None, Some(file)) => Self::From(Input::new(file)),
             (None, None) => Self::Text(String::new()),

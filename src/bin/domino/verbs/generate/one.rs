@@ -31,9 +31,10 @@ use crate::{
         tokenizer,
     },
     terminal::{
-        failure::{self, Exit},
+        failure::{self, Exit, note},
         interrupt,
         numbers::count,
+        progress,
     },
 };
 
@@ -46,6 +47,9 @@ pub(super) fn run(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
+    if text.is_empty() && progress::wanted() {
+        note!("no prompt is given, so the model is asked for nothing; --prompt says what the text is about");
+    }
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
