@@ -1,8 +1,8 @@
 //! Means with intervals, by the bootstrap over prompts (Efron's percentile method).
 //!
-//! Texts of one prompt are alike, so prompts are resampled, each with all of its texts. Fewer than five prompts
-//! give no interval: resamples of so few are nearly the sample itself, and the interval is far too narrow. Everything is a ratio of two sums over texts, so
-//! that a mean over tokens is one too.
+//! Texts of one prompt are alike, so prompts are resampled, each with all of its texts. Fewer than five
+//! prompts give no interval: that of so few is far too narrow. Everything is a ratio of two sums over texts,
+//! so that a mean over tokens is one too.
 //!
 //! Invariant: the same rows give the same intervals: the resamples have a fixed seed.
 
@@ -14,8 +14,8 @@ use crate::split_mix::SplitMix64;
 
 /// Number of resamples.
 pub const RESAMPLES: usize = 1000;
-/// Fewest prompts with an interval. Percentiles of the bootstrap are too narrow by `sqrt((n - 1) / n)`, and by
-/// the normal distribution in place of Student's: of `n` = 3 prompts they have 0.37 of the width that they
+/// Fewest prompts with an interval. Percentiles of the bootstrap are too narrow by `sqrt((n - 1) / n)`, and
+/// by the normal distribution in place of Student's: of `n` = 3 prompts they have 0.37 of the width that they
 /// should have, of 4 0.53, of 5 0.63, of 8 0.78.
 pub const LEAST_PROMPTS: usize = 5;
 /// Seed of the resamples.

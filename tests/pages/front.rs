@@ -104,8 +104,8 @@ fn the_text_has_the_figures_of_llama_cpps_record() {
     let record = table(&record, "## Throughput by grammar and method");
     let (theirs, ours) = (rates(&record, "llama.cpp-gbnf"), rates(&record, "ours"));
     let expected = format!(
-        "Of SmolLM2-135M-Instruct llama.cpp with its grammar makes {} to {} tokens a second, and Domino {} to \
-         {}, of other texts",
+        "Of SmolLM2-135M-Instruct llama.cpp with its grammar makes {} to {} tokens a second, and Domino \
+         {} to {}, of other texts",
         theirs.0, theirs.1, ours.0, ours.1
     );
     let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");

@@ -42,8 +42,8 @@ pub(in crate::lower) fn shown_automaton(dfa: &TerminalDfa) -> String {
     }
 }
 
-/// Names an automaton of live states by its shortest text, if it has no other: one with as many moves, counted
-/// by bytes, as the text has bytes.
+/// Names an automaton of live states by its shortest text, if it has no other: one with as many moves,
+/// counted by bytes, as the text has bytes.
 fn of_text_or_states(states: usize, bytes: usize, shortest: &[u8]) -> String {
     match bytes == shortest.len() {
         true => shown_literal(shortest),

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use crate::{
     files::{self, input::Input},
-    terminal::failure::BadInput,
+    terminal::{
+        failure::{BadInput, note},
+        progress,
+    },
 };
 
 /// The text to go on from.
@@ -25,6 +28,15 @@ impl PromptSource {
             (None, None) => Self::Text(String::new()),
         }
     }
+}
+
+/// Reads the text of a prompt, and tells a person where there is none.
+pub(crate) fn asked_text(prompt: &PromptSource) -> Result<String, BadInput> {
+    let text = prompt_text(prompt)?;
+    if text.is_empty() && progress::wanted() {
+        note!("no prompt is given, so the model is asked for nothing; --prompt says what the text is about");
+    }
+    Ok(text)
 }
 
 /// Reads the text of a prompt.

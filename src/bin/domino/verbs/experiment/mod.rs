@@ -96,8 +96,8 @@ impl RunsMade {
 }
 
 impl Run {
-    /// Reads the definition. One of the model that comes with the program is of that of `DOMINO_MODEL` where the
-    /// variable names one, and records have that name.
+    /// Reads the definition. One of the model that comes with the program is of that of `DOMINO_MODEL` where
+    /// the variable names one, and records have that name.
     fn read(&self) -> anyhow::Result<Definition> {
         let mut definition = Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)?;
         if let Some(named) = model::of_variable().filter(|_| definition.models == [DEFAULT_MODEL]) {

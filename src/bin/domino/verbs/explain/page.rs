@@ -119,8 +119,8 @@ impl Facts {
         }
     }
 
-    /// Shows a token's text as HTML, or the name of a special one. Of two tokens of the same byte the first is
-    /// the vocabulary's byte token, which texts in UTF-8 need not have.
+    /// Shows a token's text as HTML, or the name of a special one. Of two tokens of the same byte the first
+    /// is the vocabulary's byte token, which texts in UTF-8 need not have.
     fn show(&self, token: TokenId) -> String {
         if let Some(&[byte]) = self.vocabulary.bytes(token) {
             let twins = self.vocabulary.prefixes_of(&[byte]);

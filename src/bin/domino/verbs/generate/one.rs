@@ -25,16 +25,15 @@ use crate::{
     session::{
         drafts::{draft_model, learner::Keeper},
         load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{PromptSource, prompt_text},
+        prompt::{PromptSource, asked_text},
         reach,
         runner::Runner,
         tokenizer,
     },
     terminal::{
-        failure::{self, Exit, note},
+        failure::{self, Exit},
         interrupt,
         numbers::count,
-        progress,
     },
 };
 
@@ -46,10 +45,7 @@ pub(super) fn run(
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let text = prompt_text(prompt)?;
-    if text.is_empty() && progress::wanted() {
-        note!("no prompt is given, so the model is asked for nothing; --prompt says what the text is about");
-    }
+    let text = asked_text(prompt)?;
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
