@@ -202,11 +202,10 @@ pub use vocab::{TokenSet, Vocabulary, VocabularyError};
 /// The programs in the pages, as doctests.
 #[cfg(doctest)]
 mod pages {
-    #[cfg(all(feature = "candle", feature = "tokenizers"))]
     #[doc = include_str!("../README.md")]
     mod readme {}
 
-    #[cfg(feature = "candle")]
+    #[cfg(all(feature = "candle", feature = "tokenizers"))]
     #[doc = include_str!("../docs/library.md")]
     mod library {}
 

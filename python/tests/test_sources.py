@@ -98,6 +98,30 @@ class Sources(unittest.TestCase):
             self.assertTrue(constraint.is_complete())
 
     @unittest.skipUnless(pydantic, "LEFT OUT: pydantic is not installed")
+    def test_schemas_and_compilers_take_types(self):
+        class Person(pydantic.BaseModel):
+            name: str
+
+        texts = {Grammar.json_schema(Person).text, Grammar.from_pydantic(Person).text}
+        texts.add(common.compiler().compile(Person).grammar.text)
+        self.assertEqual(len(texts), 1)
+
+    def test_compilers_take_schemas(self):
+        for schema in [{"type": "integer"}, True]:
+            constraint = common.compiler().compile(schema).constraint()
+            self.assertEqual(constraint.advance_text("7"), 1)
+        with self.assertRaises(TypeError):
+            common.compiler().compile("[0-9]")
+
+    def test_pretrained(self):
+        made = Vocabulary.from_pretrained(common.MODEL)
+        self.assertEqual(made.fingerprint, Vocabulary.from_file(common.MODEL).fingerprint)
+        if tokenizers is None:
+            with self.assertRaises(errors.VocabularyError) as caught:
+                Vocabulary.from_pretrained("OWNER/NAME")
+            self.assertIn("pip install", caught.exception.hint)
+
+    @unittest.skipUnless(pydantic, "LEFT OUT: pydantic is not installed")
     def test_what_is_no_type(self):
         for thing in [object(), 3, "__import__('os')", b"int", typing.Callable[[], int]]:
             with self.assertRaises(errors.GrammarError):

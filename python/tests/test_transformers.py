@@ -4,9 +4,10 @@ import json
 import unittest
 
 import common
-from domino_decoding import Compiler, Drafter, Grammar, Vocabulary
+from domino_decoding import Compiler, Drafter, Grammar, Vocabulary, errors, generate
 
 try:
+    import tokenizers
     import torch
     import transformers
     from domino_decoding.transformers import GrammarProcessor, with_drafts
@@ -30,7 +31,7 @@ class Generation(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.vocabulary = Vocabulary.from_file(common.MODEL)
-        cls.compiled = Compiler(cls.vocabulary).compile(Grammar.json_schema(SCHEMA, white_space="compact"))
+        cls.compiled = Compiler(cls.vocabulary).compile(Grammar.json_schema(SCHEMA, whitespace="compact"))
         torch.manual_seed(3)
         config = transformers.LlamaConfig(
             vocab_size=cls.vocabulary.size + 11,
@@ -61,6 +62,34 @@ class Generation(unittest.TestCase):
                 text = self.vocabulary.concat(tokens).decode()
                 value = json.loads(text)
                 self.assertEqual(set(value), {"name", "age", "tags"}, text)
+
+    def test_a_processor_begins_anew_with_each_generate(self):
+        processor = GrammarProcessor(self.compiled)
+        for prompts in [[[1, 500]], [[1, 700]], [[1, 500, 600, 700]], [[1, 500], [1, 600]]]:
+            fresh = self.generate(prompts, logits_processor=[GrammarProcessor(self.compiled)])
+            self.assertEqual(self.generate(prompts, logits_processor=[processor]), fresh)
+
+    def test_the_vocabulary_of_another_model_is_refused(self):
+        few = Vocabulary.from_tokens([b"a", b"b", None], end_of_text=[2])
+        processor = GrammarProcessor(Compiler(few).compile(Grammar.regex("a")))
+        with self.assertRaises(errors.VocabularyError):
+            self.generate([[1, 500]], logits_processor=[processor])
+
+    def test_one_call_writes_a_value(self):
+        class Tokenizer:
+            backend_tokenizer = tokenizers.Tokenizer.from_file(str(common.MODEL / "tokenizer.json"))
+            eos_token_id = self.vocabulary.end_of_text[0]
+
+            def __call__(self, text, return_tensors):
+                ids = torch.tensor([self.backend_tokenizer.encode(text).ids])
+                return transformers.BatchEncoding({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+
+        tokenizer = Tokenizer()
+        for drafts in [True, False]:
+            value = generate(self.model, tokenizer, "A person: ", SCHEMA, drafts=drafts, max_new_tokens=60)
+            self.assertLessEqual({"name", "age", "tags"}, set(value))
+        text = generate(self.model, tokenizer, "A: ", Grammar.regex("yes|no"), do_sample=False)
+        self.assertIn(text, ("yes", "no"))
 
     def test_each_row_may_have_its_own(self):
         compiler = Compiler(self.vocabulary)

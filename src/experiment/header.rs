@@ -53,7 +53,8 @@ pub struct ModelRecord {
 pub struct Machine {
     /// Cores that the program may use.
     pub cores: usize,
-    /// Instruction set, and the extensions that products are made with.
+    /// Name of the processor where the system says it, instruction set, and the extensions that products are
+    /// made with.
     pub processor: String,
     /// Operating system.
     pub system: String,
@@ -164,8 +165,16 @@ impl Machine {
     }
 }
 
-/// Names the instruction set, and the extensions that matter here.
+/// Names the processor, as Linux does, the instruction set, and the extensions that matter here.
 fn processor() -> String {
+    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = told.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let brand = named.map(|(_, name)| format!("{}, ", name.trim())).unwrap_or_default();
+    brand + &instructions()
+}
+
+/// Names the instruction set, and the extensions that matter here.
+fn instructions() -> String {
     #[cfg(target_arch = "x86_64")]
     {
         let mut name = "x86-64".to_owned();

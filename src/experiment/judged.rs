@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Judging {
     /// A text is cut before the first of these.
     pub(super) stop: StopStrings,
-    /// Is only the first complete text of the language judged?
+    /// Is only the longest beginning that is in the language judged?
     pub(super) first_value: bool,
 }
 
@@ -35,8 +35,8 @@ impl Judging {
         self.first_value || !self.stop.is_empty()
     }
 
-    /// Judges a text by its grammar. The first complete text is the longest prefix in the language, with or
-    /// without the white space in front: of numbers `12` and not `1`.
+    /// Judges a text by its grammar. With `first_value` by its longest beginning in the language, with or
+    /// without the white space in front: of numbers by `12` and not by `1`.
     pub(super) fn judge(&self, text: &[u8], exact: &CompiledGrammar) -> Result<Judged, DecodeError> {
         let cut = self.stop.find(text);
         let (end, stopped) = (cut.unwrap_or(text.len()), cut.is_some());

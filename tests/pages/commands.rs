@@ -17,7 +17,7 @@ use crate::support::{
 /// Most characters of a line.
 const WIDTH: usize = 110;
 /// Most lines of the README.
-const README_LINES: usize = 150;
+const README_LINES: usize = 110;
 
 #[test]
 fn pages_and_readme_keep_to_their_line_limits() {

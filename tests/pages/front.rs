@@ -1,6 +1,11 @@
-//! The README's table of evidence: a grammar a row, and the figures of its record.
+//! The README's table of evidence: a task a row, computed from the rows of its record.
 
-use crate::support::pages::read;
+use domino::experiment::{
+    self, Row,
+    statistics::{Estimate, RatioTerm, ratio, relative},
+};
+
+use crate::support::pages::{read, root};
 
 /// Rows of the first table after a heading, by their cells, without the row of the head.
 fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
@@ -11,37 +16,74 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The grammars of the README's table as records name them.
-const GRAMMARS: [(&str, &str); 5] =
-    [("JSON", "json"), ("GSM8K", "gsm8k"), ("XML", "xml_person"), ("template", "rpg"), ("C subset", "c")];
+/// The tasks of the README's table, by the names of the record's grammars.
+const TASKS: [(&str, &str); 2] = [("GSM8K", "gsm8k"), ("entities", "ner")];
 
 /// The record that the table is taken from.
-const RECORD: &str = "experiments/records/2026-11-27-qwen_table3/tables.md";
+const RECORD: &str = "experiments/records/2026-11-28-qwen_few_shot";
+
+/// Tokens after the first, and their seconds.
+fn pace(row: &Row) -> (usize, f64) {
+    (row.tokens.len() - 1, row.seconds - row.first_seconds)
+}
+
+/// Tokens after the first, and the passes after that of the prompt.
+fn passes(row: &Row) -> (usize, f64) {
+    let passes = u32::try_from(row.passes - 1).expect("passes of a text");
+    (row.tokens.len() - 1, f64::from(passes))
+}
+
+fn terms(rows: &[&Row], of: fn(&Row) -> (usize, f64)) -> Vec<RatioTerm> {
+    let term = |row: &&Row| {
+        let (tokens, below) = of(row);
+        let above = f64::from(u32::try_from(tokens).expect("tokens of a text"));
+        RatioTerm { prompt: row.run.prompt, above, below }
+    };
+    rows.iter().map(term).collect()
+}
+
+/// A row of the table: the texts of a task that are the same with and without the grammar, but for white
+/// space at their ends. Comparing other texts would compare their lengths and their words too.
+fn row_of(name: &str, grammar: &str, rows: &[Row]) -> Vec<String> {
+    let by = |method: &str| -> Vec<&Row> {
+        rows.iter().filter(|row| row.run.grammar == grammar && row.run.method == method).collect()
+    };
+    let (free, ours) = (by("unconstrained"), by("ours"));
+    let text = |rows: &[&Row], prompt: usize| {
+        let row = rows.iter().find(|row| row.run.prompt == prompt).expect("a text of each prompt");
+        row.text.trim().to_owned()
+    };
+    let is_same = |row: &&Row| text(&free, row.run.prompt) == text(&ours, row.run.prompt);
+    let same = |method: &str| -> Vec<&Row> { by(method).into_iter().filter(is_same).collect() };
+    for method in ["masks", "paper"] {
+        assert!(
+            same(method).iter().all(|row| row.text == text(&ours, row.run.prompt)),
+            "{method} writes others"
+        );
+    }
+    let of = |method: &str| terms(&same(method), pace);
+    let over = |method: &str| relative(&of("ours"), &of(method)).expect("texts").words(2);
+    let plain =
+        |estimate: Option<Estimate>, figures: usize| format!("{:.figures$}", estimate.expect("texts").value);
+    let mut cells = vec![name.to_owned(), format!("{} of {}", same("ours").len(), ours.len())];
+    cells.extend(
+        ["unconstrained", "masks", "paper", "ours"].map(|method| plain(ratio(&of(method), |rate| rate), 0)),
+    );
+    cells.extend(["unconstrained", "masks"].map(over));
+    cells.push(plain(ratio(&terms(&same("ours"), passes), |rate| rate), 2));
+    cells
+}
 
 #[test]
-fn the_table_has_the_figures_of_its_record() {
-    let record = table(&read(RECORD), "## Throughput by grammar and method");
-    let of = |grammar: &str, method: &str, column: &str| {
-        let column = record[0].iter().position(|name| name == column).expect("a column");
-        let row = record.iter().find(|row| row[0] == grammar && row[1] == method).expect("a row");
-        row[column].replace(" †", "")
-    };
-    let rate = |grammar: &str, method: &str| {
-        let cell = of(grammar, method, "tokens/s");
-        cell.split(' ').next().map(str::to_owned).expect("a number")
-    };
+fn the_table_is_computed_from_the_rows_of_its_record() {
+    let (_, rows) = experiment::read(&root().join(RECORD)).expect("a record");
     let shown = table(&read("README.md"), "## What it gains");
-    assert_eq!(
-        shown[0],
-        ["grammar", "no grammar", "masks", "paper's drafts", "Domino", "over no grammar", "over masks"]
-    );
-    assert_eq!(shown.len(), 1 + GRAMMARS.len());
-    for (row, (name, grammar)) in shown[1..].iter().zip(GRAMMARS) {
-        let mut expected = vec![name.to_owned()];
-        expected.extend(["unconstrained", "masks", "paper", "ours"].map(|method| rate(grammar, method)));
-        expected.extend(["over unconstrained", "over masks"].map(|column| of(grammar, "ours", column)));
-        let row: Vec<String> = row.iter().map(|cell| cell.replace(" †", "")).collect();
-        assert_eq!(row, expected, "{RECORD}");
+    assert_eq!(shown.len(), 1 + TASKS.len());
+    assert_eq!(shown[0][..2], ["task", "texts"]);
+    assert_eq!(shown[0][2..6], ["no grammar", "masks", "paper's drafts", "Domino"]);
+    assert_eq!(shown[0][6..], ["over no grammar", "over masks", "tokens a pass"]);
+    for (row, (name, grammar)) in shown[1..].iter().zip(TASKS) {
+        assert_eq!(row, &row_of(name, grammar, &rows), "{RECORD}");
     }
 }
 
@@ -57,11 +99,13 @@ fn rates(record: &[Vec<String>], method: &str) -> (u32, u32) {
 
 #[test]
 fn the_text_has_the_figures_of_llama_cpps_record() {
-    let record = read("experiments/records/2026-11-27-real_llama_cpp/tables.md");
+    let record = read("experiments/records/2026-11-28-real_llama_cpp_smollm2/tables.md");
+    assert!(record.contains("\nRuns: 200 runs, all of the definition,"), "a whole record");
     let record = table(&record, "## Throughput by grammar and method");
     let (theirs, ours) = (rates(&record, "llama.cpp-gbnf"), rates(&record, "ours"));
     let expected = format!(
-        "llama.cpp with its grammar makes {} to {} of the same file, where Domino made {} to {}.",
+        "Of SmolLM2-135M-Instruct llama.cpp with its grammar makes {} to {} tokens a second, and Domino \
+         {} to {}, of other texts",
         theirs.0, theirs.1, ours.0, ours.1
     );
     let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -95,8 +139,8 @@ fn the_text_has_the_figures_of_the_page_on_cost() {
     };
     let thousands = format!("{},{:03}", all / 1000, all % 1000);
     let expected = format!(
-        "all of {thousands} masks and {} real schemas are right (llguidance: {} wrong, {} right), mask and \
-         commit take {} us ({};",
+        "All of {thousands} masks and {} real schemas are right (llguidance: {} masks wrong, {} schemas \
+         right). A mask and its commit take {} us (llguidance: {} us;",
         of("Domino", 1),
         wrong[1],
         of("llguidance", 1),

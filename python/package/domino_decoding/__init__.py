@@ -34,16 +34,30 @@ from ._native import (
     limit_names,
 )
 from .errors import DominoError
+from .sources import compile as _compile
+from .sources import from_pretrained as _from_pretrained
 from .sources import from_pydantic as _from_pydantic
 from .sources import from_tiktoken as _from_tiktoken
 from .sources import from_tokenizer as _from_tokenizer
 from .sources import from_type as _from_type
+from .sources import json_schema as _json_schema
 
+Compiler.compile = _compile  # type: ignore[method-assign,assignment]
+Grammar.json_schema = staticmethod(_json_schema)  # type: ignore[method-assign,assignment]
 Grammar.from_pydantic = staticmethod(_from_pydantic)  # type: ignore[method-assign,assignment]
 Grammar.from_type = staticmethod(_from_type)  # type: ignore[method-assign,assignment]
+Vocabulary.from_pretrained = staticmethod(_from_pretrained)  # type: ignore[method-assign,assignment]
 Vocabulary.from_tokenizer = staticmethod(_from_tokenizer)  # type: ignore[method-assign,assignment]
 Vocabulary.from_tiktoken = staticmethod(_from_tiktoken)  # type: ignore[method-assign,assignment]
 Vocabulary.from_gguf = staticmethod(Vocabulary.from_file)  # type: ignore[method-assign,assignment]
+
+
+def generate(model, tokenizer, prompt, kind, /, **options):
+    """Writes a value of a type with a model of transformers: see `domino_decoding.transformers.generate`."""
+    from .transformers import generate
+
+    return generate(model, tokenizer, prompt, kind, **options)
+
 
 # The threads of this package do not come along into a fork, which then makes some of its own.
 if hasattr(_os, "register_at_fork"):
@@ -64,5 +78,6 @@ __all__ = [
     "__version__",
     "errors",
     "fill_batch",
+    "generate",
     "limit_names",
 ]

@@ -20,6 +20,10 @@ class Vocabulary:
     @staticmethod
     def from_gguf(path: Path, /, *, end_of_text: Optional[Sequence[int]] = None) -> Vocabulary: ...
     @staticmethod
+    def from_pretrained(
+        name: Path, /, *, end_of_text: Optional[Sequence[int]] = None, **options: Any
+    ) -> Vocabulary: ...
+    @staticmethod
     def from_tokenizer(tokenizer: Any, /, *, end_of_text: Optional[Sequence[int]] = None) -> Vocabulary: ...
     @staticmethod
     def from_tiktoken(
@@ -74,7 +78,7 @@ class Grammar:
         cancel: Optional[CancelHandle] = None,
         draft: Optional[Literal["4", "6", "7", "2019-09", "2020-12"]] = None,
         format: Optional[Literal["assert", "annotate"]] = None,
-        white_space: Union[None, int, Literal["flexible", "compact", "any"]] = None,
+        whitespace: Union[None, int, Literal["flexible", "compact", "any"]] = None,
         order: Optional[Order] = None,
         duplicate_keys: Optional[Literal["refuse", "allow"]] = None,
         escapes: Optional[Literal["minimal", "all"]] = None,
@@ -128,7 +132,7 @@ class Compiler:
         limits: Optional[Dict[str, int]] = None,
         step_seconds: Optional[float] = None,
     ) -> None: ...
-    def compile(self, grammar: Grammar, /, *, cancel: Optional[CancelHandle] = None) -> Compiled: ...
+    def compile(self, grammar: Any, /, *, cancel: Optional[CancelHandle] = None) -> Compiled: ...
     def prepare(
         self, grammar: Optional[Grammar] = None, /, *, cancel: Optional[CancelHandle] = None, **options: Any
     ) -> None: ...

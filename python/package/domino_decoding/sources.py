@@ -28,6 +28,27 @@ def from_tokenizer(tokenizer, /, *, end_of_text=None):
     return _native.Vocabulary.from_json(fast.to_str(), end_of_text=end_of_text)
 
 
+def from_pretrained(name, /, *, end_of_text=None, **options):
+    """The vocabulary of a model: of its folder or GGUF file, or by its name on the Hugging Face hub, where
+    transformers or tokenizers finds it. `options` are theirs, such as `revision`."""
+    if os.path.exists(name):
+        return _native.Vocabulary.from_file(name, end_of_text=end_of_text)
+    try:
+        from transformers import AutoTokenizer as kind
+    except ImportError:
+        try:
+            from tokenizers import Tokenizer as kind
+        except ImportError:
+            hint = "pip install transformers or tokenizers, or give the path of a folder or a file"
+            raise VocabularyError(f"there is no file {name}\nhint: {hint}", hint=hint) from None
+    try:
+        tokenizer = kind.from_pretrained(name, **options)
+    except Exception as error:  # of several kinds, with no class in common
+        first = str(error).split("\n")[0]
+        raise VocabularyError(f"no tokenizer of {name}: {first}") from error
+    return from_tokenizer(tokenizer, end_of_text=end_of_text)
+
+
 def from_tiktoken(ranks, /, *, end_of_text=None, special_tokens=None):
     """The vocabulary of `tiktoken`: an `Encoding`, a `dict` of bytes and ranks, or a file of such ranks (two
     columns, base64 and number).
@@ -69,6 +90,30 @@ def _ranks_of_file(path):
     return ranks
 
 
+_json_schema = _native.Grammar.json_schema
+_compile = _native.Compiler.compile
+
+
+def json_schema(schema, /, **options):
+    """Reads a JSON Schema: a text, an object that `json.dumps` writes, or a type that pydantic knows (a
+    model, a dataclass, `list[int]`). Keywords: `draft`, `format`, `whitespace`, `order`, `duplicate_keys`,
+    `escapes`, `numbers`, `closed`, `max_depth`, `lenient`, and `documents`, a `dict` of those that references
+    lead to."""
+    if isinstance(schema, (str, bytes, bool, dict)):
+        return _json_schema(schema, **options)
+    return from_pydantic(schema, **options)
+
+
+def compile(compiler, grammar, /, *, cancel=None):
+    """Compiles a grammar, or what `Grammar.json_schema` reads but for texts: a `dict` with a schema, or a
+    type. Another thread can end it by the handle `cancel`."""
+    if isinstance(grammar, (str, bytes)):
+        raise TypeError("a text may be of any notation: say Grammar.json_schema(text), Grammar.regex(text)")
+    if not isinstance(grammar, _native.Grammar):
+        grammar = json_schema(grammar, cancel=cancel)
+    return _compile(compiler, grammar, cancel=cancel)
+
+
 def from_pydantic(model, /, **options):
     """The grammar of the JSON of a pydantic model, or of any type that pydantic knows; options as those of
     `Grammar.json_schema`."""
@@ -84,7 +129,7 @@ def from_pydantic(model, /, **options):
     except Exception as error:  # of several kinds, with no class in common
         first = str(error).split("\n")[0]
         raise GrammarError(f"pydantic makes no JSON Schema of {model!r}: {first}") from error
-    return _native.Grammar.json_schema(schema, **options)
+    return _json_schema(schema, **options)
 
 
 def from_type(kind, /, **options):

@@ -1,5 +1,7 @@
-"""Texts of a grammar by `transformers`: a logits processor, and generation with drafts.
+"""Texts of a grammar by `transformers`: values of a type in one call, a logits processor, and generation
+with drafts.
 
+>>> person = generate(model, tokenizer, "A person: ", Person)         # doctest: +SKIP
 >>> processor = GrammarProcessor(compiled)                            # doctest: +SKIP
 >>> model.generate(**inputs, logits_processor=[processor])            # doctest: +SKIP
 >>> model.generate(**inputs, custom_generate=with_drafts, constraint=compiled.constraint(),
@@ -9,12 +11,20 @@ Needs `torch` and `transformers`.
 """
 
 import inspect
+import json
+import weakref
 
 import torch
 from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList
 
-from . import Compiled, Constraint, Mask, fill_batch
-from .errors import DominoError
+from . import Compiled, Compiler, Constraint, Drafter, Grammar, Mask, Vocabulary, fill_batch
+from .errors import DominoError, VocabularyError
+
+# Rows of logits may have no token, as models pad them: DeepSeek-V2 has the most that is known, 102,400 for
+# 100,002 tokens, a fortieth. Where a sixteenth and more have none, the vocabulary is another model's.
+_MOST_PADDING = 16
+# Compilers by tokenizer, for `generate`.
+_compilers = weakref.WeakKeyDictionary()
 
 
 def _applied(scores, mask, vocabulary_size):
@@ -24,6 +34,9 @@ def _applied(scores, mask, vocabulary_size):
     shifts = torch.arange(32, dtype=torch.int32, device=scores.device)
     allowed = ((words.unsqueeze(-1) >> shifts) & 1).bool().flatten(1)
     width = scores.shape[-1]
+    if (width - vocabulary_size) * _MOST_PADDING >= width:
+        text = f"the model has {width} rows of logits, and the vocabulary {vocabulary_size} tokens"
+        raise VocabularyError(f"{text}: it is another model's")
     if allowed.shape[-1] < width:
         allowed = torch.nn.functional.pad(allowed, (0, width - allowed.shape[-1]))
     return scores.masked_fill(~allowed[:, :width], float("-inf"))
@@ -33,9 +46,11 @@ class GrammarProcessor(LogitsProcessor):
     """Lets a model write only texts of a grammar: of one `Compiled` for all rows of a batch, or of one for
     each.
 
-    One object is for one call of `generate`, or for another one after `reset`: it follows the texts by
-    the tokens that were added since its last call. For beam search say `beams=True`: rows then change
-    places, and those that are lost already (with a score of minus infinity) may have left the grammar.
+    It follows the texts by the tokens that were added since its last call. Another call of `generate` begins
+    anew: other rows, another prompt, or more than one token more. One whose prompt is the whole text of the
+    last call and one token goes on with it, unless `reset` came between. For beam search say `beams=True`:
+    rows then change places, and those that are lost already (with a score of minus infinity) may have left
+    the grammar.
     """
 
     def __init__(self, grammar, *, beams=False):
@@ -48,19 +63,34 @@ class GrammarProcessor(LogitsProcessor):
 
     def reset(self):
         """Forgets all texts, for another call of `generate`."""
-        self.start = None
+        self.prompt = None
+        self.length = 0
         self.texts = []
+
+    def _begins(self, input_ids):
+        """Is this the first call of a `generate`? One `generate` adds a token to each row at a time."""
+        if self.prompt is None or input_ids.shape[0] != len(self.texts):
+            return True
+        start = self.prompt.shape[1]
+        if not torch.equal(input_ids[:, :start], self.prompt):
+            return True
+        if input_ids.shape[1] == self.length + 1:
+            return False
+        if start < input_ids.shape[1] <= self.length:
+            before = input_ids[:, start:-1].tolist()
+            if all(one == known[: len(one)] for one, (known, _) in zip(before, self.texts)):
+                text = "a text went back: for generation with an assistant use with_drafts, or reset()"
+                raise DominoError(text)
+        return True
 
     def __call__(self, input_ids, scores):
         """Masks `scores` (rows, vocabulary) of the tokens that come after `input_ids` (rows, length)."""
         rows = input_ids.shape[0]
-        if self.start is None:
-            self.start = input_ids.shape[1]
+        if self._begins(input_ids):
+            self.prompt = input_ids.clone()
             self.texts = [([], self._at_start(row, rows)) for row in range(rows)]
-        written = input_ids[:, self.start :].tolist()
-        if len(written) != len(self.texts):
-            text = f"{len(written)} rows, and {len(self.texts)} before: make a processor for each call"
-            raise DominoError(text)
+        self.length = input_ids.shape[1]
+        written = input_ids[:, self.prompt.shape[1] :].tolist()
         self.texts = [self._followed(row, tokens) for row, tokens in enumerate(written)]
         going = [(row, text) for row, (_, text) in enumerate(self.texts) if text and not text.is_ended()]
         first = self.grammars[0]
@@ -144,7 +174,7 @@ def with_drafts(
             passed = model(input_ids=fresh, use_cache=True, logits_to_keep=len(draft) + 1, **{name: cache})
         fill_batch([constraint], mask, drafts=[draft])
         logits = passed.logits[0, -(len(draft) + 1) :].float()
-        masked = _applied(logits, mask, mask.shape[1] * 32)
+        masked = _applied(logits, mask, constraint.compiled.vocabulary.size)
         for place in range(len(draft) + 1):
             scores = processors(sequence, masked[place : place + 1])
             token = _drawn(scores, generation_config)
@@ -165,6 +195,45 @@ def with_drafts(
     if streamer is not None:
         streamer.end()
     return sequence
+
+
+def generate(model, tokenizer, prompt, kind, /, *, drafts=True, **options):
+    """Writes a value: `kind` is a type that pydantic knows, a `dict` with a JSON Schema, or a `Grammar`,
+    whose text is returned as a `str`.
+
+    `prompt`: a text, or a list of messages for the tokenizer's chat template. `options` go to
+    `model.generate`, such as `max_new_tokens` (without it 256) or `do_sample`. A text that was cut is
+    completed as shortly as the grammar allows, so there is always a value. A vocabulary is read once for a
+    tokenizer. With `drafts` a pass writes several tokens where they can be guessed; they change none."""
+    compiler = _compilers.get(tokenizer)
+    if compiler is None:
+        compiler = _compilers[tokenizer] = Compiler(Vocabulary.from_tokenizer(tokenizer))
+    compiled = compiler.compile(kind)
+    if isinstance(prompt, str):
+        inputs = tokenizer(prompt, return_tensors="pt")
+    else:
+        inputs = tokenizer.apply_chat_template(
+            prompt, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+    options = {"max_new_tokens": 256, **options}
+    constraint = compiled.constraint()
+    model.generate(
+        **inputs.to(model.device),
+        custom_generate=with_drafts,
+        constraint=constraint,
+        drafter=Drafter(compiled) if drafts else None,
+        **options,
+    )
+    # A text that has ended needs no more; that of any other goes on.
+    rest = b"" if constraint.is_ended() else constraint.finish_text()
+    text = (constraint.text + rest).decode()
+    if isinstance(kind, Grammar):
+        return text
+    if isinstance(kind, (dict, bool)):
+        return json.loads(text)
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind).validate_json(text)
 
 
 def _drawn(scores, generation_config):

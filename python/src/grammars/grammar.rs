@@ -141,7 +141,7 @@ impl PyGrammar {
     }
 
     /// Reads a JSON Schema: a text, or an object that `json.dumps` writes. Keywords: `draft`, `format`,
-    /// `white_space`, `order`, `duplicate_keys`, `escapes`, `numbers`, `closed`, `max_depth`, `lenient`, and
+    /// `whitespace`, `order`, `duplicate_keys`, `escapes`, `numbers`, `closed`, `max_depth`, `lenient`, and
     /// `documents`, a `dict` of those that references lead to.
     #[staticmethod]
     #[pyo3(signature = (schema, /, *, cancel=None, **options))]

@@ -15,7 +15,7 @@ use crate::{
 const NAMES: [&str; 10] = [
     "draft",
     "format",
-    "white_space",
+    "whitespace",
     "order",
     "duplicate_keys",
     "escapes",
@@ -99,7 +99,7 @@ fn set(options: SchemaOptions, name: &str, value: &Value) -> Outcome<SchemaOptio
             let table = [("assert", Format::Assert), ("annotate", Format::Annotate)];
             options.with_format(one_of(name, value, &table)?)
         }
-        "white_space" => options.with_white_space(match number().map(u8::try_from) {
+        "whitespace" => options.with_white_space(match number().map(u8::try_from) {
             Some(Ok(blanks)) => WhiteSpace::Pretty(blanks),
             _ => one_of(
                 name,

@@ -66,7 +66,7 @@ class Scheduler(unittest.TestCase):
 
     def walk(self, drafts, count, seed):
         chance = random.Random(seed)
-        with mock.patch.dict(os.environ, {"DOMINO_OPTIONS": '{"schema": {"white_space": "compact"}}'}):
+        with mock.patch.dict(os.environ, {"DOMINO_OPTIONS": '{"schema": {"whitespace": "compact"}}'}):
             manager = StructuredOutputManager(settings(drafts=drafts, requests=count))
             self.addCleanup(manager.clear_backend)
             running = self.requests(manager, count)

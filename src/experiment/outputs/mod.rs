@@ -29,7 +29,7 @@ use super::{
     passes::{PassCurve, read_passes},
     records::write_file,
     row::Row,
-    statistics::RESAMPLES,
+    statistics::{LEAST_PROMPTS, RESAMPLES},
     summary::{Line, PlainNames},
 };
 use table::wrapped;
@@ -199,10 +199,14 @@ impl Outputs {
                 it is prompts that the bootstrap draws again; n is the number of texts."
                     .to_owned()
             }
+            2..LEAST_PROMPTS => format!(
+                "Intervals: none, and - in their place, as a number has {number} prompts, and resamples of \
+                 fewer than {LEAST_PROMPTS} say too little; n is the number of texts."
+            ),
             _ => format!(
                 "Intervals: 95%, by the bootstrap: the prompts of a number, {number}, each with all of its \
-                 texts, were drawn again {RESAMPLES} times; of one prompt there is none, and - in its place. \
-                 n is the number of texts."
+                 texts, were drawn again {RESAMPLES} times; of fewer than {LEAST_PROMPTS} prompts there is \
+                 none, and - in its place. n is the number of texts."
             ),
         }
     }

@@ -6,7 +6,7 @@ mod show;
 
 pub(super) use cells::{PlainNames, column, quoted};
 pub use lines::{Line, summarise};
-pub use show::{csv, markdown};
+pub use show::{brief, csv, markdown};
 
 #[cfg(test)]
 mod tests;

@@ -101,6 +101,68 @@ pub fn markdown(lines: &[Line]) -> String {
     text
 }
 
+/// The columns that [`brief`] chooses from, by what is asked first.
+const BRIEF: [&str; 8] = [
+    "correct",
+    "over unconstrained",
+    "over masks",
+    "tokens/s",
+    "well-formed",
+    "tokens/pass",
+    "acceptance",
+    "perplexity",
+];
+
+/// Most columns of [`brief`]: with more, lines of a table are wrapped on most terminals.
+const BRIEF_COLUMNS: usize = 6;
+
+/// Formats the lines for a terminal: a table for each model, of at most six columns and without intervals. A
+/// method has its settings beside its name, where the model's lines differ in them.
+#[must_use]
+pub fn brief(lines: &[Line]) -> String {
+    let mut text = String::new();
+    let names = PlainNames::of(lines.iter().map(|line| line.model.as_str()));
+    for model in lines.chunk_by(|one, other| one.model == other.model) {
+        let known = |head: &&str| COLUMNS.iter().find(|(name, ..)| name == head);
+        let there = |(_, of, _): &&Column| model.iter().any(|line| of(line).is_some());
+        let columns: Vec<&Column> =
+            BRIEF.iter().filter_map(known).filter(there).take(BRIEF_COLUMNS - 2).collect();
+        let heads = ["grammar", "method"].into_iter().chain(columns.iter().map(|(head, ..)| *head));
+        let mut rows = vec![heads.map(str::to_owned).collect::<Vec<_>>()];
+        rows.extend(model.iter().map(|line| {
+            let plain = |(_, of, figures): &&Column| {
+                of(line).map_or_else(|| "-".to_owned(), |found| format!("{:.*}", *figures, found.value))
+            };
+            let first = [line.grammar.clone(), with_settings(line, model)];
+            first.into_iter().chain(columns.iter().map(plain)).collect()
+        }));
+        let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+        let _ = writeln!(text, "Model {}\n", names.get(&model[0].model));
+        for row in &rows {
+            let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+            let _ = writeln!(text, "| {} |", cells.collect::<Vec<_>>().join(" | "));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The method of a line with those of its settings in which the model's lines of that method differ.
+fn with_settings(line: &Line, model: &[Line]) -> String {
+    let mut name = line.method.clone();
+    let own = settings(line, true);
+    let alike: Vec<Vec<String>> =
+        model.iter().filter(|other| other.method == line.method).map(|other| settings(other, true)).collect();
+    for (at, head) in heads(true).enumerate() {
+        let is_setting = !["grammar", "method", "n", "prompts"].contains(&head);
+        if is_setting && alike.iter().any(|other| other[at] != own[at]) {
+            let _ = write!(name, ", {head} {}", own[at]);
+        }
+    }
+    name
+}
+
 /// Formats an estimate as a cell.
 fn shown(estimate: Option<Estimate>, figures: usize) -> String {
     estimate.map_or_else(|| "-".to_owned(), |estimate| estimate.words(figures))

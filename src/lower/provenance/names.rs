@@ -10,7 +10,7 @@ use crate::{
 /// Longest name of a terminal, in characters.
 const NAME_CHARS: usize = 60;
 
-/// Names a pattern: an automaton, which has no short notation, by its size and a text of it.
+/// Names a pattern: an automaton, which has no short notation, by its only text, or by its size and a text.
 pub(in crate::lower) fn shown_kind(kind: &PatternKind) -> String {
     match kind {
         PatternKind::Expression(hir) => shown(hir),
@@ -18,7 +18,10 @@ pub(in crate::lower) fn shown_kind(kind: &PatternKind) -> String {
         PatternKind::LengthBounded(bounded) => of_bounded(bounded),
         PatternKind::Spelled(spelled) => of_spelled(spelled),
         PatternKind::Automaton(automaton) => {
-            of_states(automaton.states().len(), &automaton.shortest().unwrap_or_default())
+            let text = automaton.shortest().unwrap_or_default();
+            let edges = automaton.states().iter().flat_map(|state| &state.edges);
+            let bytes = edges.map(|edge| usize::from(edge.last - edge.first) + 1).sum();
+            of_text_or_states(automaton.states().len(), bytes, &text)
         }
     }
 }
@@ -28,7 +31,23 @@ pub(in crate::lower) fn shown_automaton(dfa: &TerminalDfa) -> String {
     match (dfa.bounded(), dfa.spelled()) {
         (Some((bounded, _)), _) => of_bounded(bounded),
         (_, Some((spelled, _))) => of_spelled(spelled),
-        _ => of_states(dfa.len(), &dfa.shortest().unwrap_or_default()),
+        _ => {
+            let text = dfa.shortest().unwrap_or_default();
+            // An automaton with more states than the text needs has other texts, and is not looked at.
+            let states = u32::try_from(dfa.len()).ok().filter(|_| dfa.len() == text.len() + 1);
+            let of = |state: u32| (0..=u8::MAX).filter(|byte| dfa.step(state, *byte).is_some()).count();
+            let bytes = states.map_or(usize::MAX, |count| (0..count).map(of).sum());
+            of_text_or_states(dfa.len(), bytes, &text)
+        }
+    }
+}
+
+/// Names an automaton of live states by its shortest text, if it has no other: one with as many moves,
+/// counted by bytes, as the text has bytes.
+fn of_text_or_states(states: usize, bytes: usize, shortest: &[u8]) -> String {
+    match bytes == shortest.len() {
+        true => shown_literal(shortest),
+        false => of_states(states, shortest),
     }
 }
 
@@ -97,5 +116,17 @@ mod tests {
             }
         }
         assert!(kinds > 0);
+    }
+
+    /// An automaton of one text is called by it; one that could do more is not.
+    #[test]
+    fn an_automaton_of_one_text_is_named_by_it() {
+        for (pattern, name) in [("ab", "\"ab\""), ("a[bc]", "automaton"), ("a+", "automaton"), ("", "\"\"")] {
+            let hir = regex_syntax::parse(pattern).unwrap();
+            if let Some(dfa) = crate::scanner::build(&hir, 1_000, &Limits::default()).unwrap() {
+                let found = shown_automaton(&dfa);
+                assert!(found.starts_with(name), "{pattern}: {found}");
+            }
+        }
     }
 }

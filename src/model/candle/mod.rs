@@ -1,5 +1,6 @@
 //! Llama, Mistral and Qwen models from Hugging Face folders and GGUF files, with Candle: on the CPU with
-//! matrix products of our own ([`CandleModel`]), on a card with Candle's ([`TensorModel`]).
+//! matrix products of our own ([`CandleModel`]), on a card with kernels of our own,
+//! and for prompts with Candle's ([`TensorModel`]).
 //!
 //! Models are read by `files`, run on the CPU by `cpu`, and here on devices, as tensors.
 

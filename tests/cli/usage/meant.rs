@@ -22,7 +22,10 @@ fn a_mistyped_grammar_name_gets_the_nearest_one() {
         refused(folder, &["generate", "-m", "model", "-g", name], &[name, &meant]);
         refused(folder, &["inspect", "-g", name], &[name, &meant]);
     }
-    refused(folder, &["check", "-g", "nothing.gbnf", "-"], &["no such file", "rfc8259"]);
+    refused(folder, &["check", "-g", "nothing.gbnf", "-"], &["no file named", "rfc8259"]);
+    for word in ["xml", "person"] {
+        refused(folder, &["check", "-g", word, "-"], &["no file named", "did you mean `xml_person`?"]);
+    }
     refused(folder, &["generate", "--tools", "x", "--tool-spelling", "hermess"], &["did you mean `hermes`?"]);
     let row = br#"{"syntax": "json-schemas", "grammar": "{}", "text": "1"}"#;
     let answer = domino(&["check", "--batch"], row).stdout;

@@ -159,7 +159,7 @@ class DominoBackend(BaseGrammarBackend):
         eos_token_ids: Union[None, int, Iterable[int]] = None,
         *,
         options: Optional[Options] = None,
-        white_space: Optional[str] = None,
+        whitespace: Optional[str] = None,
     ) -> None:
         super().__init__()
         options = Options.from_environment() if options is None else options
@@ -170,7 +170,7 @@ class DominoBackend(BaseGrammarBackend):
         ends = [eos_token_ids] if isinstance(eos_token_ids, int) else eos_token_ids
         self.library = Library(vocabulary_of(tokenizer, vocab_size, ends or None), options)
         self.library.prepare()
-        self._schema = {} if white_space is None else {"white_space": white_space}
+        self._schema = {} if whitespace is None else {"whitespace": whitespace}
         # The least recently used goes first, in an order that is the same on all ranks.
         self.cache = OrderedDict()
 
@@ -278,11 +278,11 @@ def create(
     for name in ("constrained_json_whitespace_pattern", "constrained_json_max_whitespace_cnt"):
         if getattr(serving, name, None) is not None:
             flag = "--" + name.replace("_", "-")
-            hint = 'set {"schema": {"white_space": ...}} in DOMINO_OPTIONS'
+            hint = 'set {"schema": {"whitespace": ...}} in DOMINO_OPTIONS'
             text = f"{flag} is not there with the grammar back end domino"
             raise OptionsError(f"{text}\nhint: {hint}", hint=hint)
     compact = getattr(serving, "constrained_json_disable_any_whitespace", False)
-    backend = DominoBackend(tokenizer, vocab_size, eos_token_ids, white_space="compact" if compact else None)
+    backend = DominoBackend(tokenizer, vocab_size, eos_token_ids, whitespace="compact" if compact else None)
     if not serving.reasoning_parser:
         return backend
     from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend

@@ -15,6 +15,9 @@ const MOST_EXCEPTIONS: usize = 6;
 /// Limit on the characters that such exceptions have together.
 const FEW: u32 = 1024;
 
+/// What stands for the end of a text among what could follow.
+pub(crate) const END: &str = "the end of the text";
+
 /// The characters and classes that could follow a text.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
@@ -28,8 +31,7 @@ impl Expected {
     /// Finds what could follow the text of `state`. If a budget is used up, the names say so: the text is
     /// wrong all the same, and that must be told.
     pub(crate) fn after(state: &mut Constraint) -> Self {
-        let mut named: Vec<String> =
-            state.is_complete().then(|| "the end of the text".to_owned()).into_iter().collect();
+        let mut named: Vec<String> = state.is_complete().then(|| END.to_owned()).into_iter().collect();
         match characters(state) {
             Ok(characters) => named.extend(characters),
             Err(_) => named.push("(not known: a budget is used up)".to_owned()),

@@ -8,7 +8,7 @@ use domino::{Constraint, StepError};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    grammar::expected::Expected,
+    grammar::expected::{END, Expected},
     terminal::{describe, excerpt::MarkedLine, failure},
 };
 
@@ -304,6 +304,9 @@ impl Leaving {
         lines.push(format!("could follow: {}", self.expected.line()));
         if !self.terminals.is_empty() {
             lines.push(format!("in the grammar: {}", self.terminals.join(", ")));
+        }
+        if self.character == Some('\n') && self.expected.named == [END] && self.expected.more == 0 {
+            lines.push("hint: `echo` writes a line end behind its text, `printf` does not".to_owned());
         }
         lines
     }

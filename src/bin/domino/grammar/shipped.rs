@@ -36,5 +36,10 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 pub(crate) fn shipped_hint(name: &str) -> String {
     let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
     let near = suggest::did_you_mean(name, names.iter().copied());
-    near.unwrap_or_else(|| format!("grammars that need no file: {}", names.join(", ")))
+    // A word of a name is how people remember it: `xml` or `person` for `xml_person`.
+    let of_word = || {
+        let has = |one: &&&str| one.split(['_', '/']).any(|word| word == name);
+        names.iter().find(has).map(|one| format!("did you mean `{one}`?"))
+    };
+    near.or_else(of_word).unwrap_or_else(|| format!("grammars that need no file: {}", names.join(", ")))
 }

@@ -58,8 +58,11 @@ impl GrammarSource {
         if !name.exists() {
             let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
             let shipped = shipped.map(Self::Shipped).ok_or_else(|| {
-                BadInput::new(format!("no grammar {}: no such file", name.display()))
-                    .hint(shipped_hint(&name.to_string_lossy()))
+                BadInput::new(format!(
+                    "no file named {}, and no grammar that comes with the program",
+                    name.display()
+                ))
+                .hint(shipped_hint(&name.to_string_lossy()))
             })?;
             return match notation {
                 Some(other) if other != Notation::Gbnf => Err(BadInput::new(format!(

@@ -138,7 +138,8 @@ impl RowReader {
         written || asked(key)
     }
 
-    /// Chooses the columns to copy from what is left of a row; with `keep`, all unknown ones.
+    /// Chooses the columns to copy from what is left of a row; with `keep`, all unknown ones but those that
+    /// are nearly known, which are mistakes.
     pub(super) fn columns(
         self,
         members: ObjectMembers<'_>,
@@ -154,8 +155,12 @@ impl RowReader {
                 let error = format!("`{key}` is a column that {} writes itself", self.name());
                 return Err(BadInput::new(error).hint("give it another name, or put it in `meta`"));
             }
+            if let Some(near) = suggest::did_you_mean(&key, requests()) {
+                return Err(unknown(&key).hint(format!("{near} A column of that name can be put in `meta`")));
+            }
             if !keep {
-                return Err(unknown(&key));
+                let hint = "--keep-fields copies columns that are not known, and `meta` holds anything";
+                return Err(unknown(&key).hint(hint));
             }
             columns.push((key, text));
         }
@@ -174,10 +179,7 @@ fn requests() -> impl Iterator<Item = &'static str> {
 }
 
 fn unknown(key: &str) -> BadInput {
-    let hint = suggest::did_you_mean(key, requests()).unwrap_or_else(|| {
-        "--keep-fields copies columns that are not known, and `meta` holds anything".to_owned()
-    });
-    BadInput::new(format!("unknown key `{key}`")).hint(hint)
+    BadInput::new(format!("unknown key `{key}`"))
 }
 
 #[cfg(test)]
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_refused_with_the_nearest_or_kept() {
+    fn unknown_keys_are_kept_on_request_and_mistakes_refused_with_the_nearest() {
         use crate::terminal::failure::told;
         for (key, near) in [
             ("promt", "`prompt`"),
@@ -212,10 +214,16 @@ mod tests {
             ("colour", "--keep-fields"),
         ] {
             let line = format!("{{\"{key}\": 1}}");
-            let error = columns(RowReader::Generate, &line, false).unwrap_err();
-            let told = told(&error).line();
-            assert!(told.contains(key) && told.contains(near), "{told}");
-            assert_eq!(columns(RowReader::Check, &line, true).unwrap(), [key]);
+            let is_mistake = key != "colour";
+            for keep in [false, true] {
+                if keep && !is_mistake {
+                    assert_eq!(columns(RowReader::Check, &line, true).unwrap(), [key]);
+                    continue;
+                }
+                let error = columns(RowReader::Generate, &line, keep).unwrap_err();
+                let told = told(&error).line();
+                assert!(told.contains(key) && told.contains(near), "{told}");
+            }
         }
     }
 

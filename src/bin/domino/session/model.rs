@@ -16,13 +16,16 @@ const VARIABLE: &str = "DOMINO_MODEL";
 /// Finds the files of the model `name`, fetched from the hub if need be. If there is no name, it is the model
 /// that the variable `DOMINO_MODEL` names, or else the default model.
 pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
-    // As all variables, one that is set to nothing is not set.
-    let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-    match (name, named) {
+    match (name, of_variable()) {
         (Some(name), _) => locate_named(name),
         (None, Some(name)) => locate_named(&name).map_err(|error| error.about(VARIABLE)),
         (None, None) => default_model(),
     }
+}
+
+/// The model that the variable `DOMINO_MODEL` names. As all variables, one that is set to nothing is not set.
+pub(crate) fn of_variable() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from)
 }
 
 /// Finds the files of the model `path`.

@@ -28,6 +28,7 @@ use crate::{
             prior::{bad_prior, load, read},
         },
         model,
+        prompt::{PromptSource, prompt_text},
         reach::{self, Reach},
         tokenizer,
     },
@@ -58,6 +59,9 @@ pub(crate) struct LowLearn {
     /// A text to go on from; can be given more than once.
     #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Vec<String>,
+    /// A file with a text to go on from; can be given more than once, and - is standard input.
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Vec<PathBuf>,
     #[command(flatten)]
     chat: LowChat,
     /// Runs of the model, which take turns with the prompts.
@@ -77,7 +81,7 @@ pub(crate) struct LowLearn {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop, conflicts_with = "text")]
     trailing_space: Trailing,
     /// Learn from texts of the language instead, in these files.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "show"], num_args = 1..)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file", "show"], num_args = 1..)]
     text: Vec<PathBuf>,
     #[command(flatten)]
     reach: LowReach,
@@ -109,7 +113,7 @@ pub(crate) enum Learn {
 pub(crate) struct Lesson {
     grammar: GrammarSource,
     model: Option<PathBuf>,
-    prompts: Vec<String>,
+    prompts: Vec<PromptSource>,
     chat: Option<Chat>,
     runs: usize,
     max_tokens: usize,
@@ -142,7 +146,12 @@ impl LowLearn {
         }
         let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
         let chat = self.chat.resolve(template);
-        let prompts = if self.prompt.is_empty() { vec![String::new()] } else { self.prompt };
+        let texts = self.prompt.into_iter().map(|text| PromptSource::of(Some(text), None));
+        let files = self.prompt_file.into_iter().map(|file| PromptSource::of(None, Some(file)));
+        let mut prompts: Vec<PromptSource> = texts.chain(files).collect();
+        if prompts.is_empty() {
+            prompts.push(PromptSource::of(None, None));
+        }
         Ok(Learn::From(Box::new(Lesson {
             grammar: self.grammar.required()?,
             model: self.model,
@@ -240,7 +249,8 @@ impl Lesson {
             .build()
             .map_err(|error| BadInput::new(error.to_string()))?;
         let chat = Prompts::open(self.chat.as_ref(), folder, Some(&self.grammar), self.json)?;
-        let prompts = self.prompts.iter().map(|prompt| chat.tokens(tokenizer, prompt, grammar.vocabulary()));
+        let tokens = |text: &str| chat.tokens(tokenizer, text, grammar.vocabulary());
+        let prompts = self.prompts.iter().map(|prompt| tokens(&prompt_text(prompt)?));
         let prompts = prompts.collect::<anyhow::Result<Vec<_>>>()?;
         let bar = progress::StepBar::start("learning", self.runs);
         for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {

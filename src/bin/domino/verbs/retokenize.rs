@@ -55,7 +55,7 @@ pub(crate) struct LowRetokenize {
     /// The text itself.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "file")]
     text: Option<String>,
-    /// The text before it, which is not split: the prompt.
+    /// The text before it, which is not split: the prompt; - is standard input.
     #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// A file with the prompt; - is standard input.
@@ -91,7 +91,7 @@ impl LowRetokenize {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         Ok(Retokenize {
-            text: PromptSource::of(self.text, self.file),
+            text: self.text.map_or_else(|| PromptSource::of(None, self.file), PromptSource::Text),
             prompt: PromptSource::of(self.prompt, self.prompt_file),
             model: self.model,
             card: self.device.resolve(),

@@ -1,4 +1,5 @@
-//! Points beside names, series under series, with intervals and the base at 1.
+//! Points beside names, series under series, with intervals and the base at 1. A name has one colour in all
+//! series.
 
 use plotters::{
     coord::Shift,
@@ -64,12 +65,17 @@ fn points(area: &Area<'_>, axis: &str, series: &[Series<String>]) -> Result<(), 
         let style = font(size).pos(Pos::new(HPos::Right, VPos::Center));
         area.draw_text(text, &style, (at.0 - 10, at.1))
     };
+    let mut named: Vec<&str> = Vec::new();
     // From the top down.
     let mut at = number(rows) - 0.5;
-    for (index, one) in series.iter().enumerate() {
+    for one in series {
         name(&one.name, 14, chart.backend_coord(&(0.0, at)))?;
         at -= 1.0;
         for (method, estimate) in &one.points {
+            let index = named.iter().position(|name| name == method).unwrap_or(named.len());
+            if index == named.len() {
+                named.push(method);
+            }
             let (colour, Estimate { value, .. }) = (colour(index), *estimate);
             match estimate.interval() {
                 Some((low, high)) => {

@@ -90,13 +90,19 @@ fn texts_that_ran_away_are_marked() {
     assert!(outputs(&rows()).markdown().matches('†').count() == 0);
 }
 
-/// With one prompt there is nothing to draw again, and the page says so.
+/// With one prompt there is nothing to draw again, with a few too little, and the page says so.
 #[test]
-fn one_prompt_has_a_dash_for_its_interval() {
+fn few_prompts_have_a_dash_for_their_interval() {
     let mut all = rows();
-    let several = outputs(&all);
-    let words = several.markdown().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("of a number, 3,") && words.contains("drawn again 1000 times"), "{words}");
+    let mut many = rows();
+    for row in rows() {
+        many.push(Row { run: RunId { prompt: row.run.prompt + 3, ..row.run.clone() }, ..row });
+    }
+    let words = |rows: &[Row]| outputs(rows).markdown().split_whitespace().collect::<Vec<_>>().join(" ");
+    let several = words(&many);
+    assert!(several.contains("of a number, 6,") && several.contains("drawn again 1000 times"), "{several}");
+    let few = words(&all);
+    assert!(few.contains("Intervals: none") && few.contains("a number has 3 prompts"), "{few}");
     all.retain(|row| row.run.prompt == 0);
     for seed in 1..5 {
         let mut more: Vec<Row> = all.iter().filter(|row| row.run.seed == 0).cloned().collect();

@@ -1,4 +1,4 @@
-//! The launches of a pass over up to [`WIDTH`] tokens: nine a layer.
+//! The launches of a pass over up to [`WIDTH`] tokens: ten a layer.
 //!
 //! All addresses are settled when a model is loaded, so that the same launches can be replayed as a graph;
 //! what a pass is over lies in a buffer that it reads. The stream between layers, scores and sums have 32

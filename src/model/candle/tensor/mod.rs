@@ -48,8 +48,9 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// A Llama, Mistral or Qwen model with its cache, as tensors of a device.
 ///
-/// Unlike [`CandleModel`](super::CandleModel) it gives rows that depend on what shares a pass, in their last
-/// bits: products are summed as the device's library likes.
+/// On a card with [`CardMode::Exact`](super::CardMode::Exact) rows do not depend on what shares a pass. In
+/// other modes they do in their last bits, unlike those of [`CandleModel`](super::CandleModel): products are
+/// summed as the device's library likes.
 #[derive(Debug)]
 pub struct TensorModel {
     // Dropped before the tensors that it has addresses of.

@@ -42,6 +42,9 @@ use crate::{
 /// The default folder of records.
 const RECORDS: &str = "experiments/records";
 
+/// The file of the summary with all columns.
+const SUMMARY: &str = "summary.md";
+
 /// The grammars of the program.
 struct OfProgram;
 
@@ -93,9 +96,14 @@ impl RunsMade {
 }
 
 impl Run {
-    /// Reads the definition.
+    /// Reads the definition. One of the model that comes with the program is of that of `DOMINO_MODEL` where
+    /// the variable names one, and records have that name.
     fn read(&self) -> anyhow::Result<Definition> {
-        Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)
+        let mut definition = Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)?;
+        if let Some(named) = model::of_variable().filter(|_| definition.models == [DEFAULT_MODEL]) {
+            definition.models = vec![named.to_string_lossy().into_owned()];
+        }
+        Ok(definition)
     }
 
     /// Makes the runs that are not there yet, and adds all up. `label` begins what is shown of progress.
@@ -315,11 +323,9 @@ fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
 fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
     let lines = summary::summarise(rows);
     let json = serde_json::to_string_pretty(&lines)? + "\n";
-    for (name, content) in [
-        ("summary.md", summary::markdown(&lines)),
-        ("summary.csv", summary::csv(&lines)),
-        ("summary.json", json),
-    ] {
+    for (name, content) in
+        [(SUMMARY, summary::markdown(&lines)), ("summary.csv", summary::csv(&lines)), ("summary.json", json)]
+    {
         experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
     }
     let beside = Beside::read(folder).map_err(failed)?;
@@ -338,8 +344,8 @@ fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) 
             json!({ "folder": folder, "rows": rows, "complete": complete, "page": page, "summary": lines });
         writeln!(out, "{object}")?;
     } else {
-        write!(out, "{}", summary::markdown(lines))?;
-        note!("tables and figures: open {}", page.display());
+        write!(out, "{}", summary::brief(lines))?;
+        note!("all columns: {}; tables and figures: open {}", folder.join(SUMMARY).display(), page.display());
     }
     Ok(())
 }

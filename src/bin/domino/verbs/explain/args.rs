@@ -53,7 +53,7 @@ Examples:
 pub(crate) struct LowExplain {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// The text to go on from.
+    /// The text to go on from; - is standard input.
     #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// A file with the text to go on from; - is standard input.

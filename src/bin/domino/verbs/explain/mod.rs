@@ -81,7 +81,7 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let underneath = grammar.as_ref().map(|(source, grammar)| underneath(source, grammar, &generation.text));
     let facts = Facts {
         model: model_name(command.model.as_deref(), &folder),
-        grammar: command.grammar.as_ref().map(GrammarSource::name),
+        grammar: command.grammar.as_ref().map(|source| without_folder(source.name())),
         prompt,
         settings: settings(command),
         finish: if interrupted { "interrupted" } else { finish_name(generation.finish) },
@@ -126,9 +126,17 @@ fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) ->
     let inspection = grammar.inspect();
     let rule = |terminal: &TerminalView| inspection.rule_name(terminal.rule).unwrap_or_default().to_owned();
     let name = |terminal: TerminalView| {
+        let rule_name = rule(&terminal);
+        // A key of an object of a schema: the rules of objects are named after places in the schema.
+        let text: Option<String> = serde_json::from_str(&terminal.name).ok();
+        let is_key = |text: &String| text.len() > 2 && text.starts_with('"') && text.ends_with('"');
+        if let Some(key) = text.filter(|text| rule_name.starts_with('#') && is_key(text)) {
+            let name = format!("key {key}");
+            return Name { label: name.clone(), whole: name };
+        }
         // Long literals are recognised by their beginning, so they keep their own name too.
         let short = terminal.name.chars().count() <= SHORT || terminal.name.starts_with('"');
-        let label = if short { terminal.name.clone() } else { rule(&terminal) };
+        let label = if short { terminal.name.clone() } else { rule_name };
         Name { label, whole: terminal.name }
     };
     let names = inspection.terminals().map(name).collect();
@@ -144,7 +152,15 @@ fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) ->
 /// The name that was given, or that of the folder: output does not reveal the path to it.
 fn model_name(given: Option<&Path>, folder: &Path) -> String {
     let name = given.unwrap_or_else(|| folder.file_name().map_or(folder, Path::new));
-    name.display().to_string()
+    without_folder(name.display().to_string())
+}
+
+/// The name of a file or a folder without those that it lies in. Other names, such as those of models on the
+/// hub, stay as they are.
+fn without_folder(name: String) -> String {
+    let path = Path::new(&name);
+    let own = path.file_name().filter(|_| path.exists()).map(|own| own.to_string_lossy().into_owned());
+    own.unwrap_or(name)
 }
 
 fn settings(command: &Explain) -> Vec<(&'static str, String)> {

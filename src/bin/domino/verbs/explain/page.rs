@@ -119,8 +119,16 @@ impl Facts {
         }
     }
 
-    /// Shows a token's text as HTML, or the name of a special one.
+    /// Shows a token's text as HTML, or the name of a special one. Of two tokens of the same byte the first
+    /// is the vocabulary's byte token, which texts in UTF-8 need not have.
     fn show(&self, token: TokenId) -> String {
+        if let Some(&[byte]) = self.vocabulary.bytes(token) {
+            let twins = self.vocabulary.prefixes_of(&[byte]);
+            let mut twins = twins.iter();
+            if twins.next() == Some(token) && twins.next().is_some() {
+                return format!("<i>&lt;0x{byte:02X}&gt;</i>");
+            }
+        }
         match (self.vocabulary.bytes(token), self.vocabulary.name(token)) {
             (Some(bytes), _) => html::bytes(bytes),
             (None, Some(name)) => format!("<i>{}</i>", html::text(name)),

@@ -127,6 +127,17 @@ fn hostile_tokens_prompts_and_grammars_become_no_markup() {
     assert!(page.contains("<i>\\xED</i><i>\\xA0</i><i>\\x80</i>") && page.contains("&amp;lt;&#39;"));
 }
 
+/// A byte token and the token of the same text are told apart, also where the byte is a letter.
+#[test]
+fn byte_tokens_have_their_own_look() {
+    let builder = Vocabulary::builder().token(TokenId::new(0), b"{").token(TokenId::new(1), b"{");
+    let builder = builder.token(TokenId::new(2), b"}").special(TokenId::new(3), "<|end|>");
+    let vocabulary = builder.end_of_text(TokenId::new(3)).build().unwrap();
+    let facts = Facts { vocabulary, ..facts() };
+    let shown: Vec<String> = (0..3).map(|id| facts.show(TokenId::new(id))).collect();
+    assert_eq!(shown, ["<i>&lt;0x7B&gt;</i>", "{", "}"]);
+}
+
 #[test]
 fn each_token_has_a_box_and_a_card() {
     let facts = facts();

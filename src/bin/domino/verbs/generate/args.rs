@@ -68,7 +68,7 @@ use crate::{
 pub(crate) struct LowGenerate {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// The text to go on from.
+    /// The text to go on from; - is standard input.
     #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// A file with the text to go on from; - is standard input.
@@ -381,7 +381,7 @@ fn check_mistralrs(
 ) -> Result<(), BadInput> {
     if !cfg!(feature = "mistralrs") {
         return Err(BadInput::new("this build of domino has no mistral.rs")
-            .hint("build it with `cargo build --release --features mistralrs`"));
+            .hint("build it with `cargo install --path . --features mistralrs`"));
     }
     let cannot = [
         (runs_otherwise, "--device, --threads, --quantize or --kv"),

@@ -121,7 +121,7 @@ fn drafts(
 fn drafts(command: &Generate, _: Option<&CompiledGrammar>, _: &Path) -> Result<TextDrafts, BadInput> {
     match command.speculation.asked {
         true => Err(BadInput::new("this build of domino drafts nothing in mistral.rs")
-            .hint("build it with `cargo build --release --features mistralrs-speculation`")),
+            .hint("build it with `cargo install --path . --features mistralrs-speculation`")),
         false => Ok(TextDrafts::default()),
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     session::{
         drafts::{draft_model, learner::Keeper},
         load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{PromptSource, prompt_text},
+        prompt::{PromptSource, asked_text},
         reach,
         runner::Runner,
         tokenizer,
@@ -45,7 +45,7 @@ pub(super) fn run(
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let text = prompt_text(prompt)?;
+    let text = asked_text(prompt)?;
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
