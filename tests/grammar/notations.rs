@@ -7,7 +7,7 @@
 
 use domino::{
     AutomataCache, Grammar, Limits, Syntax,
-    grammar::json_schema::{Escapes, SchemaOptions},
+    grammar::json_schema::{Escapes, SchemaOptions, WhiteSpace},
 };
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -36,8 +36,8 @@ fn check<D: Decider>(syntax: Syntax, corpus: &str, least: usize) {
     assert!(cases.len() >= least, "only {} grammars", cases.len());
     let mut wrong = Vec::new();
     for Case { source, grammar, accepted, refused } in &cases {
-        // Others take all escapes.
-        let schemas = SchemaOptions::default().with_escapes(Escapes::All);
+        // Others take all escapes, and white space before commas and colons.
+        let schemas = SchemaOptions::default().with_escapes(Escapes::All).with_white_space(WhiteSpace::Wide);
         let (limits, automata) = (Limits::default(), AutomataCache::new());
         let read = Grammar::parse_by(syntax, grammar, &schemas, &limits, &automata)
             .unwrap_or_else(|error| panic!("{source}:\n{grammar}\n{error}"));

@@ -60,7 +60,17 @@ fn white_space_is_that_of_the_option() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "null"}}}}"#;
     let with = |space| generating().with_white_space(space);
     let pretty = "{\n  \"a\": [\n    null,\n    null\n  ]\n}";
-    check(&generating(), schema, &[r#"{ "a" : [ null ,null] }"#, pretty], &[" {}", "{} ", "{\n\n\n}"]);
+    let loose = r#"{ "a" : [ null ,null] }"#;
+    let outside = [" {}", "{} ", "{\n\n\n}"];
+    check(&with(WhiteSpace::Wide), schema, &[loose, pretty, "{  \t}"], &outside);
+    let written = [r#"{ "a": [ null,null ] }"#, r#"{"a": [null, null]}"#, pretty, "{ }", "{\r\n}"];
+    check(&generating(), schema, &written, &[loose, "{  }", "{\t}", "{\"a\":\t[]}"]);
+    check(&generating(), schema, &[], &outside);
+    let indented =
+        |space: &str| format!("{{\n{space}\"a\":\n\n{space}[null,\n{space}null\n{space}]\n{space}}}");
+    let (within, beyond) = ([" ".repeat(32), "\t".repeat(8)], [" ".repeat(33), "\t".repeat(9), "\t ".into()]);
+    within.iter().for_each(|space| check(&generating(), schema, &[&indented(space)], &[]));
+    beyond.iter().for_each(|space| check(&generating(), schema, &[], &[&indented(space)]));
     check(&with(WhiteSpace::Compact), schema, &[r#"{"a":[null,null]}"#, "{}"], &[r#"{"a": [null]}"#, pretty]);
     check(&with(WhiteSpace::Pretty(2)), schema, &[pretty, "{}"], &[r#"{"a":[null,null]}"#, r#"{ }"#]);
     check(&with(WhiteSpace::Any), schema, &["\n\n\n {\t}\r\n", pretty], &[]);

@@ -1,6 +1,13 @@
 //! Suites of schemas: the counts must not drop.
 
-use domino::grammar::json_schema::{Draft, Format, Order};
+use std::io::{self, Write};
+
+use domino::grammar::json_schema::{Draft, Format, Order, SchemaOptions, WhiteSpace};
+use serde::Serialize;
+use serde_json::{
+    Serializer, Value,
+    ser::{CompactFormatter, Formatter, PrettyFormatter},
+};
 
 use super::{
     checking,
@@ -69,4 +76,80 @@ fn maskbench_is_mostly_right_in_the_schemas_order() {
 fn valid_maskbench_instances_are_accepted_in_any_order() {
     let Some(counts) = maskbench(Order::Any) else { return };
     assert_eq!(counts.valid_refused, 0);
+}
+
+/// Writes JSON as Python's `json.dumps` does by default: a blank behind each comma and colon.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { to.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { to.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
+    }
+}
+
+fn laid_out(value: &Value, formatter: impl Formatter) -> String {
+    let mut text = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut text, formatter)).expect("a value");
+    String::from_utf8(text).expect("UTF-8")
+}
+
+/// The levels of arrays and objects.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// The valid texts of a case that are no deeper than eight levels, in the layouts of `json.dumps`: by default,
+/// with `separators=(",", ":")`, and with `indent=2`, `indent=4` and `indent="\t"`.
+fn in_all_layouts(case: Case) -> Case {
+    let valid = case.tests.iter().filter(|(_, valid)| *valid);
+    let values = valid.map(|(text, _)| serde_json::from_str::<Value>(text).expect("JSON"));
+    let texts = values.filter(|value| depth(value) <= 8).flat_map(|value| {
+        let indented = ["  ", "    ", "\t"];
+        let indented = indented.map(|by| laid_out(&value, PrettyFormatter::with_indent(by.as_bytes())));
+        [laid_out(&value, Spaced), laid_out(&value, CompactFormatter)].into_iter().chain(indented)
+    });
+    Case { tests: texts.map(|text| (text, true)).collect(), ..case }
+}
+
+/// What programs write has white space that is written too: no text is refused but those that are refused
+/// with any white space. `DOMINO_MASKBENCH_STEP=1` looks at all schemas.
+#[test]
+fn maskbench_is_accepted_in_the_layouts_of_programs() {
+    let Some(file) = shared("data/jsonschema/maskbench_sample.jsonl") else { return };
+    let step = std::env::var("DOMINO_MASKBENCH_STEP").map_or(10, |step| step.parse().expect("a number"));
+    let written = SchemaOptions::default().with_order(Order::Any);
+    let [any, written] = [WhiteSpace::Any, written.white_space]
+        .map(|white_space| Decider::new(written.clone().with_white_space(white_space)));
+    let (mut texts, mut refused) = (0, 0);
+    for case in suites::maskbench(&file).into_iter().step_by(step).map(in_all_layouts) {
+        let of_others = match any.decide(&case).0 {
+            Outcome::Right => 0,
+            Outcome::Wrong(refused, _) => refused.len(),
+            Outcome::Refused(..) => continue,
+        };
+        let all = match written.decide(&case).0 {
+            Outcome::Right => 0,
+            Outcome::Wrong(refused, _) => refused.len(),
+            Outcome::Refused(..) => case.tests.len(),
+        };
+        texts += case.tests.len() - of_others;
+        refused += all - of_others;
+        if all > of_others {
+            println!("{}: {} refused", case.name, all - of_others);
+        }
+    }
+    println!("{refused} of {texts} texts are refused for their white space");
+    assert!(texts > 1_000 && refused * 1_000 <= texts, "{refused} of {texts}");
 }

@@ -99,7 +99,7 @@ fn options_that_are_wrong_or_idle_are_refused_by_name() {
     let object = json!({ "response_format": { "type": "json_object" } });
     let named = json!({ "grammar": { "type": "named", "value": "json" } });
     for (body, options, code, param) in [
-        (&schema, json!({ "whitespace": "wide" }), "invalid_value", "grammar_options.whitespace"),
+        (&schema, json!({ "whitespace": "loose" }), "invalid_value", "grammar_options.whitespace"),
         (&schema, json!({ "colour": 1 }), "unknown_parameter", "grammar_options.colour"),
         (&schema, json!([]), "invalid_value", "grammar_options"),
         (&gbnf, json!({ "escapes": "all" }), "unsupported", "grammar_options"),

@@ -106,6 +106,7 @@ fn set(options: SchemaOptions, name: &str, value: &Value) -> Outcome<SchemaOptio
                 value,
                 &[
                     ("flexible", WhiteSpace::Flexible),
+                    ("wide", WhiteSpace::Wide),
                     ("compact", WhiteSpace::Compact),
                     ("any", WhiteSpace::Any),
                 ],

@@ -43,10 +43,14 @@ pub enum Format {
 /// The white space between the parts of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WhiteSpace {
-    /// Runs of at most two line breaks and 80 blanks or tabs, and none around the value. Models left alone
-    /// with unbounded white space get stuck in it.
+    /// What people and programs write: after commas, colons and opening brackets, and before closing ones,
+    /// nothing, one blank, or one or two line breaks and then at most 32 blanks or 8 tabs. There is none
+    /// before commas and colons and around the value. Models that may write more get stuck in it.
     #[default]
     Flexible,
+    /// Runs of at most two line breaks and then 80 blanks or tabs, also before commas and colons, and none
+    /// around the value.
+    Wide,
     /// No white space.
     Compact,
     /// Line breaks, and this many blanks for each level, as `json.dumps(indent=N)` writes them.
@@ -149,6 +153,11 @@ impl SchemaOptions {
     pub(in crate::grammar) fn of_part(mut self, part: bool) -> Self {
         self.part = part;
         self
+    }
+
+    /// True if any white space may stand around arguments between tags.
+    pub(in crate::grammar) fn spaces_arguments(&self) -> bool {
+        matches!(self.white_space, WhiteSpace::Wide | WhiteSpace::Any)
     }
 
     /// Sets [`draft`](Self::draft).

@@ -15,14 +15,12 @@
 
 use std::collections::HashMap;
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange};
-
 use crate::{
     grammar::{
         Pattern,
         document::NodeId,
         json_schema::{
-            arguments::{Argument, ArgumentName, END, arguments},
+            arguments::{Argument, ArgumentName, END, arguments, around_arguments},
             keyword_warnings,
         },
         source::Span,
@@ -47,7 +45,7 @@ impl TagTranslator<'_, '_> {
         if read.left_out {
             self.warn_of_long(span);
         }
-        let space = self.space(span)?;
+        let space = self.pattern(around_arguments(self.options, self.automata), span)?;
         let mut ways = Vec::with_capacity(read.ways.len());
         // The alternatives share most of their arguments.
         let mut known = HashMap::new();
@@ -102,13 +100,5 @@ impl TagTranslator<'_, '_> {
         }
         let value = self.choice(values, span)?;
         self.sequence(vec![begin, value], span)
-    }
-
-    /// Any white space.
-    fn space(&mut self, span: Span) -> TagResult<ExprId> {
-        let ranges = ['\t', '\n', '\r', ' '].map(|c| ClassUnicodeRange::new(c, c));
-        let space = Pattern::byte_class(Class::Unicode(ClassUnicode::new(ranges)));
-        let space = self.pattern(space, span)?;
-        self.repeat(space, 0, None, span)
     }
 }

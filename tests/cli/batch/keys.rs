@@ -36,7 +36,7 @@ fn wrong_values_are_refused_with_their_key() {
         (r#"{"prompt": ["a"]}"#, "`prompt`: invalid type: sequence"),
         (r#"{"finish": "stop"}"#, "`finish`: "),
         (r#"{"order": "random"}"#, "`order`: unknown variant `random`"),
-        (r#"{"whitespace": "wide"}"#, "`whitespace`: it is flexible"),
+        (r#"{"whitespace": "loose"}"#, "`whitespace`: it is flexible"),
         (r#"{"seed": 1, "seed": 2}"#, "`seed` stands twice"),
         (r#"{"regex": "a", "schema": {}}"#, "`regex` and `schema`"),
         (r#"{"syntax": "gbnf"}"#, "`syntax`"),

@@ -20,8 +20,9 @@ pub(crate) struct LowSchema {
     /// Take `format` as a restriction of strings (assert), or as a remark (annotate). Default: assert.
     #[arg(long, value_name = "WHAT")]
     format: Option<LowFormat>,
-    /// White space between the parts of a value: flexible (any, in bounded runs), compact, pretty:N (N blanks
-    /// a level) or any. Default: flexible; any for `check`.
+    /// White space between the parts of a value: flexible (as people and programs write it), wide (longer
+    /// runs, also before commas and colons), compact, pretty:N (N blanks a level) or any. Default: flexible;
+    /// any for `check`.
     #[arg(long, value_name = "HOW", value_parser = white_space)]
     whitespace: Option<WhiteSpace>,
     /// The order of an object's members: that of the schema, or any. Default: schema; any for `check`.
@@ -277,6 +278,7 @@ fn draft(name: &str) -> Result<Draft, String> {
 fn white_space(name: &str) -> Result<WhiteSpace, String> {
     match name {
         "flexible" => return Ok(WhiteSpace::Flexible),
+        "wide" => return Ok(WhiteSpace::Wide),
         "compact" => return Ok(WhiteSpace::Compact),
         "any" => return Ok(WhiteSpace::Any),
         _ => {}
@@ -284,7 +286,7 @@ fn white_space(name: &str) -> Result<WhiteSpace, String> {
     let width = name.strip_prefix("pretty:").map(u8::from_str);
     match width {
         Some(Ok(width)) => Ok(WhiteSpace::Pretty(width)),
-        _ => Err("it is flexible, compact, any, or pretty:N with N from 0 to 255".to_owned()),
+        _ => Err("it is flexible, wide, compact, any, or pretty:N with N from 0 to 255".to_owned()),
     }
 }
 

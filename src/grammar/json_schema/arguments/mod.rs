@@ -12,6 +12,7 @@ mod utf8;
 
 use std::rc::Rc;
 
+pub(in crate::grammar) use super::emit::around_arguments;
 pub(in crate::grammar) use raw::END;
 pub(in crate::grammar) use reading::{ArgumentTypes, NumberTypes, Readings, is_space};
 
@@ -91,7 +92,7 @@ pub(in crate::grammar) fn arguments(
         let mut maker = Maker {
             limits,
             readings,
-            writer: RawWriter::new(automata),
+            writer: RawWriter::new(automata, options.spaces_arguments()),
             keys: WrittenKeys::new(),
             left_out: false,
             may_repeat: ways.iter().flatten().any(|member| matches!(member.name, MemberKey::In(_))),

@@ -61,6 +61,8 @@ pub(in crate::grammar) struct RawTexts {
 #[derive(Debug)]
 pub(super) struct RawWriter<'a> {
     automata: &'a AutomataCache,
+    /// True if any white space may stand around words of a list.
+    spaced: bool,
     known: HashMap<(StringSet, ArgumentTypes), RawTexts>,
 }
 
@@ -73,6 +75,8 @@ struct Languages {
     broken: [CharDfa; 2],
     /// Texts that read as JSON; and these with texts inside of a string that the closing tag could continue.
     json: [CharDfa; 2],
+    /// As in [`RawWriter`].
+    spaced: bool,
 }
 
 /// One way to write strings: the strings that it applies to, and the texts around them.
@@ -84,8 +88,8 @@ struct StringWay {
 
 impl<'a> RawWriter<'a> {
     /// A writer without texts.
-    pub(super) fn new(automata: &'a AutomataCache) -> Self {
-        Self { automata, known: HashMap::new() }
+    pub(super) fn new(automata: &'a AutomataCache, spaced: bool) -> Self {
+        Self { automata, spaced, known: HashMap::new() }
     }
 
     /// The texts of the strings of a set, each read back as the string that it stands for. An empty set has
@@ -100,13 +104,14 @@ impl<'a> RawWriter<'a> {
         }
         if set.is_all() {
             // Most arguments are any string: one terminal, which all functions share.
-            let make = || plain(&Languages::of(reading, self.automata)?.small(&CharDfa::all(), reading)?);
+            let languages = || Languages::of(reading, self.automata, self.spaced);
+            let make = || plain(&languages()?.small(&CharDfa::all(), reading)?);
             let automaton = self.automata.automaton(SharedRaw::All(*reading), make)?;
             let texts = RawTexts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
             self.known.insert(key, texts.clone());
             return Ok(texts);
         }
-        let languages = Languages::of(reading, self.automata)?;
+        let languages = Languages::of(reading, self.automata, self.spaced)?;
         let mut texts = RawTexts::default();
         let mut small = CharDfa::none();
         for (min, max, dfa) in set.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
@@ -129,7 +134,7 @@ impl<'a> RawWriter<'a> {
 
 impl Languages {
     /// The languages of a reading, made once for all readings with the same types beside strings.
-    fn of(reading: &ArgumentTypes, automata: &AutomataCache) -> Result<Self, LeafError> {
+    fn of(reading: &ArgumentTypes, automata: &AutomataCache, spaced: bool) -> Result<Self, LeafError> {
         let one = |name: SharedRaw, pattern: &str| {
             automata.language(name, || {
                 let set = StringSet::from_pattern(pattern)?;
@@ -148,6 +153,7 @@ impl Languages {
             closing: one(SharedRaw::Closing, "</parameter>")?,
             broken: [one(SharedRaw::Broken(false), "^\\n")?, one(SharedRaw::Broken(true), "\\n$")?],
             json: [part(false)?, part(true)?],
+            spaced,
         })
     }
 
@@ -164,11 +170,13 @@ impl Languages {
         let [first, last] = &self.broken;
         let clean = strings.minus(&self.closing)?;
         let (broken, whole) = (clean.minus(json)?, clean.minus(cut)?);
-        if reading.is_listed() {
-            // White space around the text is matched beside it.
+        // White space around words of a list is not part of them.
+        let listed = reading.is_listed();
+        if listed && self.spaced {
             return Ok(vec![StringWay { strings: whole.among(SPACES)?, before: BEGIN, after: END }]);
         }
         let some = CharDfa::none().not().minus(&CharDfa::of([""])?)?;
+        let broken = if listed { whole.clone() } else { broken };
         let ways = [
             (broken.clone(), ">\n", "\n</parameter>"),
             (whole.minus(last)?, ">\n", END),

@@ -33,6 +33,7 @@ use crate::{
 pub use outline::Outline;
 pub(super) use outline::outline;
 pub(super) use plan::MemberAlternative;
+pub(in crate::grammar) use space::around_arguments;
 
 /// Levels of nesting if each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;

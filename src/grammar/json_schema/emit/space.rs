@@ -12,16 +12,18 @@ use crate::{
             automata::{AutomataCache, recipe},
             error::Checked,
             leaf::LeafError,
-            options::WhiteSpace,
+            options::{SchemaOptions, WhiteSpace},
         },
     },
     ids::{ExprId, Numbered, as_index},
     limits::{AUTOMATON_STATES, LimitExceeded},
 };
 
-/// Limit on the line breaks in one run of white space.
+/// Limit on the line breaks in one run of white space: one ends a line, another leaves a line empty.
 const MOST_BREAKS: usize = 2;
-/// Limit on the blanks and tabs in one run of white space.
+/// Limits on the indentation behind line breaks: that of eight levels, by four blanks or by one tab each.
+const INDENTATION: [(&[u8], usize); 2] = [(b" ", 32), (b"\t", 8)];
+/// Limit on the blanks and tabs in one run of [`WhiteSpace::Wide`].
 const MOST_BLANKS: usize = 80;
 
 /// A punctuation mark, with its white space.
@@ -53,9 +55,11 @@ enum MarkPiece {
 }
 
 impl Punctuation {
-    fn pieces(self) -> &'static [MarkPiece] {
+    fn pieces(self, kind: WhiteSpace) -> &'static [MarkPiece] {
         use MarkPiece::{Byte, Run};
         match self {
+            Self::Comma if kind == WhiteSpace::Flexible => &[Byte(b','), Run],
+            Self::Colon if kind == WhiteSpace::Flexible => &[Byte(b':'), Run],
             Self::Around => &[Run],
             Self::OpenObject => &[Byte(b'{'), Run],
             Self::CloseObject => &[Run, Byte(b'}')],
@@ -85,7 +89,7 @@ impl Punctuation {
 
     /// The text of the mark, where white space depends on the level alone.
     fn text(self, kind: WhiteSpace, level: u32) -> String {
-        let signs = self.pieces().iter().filter_map(|piece| match piece {
+        let signs = self.pieces(kind).iter().filter_map(|piece| match piece {
             MarkPiece::Byte(byte) => Some(char::from(*byte)),
             MarkPiece::Run => None,
         });
@@ -105,11 +109,11 @@ impl Punctuation {
         let make = || -> Result<Automaton, LeafError> {
             let mut states = Numbered::default();
             let mut ends = vec![push(&mut states)?];
-            for piece in self.pieces() {
+            for piece in self.pieces(kind) {
                 ends = match (piece, kind) {
                     (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte)?,
                     (MarkPiece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
-                    (MarkPiece::Run, _) => bounded_run(&mut states, &ends)?,
+                    (MarkPiece::Run, _) => bounded_run(&mut states, &ends, kind)?,
                 };
             }
             let limit = AUTOMATON_STATES;
@@ -117,6 +121,13 @@ impl Punctuation {
         };
         automata.automaton(Free(self, kind), make).ok()
     }
+}
+
+/// The white space that may be written around arguments between tags: what is written behind marks, or any.
+pub(in crate::grammar) fn around_arguments(options: &SchemaOptions, automata: &AutomataCache) -> Pattern {
+    let kind = if options.spaces_arguments() { WhiteSpace::Any } else { WhiteSpace::Flexible };
+    let automaton = Punctuation::Around.automaton(kind, automata);
+    automaton.map_or_else(|| Pattern::literal(b""), Pattern::automaton)
 }
 
 impl SchemaEmitter<'_, '_> {
@@ -137,7 +148,9 @@ impl SchemaEmitter<'_, '_> {
             return Ok(known);
         }
         let automaton = match kind {
-            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind, self.algebra.automata.common),
+            WhiteSpace::Flexible | WhiteSpace::Wide | WhiteSpace::Any => {
+                mark.automaton(kind, self.algebra.automata.common)
+            }
             WhiteSpace::Compact | WhiteSpace::Pretty(_) if after_new_item => literal(&mark.text(kind, level)),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
         };
@@ -191,22 +204,54 @@ fn endless_run(states: &mut [State], from: &[u32]) -> Vec<u32> {
     from.to_vec()
 }
 
-/// Adds line breaks, then blanks and tabs, all of them optional, after one state.
-fn bounded_run(states: &mut Numbered<State>, from: &[u32]) -> Result<Vec<u32>, LimitExceeded> {
-    let mut breaks = from.to_vec();
-    for broken in 0..MOST_BREAKS {
+/// Adds line breaks and indentation, all of them optional, after any of these states.
+fn bounded_run(
+    states: &mut Numbered<State>,
+    from: &[u32],
+    kind: WhiteSpace,
+) -> Result<Vec<u32>, LimitExceeded> {
+    let breaks = line_breaks(states, from)?;
+    let mut ends = [from, &breaks].concat();
+    if kind == WhiteSpace::Wide {
+        let all = ends.clone();
+        ends.extend(up_to(states, &all, b" \t", MOST_BLANKS)?);
+    } else {
+        ends.extend(up_to(states, from, b" ", 1)?);
+        for (bytes, most) in INDENTATION {
+            ends.extend(up_to(states, &breaks, bytes, most)?);
+        }
+    }
+    Ok(ends)
+}
+
+/// Adds line breaks after any of these states. Returns the state after each of them.
+fn line_breaks(states: &mut Numbered<State>, from: &[u32]) -> Result<Vec<u32>, LimitExceeded> {
+    let (mut breaks, mut last) = (Vec::new(), from.to_vec());
+    for _ in 0..MOST_BREAKS {
         let (return_key, next) = (push(states)?, push(states)?);
-        edge(states, breaks[broken], b'\r', return_key);
-        edge(states, breaks[broken], b'\n', next);
+        for from in last {
+            edge(states, from, b'\r', return_key);
+            edge(states, from, b'\n', next);
+        }
         edge(states, return_key, b'\n', next);
         breaks.push(next);
+        last = vec![next];
     }
-    let mut ends = breaks.clone();
-    let mut last = breaks;
-    for _ in 0..MOST_BLANKS {
+    Ok(breaks)
+}
+
+/// Adds one to `most` of these bytes after any of these states. Returns the state after each of them.
+fn up_to(
+    states: &mut Numbered<State>,
+    from: &[u32],
+    bytes: &[u8],
+    most: usize,
+) -> Result<Vec<u32>, LimitExceeded> {
+    let (mut ends, mut last) = (Vec::new(), from.to_vec());
+    for _ in 0..most {
         let next = push(states)?;
         for from in last {
-            b" \t".iter().for_each(|&byte| edge(states, from, byte, next));
+            bytes.iter().for_each(|&byte| edge(states, from, byte, next));
         }
         ends.push(next);
         last = vec![next];

@@ -1,6 +1,6 @@
 //! Schemas in grammars: which of the options for JSON Schemas the notations take.
 
-use domino::grammar::json_schema::SchemaOptions;
+use domino::grammar::json_schema::{SchemaOptions, WhiteSpace};
 
 use super::Notation;
 
@@ -15,7 +15,14 @@ impl Notation {
                 let inside = inside.with_order(options.order).with_white_space(options.white_space);
                 inside.with_numbers(options.numbers).with_escapes(options.escapes)
             }
-            Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
+            Self::Lark => {
+                let inside = inside.with_numbers(options.numbers).with_escapes(options.escapes);
+                match options.white_space {
+                    // For judging: what stands around a schema is for other rules to say.
+                    WhiteSpace::Any => inside.with_white_space(WhiteSpace::Wide),
+                    _ => inside,
+                }
+            }
             Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
@@ -33,7 +40,7 @@ impl Notation {
 
 #[cfg(test)]
 mod tests {
-    use domino::grammar::json_schema::{Escapes, Numbers, Order, WhiteSpace};
+    use domino::grammar::json_schema::{Escapes, Numbers, Order};
 
     use super::*;
 
