@@ -198,7 +198,7 @@ impl SchemaEmitter<'_, '_> {
             }
         }
         let shape = self.algebra.expand(id)?;
-        let mut alternatives = Vec::new();
+        let (mut alternatives, noted) = (Vec::new(), self.open_objects.len());
         if shape.null {
             alternatives.push(self.literal("null")?);
         }
@@ -221,6 +221,10 @@ impl SchemaEmitter<'_, '_> {
             for object in &shape.objects {
                 alternatives.push(self.object(object, level, name)?);
             }
+        }
+        // Combinations of schemas have no place of their own.
+        if !matches!(self.algebra.formulas.get(id), Formula::Schema { .. }) {
+            self.open_objects.truncate(noted);
         }
         let body = self.alternatives(alternatives)?;
         self.define(name, body)
