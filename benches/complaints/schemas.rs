@@ -4,7 +4,7 @@ use std::{env, path::Path, time::Instant};
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
-    grammar::json_schema::{Escapes, Numbers, Order, SchemaOptions},
+    grammar::json_schema::{Escapes, Format, Numbers, Order, SchemaOptions},
 };
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,7 @@ pub(super) fn measure(shipped: &Vocabulary) {
         let tokens = super::tokens(vocabulary, &instance.to_string());
         let text = complaint.schema.to_string();
         let any = SchemaOptions::default().with_numbers(Numbers::Any).with_escapes(Escapes::All);
+        let any = any.with_format(Format::Assert);
         let options = any.clone().with_order(complaint.order);
         let [taken, beside] =
             [(&options, &text), (&any, &plain(instance).to_string())].map(|(options, schema)| {

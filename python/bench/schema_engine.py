@@ -68,7 +68,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--order", choices=("any", "schema"), default="any", help="of members")
     # Texts are others', with numbers and escapes in all spellings.
-    options = {"order": parser.parse_args().order, "numbers": "any", "escapes": "all"}
+    order = parser.parse_args().order
+    options = {"order": order, "numbers": "any", "escapes": "all", "format": "assert"}
     head = json.loads(sys.stdin.readline())
     vocabulary = Vocabulary.from_file(head["tokenizer"])
     compiler = Compiler(vocabulary)

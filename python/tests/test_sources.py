@@ -1,6 +1,7 @@
 """Vocabularies and grammars of other packages' objects."""
 
 import base64
+import dataclasses
 import json
 import tempfile
 import typing
@@ -120,6 +121,40 @@ class Sources(unittest.TestCase):
             with self.assertRaises(errors.VocabularyError) as caught:
                 Vocabulary.from_pretrained("OWNER/NAME")
             self.assertIn("pip install", caught.exception.hint)
+
+    @unittest.skipUnless(pydantic, "LEFT OUT: pydantic is not installed")
+    def test_types_have_no_other_keys(self):
+        class Closed(pydantic.BaseModel):
+            n: int
+
+        class Open(pydantic.BaseModel, extra="allow"):
+            n: int
+
+        @dataclasses.dataclass
+        class Data:
+            n: int
+
+        class Outer(pydantic.BaseModel):
+            inner: Closed
+            map: typing.Dict[str, int]
+
+        compiler = common.compiler()
+        more, outer = b'{"n": 1, "m": 2}', b'{"inner": {"n": 1}, "map": {"a": 1}}'
+        for made, text, whole in [
+            (Grammar.from_pydantic(Closed), b'{"n": 1}', True),
+            (Grammar.from_pydantic(Closed), more, False),
+            (Grammar.from_pydantic(Closed, closed=False), more, True),
+            (Grammar.from_pydantic(Closed, closed=None), more, False),
+            (Grammar.from_pydantic(Open), more, True),
+            (Grammar.from_type(Data), more, False),
+            (Grammar.from_type(typing.List[Closed]), b"[" + more + b"]", False),
+            (Grammar.from_type(typing.Dict[str, int]), more, True),
+            (Grammar.from_pydantic(Outer), outer, True),
+            (Grammar.from_pydantic(Outer), outer.replace(b"}, ", b', "m": 1}, '), False),
+            (Grammar.json_schema(Closed.model_json_schema()), more, True),
+        ]:
+            constraint = compiler.compile(made).constraint()
+            self.assertEqual(constraint.advance_text(text) == len(text), whole, text)
 
     @unittest.skipUnless(pydantic, "LEFT OUT: pydantic is not installed")
     def test_what_is_no_type(self):

@@ -28,7 +28,7 @@ use crate::{
     decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling, StopStrings},
     grammar::{
         AutomataCache, Grammar,
-        json_schema::{Escapes, SchemaOptions},
+        json_schema::{Escapes, Format, SchemaOptions},
     },
     ids::TokenId,
     limits::Limits,
@@ -59,7 +59,7 @@ impl MethodGrammars {
     pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
         // Other engines take any character of a schema's strings as `\uXXXX` too; all methods write the same
         // language.
-        let schemas = SchemaOptions::default().with_escapes(Escapes::All);
+        let schemas = SchemaOptions::default().with_escapes(Escapes::All).with_format(Format::Assert);
         let (limits, automata) = (Limits::default(), AutomataCache::new());
         let read = Grammar::parse_by(task.syntax, &task.grammar, &schemas, &limits, &automata);
         let grammar = read.map_err(|source| ExperimentError::Grammar { name: task.name.clone(), source })?;

@@ -17,7 +17,7 @@ const LEVELS: u32 = 127;
 
 impl Grammar {
     /// The grammar of the JSON of a Rust type, as `serde_json` reads it into the type: compact or indented,
-    /// with members in the order of the fields.
+    /// with members in the order of the fields, and no others unless the type says so (`flatten` of a map).
     ///
     /// # Errors
     /// If the schema of the type cannot be had exactly, or allows no value.
@@ -45,6 +45,7 @@ impl Grammar {
     }
 
     /// The grammar of a Rust type with options and limits. Numbers are plain, whatever the options say.
+    /// Objects have keys that the type lacks with [`SchemaOptions::with_closed`] of false.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -53,7 +54,7 @@ impl Grammar {
             SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
         bound(&mut schema, 0);
         let levels = options.max_depth.unwrap_or(LEVELS).min(LEVELS);
-        let options = options.with_numbers(Numbers::Plain).with_max_depth(Some(levels));
+        let options = options.of_types().with_numbers(Numbers::Plain).with_max_depth(Some(levels));
         Ok(options.parse(&schema.to_string(), limits)?.grammar)
     }
 }

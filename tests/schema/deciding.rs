@@ -2,12 +2,12 @@
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
-    grammar::json_schema::{Escapes, Numbers, Order, SchemaError, SchemaOptions, WhiteSpace},
+    grammar::json_schema::{Escapes, Format, Numbers, Order, SchemaError, SchemaOptions, WhiteSpace},
 };
 
 /// Options for texts that others wrote.
 pub(crate) fn checking() -> SchemaOptions {
-    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any).with_format(Format::Assert);
     options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
 }
 

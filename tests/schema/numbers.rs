@@ -188,6 +188,46 @@ proptest! {
     }
 }
 
+/// Schemas with names of integer types, combined in all ways.
+fn typed() -> impl Strategy<Value = Value> {
+    let bound = prop::sample::select(vec!["minimum", "exclusiveMaximum"]);
+    let leaf = prop_oneof![
+        prop::sample::select(vec!["int8", "uint8", "int16"]).prop_map(|name| json!({ "format": name })),
+        Just(json!({ "type": "integer" })),
+        (bound, -300..300_i64).prop_map(|(name, bound)| json!({ name: bound })),
+        (-300..300_i64).prop_map(|number| json!({ "const": number })),
+    ];
+    leaf.prop_recursive(3, 10, 3, |inner| {
+        let several = prop::collection::vec(inner.clone(), 1..4);
+        let kind = prop::sample::select(vec!["allOf", "anyOf", "oneOf"]);
+        prop_oneof![
+            3 => (kind, several).prop_map(|(kind, parts)| json!({ kind: parts })),
+            1 => inner.prop_map(|part| json!({ "not": part })),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// What is written within integer types is valid for those who take their names for remarks.
+    #[test]
+    fn what_is_written_within_types_is_valid(
+        schema in typed(),
+        numbers in prop::collection::vec(-400..400_i64, 40),
+    ) {
+        let text = schema.to_string();
+        let [written, valid] =
+            [SchemaOptions::default(), checking()].map(|options| Schema::new(&options, &text));
+        prop_assert_eq!(written.is_ok(), valid.is_ok(), "{}", text);
+        let (Ok(written), Ok(valid)) = (written, valid) else { return Ok(()) };
+        for number in numbers.into_iter().chain([-129, -128, -1, 0, 127, 128, 255, 256, 32_768]) {
+            let number = number.to_string();
+            prop_assert!(!written.accepts(&number) || valid.accepts(&number), "{} under {}", number, text);
+        }
+    }
+}
+
 #[test]
 fn typed_parsers_read_what_is_written() {
     let plain = |schema: &str| Schema::new(&SchemaOptions::default(), schema).unwrap();
@@ -208,6 +248,13 @@ fn typed_parsers_read_what_is_written() {
         ),
         (r#"{"type": "number", "minimum": 0, "maximum": 1}"#, &["0.2", "1e-5"], &["2e-1", "2", "2.5e-7"]),
         (r#"{"type": "number", "multipleOf": 1}"#, &["3"], &["3.0", "3e0", "1e1", "18446744073709551616"]),
+        (
+            r#"{"type": "integer"}"#,
+            &["123456789012345678", "-1234567890123456789", "9999999999999999999"],
+            &["10000000000000000000", "-9999999999999999999"],
+        ),
+        (r#"{"type": "integer", "format": "int32"}"#, &["2147483647", "-2147483648"], &["2147483648"]),
+        (r#"{"type": "integer", "format": "uint64"}"#, &["18446744073709551615"], &["-1"]),
         (r#"{"multipleOf": 2, "minimum": 1, "type": ["number", "null"]}"#, &["2", "null"], &["2.0", "4e0"]),
         (r#"{"allOf": [{"type": "number"}, {"type": "integer"}]}"#, &["3"], &["3.0"]),
         (r#"{"type": "integer", "minimum": 1e30}"#, &["1000000000000000000000000000000"], &["1e30", "2"]),

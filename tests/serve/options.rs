@@ -116,7 +116,7 @@ fn options_that_are_wrong_or_idle_are_refused_by_name() {
             "{body} {options}: {error}"
         );
     }
-    for option in [json!({ "closed": true }), json!({ "lenient": true }), json!({ "max_depth": 3 })] {
+    for option in [json!({ "draft": "7" }), json!({ "lenient": true }), json!({ "max_depth": 3 })] {
         let answer = server.post("/v1/chat/completions", &with(chat(&json!({})), &option));
         assert_eq!(answer.error()["code"], "unsupported", "{option}: {}", answer.body);
     }

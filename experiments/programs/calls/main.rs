@@ -12,7 +12,7 @@ use clap::Parser;
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
     decode::{DecodeStats, Decoder, Finish},
-    grammar::json_schema::{Escapes, Numbers, SchemaOptions, WhiteSpace},
+    grammar::json_schema::{Escapes, Format, Numbers, SchemaOptions, WhiteSpace},
     model::ScriptedModel,
     proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, ForcedText, Learning, Prior},
     vocab::Tokenizer,
@@ -110,7 +110,8 @@ fn main() -> anyhow::Result<()> {
 impl Bench {
     /// Replays the valid instances of a schema.
     fn replay(&self, case: &Case, spelling: Spelling, sums: &mut Sums) -> anyhow::Result<()> {
-        let mut options = SchemaOptions::default().with_numbers(Numbers::Any).with_escapes(Escapes::All);
+        let options = SchemaOptions::default().with_numbers(Numbers::Any).with_escapes(Escapes::All);
+        let mut options = options.with_format(Format::Assert);
         if spelling == Spelling::Strict {
             options = options.with_white_space(WhiteSpace::Compact).with_escapes(Escapes::Minimal);
         }

@@ -29,7 +29,7 @@ use std::{
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId,
-    grammar::json_schema::{Escapes, Numbers, Order, SchemaOptions},
+    grammar::json_schema::{Escapes, Format, Numbers, Order, SchemaOptions},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Texts are others', with numbers and escapes in all spellings.
     let numbers = if has("--plain-numbers") { Numbers::Plain } else { Numbers::Any };
     let options = SchemaOptions::default().with_order(order).with_lenient(has("--lenient"));
-    let options = options.with_numbers(numbers).with_escapes(Escapes::All);
+    let options = options.with_numbers(numbers).with_escapes(Escapes::All).with_format(Format::Assert);
     let mut lines = std::io::stdin().lock().lines();
     let mut out = std::io::stdout().lock();
     let head: Head = serde_json::from_str(&lines.next().ok_or("no first line")??)?;

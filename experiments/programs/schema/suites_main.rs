@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let given = |index: usize| arguments.get(index).map(String::as_str);
     let file = |index| given(index).map(Path::new).ok_or("a file is missing");
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Any).with_numbers(Numbers::Any);
-    let mut options = options.with_escapes(Escapes::All);
+    let mut options = options.with_escapes(Escapes::All).with_format(Format::Assert);
     if std::env::var_os("ANY_ORDER").is_some() {
         options = options.with_order(Order::Any);
     }

@@ -77,7 +77,7 @@ class Grammar:
         *,
         cancel: Optional[CancelHandle] = None,
         draft: Optional[Literal["4", "6", "7", "2019-09", "2020-12"]] = None,
-        format: Optional[Literal["assert", "annotate"]] = None,
+        format: Optional[Literal["bounded", "assert", "annotate"]] = None,
         whitespace: Union[None, int, Literal["flexible", "wide", "compact", "any"]] = None,
         order: Optional[Order] = None,
         duplicate_keys: Optional[Literal["refuse", "allow"]] = None,

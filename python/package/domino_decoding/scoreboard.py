@@ -25,10 +25,11 @@ ORDERS = ("schema", "any")
 class MaskbenchEngine:
     """An engine of the harness: set `tokenizer`, call `init`, then for each schema `compile_grammar`, and for
     each instance `reset` and, token by token, `compute_mask` and `commit_token`. Options are those of
-    `Grammar.json_schema`; numbers and escapes may be spelled in all ways, as instances are others' texts."""
+    `Grammar.json_schema`; numbers and escapes may be spelled in all ways, and formats have no bounds, as
+    instances are others' texts."""
 
     def __init__(self, **options):
-        self.options = {"numbers": "any", "escapes": "all"} | options
+        self.options = {"numbers": "any", "escapes": "all", "format": "assert"} | options
         self.multi = False
         self.tokenizer = None
         self.tokenizer_model_id = ""

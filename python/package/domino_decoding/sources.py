@@ -116,7 +116,10 @@ def compile(compiler, grammar, /, *, cancel=None):
 
 def from_pydantic(model, /, **options):
     """The grammar of the JSON of a pydantic model, or of any type that pydantic knows; options as those of
-    `Grammar.json_schema`."""
+    `Grammar.json_schema`.
+
+    Objects have the fields of their types and no other keys, unless a type says `extra="allow"`, or
+    `closed=False` is given."""
     if isinstance(model, (str, bytes)):
         raise GrammarError("a type must be given, not its name: pydantic would evaluate that")
     try:
@@ -129,10 +132,12 @@ def from_pydantic(model, /, **options):
     except Exception as error:  # of several kinds, with no class in common
         first = str(error).split("\n")[0]
         raise GrammarError(f"pydantic makes no JSON Schema of {model!r}: {first}") from error
+    if options.get("closed") is None:
+        options["closed"] = True
     return _json_schema(schema, **options)
 
 
 def from_type(kind, /, **options):
     """The grammar of the JSON of a type that pydantic knows: dataclasses, TypedDict, Literal, Enum, list,
-    dict, Optional and the like. Needs pydantic."""
+    dict, Optional and the like. Needs pydantic. No other keys, as in `from_pydantic`."""
     return from_pydantic(kind, **options)

@@ -73,6 +73,10 @@ pub struct SchemaGrammar {
     /// Keywords and formats that were met and restrict nothing, in alphabetical order. Unknown ones are also
     /// among the grammar's [warnings](Grammar::warnings); [`SchemaOptions::report`] lists all.
     pub ignored: Vec<String>,
+    /// JSON pointers of the schemas of objects that list members and do not say whether there are others, so
+    /// that a model may write any: those that [`SchemaOptions::closed`] closes, in the order of the text.
+    /// Schemas of other documents are left out.
+    pub open_objects: Vec<String>,
 }
 
 fn parse(
@@ -111,10 +115,13 @@ fn parse_beside(
     automata: &AutomataCache,
 ) -> Result<SchemaGrammar, SchemaError> {
     let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, written, limits);
-    let (grammar, algebra) = with_algebra(options, text, limits, automata, emit)?;
+    let ((grammar, mut open), algebra) = with_algebra(options, text, limits, automata, emit)?;
     let documents = &algebra.resolver.documents;
     let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
-    Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
+    open.sort_unstable_by_key(|node| documents.span(*node).start);
+    open.dedup();
+    let open_objects = open.into_iter().map(|node| documents.pointer(node)).collect();
+    Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect(), open_objects })
 }
 
 /// Reads a schema, and applies `work` to the set of its values.

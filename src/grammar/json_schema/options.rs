@@ -33,8 +33,13 @@ impl Draft {
 /// The effect of the keyword `format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Format {
-    /// A string must be of its format.
+    /// A string must be of its format. What is written also keeps the lengths of RFC 1035 and 5321 (of the
+    /// formats `email`, `idn-email` and `idn-hostname`) and, for numbers, the ranges of `int8` to `int64` and
+    /// `uint8` to `uint64`. Those are remarks wherever values are told apart, as in `oneOf` and `not`, so
+    /// what is written is valid without them too.
     #[default]
+    Bounded,
+    /// A string must be of its format.
     Assert,
     /// Formats are remarks.
     Annotate,
@@ -135,8 +140,10 @@ pub struct SchemaOptions {
     pub escapes: Escapes,
     /// The spellings that numbers may have.
     pub numbers: Numbers,
-    /// Forbids keys that the schema does not mention, unless it says something of additional keys.
-    pub closed: bool,
+    /// True forbids keys that a schema does not mention, unless it says something of additional keys. `None`
+    /// is false, but true for types of programs: arguments of functions, structural tags,
+    /// [`Grammar::of_type`](crate::Grammar::of_type).
+    pub closed: Option<bool>,
     /// The number of levels that values may be nested; `None` for any number.
     pub max_depth: Option<u32>,
     /// Allows more than the schema does where it cannot be had exactly, and reports it in
@@ -212,7 +219,18 @@ impl SchemaOptions {
     /// Sets [`closed`](Self::closed).
     #[must_use]
     pub fn with_closed(mut self, closed: bool) -> Self {
-        self.closed = closed;
+        self.closed = Some(closed);
+        self
+    }
+
+    /// True if keys that a schema does not mention are forbidden.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.unwrap_or(false)
+    }
+
+    /// The options for the schemas of types, which have no further keys unless the options say otherwise.
+    pub(in crate::grammar) fn of_types(mut self) -> Self {
+        self.closed.get_or_insert(true);
         self
     }
 

@@ -7,7 +7,7 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
-    StringSet,
+    NumberSet, StringSet,
     dialect::{Dialect, Holds, holds},
     document::{Documents, NodeId, Value},
     keywords::{self, Role},
@@ -222,7 +222,8 @@ impl Survey<'_> {
         if self.options.format == Format::Annotate {
             return Some(Fate::Remark(Some("formats are remarks (`annotate`)".into())));
         }
-        let known = StringSet::known_format(name);
+        let known = StringSet::known_format(name)
+            || self.options.format == Format::Bounded && NumberSet::is_integer_type(name);
         (!known).then(|| Fate::Remark(Some("it is none of the formats that are asserted".into())))
     }
 }

@@ -350,10 +350,10 @@ impl<'t> TagTranslator<'t, '_> {
     }
 }
 
-/// The options for schemas in tags: objects that do not say otherwise have no further members, as in
-/// XGrammar.
+/// The options for schemas in tags: objects have no further members, as in XGrammar, unless they or the
+/// options say otherwise.
 pub(in crate::grammar) fn options(schemas: &SchemaOptions) -> SchemaOptions {
-    schemas.clone().with_closed(true).with_lenient(false).of_part(true)
+    schemas.clone().of_types().with_lenient(false).of_part(true)
 }
 
 /// Reads all schemas on all cores: many functions have many schemas, and reading them is most of the work.

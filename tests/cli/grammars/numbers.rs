@@ -132,6 +132,40 @@ fn rows_of_a_batch_choose_for_themselves() {
     );
 }
 
+/// The grammar of the program refuses a repeated key; a copy of its text and other grammars of JSON do not.
+#[test]
+fn the_shipped_json_refuses_a_repeated_key() {
+    let copy = file_of(include_str!("../../../grammars/json.gbnf"), ".gbnf");
+    let copy = copy.path().to_str().unwrap();
+    for (text, is_new) in [
+        (r#"{"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]}"#, true),
+        (r#"{"a": 1, "a": 2}"#, false),
+        (r#"{"a": 1, "\u0061": 2}"#, false),
+        (r#"{"x": {"a": 1, "b": 2, "a": 3}}"#, false),
+    ] {
+        for (grammar, taken) in [("json", is_new), (copy, true), ("rfc8259", true), ("paper/json", true)] {
+            let run = domino(&["check", "--grammar", grammar, "-"], text.as_bytes());
+            assert_eq!(run.code == Some(0), taken, "{grammar} {text}: {} {}", run.stdout, run.stderr);
+        }
+    }
+}
+
+/// What formats bound is taken by `check`, unless it is asked for.
+#[test]
+fn check_takes_formats_without_bounds() {
+    let integer = json!({ "type": "integer", "format": "int32" });
+    let mail = json!({ "type": "string", "format": "email" });
+    let (past, long) = ("2147483648", format!("\"{}@b.c\"", "a".repeat(65)));
+    for (schema, text) in [(&integer, past), (&mail, &*long)] {
+        let file = file_of(&schema.to_string(), ".json");
+        assert!(takes(&file, "--grammar", &[], text), "{text}");
+        assert!(!takes(&file, "--grammar", &["--format", "bounded"], text), "{text}");
+        let part = file_of(&tags(schema), ".tags.json");
+        assert!(takes(&part, "--grammar", &[], &format!("<{text}>")), "{text}");
+        assert!(!takes(&part, "--grammar", &["--format", "bounded"], &format!("<{text}>")), "{text}");
+    }
+}
+
 #[test]
 fn empty_properties_are_closed() {
     for (schema, open) in [
@@ -153,6 +187,16 @@ fn empty_properties_are_closed() {
             assert!(takes(&alone, "--grammar", &[], text) || !taken, "{text} under {schema}");
             assert_eq!(takes(&part, "--grammar", &[], &format!("<{text}>")), taken, "{text} under {schema}");
             assert_eq!(takes(&listed, "--tools", &HERMES, &call(text)), taken, "{text} under {schema}");
+            // Whoever wants other keys says so.
+            let flags = [&HERMES[..], &["--closed=false"]].concat();
+            let wanted = text == "{}" || schema["additionalProperties"] != false;
+            assert_eq!(takes(&listed, "--tools", &flags, &call(text)), wanted, "{text} under {schema}");
+            let tagged = format!("<{text}>");
+            assert_eq!(
+                takes(&part, "--grammar", &["--closed=false"], &tagged),
+                wanted,
+                "{text} under {schema}"
+            );
         }
     }
 }

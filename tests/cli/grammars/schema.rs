@@ -141,6 +141,38 @@ fn models_write_and_learn_instances() {
     std::fs::remove_file(prior).unwrap();
 }
 
+/// `generate` says once which objects take any keys, and what forbids that; `check` does not.
+#[cfg(feature = "candle")]
+#[test]
+fn open_objects_are_named() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let said = |schema: &str, flags: &[&str]| {
+        let file = file_of(schema, ".json");
+        let grammar = ["--grammar", file.path().to_str().unwrap()];
+        let write = ["generate", "-m", model, "-p", "A pet: ", "-n", "8"];
+        let run = domino(&[&write[..], &grammar, flags].concat(), b"");
+        let check = domino(&[&["check"], &grammar[..], &["-"]].concat(), b"{}");
+        assert!(!check.stderr.contains("any keys"), "{}", check.stderr);
+        run.stderr
+    };
+    let one = r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#;
+    let told = said(one, &[]);
+    assert_eq!(told.matches("the object at # takes any keys beside those").count(), 1, "{told}");
+    assert!(told.contains("--closed"), "{told}");
+    let two = r#"{"properties": {"a": {"properties": {"b": true}}, "c": {"properties": {}}}}"#;
+    assert!(said(two, &[]).contains("the objects at #, #/properties/a take any keys"), "{}", said(two, &[]));
+    for (schema, flags) in [
+        (one, &["--closed"][..]),
+        (one, &["--quiet"]),
+        (r#"{"properties": {"n": true}, "additionalProperties": true}"#, &[]),
+        (r#"{"properties": {"n": true}, "additionalProperties": false}"#, &[]),
+        (r#"{"allOf": [{"properties": {"n": true}}], "unevaluatedProperties": false}"#, &[]),
+        (PET, &[]),
+    ] {
+        assert!(!said(schema, flags).contains("any keys"), "{schema} {flags:?}");
+    }
+}
+
 #[test]
 fn batches_take_options_as_flags() {
     let text = r#"{"legs": 2, "name": "a"}"#;

@@ -17,7 +17,8 @@ pub(crate) struct LowSchema {
     /// spellings that it does not have.
     #[arg(long, value_name = "DRAFT", value_parser = draft)]
     draft: Option<Draft>,
-    /// Take `format` as a restriction of strings (assert), or as a remark (annotate). Default: assert.
+    /// Take `format` as a restriction of strings (assert), also within the lengths and the ranges of integers
+    /// that systems hold (bounded), or as a remark (annotate). Default: bounded; assert for `check`.
     #[arg(long, value_name = "WHAT")]
     format: Option<LowFormat>,
     /// White space between the parts of a value: flexible (as people and programs write it), wide (longer
@@ -40,9 +41,12 @@ pub(crate) struct LowSchema {
     /// for `check`.
     #[arg(long, value_name = "WHICH")]
     numbers: Option<LowNumbers>,
-    /// Forbid keys that a schema does not mention, where it says nothing of additional properties.
-    #[arg(long)]
-    closed: bool,
+    /// Forbid keys that a schema does not mention, where it says nothing of additional properties. Default:
+    /// false; true for functions and structural tags.
+    #[arg(
+        long, value_name = "WHETHER", num_args = 0..=1, require_equals = true, default_missing_value = "true"
+    )]
+    closed: Option<bool>,
     /// Levels of nesting that values may have. Default: any number.
     #[arg(long, value_name = "N")]
     max_depth: Option<u32>,
@@ -58,6 +62,7 @@ pub(crate) struct LowSchema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LowFormat {
+    Bounded,
     Assert,
     Annotate,
 }
@@ -119,7 +124,7 @@ impl LowSchema {
             ("--duplicate-keys", duplicate_keys.is_some()),
             ("--escapes", escapes.is_some()),
             ("--numbers", numbers.is_some()),
-            ("--closed", *closed),
+            ("--closed", closed.is_some()),
             ("--max-depth", max_depth.is_some()),
             ("--lenient", *lenient),
             ("--documents", documents.is_some()),
@@ -138,7 +143,7 @@ impl LowSchema {
             self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
         options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
-        options.closed |= self.closed;
+        options.closed = self.closed.or(options.closed);
         options.lenient |= self.lenient;
         options.max_depth = self.max_depth.or(options.max_depth);
         if let Some(folder) = self.documents {
@@ -179,13 +184,13 @@ fn listed(names: &[&str]) -> String {
 
 /// The options for judging texts that others wrote.
 pub(crate) fn for_checking() -> SchemaOptions {
-    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any).with_format(Format::Assert);
     options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
 }
 
 /// The options for measuring along texts that compare engines: other writers escape as they like.
 pub(crate) fn for_comparing() -> SchemaOptions {
-    SchemaOptions::default().with_escapes(Escapes::All)
+    SchemaOptions::default().with_escapes(Escapes::All).with_format(Format::Assert)
 }
 
 impl RowOptions {
@@ -218,7 +223,7 @@ impl RowOptions {
             self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
         options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
-        options.closed = self.closed.unwrap_or(options.closed);
+        options.closed = self.closed.or(options.closed);
         options.lenient = self.lenient.unwrap_or(options.lenient);
         options.max_depth = self.max_depth.or(options.max_depth);
         Ok(options)
@@ -228,6 +233,7 @@ impl RowOptions {
 impl LowFormat {
     fn meaning(self) -> Format {
         match self {
+            Self::Bounded => Format::Bounded,
             Self::Assert => Format::Assert,
             Self::Annotate => Format::Annotate,
         }

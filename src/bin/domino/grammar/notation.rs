@@ -8,7 +8,10 @@ use std::path::Path;
 use clap::ValueEnum;
 use domino::{
     Grammar, Syntax,
-    grammar::{json_schema::Relaxed, suggest},
+    grammar::{
+        json_schema::{Relaxed, SchemaGrammar},
+        suggest,
+    },
 };
 use serde_json::{Value, json};
 
@@ -19,6 +22,10 @@ use crate::terminal::failure::BadInput;
 pub(crate) enum Notation {
     /// llama.cpp's GBNF (`*.gbnf`).
     Gbnf,
+    /// GBNF of JSON in which no object has a key twice, which the notation cannot say. For grammars that come
+    /// with the program.
+    #[value(skip)]
+    GbnfOfJson,
     /// One regular expression for the whole text (`*.regex`).
     Regex,
     /// Lark in the dialect of llguidance (`*.lark`).
@@ -43,6 +50,21 @@ pub(crate) struct Parsed {
     pub(crate) grammar: Grammar,
     /// The places where it allows more than its schema.
     pub(crate) relaxed: Vec<Relaxed>,
+    /// The schemas of objects that take keys beside those that they list.
+    pub(crate) open_objects: Vec<String>,
+}
+
+impl From<Grammar> for Parsed {
+    fn from(grammar: Grammar) -> Self {
+        Self { grammar, relaxed: Vec::new(), open_objects: Vec::new() }
+    }
+}
+
+impl From<SchemaGrammar> for Parsed {
+    fn from(schema: SchemaGrammar) -> Self {
+        let SchemaGrammar { grammar, relaxed, open_objects, .. } = schema;
+        Self { grammar, relaxed, open_objects }
+    }
 }
 
 /// Lists as JSON what a grammar allows beyond its schema.
@@ -74,7 +96,7 @@ impl Notation {
     /// The kind of a text in this notation, with an article.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
-            Self::Gbnf => "GBNF",
+            Self::Gbnf | Self::GbnfOfJson => "GBNF",
             Self::Regex => "a regular expression",
             Self::Lark | Self::LarkGreedy => "Lark",
             Self::Ebnf => "EBNF",
@@ -99,7 +121,7 @@ impl Notation {
     /// The library's name of this notation.
     pub(crate) fn syntax(self) -> Syntax {
         match self {
-            Self::Gbnf => Syntax::Gbnf,
+            Self::Gbnf | Self::GbnfOfJson => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
             Self::Lark => Syntax::Lark,
             Self::LarkGreedy => Syntax::LarkGreedy,

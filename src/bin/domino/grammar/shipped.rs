@@ -2,6 +2,8 @@
 
 use domino::grammar::suggest;
 
+use super::notation::Notation;
+
 /// A grammar that comes with the program, in GBNF.
 #[derive(Debug)]
 pub(crate) struct Shipped {
@@ -9,6 +11,8 @@ pub(crate) struct Shipped {
     pub(crate) name: &'static str,
     /// The text of the grammar.
     pub(crate) text: &'static str,
+    /// The notation of the text: for one of them more than GBNF can say.
+    pub(crate) notation: Notation,
 }
 
 impl Shipped {
@@ -18,18 +22,23 @@ impl Shipped {
     }
 }
 
-/// Lists the grammars of these names.
+/// Lists the grammars of these names, each in its notation.
 macro_rules! shipped {
-    ($($name:literal)*) => {
-        &[$(Shipped { name: $name, text: include_str!(concat!("../../../../grammars/", $name, ".gbnf")) }),*]
+    ($($notation:ident: $($name:literal)*;)*) => {
+        &[$($(Shipped {
+            name: $name,
+            text: include_str!(concat!("../../../../grammars/", $name, ".gbnf")),
+            notation: Notation::$notation,
+        }),*),*]
     };
 }
 
 /// All grammars that come with the program.
 pub(crate) const SHIPPED: &[Shipped] = shipped![
-    "json" "rfc8259" "gsm8k" "xml_person" "rpg" "c"
+    GbnfOfJson: "json";
+    Gbnf: "rfc8259" "gsm8k" "xml_person" "rpg" "c"
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
-    "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c"
+    "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c";
 ];
 
 /// A hint for a name that no grammar has.

@@ -117,7 +117,7 @@ impl GrammarSource {
                 }
                 (*notation, Cow::Owned(text))
             }
-            Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
+            Self::Shipped(shipped) => (shipped.notation, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
             Self::Tools(path, calling, options) => {
                 let list = files::read_text(path)?;
@@ -200,7 +200,7 @@ impl GrammarText {
                 let options = Notation::StructuralTag.options_inside(&self.schema);
                 let grammar = Tools::parse(list)
                     .and_then(|tools| tools.grammar_by(calling, &options, &limits, automata));
-                grammar.map(|grammar| Parsed { grammar, relaxed: Vec::new() })
+                grammar.map(Parsed::from)
             }
         };
         parsed.map_err(|error| {

@@ -262,7 +262,7 @@ impl Maker<'_> {
         let texts = algebra.fitting_strings(texts)?;
         let json = if reading.has_others() {
             match emit(algebra, member.value, &mut self.keys, self.limits) {
-                Ok(grammar) => Some(grammar),
+                Ok((grammar, _)) => Some(grammar),
                 Err(problem) if problem.kind != SchemaErrorKind::NoInstance => return Err(problem),
                 Err(problem) if texts.patterns.is_empty() => return Ok(Err(problem)),
                 Err(_) => None,

@@ -98,6 +98,7 @@ impl<'a> RawWriter<'a> {
     /// # Errors
     /// If an automaton would be too large.
     pub(super) fn texts(&mut self, set: &StringSet, reading: &ArgumentTypes) -> Result<RawTexts, LeafError> {
+        let set = set.written();
         let key = (set.clone(), *reading);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());

@@ -117,7 +117,7 @@ impl SchemaEmitter<'_, '_> {
 
     /// True if every such object, whatever it has, can have more members under infinitely many names.
     fn object_goes_on(&mut self, object: &ObjectShape) -> Checked<bool> {
-        let closed = self.algebra.options.closed && object.is_closed();
+        let closed = self.algebra.options.is_closed() && object.is_closed();
         if closed || object.max.is_some() || !object.some.is_empty() || self.levels.is_some() {
             return Ok(false);
         }
@@ -219,7 +219,7 @@ impl SchemaEmitter<'_, '_> {
         if object.max.is_some_and(|max| max <= object.required.len() as u64) {
             return Ok(most);
         }
-        if object.every.is_empty() && !(self.algebra.options.closed && object.is_closed()) {
+        if object.every.is_empty() && !(self.algebra.options.is_closed() && object.is_closed()) {
             return Ok(ENOUGH);
         }
         for (name, value) in object.properties.clone() {
@@ -238,6 +238,7 @@ fn places(shape: &ArrayShape) -> impl Iterator<Item = FormulaId> {
 /// True if digits may be written that only finitely many of these numbers begin with, but for 0 and digits
 /// behind a point. Not so where numbers have no bound on the side to which digits lead.
 fn digits_may_run_out(numbers: &NumberSet) -> bool {
+    let numbers = numbers.part();
     if numbers.is_empty() || numbers.is_all() {
         return false;
     }

@@ -73,6 +73,8 @@ pub(super) struct SchemaEmitter<'a, 'o> {
     distinct_keys: Option<DistinctKeys>,
     /// The rule that the items of some arrays must differ, if the grammar cannot say so itself.
     distinct_items: Option<DistinctItems>,
+    /// The schemas of objects that list members and take any others, unless they say so.
+    open_objects: Vec<NodeId>,
     /// The origin of what is being written.
     span: Span,
     node: NodeId,
@@ -86,13 +88,14 @@ struct Unwritten {
     node: NodeId,
 }
 
-/// Writes the grammar of a set of values. `written` holds keys of schemas written before.
+/// Writes the grammar of a set of values; also returns the schemas of its open objects. `written` holds keys
+/// of schemas written before.
 pub(super) fn emit(
     algebra: &mut Algebra<'_>,
     root: FormulaId,
     written: &mut WrittenKeys,
     limits: &Limits,
-) -> Checked<Grammar> {
+) -> Checked<(Grammar, Vec<NodeId>)> {
     let options = algebra.options;
     let builder = algebra.builder(limits);
     let start = algebra.here();
@@ -122,6 +125,7 @@ pub(super) fn emit(
         boolean: None,
         distinct_keys: None,
         distinct_items: None,
+        open_objects: Vec::new(),
         span: Span::default(),
         node: start,
     };
@@ -139,12 +143,13 @@ pub(super) fn emit(
     if let Some(items) = emitter.distinct_items {
         emitter.builder.distinct_items(items);
     }
+    let open = std::mem::take(&mut emitter.open_objects);
     let problem = |reason| PendingError::new(SchemaErrorKind::Invalid, start, None, reason);
     let grammar = emitter.builder.finish("root").map_err(|_| problem("the grammar is not whole"))?;
     if !productive::has_text(&grammar) {
         return Err(algebra.nothing_allowed(root));
     }
-    Ok(grammar)
+    Ok((grammar, open))
 }
 
 impl SchemaEmitter<'_, '_> {
@@ -194,7 +199,7 @@ impl SchemaEmitter<'_, '_> {
             }
         }
         let shape = self.algebra.expand(id)?;
-        let mut alternatives = Vec::new();
+        let (mut alternatives, noted) = (Vec::new(), self.open_objects.len());
         if shape.null {
             alternatives.push(self.literal("null")?);
         }
@@ -218,6 +223,10 @@ impl SchemaEmitter<'_, '_> {
                 alternatives.push(self.object(object, level, name)?);
             }
         }
+        // Combinations of schemas have no place of their own.
+        if !matches!(self.algebra.formulas.get(id), Formula::Schema { .. }) {
+            self.open_objects.truncate(noted);
+        }
         let body = self.alternatives(alternatives)?;
         self.define(name, body)
     }
@@ -226,7 +235,7 @@ impl SchemaEmitter<'_, '_> {
         if let Some(&known) = self.strings.get(&Rc::as_ptr(set)) {
             return Ok(known);
         }
-        set.spell_ahead(self.spelling);
+        set.written().spell_ahead(self.spelling);
         // A rule is one terminal or one nonterminal, no matter how often it is used.
         let name = self.name(if set.is_all() { "string" } else { "strings" });
         let expr = self.rule_ref(&name)?;

@@ -59,6 +59,9 @@ impl SchemaEmitter<'_, '_> {
         let others = plan.regions.len() + plan.listed.len();
         let free = plan.members.len() + others > 1 && plan.members.len() + plan.listed.len() > 0;
         self.note_keys(&plan);
+        if !shape.properties.is_empty() {
+            self.note_open(&plan);
+        }
         let any_order = self.algebra.options.order == Order::Any && free;
         let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();
         let mut members = Members { plan, named, others: None, level };
@@ -101,6 +104,17 @@ impl SchemaEmitter<'_, '_> {
             let rule =
                 self.distinct_keys.get_or_insert(DistinctKeys { may_run_out: false, are_terminals: true });
             rule.may_run_out |= plan.regions.iter().any(|region| region.keys.may_run_out());
+        }
+    }
+
+    /// Notes that an object takes any value under further keys, unless the schema at work says so itself.
+    fn note_open(&mut self, plan: &ObjectPlan) {
+        let is_any = |region: &Region| region.ways.iter().any(|way| way.value == Formulas::ANY);
+        let documents = &self.algebra.resolver.documents;
+        let says = |keyword: &&str| documents.member(self.node, keyword).is_some();
+        let is_said = ["additionalProperties", "unevaluatedProperties"].iter().any(says);
+        if plan.regions.iter().any(is_any) && !is_said && documents.document(self.node) == 0 {
+            self.open_objects.push(self.node);
         }
     }
 

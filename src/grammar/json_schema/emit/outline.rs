@@ -126,7 +126,7 @@ impl Algebra<'_> {
         let undeclared =
             object.required.iter().filter(|name| object.properties.iter().all(|(key, _)| key != *name));
         parts.extend(undeclared.take(MOST_MEMBERS).map(|name| format!("{}: any", shortened(name))));
-        let mut open = !(self.options.closed && object.is_closed());
+        let mut open = !(self.options.is_closed() && object.is_closed());
         for &(keys, value) in object.every.iter().take(MOST_MEMBERS) {
             let which = match self.keys.get(keys) {
                 Keys::Strings(_) => "keys of a pattern",

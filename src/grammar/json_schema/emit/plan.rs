@@ -223,7 +223,7 @@ impl Algebra<'_> {
             let value = self.formulas.and(parts);
             // A closed object has only the members that the schema mentions.
             let unspoken = value == Formulas::ANY && inside.is_empty();
-            if value == Formulas::NEVER || self.options.closed && unspoken && shape.is_closed() {
+            if value == Formulas::NEVER || self.options.is_closed() && unspoken && shape.is_closed() {
                 continue;
             }
             regions.push(Region { keys, ways: self.ways(shape, value, has) });

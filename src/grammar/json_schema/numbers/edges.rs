@@ -1,9 +1,10 @@
 //! The range of numbers within which those of a set are written, so that the types of programs can hold them.
 //!
-//! Whole numbers fit 64 bits, signed or not; others fit an `f64`. If the set itself names a number beyond
-//! that (a bound, a single number or a divisor), or has no other numbers, the next wider type is taken;
-//! beyond an `f64` there are no edges. So a set that is not empty has a number within its edges, and a finite
-//! set all of its numbers: they lie between its cuts, and are no less in size than its divisors.
+//! Whole numbers fit 64 bits and have at most 19 digits, or 20 in a set without negative numbers, whose types
+//! are unsigned; others fit an `f64`. If the set itself names a number beyond that (a bound, a single number
+//! or a divisor), or has no other numbers, the next wider type is taken; beyond an `f64` there are no edges.
+//! So a set that is not empty has a number within its edges, and a finite set all of its numbers: they lie
+//! between its cuts, and are no less in size than its divisors.
 
 use num_bigint::BigInt;
 
@@ -35,6 +36,16 @@ fn smallest_float() -> Decimal {
     Decimal::new(BigInt::from(49), -325)
 }
 
+/// Number of digits of the largest `i64`, up to which whole numbers are written.
+pub(super) const SIGNED_DIGITS: u32 = 19;
+/// Number of digits of the largest `u64`, up to which those of a set without negative numbers are written.
+pub(super) const UNSIGNED_DIGITS: u32 = 20;
+
+/// The set of the numbers that are not negative.
+fn not_negative() -> Reals {
+    Reals::cut(Decimal::from(0), false, true, true)
+}
+
 fn minus(number: &Decimal) -> Decimal {
     number.times(&(-1).into())
 }
@@ -43,12 +54,42 @@ fn size(number: &Decimal) -> Decimal {
     if number.is_negative() { minus(number) } else { number.clone() }
 }
 
+/// The sizes of the divisors that a set names.
+fn divisors(reals: &Reals) -> impl Iterator<Item = Decimal> {
+    reals.gaps().flat_map(|gap| gap.residues.divisors()).map(size)
+}
+
+/// The least and the greatest number that a set names: its cuts, and its divisors with either sign.
+fn named(reals: &Reals) -> (Option<Decimal>, Option<Decimal>) {
+    let cuts = || reals.cuts().iter().map(|(cut, _)| cut.clone());
+    let least = cuts().chain(divisors(reals).map(|divisor| minus(&divisor))).min();
+    (least, cuts().chain(divisors(reals)).max())
+}
+
+/// The most digits that stand before the point in texts without exponent, of the set's positive numbers and
+/// of its negative ones: as many as of whole numbers of 64 bits. `None` if the set names a longer number.
+pub(super) fn whole_digits(reals: &Reals) -> [Option<u32>; 2] {
+    let power = |digits: u32| Decimal::new(1.into(), digits.into());
+    let (least, most) = named(reals);
+    let (least, most) = (least.map(|least| minus(&least)), most);
+    let fits =
+        |named: &Option<Decimal>, digits: &u32| named.as_ref().is_none_or(|named| *named < power(*digits));
+    let unsigned = reals.are_in(&not_negative());
+    let positive = [SIGNED_DIGITS, UNSIGNED_DIGITS].into_iter().skip(usize::from(unsigned));
+    let negative = [SIGNED_DIGITS];
+    [
+        positive.into_iter().find(|digits| fits(&most, digits)),
+        negative.into_iter().find(|digits| fits(&least, digits)),
+    ]
+}
+
 impl ExtremeNumbers {
     const OPEN: Self = Self { least: None, most: None, smallest: None };
 
-    /// The edges of whole numbers of 64 bits.
-    pub(super) fn of_64_bits() -> Self {
-        let most = Decimal::new(BigInt::from(u64::MAX), 0);
+    /// The edges of whole numbers of 64 bits: up to [`UNSIGNED_DIGITS`] digits or up to [`SIGNED_DIGITS`].
+    pub(super) fn of_64_bits(unsigned: bool) -> Self {
+        let most = if unsigned { u64::MAX } else { 10_u64.pow(SIGNED_DIGITS) - 1 };
+        let most = Decimal::new(BigInt::from(most), 0);
         Self { least: Some(Decimal::from(i64::MIN)), most: Some(most), smallest: None }
     }
 
@@ -60,27 +101,26 @@ impl ExtremeNumbers {
 
     /// The edges of a set of numbers, which are all whole if `whole` is true.
     pub(super) fn of(reals: &Reals, whole: bool) -> Self {
-        let divisors = || reals.gaps().flat_map(|gap| gap.residues.divisors()).map(size);
-        let named = || reals.cuts().iter().map(|(cut, _)| cut.clone());
-        let least = named().chain(divisors().map(|divisor| minus(&divisor))).min();
-        let most = named().chain(divisors()).max();
+        let (least, most) = named(reals);
         if whole {
             return Self::of_whole(reals, least.as_ref(), most.as_ref());
         }
-        let smallest = named().map(|number| size(&number)).chain(divisors()).filter(|size| !size.is_zero());
+        let cuts = reals.cuts().iter().map(|(cut, _)| size(cut));
+        let smallest = cuts.chain(divisors(reals)).filter(|size| !size.is_zero()).min();
         let floats = Self::of_floats();
         let fits = least.is_none_or(|least| Some(least) >= floats.least)
             && most.is_none_or(|most| most <= largest_float())
-            && smallest.min().is_none_or(|smallest| smallest >= smallest_float());
+            && smallest.is_none_or(|smallest| smallest >= smallest_float());
         if fits && floats.leave_some(reals) { floats } else { Self::OPEN }
     }
 
     fn of_whole(reals: &Reals, least: Option<&Decimal>, most: Option<&Decimal>) -> Self {
-        let (bits, floats) = (Self::of_64_bits(), Self::of_floats());
-        let (lows, highs) = ([bits.least, floats.least], [bits.most, floats.most]);
+        let types = [Self::of_64_bits(false), Self::of_64_bits(true), Self::of_floats()];
+        let (lows, highs) = (types.clone().map(|edges| edges.least), types.map(|edges| edges.most));
         let low = lows.iter().position(|low| least.is_none_or(|least| Some(least) >= low.as_ref()));
         let high = highs.iter().position(|high| most.is_none_or(|most| Some(most) <= high.as_ref()));
         let (low, high) = (low.unwrap_or(lows.len()), high.unwrap_or(highs.len()));
+        let high = high.max(usize::from(reals.are_in(&not_negative())));
         // The numbers of the set may begin just beyond the range of a type.
         let wider = (0..lows.len()).map(|wider| {
             let edge = |edges: &[Option<Decimal>], at: usize| edges.get(at.max(wider)).cloned().flatten();

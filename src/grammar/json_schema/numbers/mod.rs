@@ -69,6 +69,9 @@ pub struct NumberSet {
     /// The integers in the set when written without fraction and exponent; `None` if that makes no
     /// difference.
     plain: Option<Reals>,
+    /// The part of the set that is written; `None` for all of it. A complement is written as a whole, so that
+    /// what is written is always in the set.
+    to_write: Option<Box<Self>>,
 }
 
 impl NumberSet {
@@ -85,7 +88,7 @@ impl NumberSet {
     }
 
     fn by_value(values: Reals) -> Self {
-        Self { values, plain: None }
+        Self { values, plain: None, to_write: None }
     }
 
     /// The set of all integers.
@@ -94,8 +97,26 @@ impl NumberSet {
         let integers = Reals::multiples(Decimal::from(1));
         match what {
             Integers::ByValue => Self::by_value(integers),
-            Integers::BySpelling => Self { values: Reals::always(false), plain: Some(integers) },
+            Integers::BySpelling => Self { plain: Some(integers), ..Self::by_value(Reals::always(false)) },
         }
+    }
+
+    /// The set of all numbers, of which those of an integer type are written: `int32` and its like, as the
+    /// registry of OpenAPI's formats has them. `None` for other names.
+    pub(super) fn writing_type(name: &str, what: Integers) -> Result<Option<Self>, LeafError> {
+        let Some((least, most)) = plain::integer_type(name) else { return Ok(None) };
+        let range = Self::by_value(Reals::range(least, most)).intersect(&Self::integers(what))?;
+        Ok(Some(Self { to_write: Some(Box::new(range)), ..Self::all() }))
+    }
+
+    /// True if the name is that of an integer type.
+    pub(super) fn is_integer_type(name: &str) -> bool {
+        plain::integer_type(name).is_some()
+    }
+
+    /// The part of the set that is written, if that has any number; otherwise the set.
+    pub(super) fn part(&self) -> &Self {
+        self.to_write.as_deref().filter(|part| !part.is_empty()).unwrap_or(self)
     }
 
     /// The set of exactly these numbers.
@@ -138,7 +159,7 @@ impl NumberSet {
         if other.is_all() || self.is_empty() {
             return Ok(self.clone());
         }
-        self.combine(other, |left, right| left && right)
+        self.combine_both(other, |left, right| left && right)
     }
 
     /// The union of both sets.
@@ -152,7 +173,7 @@ impl NumberSet {
         if other.is_all() || self.is_empty() {
             return Ok(other.clone());
         }
-        self.combine(other, |left, right| left || right)
+        self.combine_both(other, |left, right| left || right)
     }
 
     /// The complement of the set.
@@ -162,7 +183,7 @@ impl NumberSet {
     pub fn complement(&self) -> Result<Self, LeafError> {
         let values = self.values.not()?;
         let Some(plain) = &self.plain else { return Ok(Self::by_value(values)) };
-        Ok(Self { values, plain: Some(plain.not()?.whole()?) })
+        Ok(Self { plain: Some(plain.not()?.whole()?), ..Self::by_value(values) })
     }
 
     /// The numbers of the set that are not in `other`.
@@ -173,7 +194,9 @@ impl NumberSet {
         if other.is_empty() || self.is_empty() {
             return Ok(self.clone());
         }
-        self.combine(other, |left, right| left && !right)
+        let left = self.combine(other, |left, right| left && !right)?;
+        let part = self.to_write.as_ref().map(|part| part.combine(other, |left, right| left && !right));
+        Ok(Self { to_write: part.transpose()?.map(Box::new), ..left })
     }
 
     /// The bounds of the set from below and from above, if it has any; they need not be in it.
@@ -197,7 +220,7 @@ impl NumberSet {
     /// True if the set has every number.
     #[must_use]
     pub fn is_all(&self) -> bool {
-        self.values.is(true) && self.plain.is_none()
+        self.values.is(true) && self.plain.is_none() && self.to_write.is_none()
     }
 
     /// True if the number is in the set. In draft 4, where spelling counts: if integers are written as such.
@@ -221,6 +244,16 @@ impl NumberSet {
         (numbers.len() <= limit).then_some(numbers)
     }
 
+    /// Combines both sets, and the parts of them that are written.
+    fn combine_both(&self, other: &Self, op: fn(bool, bool) -> bool) -> Result<Self, LeafError> {
+        let both = self.combine(other, op)?;
+        if self.to_write.is_none() && other.to_write.is_none() {
+            return Ok(both);
+        }
+        let [one, two] = [self, other].map(|set| set.to_write.as_deref().unwrap_or(set));
+        Ok(Self { to_write: Some(Box::new(one.combine(two, op)?)), ..both })
+    }
+
     fn combine(&self, other: &Self, op: fn(bool, bool) -> bool) -> Result<Self, LeafError> {
         let values = self.values.combine(&other.values, op)?;
         if self.plain.is_none() && other.plain.is_none() {
@@ -229,7 +262,7 @@ impl NumberSet {
         let plain = |set: &Self| set.plain.clone().map_or_else(|| set.values.whole(), Ok);
         let plain = plain(self)?.combine(&plain(other)?, op)?.whole()?;
         let same = plain.combine(&values.whole()?, |left, right| left != right)?.is(false);
-        Ok(Self { values, plain: (!same).then_some(plain) })
+        Ok(Self { plain: (!same).then_some(plain), ..Self::by_value(values) })
     }
 
     /// The numbers of the set that have a text under this spelling.
@@ -237,11 +270,12 @@ impl NumberSet {
     /// # Errors
     /// As [`intersect`](Self::intersect).
     pub fn written(&self, numbers: Numbers) -> Result<Self, LeafError> {
-        if numbers == Numbers::Any || self.is_all() {
-            return Ok(self.clone());
+        let set = self.part();
+        if numbers == Numbers::Any || set.is_all() {
+            return Ok(set.clone());
         }
-        let plain = self.plain.as_ref().map(plain::written).transpose()?;
-        Ok(Self { values: plain::written(&self.values)?, plain })
+        let plain = set.plain.as_ref().map(plain::written).transpose()?;
+        Ok(Self { plain, ..Self::by_value(plain::written(&set.values)?) })
     }
 
     /// Writes the JSON texts of the set's numbers.
@@ -273,15 +307,16 @@ impl NumberSet {
         spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        if self.is_empty() {
+        let set = self.part();
+        if set.is_empty() {
             return Ok(builder.alternatives(Vec::new(), span)?);
         }
         let make = || match spelling.numbers {
-            Numbers::Plain => ascii(&plain::texts(&self.values, self.plain.as_ref(), automata)?),
-            Numbers::Any => ascii(&self.texts(automata)?),
+            Numbers::Plain => ascii(&plain::texts(&set.values, set.plain.as_ref(), automata)?),
+            Numbers::Any => ascii(&set.texts(automata)?),
         };
-        let automaton = if self.values.cuts().len() <= COMMON_CUTS {
-            automata.automaton(Texts(self.clone(), spelling.numbers), make)?
+        let automaton = if set.values.cuts().len() <= COMMON_CUTS {
+            automata.automaton(Texts(set.clone(), spelling.numbers), make)?
         } else {
             make()?
         };

@@ -9,14 +9,18 @@
 //! lie outside of the set until their exponent comes has its text without exponent alone: `0.2`, not `2e-1`,
 //! where numbers are at most 1.
 //!
+//! Digits are bounded, since a model may write them without end: before the point as in whole numbers, and
+//! behind it to those that tell any `f64` from its neighbours. Other numbers have an exponent.
+//!
 //! In draft 4 a number written without fraction and exponent is another value than the same number written
 //! with one. If only the latter is in a set, it is written with `.0`.
 
 use super::{
     decimal::Decimal,
-    edges::ExtremeNumbers,
+    edges::{ExtremeNumbers, whole_digits},
+    multiples::fraction_digits,
     reals::Reals,
-    texts::{self, NumberLanguage, parts},
+    texts::{self, DigitBounds, NumberLanguage, parts},
 };
 use crate::{
     grammar::json_schema::{
@@ -29,16 +33,38 @@ use crate::{
 
 /// Decades in which ECMAScript writes no exponent: from `0.000001` to `999999999999999999999`.
 const FIXED: std::ops::Range<i64> = -6..21;
+/// Number of significant digits that tell any `f64` from its neighbours.
+const FLOAT_DIGITS: u32 = 17;
+/// Number of zeros behind the point of `0.000001`, the smallest power of ten that ECMAScript writes so.
+const FIXED_ZEROS: u32 = 5;
 
 /// Names of the automata of texts within the usual edges, which most sets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Within {
-    /// Whole numbers of 64 bits.
-    Bits,
+    /// Whole numbers of 64 bits, with the digits of unsigned ones or with those of all.
+    Bits { unsigned: bool },
     /// Numbers that an `f64` holds; with `exponents_alone` only texts with an exponent are restricted.
-    Floats { exponents_alone: bool },
+    Floats { digits: DigitBounds, exponents_alone: bool },
 }
 recipe!(Within, |_| 0, |_| true);
+
+/// The least and the greatest number of an integer type, by its name in OpenAPI's registry of formats, or
+/// among those that `schemars` writes.
+pub(super) fn integer_type(name: &str) -> Option<(Decimal, Decimal)> {
+    let range = |least: i64, most: u64| Some((least.into(), Decimal::new(most.into(), 0)));
+    let signed = |most: i64| range(-most - 1, most.unsigned_abs());
+    match name {
+        "int8" => signed(i8::MAX.into()),
+        "int16" => signed(i16::MAX.into()),
+        "int32" => signed(i32::MAX.into()),
+        "int64" | "int" => signed(i64::MAX),
+        "uint8" => range(0, u8::MAX.into()),
+        "uint16" => range(0, u16::MAX.into()),
+        "uint32" => range(0, u32::MAX.into()),
+        "uint64" | "uint" => range(0, u64::MAX),
+        _ => None,
+    }
+}
 
 /// The texts of a set's numbers: its values, and its integers when written without fraction and exponent,
 /// where that makes a difference.
@@ -75,7 +101,8 @@ pub(super) fn texts(
 pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
     let (alone, others) = reals.alone()?;
     let whole = reals.is_whole();
-    if !whole && others.has_divisors() {
+    // Whole numbers of such a set have any number of digits.
+    if !whole && others.has_divisors() && digit_bounds(&others, None) == DigitBounds::NONE {
         return Ok(reals.clone());
     }
     let within = ExtremeNumbers::of(&others, whole).within(&others)?;
@@ -91,11 +118,12 @@ fn whole(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> 
             let texts = texts.and(&texts::digits(automata)?)?;
             let edges = ExtremeNumbers::of(&others, true);
             let cut = || edges.cut(&texts::digits(automata)?, false, automata);
+            let usual = [false, true].into_iter().find(|it| edges == ExtremeNumbers::of_64_bits(*it));
             bounded(
                 texts,
-                &match edges == ExtremeNumbers::of_64_bits() {
-                    true => automata.language(Within::Bits, cut)?,
-                    false => cut()?,
+                &match usual {
+                    Some(unsigned) => automata.language(Within::Bits { unsigned }, cut)?,
+                    None => cut()?,
                 },
             )?
         }
@@ -115,56 +143,93 @@ fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
 /// The texts of a set with numbers that are not whole.
 fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
+    let needless = NeedlessExponents::of(&others);
     let texts = match texts::language(&others, automata)? {
         NumberLanguage::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(usual))?,
         NumberLanguage::Texts(texts) => {
-            // The product of remainders and a count of digits would be a large automaton.
-            let exponents_alone = others.has_divisors();
             let edges = ExtremeNumbers::of(&others, false);
-            let cut = || edges.cut(&texts::usual(automata)?, exponents_alone, automata);
-            texts.and(&match edges == ExtremeNumbers::of_floats() {
-                true => automata.language(Within::Floats { exponents_alone }, cut)?,
-                false => cut()?,
-            })?
+            let with = |digits: DigitBounds| {
+                // The product of remainders and the digits of the largest `f64` would be a large automaton.
+                let exponents_alone = others.has_divisors();
+                let cut = || edges.cut(&texts::usual(digits)?, exponents_alone, automata);
+                texts.and(&match edges == ExtremeNumbers::of_floats() {
+                    true => automata.language(Within::Floats { digits, exponents_alone }, cut)?,
+                    false => cut()?,
+                })
+            };
+            match with(digit_bounds(&others, needless)) {
+                Err(LeafError::Budget { .. }) => with(DigitBounds::NONE)?,
+                // The only numbers of the set have more digits.
+                Ok(none) if none.is_empty() => with(DigitBounds::NONE)?,
+                bounded => bounded?,
+            }
         }
     };
-    without_needed_exponents(texts, &others)?.or(&CharDfa::of(alone.iter().map(one))?)
+    without_exponents(texts, needless)?.or(&CharDfa::of(alone.iter().map(one))?)
 }
 
-/// Removes the texts whose digits are outside of the set until the exponent comes, such as `2e-1` where
-/// numbers are at most 1. A model that has written the 2 cannot end there, and goes on with a fraction that
-/// never ends. The number of each removed text keeps a text without exponent.
+/// The bounds on the digits of a set's texts. Every `f64` of the set keeps a text: it has an exponent, or the
+/// set asks for more digits. A set without exponents for small numbers has any number of zeros before these:
+/// to count those of the smallest `f64` would make schemas of such sets ten times as slow to read.
+fn digit_bounds(reals: &Reals, needless: Option<NeedlessExponents>) -> DigitBounds {
+    let mut divisors = reals.gaps().flat_map(|gap| gap.residues.divisors());
+    if divisors.any(|divisor| fraction_digits(divisor) == 0) {
+        // Numbers with an exponent have one digit then.
+        return DigitBounds::NONE;
+    }
+    let zeros = needless.is_none().then_some(FIXED_ZEROS);
+    DigitBounds { whole: whole_digits(reals), fraction: Some(FLOAT_DIGITS), zeros }
+}
+
+/// The exponents that a set does without, where the digits before them are outside of the set: `2e-1` where
+/// numbers are at most 1. A model that has written the 2 cannot end there, and would go on with a fraction.
+/// The number of each such text keeps one without exponent.
 ///
 /// Exponents stay where ECMAScript writes them: all if every number of the set is small, and those that are
-/// not negative if some may be large. They also stay where the automaton would be over its budget.
-fn without_needed_exponents(texts: CharDfa, reals: &Reals) -> Result<CharDfa, LeafError> {
-    let up_to =
-        |exponent| Reals::range(Decimal::new((-1).into(), exponent), Decimal::new(1.into(), exponent));
-    let always = reals.are_in(&up_to(FIXED.end));
-    if texts.is_empty() || !may_need_exponents(reals, always) || reals.are_in(&up_to(FIXED.start)) {
-        return Ok(texts);
+/// not negative if some may be large.
+#[derive(Debug, Clone, Copy)]
+enum NeedlessExponents {
+    All,
+    Negative,
+}
+
+impl NeedlessExponents {
+    /// Tells by value which exponents of a set are needless; `None` of most sets.
+    ///
+    /// None is if all numbers from 1 to 10 are in the set, since then all digits before an exponent are of a
+    /// number in it; and no negative one if no number between 0 and 1 is in the set, since all of them lead
+    /// there. Both hold for each sign by itself.
+    fn of(reals: &Reals) -> Option<Self> {
+        let up_to =
+            |exponent| Reals::range(Decimal::new((-1).into(), exponent), Decimal::new(1.into(), exponent));
+        let are_fixed = reals.are_in(&up_to(FIXED.end));
+        let range = |from: i64, to: i64| Reals::range(from.min(to).into(), from.max(to).into());
+        let is_needless = |sign: i64| {
+            let of_sign = Reals::cut(0.into(), sign < 0, false, sign > 0);
+            let reached = || match are_fixed {
+                true => reals.combine(&of_sign, both),
+                false => reals.combine(&of_sign, both)?.combine(&range(0, sign), both),
+            };
+            !range(sign, 10 * sign).are_in(reals) && !reached().is_ok_and(|reached| reached.is(false))
+        };
+        if ![1, -1].into_iter().any(is_needless) || reals.are_in(&up_to(FIXED.start)) {
+            return None;
+        }
+        Some(if are_fixed { Self::All } else { Self::Negative })
     }
-    match texts::without_needed_exponents(&texts, always) {
+}
+
+fn both(one: bool, other: bool) -> bool {
+    one && other
+}
+
+/// Removes the texts with needless exponents. They stay where the automaton would be over its budget.
+fn without_exponents(texts: CharDfa, needless: Option<NeedlessExponents>) -> Result<CharDfa, LeafError> {
+    let Some(needless) = needless.filter(|_| !texts.is_empty()) else { return Ok(texts) };
+    match texts::without_needed_exponents(&texts, matches!(needless, NeedlessExponents::All)) {
         Err(LeafError::Budget { .. }) => Ok(texts),
         fewer => fewer,
     }
-}
-
-/// Tells by value whether [`without_needed_exponents`] may remove a text; most sets end here, at no cost.
-///
-/// It removes none if all numbers from 1 to 10 are in the set, since then all digits before an exponent are
-/// of a number in it. And it removes no negative exponent if no number from 0 to 1 is in the set, since all
-/// of them lead there. Both hold for each sign by itself.
-fn may_need_exponents(reals: &Reals, always: bool) -> bool {
-    let both = |one: bool, other: bool| one && other;
-    [1, -1].into_iter().any(|sign| {
-        let one = Decimal::from(sign);
-        let range =
-            |least: &Decimal, most: &Decimal| Reals::range(least.min(most).clone(), least.max(most).clone());
-        let digits = range(&one, &Decimal::from(10 * sign));
-        let reached = || reals.combine(&range(&Decimal::from(0), &one), both);
-        !digits.are_in(reals) && (always || !reached().is_ok_and(|reached| reached.is(false)))
-    })
 }
 
 /// The one text of a number that `Number::toString` of ECMAScript writes: in digits alone, if it is whole and

@@ -37,11 +37,20 @@ fn all_are(texts: &CharDfa, accepted: &[&str], refused: &[&str]) {
 #[test]
 fn whole_numbers_are_digits_of_64_bits() {
     let whole = plain(&integers());
-    let (least, most) = (i64::MIN.to_string(), u64::MAX.to_string());
+    let (least, most) = (i64::MIN.to_string(), i64::MAX.to_string());
     all_are(&whole, &["0", "7", "-1", "100", &least, &most], &["-0", "1.0", "1e2", "1E0", "0.0", "01", ""]);
-    all_are(&whole, &[], &["-9223372036854775809", "18446744073709551616", "99999999999999999999999"]);
+    let nines = "9".repeat(19);
+    all_are(&whole, &[&nines], &["-9223372036854775809", "10000000000000000000", "18446744073709551615"]);
+    // The 20 digits of unsigned numbers, where there are no others or the set names such a number.
+    let largest = "18446744073709551615";
+    for bounds in [&[("0", false)], &[("1", false)], &[(largest, true)], &[("1e19", true)]] {
+        let most = if bounds[0].0 == "1e19" { "10000000000000000000" } else { largest };
+        let unsigned = plain(&of(bounds).intersect(&integers()).unwrap());
+        all_are(&unsigned, &["7", &nines, most], &["18446744073709551616", "99999999999999999999"]);
+    }
+    all_are(&plain(&of(&[("-1", false)]).intersect(&integers()).unwrap()), &["-1", &nines], &[largest]);
     let threes = plain(&NumberSet::multiples_of(&parsed("3")).unwrap());
-    all_are(&threes, &["0", "3", "-6", "18446744073709551615"], &["1", "3.0", "3e0", "18446744073709551618"]);
+    all_are(&threes, &["0", "3", "-6", &nines], &["1", "3.0", "3e0", "10000000000000000002"]);
     // Remainders and digits are too many for one automaton: without a bound, but plain.
     let large = plain(&NumberSet::multiples_of(&parsed("4999")).unwrap());
     let past = parsed("4999").times(&10_000_000_000_000_000_000_u64.into());
@@ -100,16 +109,65 @@ fn other_numbers_are_short_and_finite() {
         &[],
         &["1.7976931348623158e308", "1e309", "-1e309", "1e-324", "1e9000000", "1.758e9000000"],
     );
-    all_are(&all, &[&"9".repeat(308)], &[&"9".repeat(309), &"1".repeat(310)]);
+    all_are(
+        &all,
+        &[&"9".repeat(19), &format!("-{}.5", "9".repeat(19))],
+        &[&"9".repeat(20), &"1".repeat(310)],
+    );
+    let sevens = "7".repeat(17);
+    let long =
+        [format!("3.{sevens}"), format!("-0.{sevens}"), format!("0.00000{sevens}"), format!("3.{sevens}e9")];
+    long.iter().for_each(|text| all_are(&all, &[text], &[&text.replacen('7', "77", 1)]));
+    all_are(&all, &["2e-7"], &["0.0000002", &format!("0.{}1", "0".repeat(400))]);
+    let unsigned = plain(&of(&[("0.5", false)]));
+    all_are(&unsigned, &[&format!("{}.25", "9".repeat(20))], &[&"9".repeat(21)]);
+    let large = plain(&of(&[("1e30", true)]));
+    all_are(&large, &[&"9".repeat(30), "1e30", "-9"], &[&"9".repeat(31), &format!("-{}", "9".repeat(20))]);
+    // The only numbers of a set may have more digits than others.
+    let narrow = [("0.12345678901234567892", false), ("0.12345678901234567894", true)];
+    all_are(&plain(&of(&narrow)), &["0.12345678901234567893"], &["0.1234567890123456789"]);
     let steps = plain(&NumberSet::multiples_of(&parsed("0.25")).unwrap());
     all_are(
         &steps,
-        &["0.25", "-7.5", "-7.50", "3.0", "2e300", &"4".repeat(400)],
-        &["0.250", "1e309", "1e0", "0.3", "0.30", "-0"],
+        &["0.25", "-7.5", "-7.50", "3.0", "2e300", &"4".repeat(19)],
+        &["0.250", "1e309", "1e0", "0.3", "0.30", "-0", &"4".repeat(20)],
     );
-    all_are(&all, &[&format!("0.{}1", "0".repeat(400))], &[]);
     let tiny = plain(&of(&[("1e-400", false), ("1e-390", true)]));
     all_are(&tiny, &["1e-400", "1.5e-395"], &["1e-401", "1e-5"]);
+}
+
+/// Ranges of types narrow what is written, and nothing else.
+#[test]
+fn integer_types_hold_of_what_is_written() {
+    let typed = |name| NumberSet::writing_type(name, Integers::ByValue).unwrap().unwrap();
+    for (name, least, most) in [
+        ("int8", "-128", "127"),
+        ("int16", "-32768", "32767"),
+        ("int32", "-2147483648", "2147483647"),
+        ("int64", "-9223372036854775808", "9223372036854775807"),
+        ("int", "-9223372036854775808", "9223372036854775807"),
+        ("uint8", "0", "255"),
+        ("uint16", "0", "65535"),
+        ("uint32", "0", "4294967295"),
+        ("uint64", "0", "18446744073709551615"),
+        ("uint", "0", "18446744073709551615"),
+    ] {
+        let set = typed(name).intersect(&integers()).unwrap();
+        let next = |text: &str, by: i128| (text.parse::<i128>().unwrap() + by).to_string();
+        let (before, after) = (next(least, -1), next(most, 1));
+        all_are(&plain(set.part()), &[least, most, "7"], &[&before, &after, "1.0"]);
+        assert!(set.contains(&parsed(&before)) && set.contains(&parsed(&after)), "{name}");
+        assert!(typed(name).complement().unwrap().is_empty() && !typed(name).is_all(), "{name}");
+        // Either of two sets, and all of the first that are not in the other.
+        let either = typed(name).union(&NumberSet::of([parsed(&after)])).unwrap();
+        all_are(&plain(either.part()), &[&after, most], &[&before]);
+        let others = set.subtract(&NumberSet::of([parsed(most)])).unwrap();
+        all_are(&plain(others.part()), &[least], &[most, &after]);
+        // A set without a number of the type is written as if there were none.
+        let beyond = set.intersect(&NumberSet::at_least(&parsed(&after), false)).unwrap();
+        all_are(&plain(beyond.part()), &[&after], &[most]);
+    }
+    assert_eq!(NumberSet::writing_type("int4", Integers::ByValue), Ok(None));
 }
 
 #[test]
@@ -200,6 +258,15 @@ fn is_usual(text: &str) -> bool {
     no_zeros_lead && no_zeros_end && one_digit && has_power && !negative_zero
 }
 
+/// True if a text has no more digits than every set allows: 19 before the point, 17 behind it, and up to 5
+/// zeros before these in a number less than 1.
+fn has_few_digits(text: &str) -> bool {
+    let unsigned = text.trim_start_matches('-').split(['e', 'E']).next().unwrap_or_default();
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let behind = if whole == "0" { fraction.trim_start_matches('0') } else { fraction };
+    whole.len() <= 19 && behind.len() <= 17 && (behind.is_empty() || fraction.len() - behind.len() <= 5)
+}
+
 fn is_digits(text: &str) -> bool {
     is_usual(text) && !text.contains(['.', 'e', 'E'])
 }
@@ -236,29 +303,37 @@ proptest! {
             if number.abs() == f64::MAX || number.abs() == f64::from_bits(1) {
                 continue;
             }
-            prop_assert_eq!(all.contains(text), is_usual(text) && held, "{}", text);
+            let few = has_few_digits(text);
+            prop_assert_eq!(all.contains(text), is_usual(text) && held && few, "{}", text);
             let held = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
-            prop_assert_eq!(whole.contains(text), is_digits(text) && held, "{}", text);
+            prop_assert_eq!(whole.contains(text), is_digits(text) && held && few, "{}", text);
         }
     }
 
-    /// No value of 64 bits is lost, whatever the bounds.
+    /// No value of 64 bits is lost, whatever the bounds, but for those of 20 digits in a set with negative
+    /// numbers that names none of 20 digits.
     #[test]
     fn integers_of_64_bits_have_a_text(signed: i64, unsigned: u64, low: i64, high: u64) {
         for bounds in [&[][..], &[(low.to_string(), false)], &[(high.to_string(), true)]] {
             let bounds: Vec<(&str, bool)> = bounds.iter().map(|(text, most)| (&**text, *most)).collect();
             let set = of(&bounds).intersect(&integers()).unwrap();
             let texts = plain(&set);
+            let is_roomy = |&(bound, most): &(&str, bool)| match most {
+                true => bound.len() == 20,
+                false => !bound.starts_with('-'),
+            };
+            let most = if bounds.iter().any(is_roomy) { 20 } else { 19 };
             for text in [signed.to_string(), unsigned.to_string(), low.to_string(), high.to_string()] {
-                prop_assert_eq!(texts.contains(&text), set.contains(&parsed(&text)), "{}", text);
+                let fits = text.trim_start_matches('-').len() <= most;
+                prop_assert_eq!(texts.contains(&text), set.contains(&parsed(&text)) && fits, "{}", text);
                 let odd = [text.clone() + ".0", text + "e0"];
                 prop_assert!(odd.iter().all(|text| !texts.contains(text)), "{:?}", odd);
             }
         }
     }
 
-    /// Every float has its texts in the fewest digits, as Rust and `serde_json` write them, but for those
-    /// whose exponent brings them into the set.
+    /// Every float has a text, and those in the fewest digits, as `serde_json` writes them, but for those
+    /// whose exponent brings them into the set. Needless digits are refused where there are no bounds.
     #[test]
     fn floats_have_their_shortest_texts(
         bits: u64, near in -1e3..1e3_f64, bound: f64, least in any::<bool>(),
@@ -272,12 +347,19 @@ proptest! {
             let scientific = format!("{float:e}");
             for set in bounded.iter().chain([&NumberSet::all()]) {
                 let texts = plain(set);
-                for text in [&*format!("{float}"), &serde, &scientific] {
+                let all = [&*format!("{float}"), &serde, &scientific];
+                for text in all {
                     let needless = ["-0", "-0.0"].contains(&text) || text.ends_with("e0");
                     let brought = text.split_once("e-").is_some_and(|(digits, _)| !may_end(set, digits));
                     let wanted = set.contains(&parsed(text)) && !needless && !brought;
-                    prop_assert_eq!(texts.contains(text), wanted, "{}", text);
+                    if has_few_digits(text) || set.is_all() {
+                        prop_assert_eq!(texts.contains(text), wanted && has_few_digits(text), "{}", text);
+                    } else {
+                        prop_assert!(wanted || !texts.contains(text), "{}", text);
+                    }
                 }
+                let is_written = all.iter().any(|text| texts.contains(text)) || float == 0.0;
+                prop_assert_eq!(is_written, set.contains(&parsed(&serde)), "{}", serde);
             }
         }
     }
@@ -303,8 +385,11 @@ proptest! {
         for number in [low, high, "0", "1e400", "-1e29", "2e30", "4e308"].map(parsed).into_iter()
             .chain([parsed(divisor).times(&count.into())])
         {
-            let digits = plain::fixed(&number);
-            prop_assert_eq!(texts.contains(&digits), written.contains(&number), "{}", digits);
+            let (sign, digits, decade) = texts::parts(&number);
+            let scientific = format!("{sign}{}.{}e{decade}", &digits[..1], &digits[1..]).replace(".e", "e");
+            let fixed = plain::fixed(&number);
+            let is_written = [&fixed, &scientific].into_iter().any(|text| texts.contains(text));
+            prop_assert_eq!(is_written, written.contains(&number), "{}", scientific);
         }
     }
 }

@@ -70,16 +70,41 @@ pub(super) fn point_zero(automata: &AutomataCache) -> Result<CharDfa, LeafError>
     of(r"^(?:0|-?[1-9]\d*)\.0$", automata)
 }
 
-/// All texts in normal form without redundant zeros, without `-0`, and without an exponent of 0.
-pub(super) fn short(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
-    const SHORT: &str =
-        r"^(?:0|-?(?:[1-9]\d*|(?:0|[1-9]\d*)\.\d*[1-9]|[1-9](?:\.\d*[1-9])?[eE][+-]?[1-9]\d*))$";
-    of(SHORT, automata)
+/// Bounds on the digits of texts in the [usual] form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct DigitBounds {
+    /// The most digits before the point of a text without exponent, of positive and of negative numbers.
+    pub(super) whole: [Option<u32>; 2],
+    /// The most digits behind the point, but for zeros at the beginning of a number less than 1.
+    pub(super) fraction: Option<u32>,
+    /// The most of these zeros.
+    pub(super) zeros: Option<u32>,
 }
 
-/// The texts of [`short`], and those with zeros at the end of a fraction of one or two digits.
-pub(super) fn usual(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
-    short(automata)?.or(&of(r"^(?:(?:0|-?[1-9]\d*)\.\d?0|-?0\.[1-9]0)$", automata)?)
+impl DigitBounds {
+    /// Any number of digits.
+    pub(super) const NONE: Self = Self { whole: [None; 2], fraction: None, zeros: None };
+}
+
+/// All texts in normal form without redundant zeros but those of a fraction of one or two digits, without
+/// `-0`, and without an exponent of 0, whose digits are within the bounds.
+pub(super) fn usual(bounds: DigitBounds) -> Result<CharDfa, LeafError> {
+    let most = |digit: &str, most: Option<u32>| match most {
+        Some(most) => format!("{digit}{{0,{most}}}"),
+        None => format!("{digit}*"),
+    };
+    let less = |count: Option<u32>, by: u32| count.map(|count| count.saturating_sub(by));
+    let (inner, small) = (most(r"\d", less(bounds.fraction, 1)), most(r"\d", less(bounds.fraction, 2)));
+    let fraction = format!("{inner}[1-9]");
+    let below_one = format!(r"0\.{}[1-9](?:{small}[1-9])?", most("0", bounds.zeros));
+    let exponent = format!(r"[1-9](?:\.{fraction})?[eE][+-]?[1-9]\d*");
+    let unsigned = |digits: Option<u32>, zero: &str| {
+        let whole = format!("[1-9]{}", most(r"\d", less(digits, 1)));
+        let fractions = format!(r"{whole}(?:\.(?:\d?0|{fraction}))?|{below_one}");
+        pattern::language(&format!("^(?:{fractions}|{exponent}|{zero})$"))
+    };
+    let [positive, negative] = bounds.whole;
+    signed(&unsigned(positive, r"0(?:\.\d?0)?")?, &unsigned(negative, r"0\.[1-9]0")?)
 }
 
 /// Unsigned texts without exponent.

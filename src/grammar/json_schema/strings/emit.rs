@@ -72,17 +72,17 @@ impl StringSet {
         spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        let style = Style::of(spelling.escapes);
-        if self.is_all() {
+        let (set, style) = (self.written(), Style::of(spelling.escapes));
+        if set.is_all() {
             return Ok(builder.pattern(Pattern::automaton(any_string(style, automata)?), span)?);
         }
         let mut emitter = StringEmitter { automata, builder, style, span, parts: Vec::new() };
         let mut small: Option<(CharDfa, Automaton)> = None;
         // From this piece on all strings are in the set.
-        let all = self.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
-        for (at, (min, max, dfa)) in self.windows().enumerate().filter(|(_, (.., dfa))| !dfa.is_empty()) {
+        let all = set.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
+        for (at, (min, max, dfa)) in set.windows().enumerate().filter(|(_, (.., dfa))| !dfa.is_empty()) {
             // Pieces before these need no upper bound, which may be hard to count.
-            let max = if at + 1 == all && all < self.pieces.len() { None } else { max };
+            let max = if at + 1 == all && all < set.pieces.len() { None } else { max };
             if dfa.is_all() && (max.is_some_and(|max| max > 0) || min > COUNTED_BY_STATES) {
                 emitter.counted(min, max)?;
                 continue;

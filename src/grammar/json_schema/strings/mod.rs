@@ -38,6 +38,9 @@ pub struct StringSet {
     /// The pieces: each has the least length for which it holds, ascending from 0, and the language of the
     /// set there.
     pieces: Vec<(u64, CharDfa)>,
+    /// The strings of the set that are written; `None` for all. A complement is written as a whole, so that
+    /// what is written is always in the set.
+    to_write: Option<Box<Self>>,
 }
 
 impl StringSet {
@@ -55,11 +58,27 @@ impl StringSet {
 
     /// Memory of the set's automata, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.pieces.iter().map(|(_, dfa)| dfa.bytes()).sum()
+        let written = self.to_write.as_ref().map_or(0, |part| part.bytes());
+        written + self.pieces.iter().map(|(_, dfa)| dfa.bytes()).sum::<usize>()
     }
 
     fn regular(dfa: CharDfa) -> Self {
-        Self { pieces: vec![(0, dfa)] }
+        Self::of_pieces(vec![(0, dfa)])
+    }
+
+    fn of_pieces(pieces: Vec<(u64, CharDfa)>) -> Self {
+        Self { pieces, to_write: None }
+    }
+
+    /// The same set, of which only a part is [written](Self::written).
+    fn writing(self, part: Self) -> Self {
+        Self { to_write: Some(Box::new(part)), ..self }
+    }
+
+    /// The strings of the set that are written: those of a format within the lengths that its RFC allows, if
+    /// there are any.
+    pub(super) fn written(&self) -> &Self {
+        self.to_write.as_deref().filter(|part| !part.is_empty()).unwrap_or(self)
     }
 
     /// The set of exactly this string.
@@ -103,12 +122,21 @@ impl StringSet {
     /// # Errors
     /// If a budget is used up, which no known format does.
     pub fn from_format(name: &str) -> Result<Option<Self>, LeafError> {
-        Self::from_format_with(&AutomataCache::of_one_call(), name)
+        Self::from_format_with(&AutomataCache::of_one_call(), name, false)
     }
 
-    /// The strings of a format, with automata that other sets may share.
-    pub(super) fn from_format_with(automata: &AutomataCache, name: &str) -> Result<Option<Self>, LeafError> {
-        formats::language(name, automata)
+    /// The strings of a format, with automata that other sets may share. If `bounded`, only those within the
+    /// lengths that its RFC allows are written.
+    pub(super) fn from_format_with(
+        automata: &AutomataCache,
+        name: &str,
+        bounded: bool,
+    ) -> Result<Option<Self>, LeafError> {
+        let Some(set) = formats::language(name, automata)? else { return Ok(None) };
+        Ok(Some(match formats::written(name, automata)?.filter(|_| bounded) {
+            Some(part) => set.writing(part),
+            None => set,
+        }))
     }
 
     /// True if [`from_format`](Self::from_format) of this name may leave any string out.
@@ -132,12 +160,12 @@ impl StringSet {
                 pieces.push((after, CharDfa::none()));
             }
         }
-        self.intersect(&Self { pieces })
+        self.intersect(&Self::of_pieces(pieces))
     }
 
-    /// True if some string has a beginning that only finitely many strings of the set share.
+    /// True if some string has a beginning that only finitely many written strings of the set share.
     pub(super) fn may_run_out(&self) -> bool {
-        let mut windows = self.windows().filter(|(_, _, dfa)| !dfa.is_empty());
+        let mut windows = self.written().windows().filter(|(_, _, dfa)| !dfa.is_empty());
         windows.any(|(_, max, dfa)| max.is_some() || dfa.remaining().iter().any(Option::is_some))
     }
 
@@ -146,7 +174,7 @@ impl StringSet {
     /// # Errors
     /// If an automaton would be too large.
     pub fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
-        self.combine(other, CharDfa::and)
+        self.combine_both(other, CharDfa::and)
     }
 
     /// The union of both sets.
@@ -154,7 +182,7 @@ impl StringSet {
     /// # Errors
     /// As [`intersect`](Self::intersect).
     pub fn union(&self, other: &Self) -> Result<Self, LeafError> {
-        self.combine(other, CharDfa::or)
+        self.combine_both(other, CharDfa::or)
     }
 
     /// The complement of the set.
@@ -162,7 +190,8 @@ impl StringSet {
     /// # Errors
     /// As [`intersect`](Self::intersect).
     pub fn complement(&self) -> Result<Self, LeafError> {
-        Self { pieces: self.pieces.iter().map(|(from, dfa)| (*from, dfa.not())).collect() }.simplified()
+        let pieces = self.pieces.iter().map(|(from, dfa)| (*from, dfa.not())).collect();
+        Self::of_pieces(pieces).simplified()
     }
 
     /// The strings of the set that are not in `other`.
@@ -170,7 +199,11 @@ impl StringSet {
     /// # Errors
     /// As [`intersect`](Self::intersect).
     pub fn subtract(&self, other: &Self) -> Result<Self, LeafError> {
-        self.combine(other, CharDfa::minus)
+        let left = self.combine(other, CharDfa::minus)?;
+        Ok(match &self.to_write {
+            Some(part) => left.writing(part.combine(other, CharDfa::minus)?),
+            None => left,
+        })
     }
 
     /// True if both sets have the same strings.
@@ -190,7 +223,7 @@ impl StringSet {
     /// True if the set has every string.
     #[must_use]
     pub fn is_all(&self) -> bool {
-        self.pieces.iter().all(|(_, dfa)| dfa.is_all())
+        self.to_write.is_none() && self.pieces.iter().all(|(_, dfa)| dfa.is_all())
     }
 
     /// True if `string` is in the set. Linear in the string.
@@ -238,6 +271,20 @@ impl StringSet {
         self.pieces.iter().zip(ends).map(|((from, dfa), end)| (*from, end, dfa))
     }
 
+    /// Combines both sets, and the strings of them that are written.
+    fn combine_both(
+        &self,
+        other: &Self,
+        op: impl Fn(&CharDfa, &CharDfa) -> Result<CharDfa, LeafError>,
+    ) -> Result<Self, LeafError> {
+        let both = self.combine(other, &op)?;
+        if self.to_write.is_none() && other.to_write.is_none() {
+            return Ok(both);
+        }
+        let part = |set: &'_ Self| set.to_write.as_deref().unwrap_or(set).clone();
+        Ok(both.writing(part(self).combine(&part(other), &op)?))
+    }
+
     fn combine(
         &self,
         other: &Self,
@@ -250,7 +297,7 @@ impl StringSet {
             pieces.push((*left_from.max(right_from), op(left_dfa, right_dfa)?));
             let after = |pieces: &[(u64, CharDfa)], at: usize| pieces.get(at + 1).map(|(from, _)| *from);
             match (after(&self.pieces, left), after(&other.pieces, right)) {
-                (None, None) => return Self { pieces }.simplified(),
+                (None, None) => return Self::of_pieces(pieces).simplified(),
                 (Some(_), None) => left += 1,
                 (None, Some(_)) => right += 1,
                 (Some(next_left), Some(next_right)) => {
@@ -288,7 +335,7 @@ impl StringSet {
             }
             pieces.push((min, dfa));
         }
-        Ok(Self { pieces })
+        Ok(Self::of_pieces(pieces))
     }
 }
 

@@ -25,7 +25,7 @@ impl Algebra<'_> {
         let mut shape = ObjectShape {
             min: self.count(site, "minProperties")?.unwrap_or(0),
             max: self.count(site, "maxProperties")?,
-            listed: self.options.closed && self.sibling(site, "properties").is_some(),
+            listed: self.options.is_closed() && self.sibling(site, "properties").is_some(),
             ..ObjectShape::default()
         };
         let mut unknown = Vec::new();
@@ -39,7 +39,7 @@ impl Algebra<'_> {
                 Ok(keys) => {
                     declared.sets.push(keys);
                     // Where unmentioned keys are forbidden, these count as mentioned.
-                    if value != Formulas::ANY || self.options.closed {
+                    if value != Formulas::ANY || self.options.is_closed() {
                         shape.every.push((keys, value));
                     }
                 }
@@ -48,7 +48,7 @@ impl Algebra<'_> {
         }
         if let Some(schema) = self.sibling(site, "additionalProperties") {
             let value = self.schema(schema, site.scope);
-            shape.open = self.options.closed && value != Formulas::NEVER;
+            shape.open = self.options.is_closed() && value != Formulas::NEVER;
             // The set of additional keys is not known without all patterns.
             if value != Formulas::ANY && unknown.is_empty() {
                 let keys = self.keys.rest(declared.names, declared.sets);

@@ -14,6 +14,14 @@ use super::{
     SchemaSite,
 };
 
+/// The meaning of "integer" in a schema.
+fn integers(site: SchemaSite) -> Integers {
+    match site.dialect {
+        Dialect::Of(Draft::Draft4) => Integers::BySpelling,
+        _ => Integers::ByValue,
+    }
+}
+
 impl Algebra<'_> {
     /// Reads `type`, with OpenAPI's `nullable` beside it.
     pub(super) fn types(&mut self, site: SchemaSite, value: NodeId) -> Checked<FormulaId> {
@@ -22,10 +30,7 @@ impl Algebra<'_> {
             Value::Array(types) => types.clone(),
             _ => vec![value],
         };
-        let integers = match site.dialect {
-            Dialect::Of(Draft::Draft4) => Integers::BySpelling,
-            _ => Integers::ByValue,
-        };
+        let integers = integers(site);
         let names: Vec<_> = named.into_iter().map(|node| documents.string(node)).collect();
         let any = self.ends.any.clone();
         let mut shape = (*self.ends.never).clone();
@@ -195,9 +200,13 @@ impl Algebra<'_> {
         let Some(name) = self.resolver.documents.string(value).map(str::to_owned) else {
             return Err(PendingError::invalid(site.node, "format", "a format is a string"));
         };
-        let asserts = self.options.format == Format::Assert;
+        let bounded = self.options.format == Format::Bounded;
+        if let Some(set) = self.fitting(NumberSet::writing_type(&name, integers(site)))?.filter(|_| bounded) {
+            return Ok(self.only_numbers(set));
+        }
+        let asserts = self.options.format != Format::Annotate;
         let automata = self.automata.common;
-        let set = || if asserts { StringSet::from_format_with(automata, &name) } else { Ok(None) };
+        let set = || if asserts { StringSet::from_format_with(automata, &name, bounded) } else { Ok(None) };
         let known = self.strings_of(site, ("format", &name), set)?;
         if known.is_none() {
             self.ignored.insert(format!("format: {name}"));

@@ -87,7 +87,7 @@ impl Algebra<'_> {
                 let shape = ObjectShape { every: vec![(keys, value)], ..ObjectShape::default() };
                 let rest = self.only_objects(shape);
                 case.holds = self.formulas.and([case.holds, rest]);
-            } else if self.options.closed && value == Formulas::ANY {
+            } else if self.options.is_closed() && value == Formulas::ANY {
                 let open = self.only_objects(ObjectShape { open: true, ..ObjectShape::default() });
                 case.holds = self.formulas.and([case.holds, open]);
             }

@@ -9,21 +9,23 @@ impl Notation {
     /// inside.
     pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
         let inside = SchemaOptions::default();
+        let leaves = |inside: SchemaOptions| {
+            let inside = inside.with_numbers(options.numbers).with_escapes(options.escapes);
+            inside.with_format(options.format)
+        };
         match self {
             Self::JsonSchema => options.clone(),
             Self::StructuralTag => {
-                let inside = inside.with_order(options.order).with_white_space(options.white_space);
-                inside.with_numbers(options.numbers).with_escapes(options.escapes)
+                let mut inside = inside.with_order(options.order).with_white_space(options.white_space);
+                inside.closed = options.closed;
+                leaves(inside)
             }
-            Self::Lark => {
-                let inside = inside.with_numbers(options.numbers).with_escapes(options.escapes);
-                match options.white_space {
-                    // For judging: what stands around a schema is for other rules to say.
-                    WhiteSpace::Any => inside.with_white_space(WhiteSpace::Wide),
-                    _ => inside,
-                }
-            }
-            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
+            Self::Lark => match options.white_space {
+                // For judging: what stands around a schema is for other rules to say.
+                WhiteSpace::Any => leaves(inside).with_white_space(WhiteSpace::Wide),
+                _ => leaves(inside),
+            },
+            Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
 
@@ -31,16 +33,18 @@ impl Notation {
     pub(crate) fn schema_flags(self) -> Option<&'static [&'static str]> {
         match self {
             Self::JsonSchema => None,
-            Self::StructuralTag => Some(&["--order", "--whitespace", "--escapes", "--numbers"]),
-            Self::Lark => Some(&["--escapes", "--numbers"]),
-            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
+            Self::StructuralTag => {
+                Some(&["--order", "--whitespace", "--escapes", "--numbers", "--format", "--closed"])
+            }
+            Self::Lark => Some(&["--escapes", "--numbers", "--format"]),
+            Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use domino::grammar::json_schema::{Escapes, Numbers, Order};
+    use domino::grammar::json_schema::{Escapes, Format, Numbers, Order};
 
     use super::*;
 
@@ -53,6 +57,7 @@ mod tests {
             ("--whitespace", usual.clone().with_white_space(WhiteSpace::Compact)),
             ("--escapes", usual.clone().with_escapes(Escapes::All)),
             ("--numbers", usual.clone().with_numbers(Numbers::Any)),
+            ("--format", usual.clone().with_format(Format::Annotate)),
             ("--closed", usual.clone().with_closed(true)),
             ("--max-depth", usual.clone().with_max_depth(Some(3))),
         ];

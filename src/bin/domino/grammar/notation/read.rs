@@ -1,6 +1,9 @@
 //! Texts in a notation -> grammars.
 
-use domino::{Grammar, GrammarError, Limits, grammar::json_schema::SchemaOptions};
+use domino::{
+    Grammar, GrammarError, Limits,
+    grammar::{DistinctKeys, json_schema::SchemaOptions},
+};
 
 use super::{Notation, Parsed};
 use crate::grammar::budgets;
@@ -24,19 +27,23 @@ impl Notation {
     ) -> Result<Parsed, GrammarError> {
         let automata = budgets::automata();
         match (self, std::str::from_utf8(text)) {
-            (Self::JsonSchema, Ok(text)) => {
-                let schema = options.parse_with(text, limits, automata)?;
-                Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
-            }
+            (Self::JsonSchema, Ok(text)) => Ok(options.parse_with(text, limits, automata)?.into()),
             (_, Ok(text)) => {
                 let options = self.options_inside(options);
                 let grammar = Grammar::parse_by(self.syntax(), text, &options, limits, automata)?;
-                Ok(Parsed { grammar, relaxed: Vec::new() })
+                Ok(self.finished(grammar).into())
             }
-            _ => {
-                let grammar = Grammar::parse_bytes_with(self.syntax(), text, limits, automata)?;
-                Ok(Parsed { grammar, relaxed: Vec::new() })
+            _ => Ok(Grammar::parse_bytes_with(self.syntax(), text, limits, automata)?.into()),
+        }
+    }
+    /// Adds to a grammar what its text cannot say.
+    fn finished(self, grammar: Grammar) -> Grammar {
+        match self {
+            // A key may be a terminal together with what follows, so masks look at all tokens.
+            Self::GbnfOfJson => {
+                grammar.with_distinct_keys(DistinctKeys { may_run_out: false, are_terminals: false })
             }
+            _ => grammar,
         }
     }
 }

@@ -15,7 +15,7 @@ impl GrammarSource {
     pub(crate) fn notation(&self) -> Notation {
         match self {
             Self::File(_, notation, _) => *notation,
-            Self::Shipped(_) => Notation::Gbnf,
+            Self::Shipped(shipped) => shipped.notation,
             Self::Regex(_) => Notation::Regex,
             Self::Tools(..) => Notation::StructuralTag,
             Self::Text(text) => text.notation,

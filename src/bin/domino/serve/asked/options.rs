@@ -134,7 +134,8 @@ mod tests {
             (json!({ "order": "schema" }), [true, true, false, false]),
             (json!({ "escapes": "all" }), [true, true, true, false]),
             (json!({ "numbers": "any" }), [true, true, true, false]),
-            (json!({ "closed": true }), [true, false, false, false]),
+            (json!({ "format": "assert" }), [true, true, true, false]),
+            (json!({ "closed": true }), [true, true, false, false]),
             (json!({ "lenient": false }), [true, false, false, false]),
             (json!({ "max_depth": 2 }), [true, false, false, false]),
         ] {

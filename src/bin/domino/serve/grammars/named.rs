@@ -55,7 +55,7 @@ impl Source {
                     false => Problem::schema(&self.name, error),
                 }
             })?;
-            return Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed });
+            return Ok(schema.into());
         }
         let parsed = self.notation.read(self.text.as_bytes(), &self.options, limits);
         parsed.map_err(|error| match error.is_cancelled() {
@@ -171,7 +171,7 @@ impl NamedGrammars {
             let message = format!("no grammar is named {name:?}; there are {}", known.join(", "));
             Problem::not_found("grammar_not_found", message).param("grammar")
         })?;
-        Ok(Source::new(name, Notation::Gbnf, shipped.text))
+        Ok(Source::new(name, shipped.notation, shipped.text))
     }
 
     /// Files of the folder by the names of their grammars.

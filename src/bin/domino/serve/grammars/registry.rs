@@ -35,6 +35,7 @@ use crate::grammar::{
     budgets,
     captures::Capturing,
     notation::{Notation, Parsed},
+    warned,
 };
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
@@ -310,7 +311,10 @@ impl Shop {
     fn prepare(&self, source: &Source, given_up: &Cancel) -> CompileOutcome {
         let limits = budgets::limits().cancelled_by(given_up);
         let read = source.read(&self.schemas, &limits);
-        let Parsed { grammar, relaxed } = read.map_err(|problem| problem.param("grammar"))?;
+        let Parsed { grammar, relaxed, open_objects } = read.map_err(|problem| problem.param("grammar"))?;
+        if let Some([message, hint]) = warned::open_objects(&open_objects, "`closed` in `grammar_options`") {
+            tracing::warn!(grammar = %source.name, "{message}; {hint}");
+        }
         let compiled = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
             .is_cancelled()
         {

@@ -113,7 +113,7 @@ pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
         report(&name, &command.grammar.load()?.reports()?, command.json)?;
     }
     let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
-    let (grammar, Parsed { grammar: parsed, relaxed }) = command.grammar.read_and_compile(&compiler)?;
+    let (grammar, Parsed { grammar: parsed, relaxed, .. }) = command.grammar.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
     let capturing = match command.json {
         true => Capturing::of(&command.grammar.name(), parsed, &command.captured)?,

@@ -4,7 +4,7 @@ use domino::{CompiledGrammar, Compiler, Vocabulary, store::CacheFolder};
 
 use super::args::{Generate, TextsToWrite};
 use crate::{
-    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, trees},
+    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, trees, warned},
     terminal::failure::BadInput,
 };
 
@@ -32,6 +32,7 @@ pub(super) fn grammar(
         [] => grammar.read_and_compile(compiler)?,
         _ => after(grammar, compiler, healed)?,
     };
+    warned::tell_open(&grammar.name(), &parsed.open_objects);
     advice::give(grammar, &compiled);
     if let Some(file) = &command.trees {
         trees::attach(&compiled, file, &grammar.name())?;

@@ -9,14 +9,17 @@
 //! | `date` | exact (RFC 3339): days of months, leap years |
 //! | `time`, `date-time` | exact, but leap seconds in offsets of whole and half hours only |
 //! | `duration` | exact (RFC 3339, appendix A) |
-//! | `email`, `idn-email` | RFC 5321 and 6531; no limits of length, no address literals of other networks |
-//! | `hostname` | RFC 1123, up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`) |
-//! | `idn-hostname` | letters, marks, digits, inner hyphens; no lengths, no rules of RFC 5892, no punycode |
+//! | `email`, `idn-email` | RFC 5321 and 6531; no address literals of other networks |
+//! | `hostname` | RFC 1123; no punycode (`xn--`) |
+//! | `idn-hostname` | letters, marks, digits, inner hyphens; no rules of RFC 5892, no punycode |
 //! | `ipv4`, `ipv6`, `uuid` | exact |
 //! | `uri`, `uri-reference`, `iri`, `iri-reference` | exact (RFC 3986, 3987) |
 //! | `uri-template` | exact (RFC 6570) |
 //! | `json-pointer`, `relative-json-pointer` | exact (RFC 6901, and the draft without index manipulation) |
 //! | `regex` | all strings but those that surely are none (`regexes`): brackets nest |
+//!
+//! Limits on lengths are those of host names alone. Those of addresses and of international names hold in
+//! what is written ([`written`]).
 
 mod regexes;
 mod rfc;
@@ -30,10 +33,16 @@ use crate::grammar::json_schema::{
 };
 use rfc::IdentifierCharacters;
 
-/// The name of a format's automaton: its position in [`FORMATS`].
+/// The name of a format's automaton: its position in [`FORMATS`], and true if its parts have bounds on their
+/// lengths.
 #[derive(PartialEq, Eq, Hash)]
-struct Named(usize);
+struct Named(usize, bool);
 recipe!(Named, |_| 0, |_| true);
+
+/// Limit on the characters of a host name: 255 octets on the wire (RFC 1035) are 253 as it is written.
+const HOST_NAME: u64 = 253;
+/// Limit on the characters of an address: a path of 256 octets has a `<` and a `>` (RFC 5321).
+const ADDRESS: u64 = 254;
 
 /// The relation of a format's set to the set that its RFC defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +68,7 @@ pub struct StringFormat {
 }
 
 const LEAP: &str = "a leap second is only taken in an offset of whole or half hours";
-const LENGTHS: &str = "limits of length (64 characters before the `@`) are not looked at";
+const LENGTHS: &str = "limits of length (64 characters before the `@`) hold in what is written alone";
 
 /// All formats that restrict strings.
 pub const FORMATS: &[StringFormat] = &[
@@ -69,16 +78,12 @@ pub const FORMATS: &[StringFormat] = &[
     StringFormat { name: "duration", precision: FormatPrecision::Exact },
     StringFormat { name: "email", precision: FormatPrecision::Wider(LENGTHS) },
     StringFormat { name: "idn-email", precision: FormatPrecision::Wider(LENGTHS) },
-    StringFormat {
-        name: "hostname",
-        precision: FormatPrecision::Narrower(
-            "up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`)",
-        ),
-    },
+    StringFormat { name: "hostname", precision: FormatPrecision::Narrower("no punycode (`xn--`)") },
     StringFormat {
         name: "idn-hostname",
         precision: FormatPrecision::Near(
-            "the rules of RFC 5892 about characters and their neighbours, and lengths, are not looked at",
+            "the rules of RFC 5892 about characters and their neighbours are not looked at, and lengths only \
+             in what is written",
         ),
     },
     StringFormat { name: "ipv4", precision: FormatPrecision::Exact },
@@ -104,9 +109,34 @@ pub const FORMATS: &[StringFormat] = &[
 
 /// The strings of a format, or `None` if it is unknown. Each is made once.
 pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
+    match name {
+        "hostname" => bounded(name, HOST_NAME, automata),
+        _ => named(name, false, automata),
+    }
+}
+
+/// The strings of a format within the lengths of RFC 1035 and 5321; `None` of formats without such lengths
+/// beyond those of the format itself. An international name has at most as many characters as its ASCII form.
+pub(super) fn written(name: &str, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
+    match name {
+        "email" | "idn-email" => bounded(name, ADDRESS, automata),
+        // The lengths of labels would make a large automaton of so many kinds of characters.
+        "idn-hostname" => {
+            named(name, false, automata)?.map(|set| set.with_length(0, Some(HOST_NAME))).transpose()
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The strings of a format whose parts have bounds on their lengths, of at most so many characters.
+fn bounded(name: &str, most: u64, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
+    named(name, true, automata)?.map(|set| set.with_length(0, Some(most))).transpose()
+}
+
+fn named(name: &str, is_bounded: bool, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
     let Some(place) = FORMATS.iter().position(|format| format.name == name) else { return Ok(None) };
-    let made = automata.language(Named(place), || {
-        let Some(expression) = expression(name) else { return regexes::language() };
+    let made = automata.language(Named(place, is_bounded), || {
+        let Some(expression) = expression(name, is_bounded) else { return regexes::language() };
         let made = pattern::language(&format!("^(?:{expression})$"))?;
         if name.ends_with("hostname") { made.minus(&pattern::language(rfc::ace_label())?) } else { Ok(made) }
     })?;
@@ -115,19 +145,20 @@ pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<St
 
 /// True if the name is that of a format that restricts strings.
 pub(super) fn restricts(name: &str) -> bool {
-    FORMATS.iter().any(|format| format.name == name) && (name == "regex" || expression(name).is_some())
+    FORMATS.iter().any(|format| format.name == name) && (name == "regex" || expression(name, false).is_some())
 }
 
-/// The regular expression of a format; `None` for unknown formats, and for `regex`, which has none.
-fn expression(name: &str) -> Option<String> {
+/// The regular expression of a format, with bounds on the lengths of its parts or without; `None` for unknown
+/// formats, and for `regex`, which has none.
+fn expression(name: &str, is_bounded: bool) -> Option<String> {
     let ascii = IdentifierCharacters::Ascii;
     Some(match name {
         "date" => rfc::date(),
         "time" => rfc::time(),
         "date-time" => format!("(?:{})[Tt](?:{})", rfc::date(), rfc::time()),
         "duration" => rfc::duration(),
-        "email" => rfc::mailbox(ascii),
-        "idn-email" => rfc::mailbox(IdentifierCharacters::International),
+        "email" => rfc::mailbox(ascii, is_bounded),
+        "idn-email" => rfc::mailbox(IdentifierCharacters::International, is_bounded),
         "hostname" => rfc::host_name(),
         "idn-hostname" => rfc::international_host_name(),
         "ipv4" => rfc::ipv4(),

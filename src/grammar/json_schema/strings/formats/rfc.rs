@@ -81,15 +81,22 @@ pub(super) fn ipv6() -> String {
     address
 }
 
-/// The expression of RFC 1123: labels of letters, digits and inner hyphens, of up to 63 characters. Three
-/// such labels stay below the 253 characters of a whole name, and so do eight of 30; counting both at once
-/// would take 30,000 states.
+/// The greatest number of characters of a label (RFC 1035), and of the part of an address before the `@` (RFC
+/// 5321).
+const LABEL: usize = 63;
+const LOCAL_PART: usize = 64;
+
+/// The expression of a label: characters of the class `inner`, of which the first is of the class `first` and
+/// the last no hyphen.
+fn label(first: &str, inner: &str, is_bounded: bool) -> String {
+    let more = if is_bounded { format!("{{0,{}}}", LABEL - 2) } else { "*".to_owned() };
+    format!("[{first}](?:[{inner}-]{more}[{inner}])?")
+}
+
+/// The expression of RFC 1123, without the length of the whole: labels of letters, digits and inner hyphens.
 pub(super) fn host_name() -> String {
-    let labels = |length: usize, count: usize| {
-        let label = format!("[0-9A-Za-z](?:[0-9A-Za-z-]{{0,{}}}[0-9A-Za-z])?", length - 2);
-        format!(r"{label}(?:\.{label}){{0,{}}}", count - 1)
-    };
-    format!("{}|{}", labels(63, 3), labels(30, 8))
+    let label = label("0-9A-Za-z", "0-9A-Za-z", true);
+    format!(r"{label}(?:\.{label})*")
 }
 
 /// The expression of a label that claims to be punycode.
@@ -102,21 +109,29 @@ pub(super) fn ace_label() -> &'static str {
 /// out.
 pub(super) fn international_host_name() -> String {
     let inner = r"\p{L}\p{M}\p{N}\u06fd\u06fe\u0f0b";
-    let label = format!("[\\p{{L}}\\p{{N}}\\u06fd\\u06fe](?:[{inner}-]*[{inner}])?");
+    let label = label(r"\p{L}\p{N}\u06fd\u06fe", inner, false);
     format!(r"{label}(?:[.\u3002\uff0e\uff61]{label})*")
 }
 
-/// The expression of `Mailbox` in RFC 5321 and 6531.
-pub(super) fn mailbox(characters: IdentifierCharacters) -> String {
+/// The expression of `Mailbox` in RFC 5321 and 6531, without the length of the whole.
+pub(super) fn mailbox(characters: IdentifierCharacters, is_bounded: bool) -> String {
     let more = match characters {
         IdentifierCharacters::Ascii => "",
         IdentifierCharacters::International => r"\u0080-\u{10ffff}",
     };
     let atom = format!("[0-9A-Za-z!#$%&'*+/=?^_`{{|}}~{more}-]+");
-    let quoted = format!(r#""(?:[ !#-\[\]-~{more}]|\\[ -~])*""#);
-    let label = format!("[0-9A-Za-z{more}](?:[0-9A-Za-z{more}-]*[0-9A-Za-z{more}])?");
+    let plain = format!(r"[ !#-\[\]-~{more}]");
+    let escaped = format!(r"(?:{plain}|\\[ -~])");
+    let quoted = match is_bounded {
+        // Pairs are not counted as two characters: half as many of them are surely short enough.
+        true => format!(r#""(?:{plain}{{0,{}}}|{escaped}{{0,{}}})""#, LOCAL_PART - 2, LOCAL_PART / 2 - 1),
+        false => format!(r#""{escaped}*""#),
+    };
+    let letters = format!("0-9A-Za-z{more}");
+    let label = label(&letters, &letters, is_bounded);
     let literal = format!(r"\[(?:{}|IPv6:(?:{}))\]", ipv4(), ipv6());
-    format!(r"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{literal})")
+    let short = if is_bounded { format!("(?=[^@]{{1,{LOCAL_PART}}}@)") } else { String::new() };
+    format!(r"(?:{short}{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{literal})")
 }
 
 /// The characters that stand for themselves everywhere in an identifier.

@@ -152,10 +152,66 @@ fn formats_have_the_listed_strings_and_no_others() {
     let names: Vec<&str> = FIXTURES.iter().map(|(name, ..)| *name).collect();
     assert_eq!(names, FORMATS.iter().map(|format| format.name).collect::<Vec<_>>());
     assert_eq!(StringSet::from_format("phone").unwrap(), None);
-    let label = "a".repeat(63);
+}
+
+/// A name of labels of these lengths.
+fn name(labels: &[usize]) -> String {
+    labels.iter().map(|length| "a".repeat(*length)).collect::<Vec<_>>().join(".")
+}
+
+#[test]
+fn host_names_have_the_lengths_of_their_rfc() {
     let host = StringSet::from_format("hostname").unwrap().unwrap();
-    assert!(host.contains(&format!("{label}.{label}")) && !host.contains(&format!("{label}a.b")));
-    assert!(!host.contains(&[&*label; 4].join(".")));
+    for (labels, fits) in [
+        (&[63, 63][..], true),
+        (&[64, 1], false),
+        (&[63, 63, 63, 61], true),
+        (&[63, 63, 63, 62], false),
+        (&[1; 127], true),
+        (&[1; 128], false),
+        (&[40; 6], true),
+    ] {
+        assert_eq!(host.contains(&name(labels)), fits, "{labels:?}");
+        let written = written("idn-hostname", &AutomataCache::new()).unwrap().unwrap();
+        assert_eq!(written.contains(&name(labels)), name(labels).len() <= 253, "{labels:?}");
+    }
+    assert!(host.complement().unwrap().contains(&name(&[64])));
+}
+
+/// Addresses are written within their lengths, whatever is valid: also where strings are counted, and not in
+/// a complement.
+#[test]
+fn addresses_are_written_within_the_lengths_of_their_rfc() {
+    let quoted = |length: usize| format!("\"@{}\"", "a".repeat(length - 3));
+    for (local, labels, fits) in [
+        ("a".repeat(64), &[63, 63, 61][..], true),
+        ("a".repeat(64), &[63, 63, 62], false),
+        ("a".repeat(65), &[1], false),
+        (quoted(64), &[2], true),
+        (quoted(65), &[2], false),
+        ("a".to_owned(), &[63, 63, 63, 60], true),
+        ("a".to_owned(), &[63, 63, 63, 61], false),
+        ("a.b".to_owned(), &[64, 2], false),
+    ] {
+        let text = format!("{local}@{}", name(labels));
+        for format in ["email", "idn-email"] {
+            let set = StringSet::from_format_with(&AutomataCache::new(), format, true).unwrap().unwrap();
+            assert!(set.contains(&text) && !set.complement().unwrap().contains(&text), "{format}: {text}");
+            let long = set.with_length(0, Some(250)).unwrap();
+            let shown = |set: &StringSet| {
+                let spelling = ValueSpelling::default();
+                let grammar = grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap());
+                accepts(&grammar, serde_json::to_string(&text).unwrap().as_bytes())
+            };
+            assert_eq!(shown(&set), fits, "{format}: {text}");
+            assert_eq!(shown(&long), fits && text.len() <= 250, "{format}: {text}");
+            // All strings but some: those that are no address, whatever its length.
+            assert!(!shown(&set.complement().unwrap()), "{format}: {text}");
+            // A set without a shorter string is written as it is.
+            let only = set.intersect(&StringSet::one(&text).unwrap()).unwrap();
+            assert!(shown(&only), "{format}: {text}");
+        }
+    }
 }
 
 /// The official test suite, where it is available: a format that is exact decides all of its cases right, a

@@ -50,7 +50,7 @@ pub(super) fn explain(
     let walk = SchemaWalk {
         references: References::new(&schema, draft.is_some_and(|draft| draft <= Draft::Draft7)),
         only_digits: draft == Some(Draft::Draft4),
-        closed: options.closed,
+        closed: options.closed == Some(true),
         formats: options.format == Format::Assert,
         engine: &ask,
         steps: Cell::new(0),
