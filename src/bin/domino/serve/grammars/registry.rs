@@ -31,17 +31,21 @@ use super::{
     named::{NamedGrammars, Source},
     shelf::Shelf,
 };
-use crate::grammar::{
-    budgets,
-    captures::Capturing,
-    notation::{Notation, Parsed},
+use crate::{
+    grammar::{
+        budgets,
+        captures::Capturing,
+        notation::{Notation, Parsed},
+    },
+    session::reach::Reach,
 };
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;
 
-/// Identity of a grammar: its notation, the hash of its text, and the options if it is a schema.
-type Key = (Notation, blake3::Hash, SchemaOptions);
+/// Identity of a grammar: its notation, the hash of its text, the options if it is a schema, and the reach of
+/// its masks.
+type Key = (Notation, blake3::Hash, SchemaOptions, Option<Reach>);
 
 /// A compiled grammar that is ready for texts.
 #[derive(Debug, Clone)]
@@ -181,7 +185,8 @@ impl Registry {
 
     /// Waits for the grammar, which is or will be compiled.
     fn wait(self: &Arc<Self>, caller: &Caller, source: Source) -> Result<GrammarWaiter<'_>, Problem> {
-        let key = (source.notation, blake3::hash(source.text.as_bytes()), source.options.clone());
+        let hash = blake3::hash(source.text.as_bytes());
+        let key = (source.notation, hash, source.options.clone(), source.reach);
         let mut shelf = self.shelf();
         let slot = match shelf.get(&key).cloned() {
             Some(slot) => {
@@ -311,9 +316,9 @@ impl Shop {
         let limits = budgets::limits().cancelled_by(given_up);
         let read = source.read(&self.schemas, &limits);
         let Parsed { grammar, relaxed } = read.map_err(|problem| problem.param("grammar"))?;
-        let compiled = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
-            .is_cancelled()
-        {
+        let compiler = self.compiler.cancelled_by(given_up);
+        let compiler = source.reach.map_or(compiler.clone(), |reach| reach.of(compiler));
+        let compiled = compiler.compile(&grammar).map_err(|error| match error.is_cancelled() {
             true => Problem::given_up(&error),
             false => Problem::compile(&source.name, &error).param("grammar"),
         })?;
