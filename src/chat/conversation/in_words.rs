@@ -5,7 +5,7 @@
 
 use serde_json::{Value as Json, json};
 
-/// What the system says of the functions that the model may call.
+/// Writes what the system says of the functions that the model may call.
 pub(super) fn functions(tools: impl Iterator<Item = Json>) -> String {
     let list: String = tools.map(|tool| format!("{tool}\n")).collect();
     format!(
@@ -18,8 +18,8 @@ pub(super) fn functions(tools: impl Iterator<Item = Json>) -> String {
     )
 }
 
-/// Messages whose calls are texts of the model, and whose answers of functions are texts of the user. Answers
-/// that follow one another are one message.
+/// Makes texts of the model of calls in messages, and texts of the user of answers of functions. Answers that
+/// follow one another become one message.
 pub(super) fn messages(messages: Vec<Json>) -> Vec<Json> {
     let mut all: Vec<Json> = Vec::with_capacity(messages.len());
     let mut answered = false;
@@ -51,7 +51,7 @@ pub(super) fn messages(messages: Vec<Json>) -> Vec<Json> {
     all
 }
 
-/// A call as the model writes it. Arguments may be an object or its text, as in OpenAI's API.
+/// Writes a call as the model does. Arguments may be an object or its text, as in OpenAI's API.
 fn call(call: &Json) -> String {
     let function = call.get("function").unwrap_or(call);
     let arguments = match &function["arguments"] {

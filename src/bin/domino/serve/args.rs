@@ -175,7 +175,7 @@ pub(crate) struct Serve {
     pub(crate) tool_spelling: Option<Option<Spelling>>,
     pub(crate) limits: ServerLimits,
     pub(crate) schemas: SchemaRules,
-    /// How far masks reach, and when they are made, where requests do not say.
+    /// The reach of masks, and the time at which they are made, where requests do not say.
     pub(crate) reach: Reach,
     pub(crate) masking: Masking,
     pub(crate) json: bool,

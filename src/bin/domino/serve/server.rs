@@ -59,7 +59,7 @@ pub(crate) struct Server {
     /// Are texts closed that would be cut by their length, unless a request says otherwise?
     pub(crate) finish: bool,
     pub(crate) schemas: Arc<SchemaRules>,
-    /// How far masks reach, and when they are made, unless a request says otherwise.
+    /// The reach of masks, and the time at which they are made, unless a request says otherwise.
     pub(crate) reach: Reach,
     pub(crate) masking: Masking,
 }

@@ -111,7 +111,7 @@ fn penalties(body: &mut Map<String, Value>) -> Result<Penalties, Problem> {
     Ok(penalties)
 }
 
-/// What is added to the logits of tokens, which are named by their numbers.
+/// Reads what is added to the logits of tokens, which are named by their numbers.
 fn bias(body: &mut Map<String, Value>) -> Result<LogitBias, Problem> {
     const FIELD: &str = "logit_bias";
     let wrong = |message: String| Problem::invalid(FIELD, format!("`{FIELD}`: {message}"));

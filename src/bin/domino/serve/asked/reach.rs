@@ -10,12 +10,12 @@ use crate::{
     session::reach::{Reach, lookahead},
 };
 
-/// What a request says of its masks.
+/// Settings of a request for its masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ReachAsked {
     lookahead: Option<Lookahead>,
     terminals: Option<Terminals>,
-    /// When masks are made; `None`: as the server does.
+    /// The time at which masks are made; `None`: that of the server.
     pub(crate) masking: Option<Masking>,
 }
 

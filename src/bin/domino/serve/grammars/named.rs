@@ -32,7 +32,7 @@ pub(crate) struct Source {
     pub(crate) text: Cow<'static, str>,
     /// How it is read, if it is a schema.
     pub(crate) options: SchemaOptions,
-    /// How far its masks reach; `None`: as far as is usual.
+    /// The reach of its masks; `None`: the usual one.
     pub(crate) reach: Option<Reach>,
 }
 
