@@ -239,8 +239,8 @@ pub const PRIOR_CONTEXTS: usize = 200_000;
 /// Tokens of one context of a prior; past it the least likely are forgotten.
 pub const PRIOR_TOKENS: usize = 128;
 
-/// Tokens of context that a model gets by default, where it was made for as many. Memory: see
-/// `CandleModel::estimate`.
+/// Tokens of context that a model gets by default at least, where it was made for as many: a prompt of some
+/// pages and an answer. Memory: see `CandleModel::estimate`.
 pub const DEFAULT_CONTEXT: usize = 4096;
 
 /// Tokens generated at most by default.

@@ -1,5 +1,7 @@
 //! Conversations: messages, tools and further variables for a template.
 
+mod in_words;
+
 use serde_json::{Map, Value as Json, json};
 
 /// The names that messages have for thoughts; the first is the usual one.
@@ -57,6 +59,48 @@ impl Conversation {
     #[must_use]
     pub fn with_tools(mut self, tools: &[Json]) -> Self {
         self.tools = tools.iter().map(as_function).collect();
+        self
+    }
+
+    /// Shows the model its functions in words of the system, for a template that shows none, or whose way to
+    /// write calls is not known. The words, and the form of calls in them, are those of Hermes 2 Pro and
+    /// Qwen 2.5: `<tool_call>` around a JSON object. Messages with calls, and answers of functions, become
+    /// texts in this form, so any template takes them.
+    #[must_use]
+    pub fn with_tools_in_words(mut self, tools: &[Json]) -> Self {
+        self.messages = in_words::messages(self.messages);
+        match tools.is_empty() {
+            true => self,
+            false => self.with_more_system(&in_words::functions(tools.iter().map(as_function))),
+        }
+    }
+
+    /// Puts what the system says first before what the user says first, for templates without a role for
+    /// the system.
+    #[must_use]
+    pub fn with_system_in_user(mut self) -> Self {
+        let role = |message: &Json, role: &str| message["role"] == role;
+        let system = self.messages.first().filter(|first| role(first, "system") || role(first, "developer"));
+        let Some(text) = system.and_then(|system| system["content"].as_str()).map(str::to_owned) else {
+            return self;
+        };
+        if let Some(user) = self.messages.iter_mut().find(|message| role(message, "user"))
+            && let Some(said) = user["content"].as_str()
+        {
+            user["content"] = format!("{text}\n\n{said}").into();
+            self.messages.remove(0);
+        }
+        self
+    }
+
+    /// Puts a text behind what the system says first.
+    fn with_more_system(mut self, more: &str) -> Self {
+        let mut system = self.messages.first_mut().filter(|message| message["role"] == "system");
+        let text = system.as_mut().and_then(|system| system["content"].as_str());
+        match (text.map(|text| format!("{text}\n\n{more}")), system) {
+            (Some(both), Some(system)) => system["content"] = both.into(),
+            _ => self.messages.insert(0, json!({ "role": "system", "content": more })),
+        }
         self
     }
 

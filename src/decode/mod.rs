@@ -33,17 +33,18 @@ pub use other_decoders::conditional::{ConditionalDecoder, ConditionalText};
 #[cfg(feature = "experiments")]
 pub(crate) use other_decoders::single;
 pub use run::{Finish, Generation, Step};
+pub use sampling::{
+    bias::{LogitBias, LogitBiasError},
+    logprobs::{Logprobs, TokenLogprobs},
+    penalties::{Penalties, PenaltyError},
+    sampler::{DrawError, KeptDrawError, Sampler},
+    settings::{Sampling, SamplingError},
+};
 #[cfg(feature = "experiments")]
 pub(crate) use sampling::{
     choice::possible,
     kept_mass::{log_kept, log_mass, log_sum},
     likely::likely,
-};
-pub use sampling::{
-    logprobs::{Logprobs, TokenLogprobs},
-    penalties::{Penalties, PenaltyError},
-    sampler::{DrawError, KeptDrawError, Sampler},
-    settings::{Sampling, SamplingError},
 };
 pub use speculation::{
     draft_model::{DraftMask, DraftModel, DraftTally},

@@ -3,7 +3,7 @@
 //! Invariant: any value of any field is legal; a field with a range has a type that keeps it.
 
 use super::{
-    sampling::{penalties::Penalties, settings::Sampling},
+    sampling::{bias::LogitBias, penalties::Penalties, settings::Sampling},
     stop::StopStrings,
 };
 use crate::{limits::DEFAULT_NEW_TOKENS, session::TrailingSpace};
@@ -47,6 +47,8 @@ pub struct DecodeOptions {
     pub masking: Masking,
     /// Penalties on tokens that occurred before. Default: none.
     pub penalties: Penalties,
+    /// Amounts that are added to the logits of some tokens. Default: none.
+    pub bias: LogitBias,
     /// Strings that end a run. Default: none.
     pub stop: StopStrings,
     /// The fate of white space behind a complete text, if there is a constraint; it takes the place of the
@@ -60,6 +62,12 @@ pub struct DecodeOptions {
     /// Log-probabilities of the tokens, with this number of alternatives each. They cost a mask at every
     /// step, and change no token. Default: `None`.
     pub logprobs: Option<usize>,
+    /// Log-probabilities of the prompt's tokens too, where [`logprobs`](Self::logprobs) asks for some: a
+    /// [`BatchDecoder`](super::BatchDecoder) sends them as a
+    /// [`BatchEvent::Prompt`](super::BatchEvent::Prompt), and reads the prompt without its cache, in passes
+    /// with whole rows. Other decoders do not look at it; [`Decoder::replay`](super::Decoder::replay) has
+    /// those of any text. Default: no.
+    pub prompt_logprobs: bool,
 }
 
 impl DecodeOptions {
@@ -74,6 +82,7 @@ impl DecodeOptions {
         let set = [
             (self.sampling.cuts(), "top-k, top-p or min-p"),
             (!self.penalties.is_none(), "penalties"),
+            (!self.bias.is_none(), "a bias"),
             (!self.stop.is_empty(), "stop strings"),
             (self.close, "completion"),
             (self.logprobs.is_some(), "log-probabilities"),
@@ -90,10 +99,12 @@ impl Default for DecodeOptions {
             max_new_tokens: DEFAULT_NEW_TOKENS,
             masking: Masking::default(),
             penalties: Penalties::default(),
+            bias: LogitBias::default(),
             stop: StopStrings::default(),
             trailing_space: TrailingSpace::default(),
             close: false,
             logprobs: None,
+            prompt_logprobs: false,
         }
     }
 }

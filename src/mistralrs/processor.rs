@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use mistralrs_candle::Tensor;
@@ -11,7 +11,7 @@ use mistralrs_core::CustomLogitsProcessor;
 
 use super::{context::ContextFollower, error::RequestError, row, watch::RequestWatch};
 use crate::{
-    decode::Sampler,
+    decode::{Masking, Sampler},
     ids::TokenId,
     session::Constraint,
     vocab::{TokenSet, Vocabulary},
@@ -45,6 +45,23 @@ pub struct GrammarLogitsProcessor {
 struct DrawSettings {
     sampler: Sampler,
     first: usize,
+    masking: Masking,
+}
+
+/// Draws from all tokens at `position`, if masks come after that and the draw may follow: it is then the draw
+/// under the mask too. `None`: the mask decides. `all` holds the tokens of the row.
+pub(super) fn own_draw(
+    (masking, sampler): (Masking, &Sampler),
+    row: &[f32],
+    all: &TokenSet,
+    position: usize,
+    constraint: &mut Constraint,
+) -> Result<Option<TokenId>, RequestError> {
+    if masking != Masking::Opportunistic || sampler.sampling().cuts() || constraint.end().is_some() {
+        return Ok(None);
+    }
+    let token = sampler.draw(row, all, position)?;
+    Ok(constraint.allows(token)?.then_some(token))
 }
 
 impl GrammarLogitsProcessor {
@@ -66,7 +83,19 @@ impl GrammarLogitsProcessor {
     /// penalties are left.
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
-        Self { draws: Some(DrawSettings { sampler, first }), ..self }
+        Self { draws: Some(DrawSettings { sampler, first, masking: Masking::default() }), ..self }
+    }
+
+    /// Sets when masks are made for draws [by itself](Self::draw_by). The engine's pass is over by then, so
+    /// [`Masking::Ahead`] is like [`Masking::Always`]; with [`Masking::Opportunistic`] there is a mask only
+    /// where the draw from all tokens may not follow. The text is the same. Without effect on draws of the
+    /// engine, which need the mask first.
+    #[must_use]
+    pub fn masking(mut self, masking: Masking) -> Self {
+        if let Some(draws) = &mut self.draws {
+            draws.masking = masking;
+        }
+        self
     }
 
     /// The caller's view of the request.
@@ -80,22 +109,23 @@ impl GrammarLogitsProcessor {
         let begun = Instant::now();
         place.follow(context)?;
         let length = place.len();
+        if let Some(DrawSettings { sampler, first, masking }) = &self.draws {
+            let (how, all) = ((*masking, sampler), row::all(row.len()));
+            if let Some(token) = own_draw(how, row, &all, first + length, place.constraint())? {
+                self.count(length, 0, begun.elapsed());
+                self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
+                return Ok(Some(token));
+            }
+        }
         let ended = place.constraint().end().is_some();
         let end = ended.then(|| end_of_text(&self.vocabulary));
         let allowed = match &end {
             Some(end) => end,
             None => place.constraint().mask()?,
         };
-        let elapsed = begun.elapsed();
-        self.watch.count(|stats| {
-            stats.tokens = stats.tokens.max(length);
-            stats.passes += 1;
-            stats.masks += 1;
-            stats.draws += 1;
-            stats.mask_time += elapsed;
-        });
+        self.count(length, 1, begun.elapsed());
         match &self.draws {
-            Some(DrawSettings { sampler, first }) => {
+            Some(DrawSettings { sampler, first, .. }) => {
                 let token = sampler.draw(row, allowed, first + length)?;
                 self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
                 Ok(Some(token))
@@ -105,6 +135,19 @@ impl GrammarLogitsProcessor {
                 Ok(None)
             }
         }
+    }
+}
+
+impl GrammarLogitsProcessor {
+    /// Counts the work of a step after `length` tokens.
+    fn count(&self, length: usize, masks: usize, time: Duration) {
+        self.watch.count(|stats| {
+            stats.tokens = stats.tokens.max(length);
+            stats.passes += 1;
+            stats.masks += masks;
+            stats.draws += 1;
+            stats.mask_time += time;
+        });
     }
 }
 

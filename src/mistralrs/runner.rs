@@ -315,7 +315,7 @@ impl EngineRunner {
         let sampler = Sampler::new(options.sampling, options.seed);
         #[cfg(feature = "mistralrs-speculation")]
         if let Some(speculation) = &self.speculation {
-            let attached = attached(under, options)?.draw_by(sampler, prompt.len());
+            let attached = attached(under, options)?.draw_by(sampler, prompt.len()).masking(options.masking);
             let watch = self.runtime.block_on(speculation.attach(&mut request, attached))?;
             self.send(request)?;
             return Ok((watch, receiver));
@@ -324,6 +324,7 @@ impl EngineRunner {
             Some(constraint) => {
                 let constraint = constraint.fork().trailing_space(options.trailing_space);
                 let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, prompt.len());
+                let processor = processor.masking(options.masking);
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch

@@ -6,8 +6,10 @@ use super::formats::{format::Format, instructions::Instructions, kv_format::KvFo
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Tokens that the cache has room for. Default: as many as the model was made for, at most 4096. The
-    /// addresses of the cache are allocated at once, on the CPU its memory is taken as a text grows; see
+    /// Tokens that the cache has room for. Default on the CPU: as many as the model was made for, or that, a
+    /// half, a quarter and so on, until full caches take no more than half of the memory left beside the
+    /// weights, but 4096 at least; on a card at most 4096. The addresses of the cache are allocated at once,
+    /// on the CPU its memory is taken as a text grows; see
     /// [`CandleModel::estimate`](crate::model::candle::CandleModel::estimate).
     pub context: Option<usize>,
     /// Tokens that all sequences of a [`CandleBatch`](crate::model::candle::CandleBatch) hold at once, at

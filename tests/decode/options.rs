@@ -2,7 +2,9 @@
 
 use domino::{
     Constraint, TokenId,
-    decode::{DecodeOptions, Decoder, Finish, Generation, Masking, Penalties, Sampler, StopStrings},
+    decode::{
+        DecodeOptions, Decoder, Finish, Generation, LogitBias, Masking, Penalties, Sampler, StopStrings,
+    },
     model::{Model, Rows, ScriptedModel},
 };
 use proptest::prelude::*;
@@ -39,15 +41,17 @@ fn penalties() -> impl Strategy<Value = Penalties> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// With penalties, too, a run is the same whenever masks are made, and each of its tokens is the draw
-    /// from its penalised row by itself. Verification of drafts relies on this.
+    /// With penalties and a bias, too, a run is the same whenever masks are made, and each of its tokens is
+    /// the draw from its biased and penalised row by itself. Verification of drafts relies on this.
     #[test]
     fn penalised_rows_can_be_judged_one_by_one(
-        penalties in penalties(), sampling in 0..samplings().len(), grammar in 0..3_usize, seed: u64
+        penalties in penalties(), sampling in 0..samplings().len(), grammar in 0..3_usize, seed: u64,
+        bias in prop::collection::vec((0..400_u32, -9.0..9.0_f32), 0..40),
     ) {
         let constraint = shipped(["json", "arithmetic", "email"][grammar]);
         let mut options = DecodeOptions::default();
         (options.penalties, options.sampling, options.seed) = (penalties, samplings()[sampling], seed);
+        options.bias = LogitBias::new(bias.iter().map(|&(id, amount)| (TokenId::new(id), amount))).unwrap();
         options.max_new_tokens = 40;
         options.masking = Masking::Always;
         let always = generate(model(seed), Some(&constraint), &options);
@@ -62,7 +66,8 @@ proptest! {
         let sampler = Sampler::new(options.sampling, seed);
         let mut constraint = constraint;
         for (position, &token) in text.iter().enumerate().skip(prompt().len()) {
-            let row = penalties.apply(rows.row(position - 1).unwrap(), &text[..position]);
+            let biased = options.bias.apply(rows.row(position - 1).unwrap());
+            let row = penalties.apply(&biased, &text[..position]);
             prop_assert_eq!(sampler.draw(&row, constraint.mask().unwrap(), position), Ok(token));
             constraint.advance(token).unwrap();
         }

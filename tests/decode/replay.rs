@@ -2,8 +2,8 @@
 
 use domino::{
     TokenId,
-    decode::{DecodeErrorKind, DecodeOptions, Decoder, Finish, Masking},
-    model::{Model, Rows, ScriptedModel},
+    decode::{BatchDecoder, BatchEvent, DecodeErrorKind, DecodeOptions, Decoder, Finish, Masking},
+    model::{Model, OneByOne, Rows, ScriptedModel},
     proposer::{DraftLength, Drafter, Guess, Propose, Site},
 };
 use proptest::prelude::*;
@@ -21,6 +21,48 @@ impl Propose for Recites {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let at = site.tokens().len() - prompt().len();
         self.0.get(at).map(|&token| Guess { token, acceptance: 0.9 })
+    }
+}
+
+/// A batch tells the log-probabilities of a prompt as a replay does, however the prompt is read, and writes
+/// the text that it writes without them.
+#[test]
+fn log_probabilities_of_prompts_are_those_of_a_replay() {
+    let decoder = || Decoder::builder(model(3)).vocabulary(vocabulary());
+    let prompts = [1, 2, 3, 40, 70]
+        .map(|length| (0..length).map(|at| TokenId::new(97 + at * at % 26)).collect::<Vec<TokenId>>());
+    for chunk in [1, 3, 200] {
+        let model = OneByOne::new(vec![model(3); 2]);
+        let mut batch = BatchDecoder::new(model, vocabulary()).unwrap().prompt_chunk(chunk);
+        let mut options = DecodeOptions::default();
+        (options.max_new_tokens, options.logprobs, options.prompt_logprobs) = (5, Some(2), true);
+        let named: Vec<_> =
+            prompts.iter().map(|prompt| (batch.add(prompt, None, &options).unwrap(), prompt)).collect();
+        let (mut told, mut texts) = (0, 0);
+        while !batch.is_empty() {
+            for event in batch.step() {
+                let prompt_of = |id| named.iter().find(|(named, _)| *named == id).unwrap().1;
+                match event {
+                    BatchEvent::Prompt { sequence, logprobs } => {
+                        let prompt = prompt_of(sequence);
+                        let replayed =
+                            decoder().build().unwrap().replay(&prompt[..1], &prompt[1..], 2).unwrap();
+                        let wanted: Vec<_> = replayed.into_iter().map(|one| one.logprobs).collect();
+                        assert_eq!(logprobs, wanted);
+                        told += 1;
+                    }
+                    BatchEvent::Finished { sequence, generation } => {
+                        let alone =
+                            decoder().max_new_tokens(5).build().unwrap().generate(prompt_of(sequence));
+                        assert_eq!(generation.tokens, alone.unwrap().tokens);
+                        texts += 1;
+                    }
+                    event => assert!(matches!(event, BatchEvent::Token { .. }), "{event:?}"),
+                }
+            }
+        }
+        // A prompt of one token has no second one.
+        assert_eq!((told, texts), (prompts.len() - 1, prompts.len()));
     }
 }
 

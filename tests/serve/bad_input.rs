@@ -95,9 +95,9 @@ fn wrong_messages_functions_and_schemas_are_refused_by_name() {
     goes_on(&server);
 }
 
-/// A request for a call is refused if the model's spelling of calls is unknown.
+/// A request for a call is refused if no grammar holds the model to a spelling.
 #[test]
-fn a_call_of_an_unknown_spelling_says_which_flag_cures_it() {
+fn a_call_without_a_spelling_says_which_flag_cures_it() {
     let server = Server::start(&["--tool-spelling", "off"]);
     let tools = json!([{ "type": "function", "function": { "name": "f" } }]);
     let named = json!({ "type": "function", "function": { "name": "f" } });

@@ -68,6 +68,12 @@ fn addresses_of_the_engine_are_closed_but_the_list_of_models() {
     assert_eq!(refusal(&server.post("/v1/models", &model)), (405, "no_such_method".to_owned()));
     let models = server.get("/v1/models").json();
     assert!(models["data"].as_array().unwrap().iter().any(|model| model["id"] == "domino-small"), "{models}");
+    for (index, id) in ["domino-small", "default"].into_iter().enumerate() {
+        let path = format!("/v1/models/{id}");
+        assert_eq!(server.get(&path).json(), models["data"][index]);
+        assert_eq!(refusal(&server.post(&path, &model)), (405, "no_such_method".to_owned()));
+    }
+    assert_eq!(refusal(&server.get("/v1/models/gpt-9")), (404, "no_such_address".to_owned()));
     assert_eq!(server.get("/health").body, "OK");
     assert_eq!(server.texts(&json!({ "grammar": { "type": "regex", "value": "b" } })), ["b"]);
 }

@@ -119,6 +119,74 @@ fn log_probabilities_are_natural_and_finite() {
     assert_eq!(first["top_logprobs"].as_array().map(Vec::len), Some(2));
 }
 
+/// An answer that begins with its prompt has the log-probabilities of the prompt's tokens too: all but that
+/// of the first, before which there is nothing.
+#[test]
+fn log_probabilities_of_a_prompt_come_with_its_echo() {
+    if !own() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let asked = |prompt: Value, most: usize, echo: bool| {
+        let body = json!({ "prompt": prompt, "max_tokens": most, "echo": echo, "logprobs": 2 });
+        let answer = server.complete(&body);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    };
+    let numbers = |choice: &Value| choice["logprobs"]["token_logprobs"].as_array().unwrap().clone();
+    let tokens = json!([1, 330, 8212, 1982, 302, 264, 1338, 28747]);
+    for prompt in [tokens.clone(), json!("A JSON file of a person: ")] {
+        let whole = asked(prompt.clone(), 0, true);
+        let (choice, usage) = (&whole["choices"][0], &whole["usage"]);
+        assert_eq!((&choice["finish_reason"], &usage["completion_tokens"]), (&json!("length"), &json!(0)));
+        let logprobs = numbers(choice);
+        assert_eq!(Some(u64::try_from(logprobs.len()).unwrap()), usage["prompt_tokens"].as_u64());
+        assert!(logprobs[0].is_null() && choice["logprobs"]["top_logprobs"][0].is_null(), "{choice}");
+        assert!(logprobs[1..].iter().all(|one| one.as_f64().is_some_and(|one| one < 0.0)), "{choice}");
+        // Each token begins where it stands in the text.
+        let text = choice["text"].as_str().unwrap();
+        let spelt = choice["logprobs"]["tokens"].as_array().unwrap().iter();
+        for (token, offset) in spelt.zip(choice["logprobs"]["text_offset"].as_array().unwrap()).skip(2) {
+            let rest: String =
+                text.chars().skip(usize::try_from(offset.as_u64().unwrap()).unwrap()).collect();
+            assert!(rest.starts_with(token.as_str().unwrap()), "{token} at {offset} of {text}");
+        }
+        // With a text after it both are as they are alone.
+        let (long, plain) = (asked(prompt.clone(), 4, true), asked(prompt, 4, false));
+        let both = [logprobs, numbers(&plain["choices"][0])].concat();
+        assert_eq!(numbers(&long["choices"][0]), both);
+        let texts = [text, plain["choices"][0]["text"].as_str().unwrap()].concat();
+        assert_eq!(long["choices"][0]["text"], json!(texts));
+    }
+    // Nothing of it is cached for others, nor taken from what is.
+    let again = asked(tokens, 0, true);
+    assert_eq!(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+    let refused = server.complete(&json!({ "max_tokens": 0 }));
+    assert_eq!((refused.status, refused.error()["param"].as_str()), (400, Some("max_tokens")));
+}
+
+#[test]
+fn a_bias_makes_tokens_likelier_or_keeps_them_out() {
+    if !own() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let plain = server.complete(&json!({ "max_tokens": 1, "logprobs": 1 })).json();
+    let first = plain["choices"][0]["text"].as_str().unwrap().to_owned();
+    // 28740 is the token "1" of this model.
+    assert_ne!(first, "1");
+    let biased = |bias: Value| server.texts(&json!({ "max_tokens": 3, "logit_bias": bias })).remove(0);
+    assert_eq!(biased(json!({ "28740": 100 })), "111");
+    assert_ne!(biased(json!({ "28740": -100 })), "111");
+    let digits = json!({ "type": "regex", "value": "[12]{3}" });
+    let text = server.texts(&json!({ "max_tokens": 5, "grammar": digits, "logit_bias": { "28740": -100 } }));
+    assert_eq!(text, ["222"]);
+    for wrong in [json!({ "40000": 1 }), json!({ "one": 1 }), json!({ "5": "a" }), json!([5])] {
+        let refused = server.complete(&json!({ "logit_bias": wrong }));
+        assert_eq!((refused.status, refused.error()["param"].as_str()), (400, Some("logit_bias")), "{wrong}");
+    }
+}
+
 #[test]
 fn streams_name_the_role_once_per_choice() {
     let server = Server::start(&[]);

@@ -1,4 +1,5 @@
-//! `grammar_options`: how the schemas of a request are written, wherever they stand in it.
+//! `grammar_options`: how the schemas of a request are written, wherever they stand in it; grammars in vLLM's
+//! words; and how far masks reach.
 
 use serde_json::{Value, json};
 
@@ -55,6 +56,103 @@ fn schemas_in_all_their_places_are_written_as_the_request_says() {
     let own = json!({ "grammar": { "type": "json_schema", "value": schema(), "whitespace": "pretty:2" } });
     let text = content(&server.complete(&with(own, &json!({ "whitespace": "compact" }))));
     assert!(text.starts_with("{\n  \"b\": 1,\n"), "{text}");
+}
+
+#[test]
+fn grammars_in_the_words_of_vllm_are_taken() {
+    let server = Server::start(&[]);
+    let outputs = |more: Value| json!({ "structured_outputs": more });
+    let tag = json!({ "type": "structural_tag", "format": { "type": "const_string", "value": "yes" } });
+    let gbnf = "root ::= \"ja\" | \"yes\"";
+    for (body, texts) in [
+        (json!({ "guided_regex": "(yes|ja)" }), &["yes", "ja"][..]),
+        (json!({ "guided_choice": ["\"yes\"\n", "ja\\"] }), &["\"yes\"\n", "ja\\"]),
+        (json!({ "guided_grammar": gbnf }), &["yes", "ja"]),
+        (json!({ "guided_grammar": "start: \"yes\" | \"ja\"" }), &["yes", "ja"]),
+        (
+            json!({ "guided_json": schema(), "grammar_options": { "whitespace": "compact" } }),
+            &["{\"b\":1,\"a\":\"x\"}"],
+        ),
+        (
+            json!({ "guided_json": schema().to_string(), "guided_decoding_backend": "xgrammar",
+            "grammar_options": { "whitespace": "compact" } }),
+            &["{\"b\":1,\"a\":\"x\"}"],
+        ),
+        (outputs(json!({ "json": schema(), "disable_any_whitespace": true })), &["{\"b\":1,\"a\":\"x\"}"]),
+        (outputs(json!({ "regex": "ja", "disable_fallback": true })), &["ja"]),
+        (outputs(json!({ "choice": ["ja"] })), &["ja"]),
+        (outputs(json!({ "grammar": gbnf, "json": null })), &["yes", "ja"]),
+        (outputs(json!({ "structural_tag": tag.to_string() })), &["yes"]),
+    ] {
+        let text = content(&server.complete(&body));
+        assert!(texts.contains(&text.as_str()), "{body}: {text}");
+    }
+    let object = content(&server.complete(&outputs(json!({ "json_object": true }))));
+    assert!(object.trim_start().starts_with('{'), "{object}");
+    for (body, code, param) in [
+        (json!({ "guided_regex": "(" }), "invalid_grammar", "guided_regex"),
+        (json!({ "guided_json": { "type": "strin" } }), "invalid_json_schema", "guided_json"),
+        (json!({ "guided_json": 5 }), "invalid_value", "guided_json"),
+        (json!({ "guided_choice": [] }), "invalid_value", "guided_choice"),
+        (json!({ "guided_choice": ["a", 1] }), "invalid_value", "guided_choice"),
+        (json!({ "guided_whitespace_pattern": " *" }), "unsupported", "guided_whitespace_pattern"),
+        (json!({ "guided_regex": "a", "guided_choice": ["a"] }), "invalid_value", "guided_choice"),
+        (
+            json!({ "guided_regex": "a", "grammar": { "type": "regex", "value": "a" } }),
+            "invalid_value",
+            "grammar",
+        ),
+        (outputs(json!([])), "invalid_value", "structured_outputs"),
+        (outputs(json!({ "regex": 1 })), "invalid_value", "structured_outputs.regex"),
+        (outputs(json!({ "colour": 1 })), "unknown_parameter", "structured_outputs.colour"),
+        (
+            outputs(json!({ "regex": "a", "whitespace_pattern": " " })),
+            "unsupported",
+            "structured_outputs.whitespace_pattern",
+        ),
+    ] {
+        let error = server.complete(&body).error();
+        assert_eq!((&error["code"], &error["param"]), (&json!(code), &json!(param)), "{body}: {error}");
+    }
+}
+
+/// With lookahead 0 no token may begin a terminal inside of it, so other tokens spell the text; the flag of
+/// the server and the field of a request are the same. When masks are made changes nothing.
+#[test]
+fn masks_reach_and_come_as_the_request_says() {
+    let grammar = json!({ "type": "gbnf", "value": "root ::= \"{\" \"\\\"\" [a-z]+ \"\\\"\" \"}\"" });
+    let ask = |server: &Server, more: Value| {
+        let mut body = json!({ "grammar": grammar, "seed": 3, "temperature": 1, "max_tokens": 12 });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = server.complete(&body);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let answer = answer.json();
+        (
+            answer["choices"][0]["text"].as_str().unwrap().to_owned(),
+            answer["usage"]["completion_tokens"].clone(),
+        )
+    };
+    let (plain, short) = (
+        Server::start(&[]),
+        Server::start(&["-k", "0", "--terminals", "written", "--mask", "opportunistic"]),
+    );
+    let usual = ask(&plain, json!({}));
+    for mask in ["ahead", "always", "opportunistic"] {
+        assert_eq!(ask(&plain, json!({ "mask": mask })), usual);
+    }
+    let near = ask(&plain, json!({ "lookahead": 0, "terminals": "written" }));
+    assert_ne!(near, usual);
+    assert_eq!(ask(&short, json!({})), near);
+    assert_eq!(ask(&short, json!({ "lookahead": "infinite" })), usual);
+    for (body, param) in [
+        (json!({ "lookahead": "far", "grammar": grammar }), "lookahead"),
+        (json!({ "terminals": "all", "grammar": grammar }), "terminals"),
+        (json!({ "mask": "late", "grammar": grammar }), "mask"),
+        (json!({ "lookahead": 1 }), "lookahead"),
+    ] {
+        let refused = plain.complete(&body);
+        assert_eq!((refused.status, refused.error()["param"].as_str()), (400, Some(param)), "{body}");
+    }
 }
 
 fn chat(more: &Value) -> Value {

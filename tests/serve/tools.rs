@@ -111,6 +111,74 @@ fn calls_come_back_whole_and_streamed() {
     }
 }
 
+/// The shipped model's template shows no functions: they stand in what the system says, and the grammar holds
+/// calls to their form.
+#[test]
+fn models_without_a_spelling_of_their_own_call_functions_too() {
+    let server = Server::start(&[]);
+    let ask = |more: &Value| {
+        let answer = server.post("/v1/chat/completions", &chat(more));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    };
+    let compact = json!({ "whitespace": "compact" });
+    let named = json!({ "type": "function", "function": { "name": "stop" } });
+    for (choice, name) in [(json!("required"), None), (named, Some("stop"))] {
+        let whole = ask(&json!({ "tool_choice": choice, "grammar_options": compact, "max_tokens": 160 }));
+        let choice = &whole["choices"][0];
+        assert_eq!(choice["finish_reason"], "tool_calls", "{choice}");
+        let [call] = &choice["message"]["tool_calls"].as_array().unwrap()[..] else { panic!("{choice}") };
+        let called = call["function"]["name"].as_str().unwrap();
+        is_valid(called, call["function"]["arguments"].as_str().unwrap());
+        assert!(name.is_none_or(|name| name == called), "{call}");
+    }
+    // What the model is shown counts as its prompt.
+    let prompt = |more: &Value| ask(more)["usage"]["prompt_tokens"].as_u64().unwrap();
+    let (with, without) =
+        (prompt(&json!({ "max_tokens": 1 })), prompt(&json!({ "max_tokens": 1, "tools": [] })));
+    assert!(with > without + 50, "{with} {without}");
+    // Calls, answers of functions and answers without text are parts of the conversation, in the form in
+    // which clients send them.
+    let call = json!({ "id": "c", "type": "function", "function": { "name": "stop", "arguments": "{}" } });
+    let conversation = json!([
+        { "role": "user", "content": "Stop." },
+        { "role": "assistant", "content": null, "tool_calls": [call] },
+        { "role": "tool", "tool_call_id": "c", "content": "stopped" },
+        { "role": "assistant", "content": null },
+        { "role": "assistant", "content": null, "tool_calls": [] },
+        { "role": "user", "content": "And now?" },
+    ]);
+    for tools in [tools(), json!([])] {
+        ask(&json!({ "messages": conversation, "tools": tools, "max_tokens": 2 }));
+    }
+    for parallel in [true, false] {
+        ask(&json!({ "parallel_tool_calls": parallel, "max_tokens": 2 }));
+    }
+}
+
+#[test]
+fn variables_of_the_template_are_taken_under_their_own_name_and_vllms() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.jinja");
+    let text = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}{% if twice %}\
+                {{ messages[0].content }}{% endif %}";
+    std::fs::write(&template, text).unwrap();
+    let server = Server::start(&["--chat-template", template.to_str().unwrap()]);
+    let ask = |variables: Value| {
+        let messages = json!([{ "role": "user", "content": "A person and a house: " }]);
+        let body = json!({ "messages": messages, "max_tokens": 1, "chat_template_kwargs": variables });
+        server.post("/v1/chat/completions", &body)
+    };
+    let prompt = |variables| ask(variables).json()["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert!(prompt(json!({ "twice": true })) > prompt(json!({ "twice": false })));
+    for (wrong, param) in
+        [(json!([]), "chat_template_kwargs"), (json!({ "messages": [] }), "chat_template_kwargs.messages")]
+    {
+        let refused = ask(wrong);
+        assert_eq!((refused.status, refused.error()["param"].as_str()), (400, Some(param)));
+    }
+}
+
 #[test]
 fn mistakes_in_tools_name_their_field() {
     let server = Server::start(&["--tool-spelling", "hermes"]);

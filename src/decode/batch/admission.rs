@@ -69,7 +69,11 @@ impl Admission {
             events.push(sequence.failed(error));
             return None;
         }
-        let cached = self.prefixes.fill(model, place, sequence.run.sequence(), sequence.turn.scope);
+        // What is copied has no rows.
+        let cached = match sequence.scores.is_wanting() {
+            true => 0,
+            false => self.prefixes.fill(model, place, sequence.run.sequence(), sequence.turn.scope),
+        };
         sequence.run.note_cached(cached);
         sequence.unless_ended(context, events)
     }

@@ -25,13 +25,13 @@ use super::{
     pool::each,
     prefixes::Prefixes,
     reading::{self, PromptChunk},
-    sequence::{BatchSequence, Placed, Took, drop_drafts},
+    sequence::{BatchSequence, Placed, PromptScores, Took, drop_drafts},
 };
 use crate::{
     clock::Instant,
     cores,
     ids::{TokenId, as_f64},
-    model::{BatchInput, BatchModel, Logits, Rows},
+    model::{BatchInput, BatchModel, Logits},
     proposer::{Allocation, DraftBudget, Drafter, Offered, Pass, PassCost, Speedup},
     session::Constraint,
     vocab::{TokenSet, Vocabulary},
@@ -164,7 +164,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.next += 1;
         let possible = Arc::clone(&self.possible);
         let run = TextRun::new(prompt, self.vocabulary.clone(), possible, constraint, options);
-        self.admission.waiting.push(BatchSequence { id, turn, run, drafter, phase: Between::default() });
+        let (phase, scores) = (Between::default(), PromptScores::new(prompt, options));
+        self.admission.waiting.push(BatchSequence { id, turn, run, drafter, phase, scores });
         Ok(id)
     }
 
@@ -188,13 +189,13 @@ impl<B: BatchModel> BatchDecoder<B> {
             events.extend(all.into_iter().map(failed));
             return events;
         }
-        let (all, reading, idle) =
+        let (all, mut reading, idle) =
             reading::split(all, self.admission.chunk, |place| self.model.position(place));
         self.put_back(idle);
         let mut ready = self.prepare(all);
-        let mut passed = self.pass(&ready, &reading);
+        let mut passed = self.pass(&ready, &mut reading, &mut events);
         if passed.is_err() && drop_drafts(&mut ready) {
-            passed = self.pass(&ready, &reading);
+            passed = self.pass(&ready, &mut reading, &mut events);
         }
         match passed {
             Ok((rows, took)) => {
@@ -214,14 +215,14 @@ impl<B: BatchModel> BatchDecoder<B> {
         reading: Vec<PromptChunk>,
         events: &mut Vec<BatchEvent>,
     ) {
-        for reader in reading {
-            match self.pass(&[], std::slice::from_ref(&reader)) {
+        for mut reader in reading {
+            match self.pass(&[], std::slice::from_mut(&mut reader), events) {
                 Ok(_) => self.put_back([reader.one]),
                 Err(error) => events.push(reader.one.sequence.failed(DecodeError::model(error))),
             }
         }
         for one in ready {
-            match self.pass(std::slice::from_ref(&one), &[]) {
+            match self.pass(std::slice::from_ref(&one), &mut [], events) {
                 Ok((rows, took)) => self.take(vec![one], rows, took, events),
                 Err(error) => events.push(one.sequence.failed(DecodeError::model(error))),
             }
@@ -379,7 +380,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     fn pass(
         &mut self,
         all: &[Placed<Ready>],
-        reading: &[PromptChunk],
+        reading: &mut [PromptChunk],
+        events: &mut Vec<BatchEvent>,
     ) -> Result<(Vec<Logits>, Took), B::Error> {
         let mut inputs = Vec::with_capacity(all.len() + reading.len());
         let (mut size, mut regular) = (Pass::default(), Pass::default());
@@ -392,13 +394,11 @@ impl<B: BatchModel> BatchDecoder<B> {
             without = without + ready.first();
             counts &= ready.counts();
         }
-        for PromptChunk { one: Placed { place, sequence }, seen, count } in reading {
-            let tokens = &sequence.run.sequence()[*seen..][..*count];
-            inputs.push(BatchInput { sequence: *place, tokens, rows: Rows::Among(&[]) });
-        }
+        inputs.extend(reading.iter().map(PromptChunk::input));
         let start = Instant::now();
         let mut rows = self.model.forward(&inputs)?;
-        rows.truncate(all.len());
+        let read = rows.split_off(all.len());
+        events.extend(reading.iter_mut().zip(&read).filter_map(|(reader, rows)| reader.score(rows)));
         let took = start.elapsed();
         self.passes += 1;
         if counts {

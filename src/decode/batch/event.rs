@@ -3,6 +3,7 @@
 use super::super::{
     error::DecodeError,
     run::{Generation, Step},
+    sampling::logprobs::Logprobs,
 };
 
 /// The name of a sequence of a [`BatchDecoder`](super::super::BatchDecoder); ascending in the order of
@@ -26,6 +27,15 @@ pub struct SequenceTurn {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BatchEvent {
+    /// The log-probabilities of all tokens of a prompt but the first, before the first token of the text.
+    /// They come if [`DecodeOptions::prompt_logprobs`](crate::decode::DecodeOptions::prompt_logprobs) asks
+    /// for them, and not for a prompt of one token.
+    Prompt {
+        /// The sequence.
+        sequence: SequenceId,
+        /// Those of each token, in order.
+        logprobs: Vec<Logprobs>,
+    },
     /// The sequence has another token.
     Token {
         /// The sequence.

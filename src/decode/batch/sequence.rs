@@ -5,13 +5,15 @@ use std::time::Duration;
 use super::{
     super::{
         error::DecodeError,
+        options::DecodeOptions,
         row::PassRows,
         run::{Finish, TextRun},
+        sampling::logprobs::Logprobs,
         speculation::verification::{Between, Phase, Ready},
     },
     event::{BatchEvent, SequenceId, SequenceTurn},
 };
-use crate::{clock::Instant, model::Logits, proposer::Drafter};
+use crate::{clock::Instant, ids::TokenId, model::Logits, proposer::Drafter};
 
 /// A run, its id, its drafter, and its state between two passes: `P` is a phase of verification.
 pub(super) struct BatchSequence<P = Between> {
@@ -20,6 +22,27 @@ pub(super) struct BatchSequence<P = Between> {
     pub(super) run: TextRun,
     pub(super) drafter: Option<Drafter>,
     pub(super) phase: P,
+    pub(super) scores: PromptScores,
+}
+
+/// Log-probabilities of a prompt's tokens from the second on, as they are found.
+#[derive(Debug, Default)]
+pub(super) struct PromptScores {
+    /// Number of alternatives; `None`: nothing is asked for, or all is told.
+    alternatives: Option<usize>,
+    found: Vec<Logprobs>,
+}
+
+impl PromptScores {
+    pub(super) fn new(prompt: &[TokenId], options: &DecodeOptions) -> Self {
+        let asked = options.prompt_logprobs && prompt.len() > 1;
+        Self { alternatives: options.logprobs.filter(|_| asked), found: Vec::new() }
+    }
+
+    /// Are rows of the prompt still wanted?
+    pub(super) fn is_wanting(&self) -> bool {
+        self.alternatives.is_some()
+    }
 }
 
 /// A sequence and its place in the model.
@@ -39,6 +62,23 @@ pub(super) struct Took {
 }
 
 impl<P> BatchSequence<P> {
+    /// Takes the rows of tokens of the prompt, of which the first has the index `from`. Returns the event of
+    /// a prompt whose last token is found.
+    pub(super) fn score(&mut self, rows: &Logits, from: usize) -> Option<BatchEvent> {
+        let PromptScores { alternatives, found } = &mut self.scores;
+        let prompt = self.run.sequence().get(1..self.run.stats().prompt_tokens)?;
+        for index in 0..rows.rows() {
+            // A prompt that was read before its sequence gave its place up is read again.
+            if let (Some(row), Some(&token)) = (rows.row(index), prompt.get(found.len()))
+                && from + index == found.len()
+            {
+                found.push(Logprobs::new(row, token, None, (*alternatives)?));
+            }
+        }
+        let is_whole = found.len() == prompt.len() && alternatives.take().is_some();
+        is_whole.then(|| BatchEvent::Prompt { sequence: self.id, logprobs: std::mem::take(found) })
+    }
+
     pub(super) fn finished(self, finish: Finish) -> BatchEvent {
         BatchEvent::Finished { sequence: self.id, generation: self.run.into_generation(finish) }
     }
@@ -73,7 +113,7 @@ impl BatchSequence<Ready> {
         took: Took,
         context: usize,
     ) -> (Option<BatchSequence>, Vec<BatchEvent>) {
-        let Self { id, turn, mut run, mut drafter, phase } = self;
+        let Self { id, turn, mut run, mut drafter, phase, .. } = self;
         let mut events = Vec::new();
         let mut rows = phase.made(PassRows::Here(logits), &mut run, took.time);
         rows.spend(took.reckoned);
@@ -82,7 +122,7 @@ impl BatchSequence<Ready> {
             let start = Instant::now();
             let (step, phase) = rows.take(drafter.as_mut(), &mut run);
             run.stats_mut().total_time += start.elapsed();
-            let sequence = BatchSequence { id, turn, run, drafter, phase };
+            let sequence = BatchSequence { id, turn, run, drafter, phase, scores: PromptScores::default() };
             match step {
                 Ok(step) => events.extend(step.map(|step| BatchEvent::Token { sequence: id, step })),
                 Err(error) => {
@@ -95,7 +135,8 @@ impl BatchSequence<Ready> {
             match sequence.phase {
                 Phase::Rows(more) => rows = more,
                 Phase::Between(phase) => {
-                    return (Some(BatchSequence { id, turn, run, drafter, phase }), events);
+                    let scores = PromptScores::default();
+                    return (Some(BatchSequence { id, turn, run, drafter, phase, scores }), events);
                 }
             }
         }
@@ -105,9 +146,10 @@ impl BatchSequence<Ready> {
 impl<P> Placed<P> {
     /// Moves to the next phase.
     pub(super) fn map<Q>(self, next: impl FnOnce(P, Option<&mut Drafter>, &mut TextRun) -> Q) -> Placed<Q> {
-        let Self { place, sequence: BatchSequence { id, turn, mut run, mut drafter, phase } } = self;
+        let Self { place, sequence } = self;
+        let BatchSequence { id, turn, mut run, mut drafter, phase, scores } = sequence;
         let phase = next(phase, drafter.as_mut(), &mut run);
-        Placed { place, sequence: BatchSequence { id, turn, run, drafter, phase } }
+        Placed { place, sequence: BatchSequence { id, turn, run, drafter, phase, scores } }
     }
 }
 

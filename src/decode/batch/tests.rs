@@ -136,6 +136,7 @@ fn wanted() -> impl Strategy<Value = WantedText> {
                 options.penalties = Penalties::none().presence(1.0).unwrap();
             }
             options.logprobs = (seed == 0).then_some(2);
+            options.prompt_logprobs = penalised;
             WantedText { prompt, options, constrained, drafted, turn, comes, goes }
         },
     )
@@ -187,6 +188,9 @@ fn together(
                     ended.insert(names[&sequence], generation);
                 }
                 BatchEvent::Failed { error, .. } => panic!("{error}"),
+                BatchEvent::Prompt { sequence, logprobs } => {
+                    assert_eq!(logprobs.len(), all[names[&sequence]].prompt.len() - 1);
+                }
                 BatchEvent::Token { .. } => {}
             }
         }

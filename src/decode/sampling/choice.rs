@@ -12,6 +12,7 @@ use super::{
         options::{DecodeOptions, Masking},
         stats::{DecodeStats, timed},
     },
+    bias::LogitBias,
     penalties::Penalties,
     sampler::{KeptDrawError, Sampler},
 };
@@ -29,6 +30,7 @@ pub(in crate::decode) struct Chooser {
     sampler: Sampler,
     masking: Masking,
     penalties: Penalties,
+    bias: LogitBias,
     /// Are masks known before passes?
     ahead: bool,
     /// All tokens that can be generated; see [`possible`].
@@ -50,6 +52,7 @@ impl Chooser {
             sampler: Sampler::new(options.sampling, options.seed),
             masking: options.masking,
             penalties: options.penalties,
+            bias: options.bias.clone(),
             ahead: options.is_ahead(),
             possible,
         }
@@ -67,7 +70,8 @@ impl Chooser {
         constraint: Option<&mut Constraint>,
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError> {
-        let (row, position) = (&*self.penalties.apply(row, tokens), tokens.len());
+        let biased = self.bias.apply(row);
+        let (row, position) = (&*self.penalties.apply(&biased, tokens), tokens.len());
         if self.ahead
             && let Some(constraint) = constraint
         {
@@ -96,7 +100,8 @@ impl Chooser {
         tokens: &[TokenId],
         allowed: Option<&TokenSet>,
     ) -> Option<Drawn> {
-        let (row, position) = (&*self.penalties.apply(row, tokens), tokens.len());
+        let biased = self.bias.apply(row);
+        let (row, position) = (&*self.penalties.apply(&biased, tokens), tokens.len());
         let allowed = allowed.unwrap_or(&self.possible);
         let token = self.sampler.draw(row, allowed, position).ok()?;
         let mut others = allowed.clone();
@@ -133,7 +138,8 @@ impl Chooser {
     }
 
     /// Chooses like [`choose`](Self::choose), from a row that may still be in progress: the mask is made
-    /// first. Not possible with penalties, and only if masks need not wait for the model's own choice.
+    /// first. Not possible with penalties or a bias, and only if masks need not wait for the model's own
+    /// choice.
     pub(in crate::decode) fn choose_kept(
         &self,
         row: KeptRow<'_>,
@@ -167,9 +173,9 @@ impl Chooser {
         Ok(token)
     }
 
-    /// Can tokens be chosen from [kept](Self::choose_kept) rows? Penalties need the numbers.
+    /// Can tokens be chosen from [kept](Self::choose_kept) rows? Penalties and a bias need the numbers.
     pub(in crate::decode) fn takes_kept(&self, constrained: bool) -> bool {
-        self.penalties.is_none() && (self.ahead || !constrained)
+        self.penalties.is_none() && self.bias.is_none() && (self.ahead || !constrained)
     }
 
     /// Are masks known before passes?
@@ -219,6 +225,7 @@ impl fmt::Debug for Chooser {
             .field("sampler", &self.sampler)
             .field("masking", &self.masking)
             .field("penalties", &self.penalties)
+            .field("bias", &self.bias)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! Draws a token from a row of logits: settings, penalties, Gumbel noise, and what the probabilities were.
 
+pub(super) mod bias;
 pub(super) mod choice;
 mod gumbel_argmax;
 pub(super) mod kept_mass;

@@ -23,9 +23,14 @@ use super::{
     widths::Widths,
 };
 use crate::{
-    decode::{DrawError, Sampler, StopSearch, StopStrings},
+    decode::{DrawError, Masking, Sampler, StopSearch, StopStrings},
     ids::TokenId,
-    mistralrs::{error::RequestError, processor::end_of_text, row, watch::RequestWatch},
+    mistralrs::{
+        error::RequestError,
+        processor::{end_of_text, own_draw},
+        row,
+        watch::RequestWatch,
+    },
     session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
@@ -37,6 +42,7 @@ pub(super) struct SpeculativeJob {
     pub(super) constraint: Option<Constraint>,
     pub(super) guesser: Guesser,
     pub(super) sampler: Sampler,
+    pub(super) masking: Masking,
     /// Position of the text's first token. Default: the number of tokens of the prompt.
     pub(super) first: Option<usize>,
     /// Most tokens of the text.
@@ -75,6 +81,7 @@ struct RequestState {
     constraint: Option<Constraint>,
     guesser: Guesser,
     draws: CoupledDraws,
+    masking: Masking,
     most: usize,
     /// Tokens that end the text.
     stop_tokens: Vec<u32>,
@@ -125,11 +132,12 @@ impl SpeculativeProcessor {
         turn: EngineTurn,
         widths: Widths<SpeculativePipeline>,
     ) -> Self {
-        let SpeculativeJob { constraint, guesser, sampler, first, most, stop } = job;
+        let SpeculativeJob { constraint, guesser, sampler, masking, first, most, stop } = job;
         let state = RequestState {
             constraint,
             guesser,
             draws: CoupledDraws { sampler, first, prompt: 0 },
+            masking,
             most,
             search: stop.strings.search(),
             stop_tokens: stop.tokens,
@@ -273,9 +281,14 @@ impl SpeculativeProcessor {
         let sampler = &state.draws.sampler;
         let begun = Instant::now();
         let mut masked = Duration::ZERO;
-        // The mask comes first: most masks are cached, and a draw takes as long as its set has tokens.
-        let token = match &mut state.constraint {
-            Some(constraint) => {
+        let how = (state.masking, sampler);
+        let own = match &mut state.constraint {
+            Some(constraint) => own_draw(how, row, &state.all, position, constraint)?,
+            None => Some(sampler.draw(row, &state.all, position)?),
+        };
+        // Else the mask comes first: most masks are cached, and a draw takes as long as its set has tokens.
+        let token = match (own, &mut state.constraint) {
+            (None, Some(constraint)) => {
                 let end = constraint.end().map(|_| end_of_text(&self.model.vocabulary));
                 let allowed = match &end {
                     Some(end) => end,
@@ -287,7 +300,7 @@ impl SpeculativeProcessor {
                 }
                 sampler.draw(row, allowed, position)?
             }
-            None => sampler.draw(row, &state.all, position)?,
+            (own, _) => own.ok_or(DrawError::NoneAllowed)?,
         };
         let advancing = Instant::now();
         let constrained = state.constraint.is_some();
@@ -304,7 +317,7 @@ impl SpeculativeProcessor {
         self.watch.count(|stats| {
             stats.draws += 1;
             stats.own_draws += usize::from(!constrained);
-            stats.masks += usize::from(constrained);
+            stats.masks += usize::from(own.is_none());
             stats.mask_time += masked;
         });
         self.watch.drawn(token, ends);

@@ -17,7 +17,7 @@ use super::{
     widths::Widths,
 };
 use crate::{
-    decode::{Sampler, StopStringError, StopStrings},
+    decode::{Masking, Sampler, StopStringError, StopStrings},
     mistralrs::watch::RequestWatch,
     proposer::{DraftLength, PassCost},
     session::Constraint,
@@ -50,6 +50,7 @@ pub struct SpeculativeRequest {
     seed: Option<u64>,
     sampler: Option<Sampler>,
     first: Option<usize>,
+    masking: Masking,
 }
 
 impl SpeculativeRequest {
@@ -84,6 +85,14 @@ impl SpeculativeRequest {
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
         Self { sampler: Some(sampler), first: Some(first), ..self }
+    }
+
+    /// Sets when masks are made. The engine's pass is over by then, so [`Masking::Ahead`], the default, is
+    /// like [`Masking::Always`]; with [`Masking::Opportunistic`] there is a mask only where the draw from all
+    /// tokens may not follow. The text is the same.
+    #[must_use]
+    pub fn masking(self, masking: Masking) -> Self {
+        Self { masking, ..self }
     }
 }
 
@@ -139,7 +148,7 @@ impl Speculation {
         check(request)?;
         let stop = stop(request)?;
         let sampling = sampling::take(&mut request.sampling_params)?;
-        let SpeculativeRequest { constraint, guesses, seed, sampler, first } = what;
+        let SpeculativeRequest { constraint, guesses, seed, sampler, first, masking } = what;
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(request.id));
         let drafts = constraint.is_some() && !sampling::penalises(&request.sampling_params);
         // The last row's token needs no draft, since nothing comes after it.
@@ -150,6 +159,7 @@ impl Speculation {
             constraint,
             guesser,
             sampler: sampler.unwrap_or_else(|| Sampler::new(sampling, seed)),
+            masking,
             first,
             most: request.sampling_params.max_len.unwrap_or(usize::MAX),
             stop,

@@ -37,6 +37,11 @@ pub struct CandleBatch {
 }
 
 impl CandleBatch {
+    /// The configuration of the model.
+    pub(super) fn config(&self) -> &Config {
+        self.transformer.config()
+    }
+
     /// Wraps a transformer, with empty caches.
     pub(crate) fn new(
         transformer: Transformer,

@@ -68,6 +68,14 @@ impl CandleModel {
     }
 }
 
+impl CandleModel {
+    /// Tokens that the model was made for: the most that [`LoadOptions::context`] can ask for.
+    #[must_use]
+    pub fn made_for(&self) -> usize {
+        self.batch.made_for()
+    }
+}
+
 impl Model for CandleModel {
     type Error = ModelError;
 
@@ -160,17 +168,41 @@ pub(crate) fn needs(
     options: &LoadOptions,
 ) -> Result<(usize, MemoryEstimate), ModelError> {
     let supported = config.max_positions;
-    let context = options.context.unwrap_or(supported.min(DEFAULT_CONTEXT));
+    let weights = transformer::size(weights, config)?;
+    let context = options.context.unwrap_or_else(|| usual_context(config, sequences, options, weights));
     if context == 0 || context > supported {
         return Err(ModelErrorKind::Context { asked: context, supported }.into());
     }
-    let weights = transformer::size(weights, config)?;
     let all = context.checked_next_multiple_of(KEYS).unwrap_or(context).saturating_mul(sequences.get());
     let tokens = options.tokens.map_or(all, |tokens| tokens.clamp(context, all));
     Ok((context, MemoryEstimate::new(config, options.kv, context, tokens, weights)))
 }
 
+/// Divisor of the memory beside weights and passes that gives the most for full caches, where nobody asks for
+/// a context: the other half is for grammars, the system and other programs.
+const CACHE_SHARE: u64 = 2;
+
+/// Tokens of context where nobody asks for a number: as many as the model was made for, halved until full
+/// caches fit.
+fn usual_context(config: &Config, sequences: NonZeroUsize, options: &LoadOptions, weights: u64) -> usize {
+    let least = config.max_positions.min(DEFAULT_CONTEXT);
+    let limit = options.memory_limit.or_else(available_memory).unwrap_or(u64::MAX);
+    let fits = |&context: &usize| {
+        let tokens = context.saturating_mul(sequences.get());
+        let need = MemoryEstimate::new(config, options.kv, context, tokens, weights);
+        need.cache <= limit.saturating_sub(weights.saturating_add(need.pass)) / CACHE_SHARE
+    };
+    let halves = std::iter::successors(Some(config.max_positions), |context| Some(context / 2));
+    halves.take_while(|&context| context > least).find(fits).unwrap_or(least)
+}
+
 impl CandleBatch {
+    /// Tokens that the model was made for: the most that [`LoadOptions::context`] can ask for.
+    #[must_use]
+    pub fn made_for(&self) -> usize {
+        self.config().max_positions
+    }
+
     /// Loads as [`CandleModel::load`](CandleModel::load) does, with room for `sequences` texts. Each
     /// takes the memory of a cache as it grows, at most that of the whole context.
     ///

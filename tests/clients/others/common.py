@@ -42,19 +42,23 @@ class Person(pydantic.BaseModel):
     age: Literal[7, 30, 99]
 
 
-PAINT = {
-    "type": "function",
-    "function": {
-        "name": "paint",
-        "description": "Paints it.",
-        "parameters": {
-            "type": "object",
-            "properties": {"color": {"enum": ["red", "green"]}},
-            "required": ["color"],
-            "additionalProperties": False,
-        },
-    },
-}
+def function(name, key, values):
+    """A function with one argument, in the form of OpenAI's API."""
+    parameters = {
+        "type": "object",
+        "properties": {key: {"enum": values}},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"Do {name} it.", "parameters": parameters},
+    }
+
+
+PAINT = function("paint", "color", ["red", "green"])
+BEND = function("bend", "angle", [30, 60])
+NAMED = {"type": "function", "function": {"name": "bend"}}
 
 
 def is_date(text):
@@ -62,9 +66,10 @@ def is_date(text):
     assert re.fullmatch(DATE, text), text
 
 
-def is_painted(arguments):
-    """Fails for arguments that the function does not take."""
-    assert arguments in ({"color": "red"}, {"color": "green"}), arguments
+def is_called(name, arguments):
+    """Fails for a call of a function that is not there, or with arguments that it does not take."""
+    taken = {"paint": [{"color": "red"}, {"color": "green"}], "bend": [{"angle": 30}, {"angle": 60}]}
+    assert arguments in taken[name], (name, arguments)
 
 
 def run(package, tests):

@@ -1,7 +1,7 @@
 """LangChain (langchain-openai) against a live server: chat, streams, types, functions, errors."""
 
 import openai
-from common import COMPACT, DATES, KEY, PAINT, PROMPT, URL, Person, is_date, is_painted, run
+from common import BEND, COMPACT, DATES, KEY, PAINT, PROMPT, URL, Person, is_called, is_date, run
 from langchain_openai import ChatOpenAI
 
 
@@ -32,11 +32,17 @@ def test_type():
         assert isinstance(person, Person), (method, person)
 
 
-def test_function():
-    painter = chat(extra_body=COMPACT).bind_tools([PAINT], tool_choice="required", parallel_tool_calls=False)
-    [call] = painter.invoke(PROMPT).tool_calls
-    assert call["name"] == "paint"
-    is_painted(call["args"])
+def test_functions():
+    for choice, names in [("required", {"paint", "bend"}), ("bend", {"bend"})]:
+        worker = chat(extra_body=COMPACT).bind_tools([PAINT, BEND], tool_choice=choice, parallel_tool_calls=False)
+        [call] = worker.invoke(PROMPT).tool_calls
+        assert call["name"] in names, call
+        is_called(call["name"], call["args"])
+        pieces = list(worker.stream(PROMPT))
+        whole = pieces[0]
+        for piece in pieces[1:]:
+            whole += piece
+        assert [(one["name"], one["args"]) for one in whole.tool_calls] == [(call["name"], call["args"])], whole
 
 
 def test_errors():

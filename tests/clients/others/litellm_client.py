@@ -8,7 +8,9 @@ import os
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm  # noqa: E402
-from common import COMPACT, DATES, KEY, MESSAGES, PAINT, URL, Person, is_date, is_painted, run  # noqa: E402
+from common import (  # noqa: E402
+    BEND, COMPACT, DATES, KEY, MESSAGES, NAMED, PAINT, URL, Person, is_called, is_date, run,
+)
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -47,11 +49,14 @@ def test_type():
     Person.model_validate_json(answer.choices[0].message.content)
 
 
-def test_function():
-    answer = ask(tools=[PAINT], tool_choice="required", parallel_tool_calls=False, extra_body=COMPACT)
-    [call] = answer.choices[0].message.tool_calls
-    assert call.function.name == "paint"
-    is_painted(json.loads(call.function.arguments))
+def test_functions():
+    for choice, names in [("required", {"paint", "bend"}), (NAMED, {"bend"})]:
+        asked = {"tools": [PAINT, BEND], "tool_choice": choice, "parallel_tool_calls": False, "extra_body": COMPACT}
+        [call] = ask(**asked).choices[0].message.tool_calls
+        assert call.function.name in names, call
+        is_called(call.function.name, json.loads(call.function.arguments))
+        pieces = [piece for event in ask(**asked, stream=True) for piece in event.choices[0].delta.tool_calls or []]
+        assert "".join(piece.function.arguments or "" for piece in pieces) == call.function.arguments, pieces
 
 
 def test_errors():

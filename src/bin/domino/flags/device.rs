@@ -1,8 +1,9 @@
-//! `--device`, `--precision`, `--quantize` and `--kv`: the choice of the library's runner and of its device.
+//! `--device`, `--precision`, `--quantize` and `--kv`: the choice of the library's runner and of its device;
+//! `--context` and `--engine`.
 
 use std::num::NonZeroUsize;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use domino::model::candle::{CardMode, Format, KvFormat, LoadOptions, Placement, Precision};
 
 use crate::{session::runner::Card, terminal::failure::BadInput};
@@ -42,6 +43,33 @@ pub(crate) struct LowDevice {
     /// quarter of the memory, and less time; other texts.
     #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
     kv: Option<KvFormat>,
+}
+
+/// The value of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Domino's own runner.
+    Domino,
+    /// mistral.rs.
+    Mistralrs,
+}
+
+/// The flag of how long texts may be.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LowContext {
+    /// Make room for this many tokens of a text, its prompt included. Default: as many as the model was made
+    /// for where memory allows, else half as many and so on; on a card at most 4096.
+    #[arg(long, value_name = "N")]
+    context: Option<NonZeroUsize>,
+}
+
+impl LowContext {
+    /// Adds the room to options for loading the model.
+    pub(crate) fn beside(self, options: LoadOptions) -> LoadOptions {
+        let mut options = options;
+        options.context = self.context.map(NonZeroUsize::get);
+        options
+    }
 }
 
 impl LowDevice {

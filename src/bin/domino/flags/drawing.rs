@@ -2,17 +2,55 @@
 
 use clap::{Args, ValueEnum};
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
+use serde::Deserialize;
 
 use super::space::Trailing;
 
 use crate::terminal::failure::{BadInput, Paint, note};
 
-/// The value of `--mask`: when the mask of a token is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// The value of `--mask`, also in rows and requests: when the mask of a token is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Mask {
     Ahead,
     Always,
     Opportunistic,
+}
+
+impl From<Mask> for Masking {
+    fn from(mask: Mask) -> Self {
+        match mask {
+            Mask::Ahead => Self::Ahead,
+            Mask::Always => Self::Always,
+            Mask::Opportunistic => Self::Opportunistic,
+        }
+    }
+}
+
+/// Flags of when masks are made.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LowMasking {
+    /// Make the grammar's mask at this time. ahead: before the model's pass, which then computes only the
+    /// logits that count. always: after the pass, beside the model's own choice, so that interventions can be
+    /// counted. opportunistic: only if the model's own choice is refused (which makes no difference with
+    /// --top-k, --top-p and --min-p). The text is the same, the time is not.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
+    mask: Mask,
+    /// Short for --mask opportunistic.
+    #[arg(long, conflicts_with = "mask")]
+    opportunistic: bool,
+}
+
+impl LowMasking {
+    /// The flags that ask for this.
+    pub(crate) fn of(mask: Mask) -> Self {
+        Self { mask, opportunistic: false }
+    }
+
+    /// Reads the flags.
+    pub(crate) fn resolve(self) -> Masking {
+        if self.opportunistic { Masking::Opportunistic } else { self.mask.into() }
+    }
 }
 
 /// Default number of tokens that penalties look at.
@@ -51,15 +89,8 @@ pub(crate) struct LowOptions {
     /// The seed of the draws.
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Make the grammar's mask at this time. ahead: before the model's pass, which then computes only the
-    /// logits that count. always: after the pass, beside the model's own choice, so that interventions can be
-    /// counted. opportunistic: only if the model's own choice is refused (which makes no difference with
-    /// --top-k, --top-p and --min-p). The text is the same, the time is not.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
-    pub(crate) mask: Mask,
-    /// Short for --mask opportunistic.
-    #[arg(long, conflicts_with = "mask")]
-    pub(crate) opportunistic: bool,
+    #[command(flatten)]
+    pub(crate) mask: LowMasking,
     /// Cut the text after this many tokens.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
     pub(crate) max_tokens: usize,
@@ -121,12 +152,7 @@ impl LowOptions {
         })?;
         options.seed = self.seed;
         options.max_new_tokens = self.max_tokens;
-        options.masking = match self.mask {
-            _ if self.opportunistic => Masking::Opportunistic,
-            Mask::Ahead => Masking::Ahead,
-            Mask::Always => Masking::Always,
-            Mask::Opportunistic => Masking::Opportunistic,
-        };
+        options.masking = self.mask.resolve();
         options.logprobs = self.logprobs;
         options.trailing_space = self.trailing_space.into();
         options.close = self.finish;

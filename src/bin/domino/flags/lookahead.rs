@@ -1,12 +1,11 @@
 //! Flags of lookahead: how many terminals a token may begin, and what counts as one.
 
-use std::str::FromStr;
-
 use clap::{Args, ValueEnum};
 use domino::{Lookahead, Terminals};
+use serde::Deserialize;
 
 use crate::{
-    session::reach::{Reach, lookahead_number},
+    session::reach::{Reach, lookahead, lookahead_number},
     terminal::failure::{BadInput, Paint, note},
 };
 
@@ -17,8 +16,8 @@ pub(crate) struct LowReach {
     ///
     /// Fewer allow fewer tokens and bend the model more; infinite, that is, any number, bends it least.
     /// --terminals says which parts of the grammar are terminals.
-    #[arg(short = 'k', long, value_name = "K|infinite")]
-    lookahead: Option<Count>,
+    #[arg(short = 'k', long, value_name = "K|infinite", value_parser = lookahead)]
+    lookahead: Option<Lookahead>,
     #[command(flatten)]
     terminals: LowTerminals,
 }
@@ -36,31 +35,23 @@ pub(crate) struct LowTerminals {
     terminals: Option<WhichTerminals>,
 }
 
-/// The value of `--lookahead`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Count(Lookahead);
-
-impl FromStr for Count {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "infinite" | "infinity" | "inf" => Ok(Self(Lookahead::Unbounded)),
-            _ => {
-                let terminals = text.parse().map_err(|_| "expected a number of terminals, or infinite")?;
-                Ok(Self(Lookahead::Terminals(terminals)))
-            }
-        }
-    }
-}
-
-/// The value of `--terminals`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum WhichTerminals {
+/// The value of `--terminals`, also in requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WhichTerminals {
     /// The largest regular parts.
     Folded,
     /// The terminals of a lexer.
     Written,
+}
+
+impl From<WhichTerminals> for Terminals {
+    fn from(which: WhichTerminals) -> Self {
+        match which {
+            WhichTerminals::Folded => Self::Folded,
+            WhichTerminals::Written => Self::Written,
+        }
+    }
 }
 
 impl LowReach {
@@ -78,7 +69,7 @@ impl LowReach {
 
     /// Reads the flags. Notes on standard error which terminals a lookahead counts, if no flag says.
     pub(crate) fn resolve(self) -> Reach {
-        let lookahead = self.lookahead.map_or(Lookahead::Unbounded, |Count(lookahead)| lookahead);
+        let lookahead = self.lookahead.unwrap_or_default();
         if let (Some(k), None) = (lookahead_number(lookahead), self.terminals.terminals) {
             let note = Paint::for_stderr().cyan("note:");
             note!(
@@ -93,9 +84,6 @@ impl LowReach {
 impl LowTerminals {
     /// Reads the flag.
     pub(crate) fn resolve(self) -> Terminals {
-        match self.terminals {
-            Some(WhichTerminals::Written) => Terminals::Written,
-            Some(WhichTerminals::Folded) | None => Terminals::Folded,
-        }
+        self.terminals.map_or_else(Terminals::default, Terminals::from)
     }
 }

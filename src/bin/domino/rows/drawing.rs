@@ -3,7 +3,10 @@
 use std::num::NonZeroUsize;
 
 use crate::{
-    flags::{drawing::LowOptions, space::Trailing},
+    flags::{
+        drawing::{LowMasking, LowOptions, Mask},
+        space::Trailing,
+    },
     rows::members::ObjectMembers,
     terminal::failure::BadInput,
 };
@@ -22,6 +25,7 @@ pub(crate) struct Drawing {
     presence_penalty: Option<f64>,
     frequency_penalty: Option<f64>,
     seed: Option<u64>,
+    mask: Option<Mask>,
     max_tokens: Option<usize>,
     stop: Option<Vec<String>>,
     trailing_space: Option<Trailing>,
@@ -43,6 +47,7 @@ impl Drawing {
             presence_penalty: members.take("presence_penalty")?,
             frequency_penalty: members.take("frequency_penalty")?,
             seed: members.take("seed")?,
+            mask: members.take("mask")?,
             max_tokens: members.take("max_tokens")?,
             stop: members.take("stop")?,
             trailing_space: members.take("trailing_space")?,
@@ -66,6 +71,7 @@ impl Drawing {
             presence_penalty: self.presence_penalty.unwrap_or(flags.presence_penalty),
             frequency_penalty: self.frequency_penalty.unwrap_or(flags.frequency_penalty),
             seed: self.seed.unwrap_or(flags.seed).wrapping_add(further),
+            mask: self.mask.map_or(flags.mask, LowMasking::of),
             max_tokens: self.max_tokens.unwrap_or(flags.max_tokens),
             stop: self.stop.clone().unwrap_or(flags.stop),
             trailing_space: self.trailing_space.unwrap_or(flags.trailing_space),

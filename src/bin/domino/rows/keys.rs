@@ -32,7 +32,7 @@ const ANY: [&str; 11] = [
 ];
 
 /// Keys that `generate` reads.
-const OF_GENERATE: [&str; 17] = [
+const OF_GENERATE: [&str; 18] = [
     "prompt",
     "messages",
     "n",
@@ -45,6 +45,7 @@ const OF_GENERATE: [&str; 17] = [
     "presence_penalty",
     "frequency_penalty",
     "seed",
+    "mask",
     "max_tokens",
     "stop",
     "trailing_space",

@@ -3,14 +3,18 @@
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::Args;
-use domino::grammar::{json_schema::SchemaOptions, tools::Spelling};
+use domino::{
+    decode::Masking,
+    grammar::{json_schema::SchemaOptions, tools::Spelling},
+};
 
 use super::{
     engines::args::{EngineArgs, LowEngine},
     settings::flags::{LowRunning, RunningFlags},
 };
 use crate::{
-    flags::schema::LowSchema,
+    flags::{drawing::LowMasking, lookahead::LowReach, schema::LowSchema},
+    session::reach::Reach,
     terminal::{failure::BadInput, log::LogFormat},
 };
 
@@ -46,6 +50,9 @@ use crate::{
 /// --lenient allowed and listed in the field "relaxed" of the answer (of its first event, in a stream).
 /// Keywords that nobody knows are in "grammar_warnings", and with "schema_report": true the answer lists what
 /// becomes of each keyword.
+///
+/// "lookahead", "terminals" and "mask" are --lookahead, --terminals and --mask for one request. guided_json,
+/// guided_regex, guided_choice, guided_grammar and structured_outputs of vLLM are taken too.
 ///
 /// Which bytes the named groups and marked rules of a grammar have matched is in each choice under "domino",
 /// in "captures" (in a stream in the last event of the text); "captures": [RULE, ...] names further rules.
@@ -90,7 +97,8 @@ pub(crate) struct LowServe {
     /// Spell calls of functions (`tools` in requests) as the model does: a name, or off.
     ///
     /// docs/tools.md has the names; with off the model sees its functions and answers without a grammar.
-    /// Default: as the chat template shows.
+    /// Default: as the chat template shows; hermes where it shows nothing, and the functions are then listed
+    /// in what the system says.
     #[arg(long, value_name = "NAME|off", value_parser = spelling)]
     tool_spelling: Option<ToolSpelling>,
     /// Texts that may wait; requests past that are refused with 429.
@@ -125,6 +133,10 @@ pub(crate) struct LowServe {
     lenient_strict: bool,
     #[command(flatten)]
     schema: LowSchema,
+    #[command(flatten)]
+    reach: LowReach,
+    #[command(flatten)]
+    mask: LowMasking,
 }
 
 /// The spelling of calls; `None`: no grammar holds the model to a spelling.
@@ -163,6 +175,9 @@ pub(crate) struct Serve {
     pub(crate) tool_spelling: Option<Option<Spelling>>,
     pub(crate) limits: ServerLimits,
     pub(crate) schemas: SchemaRules,
+    /// The reach of masks, and the time at which they are made, where requests do not say.
+    pub(crate) reach: Reach,
+    pub(crate) masking: Masking,
     pub(crate) json: bool,
 }
 
@@ -238,6 +253,8 @@ impl LowServe {
             tool_spelling: self.tool_spelling.map(|ToolSpelling(spelling)| spelling),
             limits,
             schemas,
+            reach: self.reach.resolve(),
+            masking: self.mask.resolve(),
             json,
         })
     }

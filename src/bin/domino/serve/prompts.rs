@@ -62,6 +62,8 @@ struct Inner {
     vocabulary: Vocabulary,
     /// Templates for conversations without functions and with some. `None`: the model has no template.
     templates: [Option<ChatTemplate>; 2],
+    /// Are functions and calls shown in words, since no template shows them in the form that answers have?
+    in_words: bool,
     /// Most tokens of a prompt.
     most: usize,
     /// Bytes of the longest token.
@@ -97,8 +99,16 @@ impl PromptReader {
             .map(<[u8]>::len)
             .max()
             .unwrap_or(1);
-        let inner = Inner { tokenizer, vocabulary, templates, most: context.saturating_sub(1), longest };
+        let most = context.saturating_sub(1);
+        let inner = Inner { tokenizer, vocabulary, templates, in_words: false, most, longest };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Shows functions and calls in words of the conversation rather than by the template.
+    pub(crate) fn show_tools_in_words(&mut self) {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.in_words = true;
+        }
     }
 
     /// The text of the chat template that shows functions; empty without one.
@@ -169,16 +179,27 @@ impl Inner {
     }
 
     fn rendered(&self, chat: ChatAsked) -> Result<String, Problem> {
-        let Some(template) = &self.templates[usize::from(!chat.tools.is_empty())] else {
+        let by_template = !chat.tools.is_empty() && !self.in_words;
+        let Some(template) = &self.templates[usize::from(by_template)] else {
             return Err(Problem::unsupported("messages", "the model has no chat template")
                 .with("hint", "ask /v1/completions, or start the server with --chat-template FILE"));
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let mut conversation = Conversation::new(chat.messages).with_tools(&chat.tools).with_date(now);
+        let conversation = Conversation::new(chat.messages).with_date(now);
+        let mut conversation = match self.in_words {
+            true => conversation.with_tools_in_words(&chat.tools),
+            false => conversation.with_tools(&chat.tools),
+        };
         for (name, value) in chat.variables {
             conversation = conversation.with_variable(name, value);
         }
-        template.render(&conversation).map_err(|error| {
+        let mut rendered = template.render(&conversation);
+        // Some templates refuse the system, and some leave out what it says.
+        let is_shown = |text: &String| text.contains("<tools>");
+        if self.in_words && !chat.tools.is_empty() && !rendered.as_ref().is_ok_and(is_shown) {
+            rendered = template.render(&conversation.with_system_in_user());
+        }
+        rendered.map_err(|error| {
             let problem = Problem::invalid("messages", error.to_string());
             match error.hint() {
                 Some(hint) => problem.with("hint", hint),

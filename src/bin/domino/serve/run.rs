@@ -133,10 +133,15 @@ pub(crate) fn server(
     let limits = command.limits.clone();
     let LoadedModel { engine, kind, vocabulary, tokenizer, context, guessing } = loaded;
     let template = command.engine.chat_template.as_deref();
-    let prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
-    let spelling = command.tool_spelling.unwrap_or_else(|| Spelling::of_chat_template(prompts.template()));
-    let compiler = crate::grammar::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME)
-        .cache(cache.clone());
+    let mut prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
+    let shown = Spelling::of_chat_template(prompts.template());
+    // Any model can be held to it, and many have seen it.
+    let spelling = command.tool_spelling.unwrap_or(Some(shown.unwrap_or(Spelling::Hermes)));
+    if spelling == Some(Spelling::Hermes) && shown != spelling {
+        prompts.show_tools_in_words();
+    }
+    let compiler = crate::grammar::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME);
+    let compiler = command.reach.of(compiler).cache(cache.clone());
     let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
     pulse.count_in(Arc::clone(&metrics));
@@ -172,6 +177,8 @@ pub(crate) fn server(
         share_caches: command.engine.share_caches,
         finish: command.engine.finish,
         schemas,
+        reach: command.reach,
+        masking: command.masking,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use domino::{Vocabulary, grammar::tools::Spelling};
+use domino::{Vocabulary, decode::Masking, grammar::tools::Spelling};
 
 use super::{
     access::{keys::ApiKeys, visitors::Visitors},
@@ -18,6 +18,7 @@ use super::{
     prompts::PromptReader,
     writing::TextMaker,
 };
+use crate::session::reach::Reach;
 
 /// The model that is served.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(crate) struct Served {
     pub(crate) name: String,
     /// Tokens of a text, its prompt included.
     pub(crate) context: usize,
-    /// Its way to write calls of functions, if that is known.
+    /// Its way to write calls of functions; `None`: no grammar holds it to one.
     pub(crate) spelling: Option<Spelling>,
     /// May it think before it answers, as its chat template shows?
     pub(crate) thinks: bool,
@@ -58,6 +59,9 @@ pub(crate) struct Server {
     /// Are texts closed that would be cut by their length, unless a request says otherwise?
     pub(crate) finish: bool,
     pub(crate) schemas: Arc<SchemaRules>,
+    /// The reach of masks, and the time at which they are made, unless a request says otherwise.
+    pub(crate) reach: Reach,
+    pub(crate) masking: Masking,
 }
 
 impl Server {

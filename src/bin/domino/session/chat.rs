@@ -10,6 +10,7 @@ use anyhow::Context;
 use domino::{
     TokenId, Vocabulary,
     chat::{ChatTemplate, Conversation},
+    grammar::tools::Spelling,
     vocab::Tokenizer,
 };
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub(crate) struct Prompts {
     folder: PathBuf,
     /// Functions that the model may call, from the flags.
     tools: Vec<Value>,
+    /// Are functions shown in words where the template shows none? Only words for one spelling are there.
+    in_words: bool,
     /// The template for prompts without functions, and the one for prompts with some; read when needed.
     templates: [OnceCell<ChatTemplate>; 2],
     /// True if a prompt outside the model's template is worth a hint.
@@ -53,20 +56,23 @@ impl Prompts {
         grammar: Option<&GrammarSource>,
         json: bool,
     ) -> Result<Self, BadInput> {
-        let tools = match grammar {
-            Some(GrammarSource::Tools(file, ..)) => functions(&files::read_text(file)?),
-            _ => Vec::new(),
+        let (tools, in_words) = match grammar {
+            Some(GrammarSource::Tools(file, calling, _)) => {
+                (functions(&files::read_text(file)?), calling.spelling == Spelling::Hermes)
+            }
+            _ => (Vec::new(), false),
         };
         let prompts = Self {
             chat: chat.cloned(),
             folder: folder.to_owned(),
             tools,
+            in_words,
             templates: Default::default(),
             hints: Cell::new(!json && !failure::is_quiet()),
         };
         if prompts.chat.is_some() {
             let template = prompts.template(!prompts.tools.is_empty())?;
-            if !prompts.tools.is_empty() && !template.shows_tools() {
+            if !prompts.tools.is_empty() && !template.shows_tools() && !in_words {
                 let paint = Paint::for_stderr();
                 note!("{} the chat template does not show the model its functions", paint.cyan("warning:"));
             }
@@ -110,7 +116,11 @@ impl Prompts {
             None => conversation,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        template.render(&conversation.with_tools(tools).with_date(now)).map_err(BadInput::from)
+        let conversation = match self.in_words && !template.shows_tools() {
+            true => conversation.with_tools_in_words(tools),
+            false => conversation.with_tools(tools),
+        };
+        template.render(&conversation.with_date(now)).map_err(BadInput::from)
     }
 
     /// Makes the tokens of the prompt that the model gets.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use domino::{
     decode::{DecodeError, DecodeErrorKind},
-    model::candle::LoadOptions,
+    model::{Model, candle::LoadOptions},
     vocab::Tokenizer,
 };
 
@@ -16,7 +16,9 @@ use crate::{
 /// Makes the error of a prompt that is too long bad input of the user's.
 pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
     match error.kind() {
-        DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string()).into(),
+        DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string())
+            .hint("--context asks for more room, up to what the model was made for (`domino model`)")
+            .into(),
         _ => error.into(),
     }
 }
@@ -27,6 +29,7 @@ pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<R
         progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
             .map_err(|error| bad_model(&error))?;
     runner::tell_idle_quantising(folder, options);
+    runner::tell_context(runner.context(), runner.made_for(), options);
     Ok(runner)
 }
 

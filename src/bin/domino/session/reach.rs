@@ -3,7 +3,7 @@
 use domino::{Compiler, Lookahead, Terminals, Vocabulary, store::CacheFolder};
 
 /// The lookahead of masks, and the terminals that it counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Reach {
     pub(crate) lookahead: Lookahead,
     pub(crate) terminals: Terminals,
@@ -12,10 +12,23 @@ pub(crate) struct Reach {
 impl Reach {
     /// Makes the compiler of grammars.
     pub(crate) fn compiler(self, vocabulary: Vocabulary, cache: &CacheFolder) -> Compiler {
-        crate::grammar::budgets::compiler(vocabulary)
-            .lookahead(self.lookahead)
-            .terminals(self.terminals)
-            .cache(cache.clone())
+        self.of(crate::grammar::budgets::compiler(vocabulary)).cache(cache.clone())
+    }
+
+    /// Gives a compiler this reach.
+    pub(crate) fn of(self, compiler: Compiler) -> Compiler {
+        compiler.lookahead(self.lookahead).terminals(self.terminals)
+    }
+}
+
+/// Reads the value of `--lookahead`.
+pub(crate) fn lookahead(text: &str) -> Result<Lookahead, String> {
+    match text {
+        "infinite" | "infinity" | "inf" => Ok(Lookahead::Unbounded),
+        _ => {
+            let terminals = text.parse().map_err(|_| "expected a number of terminals, or infinite")?;
+            Ok(Lookahead::Terminals(terminals))
+        }
     }
 }
 

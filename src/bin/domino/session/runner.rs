@@ -35,6 +35,14 @@ pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
     }
 }
 
+/// Says that a text may have fewer tokens than the model was made for, where nobody has asked for that.
+pub(crate) fn tell_context(context: usize, made_for: usize, options: &LoadOptions) {
+    if options.context.is_none() && context < made_for {
+        let note = Paint::for_stderr().cyan("note:");
+        note!("{note} room for {context} tokens, the model was made for {made_for}; --context asks for more");
+    }
+}
+
 /// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the
 /// weights once more.
 fn tell_unpacking(path: &Path, place: Placement) {
@@ -62,6 +70,14 @@ impl Runner {
                 tell_unpacking(path, place);
                 TensorModel::load(path, options, place).map(|model| Self::Tensors(Box::new(model)))
             }
+        }
+    }
+
+    /// Tokens that the model was made for.
+    pub(crate) fn made_for(&self) -> usize {
+        match self {
+            Self::Own(model) => model.made_for(),
+            Self::Tensors(model) => model.made_for(),
         }
     }
 

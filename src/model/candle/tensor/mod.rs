@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     ids::{TokenId, as_u64},
+    limits::DEFAULT_CONTEXT,
     model::{
         Kept, Logits, Model, Rows,
         cpu::{
@@ -104,7 +105,10 @@ impl TensorModel {
             let reason = format!("{lack}; --card blocks runs such models, with texts that drafts may change");
             return Err(ModelErrorKind::Device { device: "the card".into(), reason }.into());
         }
-        let (context, _) = needs(weights, &config, ONE, options)?;
+        // The cache is as large as the context from the first on.
+        let mut asked = options.clone();
+        asked.context.get_or_insert(config.max_positions.min(DEFAULT_CONTEXT));
+        let (context, _) = needs(weights, &config, ONE, &asked)?;
         let weights_size = size(weights, &config, place)?;
         let mut memory = MemoryEstimate::new(&config, KvFormat::F32, context, context, weights_size);
         if place.is_cpu() && place.precision == DType::BF16 {
@@ -126,6 +130,12 @@ impl TensorModel {
             None => None,
         };
         Ok(Self { engine, transformer, cache })
+    }
+
+    /// Tokens that the model was made for: the most that [`LoadOptions::context`] can ask for.
+    #[must_use]
+    pub fn made_for(&self) -> usize {
+        self.transformer.config().max_positions
     }
 
     /// As [`forward`](Model::forward), but the rows stay on the device, where they may still be in the making

@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use domino::{Cancel, TokenId};
+use domino::{Cancel, TokenId, Vocabulary};
 
 use super::super::{
     access::caller::Caller,
@@ -29,37 +29,48 @@ use super::super::{
         captured::{Captured, GrammarFinder},
     },
 };
-use crate::grammar::budgets;
+use crate::{grammar::budgets, session::reach::Reach};
+
+/// The name that any server's model has beside its own.
+pub(super) const DEFAULT_MODEL: &str = "default";
 
 /// Makes the engine's order of a request. The request holds its places until the order is dropped.
 pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -> Result<Order, Problem> {
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     check_model(server, asked.model.as_deref())?;
     let mut options = asked.drawing.options.clone();
+    options.masking = asked.reach.masking.unwrap_or(server.masking);
+    let reach = asked.reach.reach(server.reach);
     server.engine.check(&options)?;
+    let size = server.model.vocabulary.size();
+    if let Some(token) = options.bias.tokens().find(|token| token.index() >= size) {
+        let message = format!("`logit_bias`: there is no token {token}; the model has {size}");
+        return Err(Problem::invalid("logit_bias", message));
+    }
     if asked.tools.is_some() && options.logprobs.is_some() {
         let message = "log-probabilities of an answer that may call functions are not served";
         return Err(Problem::unsupported("logprobs", message));
     }
     let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
     let mut grammar = match asked.grammar {
-        Some(grammar) => Some(grammar_order(server, caller, grammar, asked.captures).await?),
+        Some(grammar) => Some(grammar_order(server, caller, grammar.reaching(reach), asked.captures).await?),
         None => None,
     };
     let mut prompts = Vec::with_capacity(asked.prompts.len());
     for prompt in asked.prompts {
-        let echo = match &prompt {
-            PromptAsked::Text(text) if asked.echo => text.clone(),
-            _ => String::new(),
+        let text = match &prompt {
+            PromptAsked::Text(text) if asked.echo => Some(text.clone()),
+            _ => None,
         };
         let tokens = server.prompts.read(server.registry.pool(), caller, prompt).await?;
         // Past its context the model has no room.
         let left = server.model.context.saturating_sub(tokens.len());
         let most = asked.drawing.most.map_or(left, |most| most.min(left));
+        let echo = asked.echo.then(|| text.unwrap_or_else(|| text_of(&server.model.vocabulary, &tokens)));
         prompts.push(PromptOrder { tokens, most, echo });
     }
     if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
-        grammar = Some(tools_order(server, caller, tools, &prompt.tokens).await?);
+        grammar = Some(tools_order(server, caller, (tools, reach), &prompt.tokens).await?);
     }
     let client = Client(caller.number());
     let shared = if server.share_caches { Client::default() } else { client };
@@ -68,6 +79,7 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     }
     // Set for each text.
     options.seed = 0;
+    options.prompt_logprobs = asked.echo && options.logprobs.is_some();
     Ok(Order {
         prompts,
         choices: asked.choices,
@@ -111,12 +123,12 @@ async fn grammar_order(
 async fn tools_order(
     server: &Server,
     caller: &Caller,
-    tools: &ToolsAsked,
+    (tools, reach): (&ToolsAsked, Option<Reach>),
     prompt: &[TokenId],
 ) -> Result<GrammarOrder, Problem> {
     let model = &server.model;
     let (tags, reader) = tools.tags(reasoning(&model.vocabulary, prompt, model.thinks))?;
-    match server.registry.get(caller, tools.grammar(tags)).await {
+    match server.registry.get(caller, tools.grammar(tags).reaching(reach)).await {
         Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
         Err(problem) if !problem.status().is_client_error() => Err(problem),
         Err(problem) => {
@@ -138,12 +150,19 @@ async fn read_counts(server: &Server, caller: &Caller, shared: Client, grammar: 
     let _ = tokio::task::spawn_blocking(move || guesses.read(shared, &name, &grammar)).await;
 }
 
+/// The text of a prompt of tokens, without special ones.
+fn text_of(vocabulary: &Vocabulary, tokens: &[TokenId]) -> String {
+    let bytes = tokens.iter().flat_map(|&token| vocabulary.bytes(token).unwrap_or_default());
+    String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned()
+}
+
 /// Refuses the name of another model.
 fn check_model(server: &Server, asked: Option<&str>) -> Result<(), Problem> {
     let name = &server.model.name;
     match asked {
-        Some(asked) if asked != name && asked != "default" => {
-            let message = format!("there is no model {asked:?}; this server's is {name:?}, or \"default\"");
+        Some(asked) if asked != name && asked != DEFAULT_MODEL => {
+            let message =
+                format!("there is no model {asked:?}; this server's is {name:?}, or \"{DEFAULT_MODEL}\"");
             Err(Problem::not_found("model_not_found", message).param("model"))
         }
         _ => Ok(()),

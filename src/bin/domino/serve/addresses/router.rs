@@ -1,11 +1,11 @@
 //! The addresses, and what every request passes before it reaches its own: who calls, and its id.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use axum::{
     Json, Router,
     extract::{Request, State},
-    http::{StatusCode, header},
+    http::{StatusCode, Uri, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -26,12 +26,17 @@ use super::{
         problem::Problem,
         server::{Served, Server},
     },
-    handlers, probe,
+    handlers,
+    order::DEFAULT_MODEL,
+    probe,
 };
 
 /// All addresses.
 pub(crate) fn router(server: &Arc<Server>) -> Router {
-    let router = Router::new()
+    let ids = [server.model.name.as_str(), DEFAULT_MODEL];
+    let paths: BTreeSet<String> = ids.map(model_path).into();
+    let of_models = paths.iter().fold(Router::new(), |router, path| router.route(path, get(model)));
+    let router = of_models
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
         .route("/v1/models", get(models))
@@ -58,9 +63,28 @@ async fn completions(State(server): State<Arc<Server>>, request: Request) -> Res
 }
 
 async fn models(State(server): State<Arc<Server>>) -> Response {
-    let Served { name, since, .. } = &server.model;
-    let model = |id: &str| json!({ "id": id, "object": "model", "created": since, "owned_by": "domino" });
-    Json(json!({ "object": "list", "data": [model(name), model("default")] })).into_response()
+    let data = [server.model.name.as_str(), DEFAULT_MODEL].map(|id| described(&server.model, id));
+    Json(json!({ "object": "list", "data": data })).into_response()
+}
+
+/// Describes the model under the id that the path has; there is a path for each id only.
+async fn model(State(server): State<Arc<Server>>, uri: Uri) -> Response {
+    let name = &server.model.name;
+    let id = if uri.path() == model_path(name) { name } else { DEFAULT_MODEL };
+    Json(described(&server.model, id)).into_response()
+}
+
+/// The path of a model's description, with its id encoded as clients encode it.
+fn model_path(id: &str) -> String {
+    let encoded = id.bytes().map(|byte| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    format!("/v1/models/{}", encoded.collect::<String>())
+}
+
+fn described(model: &Served, id: &str) -> Value {
+    json!({ "id": id, "object": "model", "created": model.since, "owned_by": "domino" })
 }
 
 async fn grammars(State(server): State<Arc<Server>>) -> Response {
@@ -108,9 +132,11 @@ async fn ready(State(server): State<Arc<Server>>) -> Response {
 
 async fn no_such_address(request: Request) -> Problem {
     let path = request.uri().path();
-    let instead = match path.starts_with("/v1/responses") {
-        true => "; use /v1/chat/completions",
-        false => "",
+    let begins = |begin| path.starts_with(begin);
+    let instead = match () {
+        () if begins("/v1/responses") => "; use /v1/chat/completions",
+        () if begins("/v1/models/") => "; GET /v1/models lists the models",
+        () => "",
     };
     Problem::not_found("no_such_address", format!("there is no {path}{instead}"))
 }

@@ -2,7 +2,10 @@
 //!
 //! Invariant: each is in its range, whatever the text must be.
 
-use domino::decode::{DecodeOptions, Penalties, PenaltyError, Sampling, SamplingError, StopStrings};
+use domino::{
+    TokenId,
+    decode::{DecodeOptions, LogitBias, Penalties, PenaltyError, Sampling, SamplingError, StopStrings},
+};
 use serde_json::{Map, Value};
 
 use super::{
@@ -15,6 +18,9 @@ const MOST_STOPS: usize = 16;
 
 /// Most bytes of all of them: a search takes some 30 bytes of memory for each, as long as its request waits.
 const MOST_STOP_BYTES: usize = 16 << 10;
+
+/// Most tokens with a bias, as in OpenAI's API.
+const MOST_BIASES: usize = 300;
 
 /// Most alternatives of a token in an answer.
 const MOST_ALTERNATIVES: u64 = 20;
@@ -31,26 +37,27 @@ pub(crate) struct DrawingAsked {
 }
 
 impl DrawingAsked {
-    /// Takes the parameters of drawing out of a body.
-    pub(crate) fn read(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<Self, Problem> {
+    /// Takes the parameters of drawing out of a body. An answer that `echoes` its prompt may have no token
+    /// more.
+    pub(crate) fn read(
+        body: &mut Map<String, Value>,
+        endpoint: Endpoint,
+        echoes: bool,
+    ) -> Result<Self, Problem> {
         let mut options = DecodeOptions::default();
         options.sampling = sampling(body)?;
         options.penalties = penalties(body)?;
+        options.bias = bias(body)?;
         options.logprobs = match endpoint {
             Endpoint::Chat => logprobs_of_chat(body)?,
             Endpoint::Completions => whole(body, "logprobs", 0, MOST_ALTERNATIVES)?,
         };
         let newer = whole(body, "max_completion_tokens", 1, u64::MAX)?;
-        let most = newer.or(whole(body, "max_tokens", 1, u64::MAX)?);
+        let most = newer.or(whole(body, "max_tokens", u64::from(!echoes), u64::MAX)?);
         for name in ["dry_allowed_length", "dry_base", "dry_multiplier", "dry_sequence_breakers"] {
             if body.shift_remove(name).is_some() {
                 return Err(Problem::unsupported(name, format!("`{name}` is not served")));
             }
-        }
-        match body.shift_remove("logit_bias") {
-            None => {}
-            Some(Value::Object(biases)) if biases.is_empty() => {}
-            Some(_) => return Err(Problem::unsupported("logit_bias", "`logit_bias` is not served")),
         }
         Ok(Self { options, stops: stops(body)?, most })
     }
@@ -102,6 +109,29 @@ fn penalties(body: &mut Map<String, Value>) -> Result<Penalties, Problem> {
         penalties = penalties.repeat(factor).map_err(wrong("repetition_penalty"))?;
     }
     Ok(penalties)
+}
+
+/// Reads what is added to the logits of tokens, which are named by their numbers.
+fn bias(body: &mut Map<String, Value>) -> Result<LogitBias, Problem> {
+    const FIELD: &str = "logit_bias";
+    let wrong = |message: String| Problem::invalid(FIELD, format!("`{FIELD}`: {message}"));
+    let amounts = match body.shift_remove(FIELD) {
+        None => return Ok(LogitBias::default()),
+        Some(Value::Object(amounts)) if amounts.len() <= MOST_BIASES => amounts,
+        Some(_) => {
+            let message = format!("it takes an object of up to {MOST_BIASES} numbers of tokens and amounts");
+            return Err(wrong(message));
+        }
+    };
+    let amount = |(token, amount): (String, Value)| {
+        #[expect(clippy::cast_possible_truncation, reason = "to the nearest of the logits' own type")]
+        let number = amount.as_f64().map(|amount| amount as f32);
+        token.parse().ok().map(TokenId::new).zip(number).ok_or_else(|| {
+            wrong(format!("{token:?}: {amount} is no number of a token with an amount from -100 to 100"))
+        })
+    };
+    let amounts: Vec<_> = amounts.into_iter().map(amount).collect::<Result<_, _>>()?;
+    LogitBias::new(amounts).map_err(|error| wrong(error.to_string()))
 }
 
 /// Alternatives of each token, if log-probabilities are wanted.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::super::{endpoint::Endpoint, problem::Problem};
 
 /// Fields that are read, at both addresses.
-const READ: [&str; 28] = [
+const READ: [&str; 39] = [
     "best_of",
     "dry_allowed_length",
     "dry_base",
@@ -19,8 +19,17 @@ const READ: [&str; 28] = [
     "finish",
     "frequency_penalty",
     "grammar",
+    "guided_choice",
+    "guided_decoding_backend",
+    "guided_grammar",
+    "guided_json",
+    "guided_json_object",
+    "guided_regex",
+    "guided_whitespace_pattern",
     "logit_bias",
     "logprobs",
+    "lookahead",
+    "mask",
     "max_completion_tokens",
     "max_tokens",
     "min_p",
@@ -34,7 +43,9 @@ const READ: [&str; 28] = [
     "stop",
     "stream",
     "stream_options",
+    "structured_outputs",
     "temperature",
+    "terminals",
     "tool_choice",
     "tools",
     "top_k",
@@ -42,14 +53,16 @@ const READ: [&str; 28] = [
 ];
 
 /// Fields that are read of chats.
-const READ_CHAT: [&str; 4] = ["enable_thinking", "messages", "reasoning_effort", "top_logprobs"];
+const READ_CHAT: [&str; 5] =
+    ["chat_template_kwargs", "enable_thinking", "messages", "reasoning_effort", "top_logprobs"];
 
 /// Fields that are read of completions.
 const READ_COMPLETIONS: [&str; 3] = ["echo", "prompt", "suffix"];
 
-/// Fields without effect.
-const IGNORED: [&str; 9] = [
+/// Fields without effect. `parallel_tool_calls` has one where functions may be called, and is gone then.
+const IGNORED: [&str; 10] = [
     "metadata",
+    "parallel_tool_calls",
     "prediction",
     "prompt_cache_key",
     "prompt_cache_retention",
@@ -72,7 +85,6 @@ pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Resu
         Endpoint::Chat => &READ_CHAT,
         Endpoint::Completions => &READ_COMPLETIONS,
     };
-    let tools = body.get("tools").is_some_and(|tools| *tools != Value::Array(Vec::new()));
     for (name, value) in &*body {
         let name = name.as_str();
         if READ.contains(&name) || own.contains(&name) || IGNORED.contains(&name) {
@@ -84,7 +96,6 @@ pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Resu
             "functions" => value.as_array().is_some_and(Vec::is_empty),
             "function_call" => *value == "none" || *value == "auto",
             "modalities" => value.as_array().is_some_and(|kinds| kinds.iter().all(|kind| kind == "text")),
-            "parallel_tool_calls" => !tools || *value == true,
             _ => return Err(unknown(name)),
         };
         if !nothing {

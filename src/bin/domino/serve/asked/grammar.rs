@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 use super::{
     super::{args::SchemaRules, problem::Problem},
     fields,
+    guided::{Guide, GuidedAsked, one_of, two},
     options::OptionsAsked,
     schemas,
 };
-use crate::grammar::notation::Notation;
+use crate::{grammar::notation::Notation, session::reach::Reach};
 
 /// Fields of a grammar of type `structural_tag`.
 const TAGS: [&str; 6] = ["type", "value", "order", "whitespace", "escapes", "numbers"];
@@ -35,6 +36,10 @@ pub(crate) enum GrammarAsked {
     JsonObject,
     /// One of the others, whose schemas are read with the options of the request.
     ReadBy(Box<GrammarAsked>, OptionsAsked),
+    /// One of the others, under the name of the field that asks for it.
+    Under(&'static str, Box<GrammarAsked>),
+    /// One of the others, with masks that reach as far as the request says.
+    Reaching(Reach, Box<GrammarAsked>),
 }
 
 impl GrammarAsked {
@@ -44,7 +49,8 @@ impl GrammarAsked {
             Self::Text(..) | Self::Schema(..) | Self::Structure(..) | Self::Named(_) => "grammar",
             Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
             Self::Tools(_) => "tools",
-            Self::ReadBy(asked, _) => asked.param(),
+            Self::ReadBy(asked, _) | Self::Reaching(_, asked) => asked.param(),
+            Self::Under(param, _) => param,
         }
     }
 
@@ -56,7 +62,7 @@ impl GrammarAsked {
             Self::Structure(..) | Self::Tags(_) | Self::Tools(_) => Some(Notation::StructuralTag),
             Self::JsonObject => Some(Notation::Gbnf),
             Self::Named(_) => None,
-            Self::ReadBy(asked, _) => asked.notation(),
+            Self::ReadBy(asked, _) | Self::Under(_, asked) | Self::Reaching(_, asked) => asked.notation(),
         }
     }
 
@@ -68,6 +74,14 @@ impl GrammarAsked {
                 Self::ReadBy(Box::new(self), options.clone())
             }
             asked => asked,
+        }
+    }
+
+    /// The same with masks of this reach, if one is given.
+    pub(crate) fn reaching(self, reach: Option<Reach>) -> Self {
+        match reach {
+            Some(reach) => Self::Reaching(reach, Box::new(self)),
+            None => self,
         }
     }
 }
@@ -104,27 +118,51 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Takes the grammar that `grammar` or `response_format` asks for out of the body.
+    /// Takes the grammar that `grammar`, `response_format` or a field of vLLM asks for out of the body.
     pub(crate) fn grammar(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
-        Ok(self.one(body)?.map(|asked| asked.read_by(self.options)))
+        let guided = match GuidedAsked::take(body)? {
+            Some(guided) => Some((guided.param, self.guided(&guided)?)),
+            None => None,
+        };
+        let grammar = match body.shift_remove("grammar") {
+            Some(grammar) => Some(("grammar", self.direct(&grammar)?)),
+            None => None,
+        };
+        let format = match body.shift_remove("response_format") {
+            Some(format) => self.response_format(&format)?.map(|asked| ("response_format", asked)),
+            None => None,
+        };
+        let mut all = [guided, grammar, format].into_iter().flatten();
+        match (all.next(), all.next()) {
+            (Some((first, _)), Some((second, _))) => Err(two(first, second)),
+            (one, _) => Ok(one.map(|(_, asked)| asked.read_by(self.options))),
+        }
     }
 
-    fn one(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
-        let grammar = body.shift_remove("grammar");
-        let format = body.shift_remove("response_format");
-        match (grammar, format) {
-            (None, None) => Ok(None),
-            (Some(grammar), None) => self.direct(&grammar).map(Some),
-            (None, Some(format)) => self.response_format(&format),
-            (Some(grammar), Some(format)) => match self.response_format(&format)? {
-                None => self.direct(&grammar).map(Some),
-                Some(_) => {
-                    let message =
-                        "`grammar` and `response_format` were both given: each says what the text must be";
-                    Err(Problem::bad_request("invalid_value", message).param("response_format"))
-                }
-            },
-        }
+    /// Reads a grammar in vLLM's words.
+    fn guided(&self, asked: &GuidedAsked) -> Result<GrammarAsked, Problem> {
+        let GuidedAsked { param, guide, value, .. } = asked;
+        let options = asked.options(self.options.options());
+        let sent = || schemas::text_of(value, self.bytes, &asked.path());
+        let string = || value.as_str().map(str::to_owned);
+        let (text, must) = match guide {
+            Guide::Json => (sent(), "a JSON Schema, or its text"),
+            Guide::Tags => (sent(), "structural tags, or their text"),
+            Guide::Choice => (value.as_array().and_then(|texts| one_of(texts)), "a list of strings"),
+            Guide::JsonObject => ((*value == true).then(String::new), "true or false"),
+            Guide::Regex | Guide::Grammar => (string(), "a string"),
+        };
+        let text = text.ok_or_else(|| Problem::invalid(param, format!("`{param}` must be {must}")))?;
+        let text = self.bounded(text, param)?;
+        let asked = match guide {
+            Guide::Json => GrammarAsked::Schema(text, options),
+            Guide::Tags => GrammarAsked::Structure(text, options),
+            Guide::JsonObject => GrammarAsked::JsonObject,
+            Guide::Regex => GrammarAsked::Text(Notation::Regex, text),
+            Guide::Grammar if !text.contains("::=") => GrammarAsked::Text(Notation::Lark, text),
+            Guide::Choice | Guide::Grammar => GrammarAsked::Text(Notation::Gbnf, text),
+        };
+        Ok(GrammarAsked::Under(param, Box::new(asked.read_by(self.options))))
     }
 
     /// Reads `{"type": .., "value": ..}`.

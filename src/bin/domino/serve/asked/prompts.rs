@@ -16,6 +16,9 @@ const MOST_PROMPTS: usize = 64;
 /// Roles that messages may have.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
+/// Variables of templates that are the conversation itself.
+const CONVERSATION: [&str; 4] = ["add_generation_prompt", "documents", "messages", "tools"];
+
 /// Reads messages, functions and variables for the chat template.
 pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> {
     flatten_messages(body)?;
@@ -28,7 +31,7 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
         Some(Value::Array(tools)) => tools,
         Some(_) => return Err(Problem::invalid("tools", "`tools` must be a list of functions")),
     };
-    // Only models whose spelling of calls is unknown come here, and such a model cannot be held to a call.
+    // Where no grammar holds the model to a spelling of calls, it cannot be held to a call.
     match body.shift_remove("tool_choice") {
         None => {}
         Some(Value::String(choice)) if choice == "auto" => {}
@@ -37,15 +40,15 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
             return Err(Problem::invalid("tool_choice", "`tool_choice` needs functions in `tools`"));
         }
         Some(_) => {
-            let message = "the server does not know how this model writes calls, so none can be asked for";
-            let hint = "start the server with --tool-spelling NAME (docs/tools.md has the names)";
+            let message = "the server runs with --tool-spelling off, so no call can be asked for";
+            let hint = "start the server without it, or with a name in place of off (docs/tools.md has them)";
             return Err(Problem::unsupported("tool_choice", message).with("hint", hint));
         }
     }
     if tools.iter().any(|tool| !tool.is_object()) {
         return Err(Problem::invalid("tools", "`tools` must be a list of functions"));
     }
-    let mut variables = Map::new();
+    let mut variables = variables(body)?;
     if body.contains_key("enable_thinking") {
         variables.insert("enable_thinking".to_owned(), flag(body, "enable_thinking")?.into());
     }
@@ -58,6 +61,28 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
     }
     let messages = list(body.shift_remove("messages"));
     Ok(ChatAsked { messages, tools, variables })
+}
+
+/// Variables of the template under the name that vLLM has for them. Those that say what is in the
+/// conversation are not among them.
+fn variables(body: &mut Map<String, Value>) -> Result<Map<String, Value>, Problem> {
+    const FIELD: &str = "chat_template_kwargs";
+    let variables = match body.shift_remove(FIELD) {
+        None => Map::new(),
+        Some(Value::Object(variables)) => variables,
+        Some(_) => {
+            let message = format!("`{FIELD}` must be an object, such as {{\"enable_thinking\": false}}");
+            return Err(Problem::invalid(FIELD, message));
+        }
+    };
+    match variables.keys().find(|name| CONVERSATION.contains(&name.as_str())) {
+        Some(name) => {
+            let message =
+                format!("`{FIELD}` cannot set `{name}`, which the request has as a field of its own");
+            Err(Problem::unsupported(&format!("{FIELD}.{name}"), message))
+        }
+        None => Ok(variables),
+    }
 }
 
 /// Joins contents in parts to one text, since only models of text are served.
@@ -82,7 +107,15 @@ fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
         }
         arguments_as_objects(message);
         let text = match message.get("content") {
-            None if message.contains_key("tool_calls") => continue,
+            None if message
+                .get("tool_calls")
+                .and_then(Value::as_array)
+                .is_some_and(|calls| !calls.is_empty()) =>
+            {
+                continue;
+            }
+            // Clients send an answer without text back as they got it.
+            None if message["role"] == "assistant" => String::new(),
             Some(Value::String(_)) => continue,
             Some(Value::Array(parts)) => parts.iter().map(part_text).collect::<Result<String, Problem>>()?,
             _ => return Err(wrong("the `content` of a message must be a string or a list of parts")),

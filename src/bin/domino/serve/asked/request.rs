@@ -13,6 +13,7 @@ use super::{
     grammar::{self, GrammarAsked, Reading},
     options::OptionsAsked,
     prompts,
+    reach::ReachAsked,
     tools::{self, ToolsAsked},
 };
 
@@ -28,6 +29,7 @@ pub(crate) struct Asked {
     pub(crate) tools: Option<ToolsAsked>,
     /// Parts of the grammar whose texts are listed.
     pub(crate) captures: CapturesAsked,
+    pub(crate) reach: ReachAsked,
     /// Texts of each prompt, at least 1.
     pub(crate) choices: usize,
     pub(crate) stream: bool,
@@ -73,6 +75,7 @@ impl Asked {
         let grammar = Reading { bytes, most: most_grammar, schemas, options: &options }.grammar(&mut body)?;
         grammar::check_options(&options, grammar.as_ref(), tools.is_some())?;
         captures.check(grammar.is_some(), tools.is_some())?;
+        let reach = ReachAsked::take(&mut body, grammar.is_some() || tools.is_some())?;
         let (grammar, tools) = tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
@@ -86,17 +89,18 @@ impl Asked {
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Problem::invalid("model", "`model` must be a string")),
         };
-        let drawing = DrawingAsked::read(&mut body, endpoint)?;
         let echo = flag(&body, "echo")?;
+        let drawing = DrawingAsked::read(&mut body, endpoint, echo)?;
         let prompts = match endpoint {
             Endpoint::Chat => vec![PromptAsked::Chat(prompts::chat(&mut body)?)],
             Endpoint::Completions => prompts::prompts(&mut body)?,
         };
-        check_echo(echo, &prompts, grammar.is_some(), &drawing)?;
+        check_echo(echo, grammar.is_some())?;
         Ok(Self {
             grammar,
             tools,
             captures,
+            reach,
             choices,
             stream,
             include_usage,
@@ -124,20 +128,11 @@ fn include_usage(body: &mut Map<String, Value>) -> Result<bool, Problem> {
 }
 
 /// Refuses an echo that cannot be had.
-fn check_echo(
-    echo: bool,
-    prompts: &[PromptAsked],
-    constrained: bool,
-    drawing: &DrawingAsked,
-) -> Result<(), Problem> {
-    let with = match () {
-        () if !echo => return Ok(()),
-        () if constrained => "a grammar",
-        () if drawing.options.logprobs.is_some() => "`logprobs`",
-        () if prompts.iter().any(|prompt| matches!(prompt, PromptAsked::Tokens(_))) => "a prompt of tokens",
-        () => return Ok(()),
-    };
-    Err(Problem::unsupported("echo", format!("`echo` and {with} cannot be asked for together")))
+fn check_echo(echo: bool, constrained: bool) -> Result<(), Problem> {
+    match echo && constrained {
+        true => Err(Problem::unsupported("echo", "`echo` and a grammar cannot be asked for together")),
+        false => Ok(()),
+    }
 }
 
 fn choices(body: &mut Map<String, Value>) -> Result<usize, Problem> {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::model::candle::{KvFormat, LoadOptions, Placement};
 
 use crate::{
-    flags::device::LowDevice,
+    flags::device::{EngineName, LowContext, LowDevice},
     session::{
         drafts::proposer::{PAPER_DRAFT, Which, threshold},
         runner::Card,
@@ -37,6 +37,8 @@ pub(crate) struct LowEngine {
     engine: Option<EngineName>,
     #[command(flatten)]
     device: LowDevice,
+    #[command(flatten)]
+    context: LowContext,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
     /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
@@ -71,10 +73,6 @@ pub(crate) struct LowEngine {
     /// for one server.
     #[arg(long, value_name = "DIR")]
     prior_dir: Option<PathBuf>,
-    /// Tokens of a text, its prompt included. Default: as many as the model was made for, at most 4096. For
-    /// the engine domino.
-    #[arg(long, value_name = "N")]
-    context: Option<NonZeroUsize>,
     /// Memory for keys and values of the texts that are written, in MiB. Texts past that wait. For the engine
     /// domino. Default: enough for all places, at most half of the free memory.
     #[arg(long, value_name = "MIB")]
@@ -107,13 +105,6 @@ pub(crate) struct LowEngine {
     /// engine mistralrs, which on the CPU mixes up texts of the same length (0.8.1).
     #[arg(long, value_name = "N")]
     max_seqs: Option<NonZeroUsize>,
-}
-
-/// Names of the engines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineName {
-    Domino,
-    Mistralrs,
 }
 
 /// `--grammar-speculate`.
@@ -221,8 +212,7 @@ impl LowEngine {
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
         let (prior, prior_dir) = (self.prior, self.prior_dir);
         let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
-        let mut load = self.device.load_options()?;
-        load.context = self.context.map(NonZeroUsize::get);
+        let load = self.context.beside(self.device.load_options()?);
         Ok(EngineArgs {
             model: self.model,
             engine: self.engine,

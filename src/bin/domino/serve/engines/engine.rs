@@ -49,6 +49,8 @@ pub(crate) struct TextOrder {
 /// An event of a text that is being written.
 #[derive(Debug)]
 pub(crate) enum EngineEvent {
+    /// Log-probabilities of the prompt's tokens but the first, before any token, if they were asked for.
+    Prompt(Vec<Logprobs>),
     /// Another token.
     Token(WrittenToken),
     /// The text has ended: by end of text, or by length.

@@ -9,13 +9,14 @@ use domino::{Vocabulary, model::candle::ModelDescription, store::CacheFolder, vo
 
 use super::{
     super::bounds::gate::Pulse,
-    args::{EngineArgs, EngineName, Speculation},
+    args::{EngineArgs, Speculation},
     engine::Engine,
     guessing::{Guessing, prior_files},
     kept::PriorKeeper,
     own,
 };
 use crate::{
+    flags::device::EngineName,
     session::{load::read_tokenizer, model, tokenizer},
     terminal::failure::BadInput,
 };

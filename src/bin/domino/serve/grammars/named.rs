@@ -17,6 +17,7 @@ use crate::{
         notation::{Notation, Parsed},
         shipped::{SHIPPED, Shipped},
     },
+    session::reach::Reach,
     terminal::failure::BadInput,
 };
 
@@ -31,11 +32,14 @@ pub(crate) struct Source {
     pub(crate) text: Cow<'static, str>,
     /// How it is read, if it is a schema.
     pub(crate) options: SchemaOptions,
+    /// The reach of its masks; `None`: the usual one.
+    pub(crate) reach: Option<Reach>,
 }
 
 impl Source {
     fn new(name: &str, notation: Notation, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { name: name.to_owned(), notation, text: text.into(), options: SchemaOptions::default() }
+        let options = SchemaOptions::default();
+        Self { name: name.to_owned(), notation, text: text.into(), options, reach: None }
     }
 
     fn read_by(mut self, options: &SchemaOptions) -> Self {
@@ -123,17 +127,23 @@ impl NamedGrammars {
     /// # Errors
     /// If there is none, or if its schemas do not take the options of the request.
     pub(crate) fn find(&self, asked: &GrammarAsked) -> Result<Source, Problem> {
-        let GrammarAsked::ReadBy(asked, options) = asked else {
-            return self.find_by(asked, &self.schemas.options);
-        };
-        let source = self.find_by(asked, options.options())?;
-        options.check(Some(source.notation)).map(|()| source)
+        match asked {
+            GrammarAsked::ReadBy(asked, options) => {
+                let source = self.find_by(asked, options.options())?;
+                options.check(Some(source.notation)).map(|()| source)
+            }
+            GrammarAsked::Reaching(reach, asked) => Ok(Source { reach: Some(*reach), ..self.find(asked)? }),
+            GrammarAsked::Under(name, asked) => Ok(Source { name: (*name).to_owned(), ..self.find(asked)? }),
+            asked => self.find_by(asked, &self.schemas.options),
+        }
     }
 
     /// The text, whose schemas are read by these options unless they have their own.
     fn find_by(&self, asked: &GrammarAsked, usual: &SchemaOptions) -> Result<Source, Problem> {
         match asked {
-            GrammarAsked::ReadBy(asked, options) => self.find_by(asked, options.options()),
+            GrammarAsked::ReadBy(..) | GrammarAsked::Under(..) | GrammarAsked::Reaching(..) => {
+                self.find(asked)
+            }
             GrammarAsked::Text(notation, text) => {
                 Ok(Source::new("grammar", *notation, text.clone()).with_schemas(usual))
             }

@@ -31,18 +31,22 @@ use super::{
     named::{NamedGrammars, Source},
     shelf::Shelf,
 };
-use crate::grammar::{
-    budgets,
-    captures::Capturing,
-    notation::{Notation, Parsed},
-    warned,
+use crate::{
+    grammar::{
+        budgets,
+        captures::Capturing,
+        notation::{Notation, Parsed},
+        warned,
+    },
+    session::reach::Reach,
 };
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;
 
-/// Identity of a grammar: its notation, the hash of its text, and the options if it is a schema.
-type Key = (Notation, blake3::Hash, SchemaOptions);
+/// Identity of a grammar: its notation, the hash of its text, the options if it is a schema, and the reach of
+/// its masks.
+type Key = (Notation, blake3::Hash, SchemaOptions, Option<Reach>);
 
 /// A compiled grammar that is ready for texts.
 #[derive(Debug, Clone)]
@@ -182,7 +186,8 @@ impl Registry {
 
     /// Waits for the grammar, which is or will be compiled.
     fn wait(self: &Arc<Self>, caller: &Caller, source: Source) -> Result<GrammarWaiter<'_>, Problem> {
-        let key = (source.notation, blake3::hash(source.text.as_bytes()), source.options.clone());
+        let hash = blake3::hash(source.text.as_bytes());
+        let key = (source.notation, hash, source.options.clone(), source.reach);
         let mut shelf = self.shelf();
         let slot = match shelf.get(&key).cloned() {
             Some(slot) => {
@@ -315,9 +320,9 @@ impl Shop {
         if let Some([message, hint]) = warned::open_objects(&open_objects, "`closed` in `grammar_options`") {
             tracing::warn!(grammar = %source.name, "{message}; {hint}");
         }
-        let compiled = self.compiler.cancelled_by(given_up).compile(&grammar).map_err(|error| match error
-            .is_cancelled()
-        {
+        let compiler = self.compiler.cancelled_by(given_up);
+        let compiler = source.reach.map_or(compiler.clone(), |reach| reach.of(compiler));
+        let compiled = compiler.compile(&grammar).map_err(|error| match error.is_cancelled() {
             true => Problem::given_up(&error),
             false => Problem::compile(&source.name, &error).param("grammar"),
         })?;

@@ -26,7 +26,8 @@ pub(crate) struct Chance {
 #[derive(Debug, Clone)]
 struct OneChance {
     bytes: Vec<u8>,
-    logprob: f64,
+    /// `None` for the first token of a prompt, before which there is nothing.
+    logprob: Option<f64>,
 }
 
 /// Spelling of tokens.
@@ -56,10 +57,42 @@ impl Chance {
         };
         let one = |token: &TokenLogprobs| {
             let logprob = token.constrained.unwrap_or(token.model);
-            OneChance { bytes: spelt.bytes(token.token), logprob: logprob.max(NEVER) }
+            OneChance { bytes: spelt.bytes(token.token), logprob: Some(logprob.max(NEVER)) }
         };
         Self { taken: one(&logprobs.taken), others: others.iter().map(one).collect(), offset }
     }
+
+    /// The tokens of a prompt that is shown as `text`, by the log-probabilities of all but the first.
+    pub(super) fn of_prompt(
+        tokens: &[TokenId],
+        logprobs: &[Logprobs],
+        vocabulary: &Vocabulary,
+        text: &str,
+    ) -> Vec<Self> {
+        let spelt = Spelt::By(vocabulary);
+        let length = |token: &TokenId| characters(vocabulary.bytes(*token).unwrap_or_default());
+        // A tokenizer may put a space before a text.
+        let added = tokens.iter().map(length).sum::<usize>().saturating_sub(text.chars().count());
+        let mut end = 0_usize;
+        let mut chances = Vec::with_capacity(tokens.len());
+        for (index, token) in tokens.iter().enumerate() {
+            let offset = end.saturating_sub(added);
+            end += length(token);
+            chances.push(match index.checked_sub(1).and_then(|index| logprobs.get(index)) {
+                Some(logprobs) => Self::new(logprobs, &spelt, offset),
+                None => {
+                    let taken = OneChance { bytes: spelt.bytes(*token), logprob: None };
+                    Self { taken, others: Vec::new(), offset }
+                }
+            });
+        }
+        chances
+    }
+}
+
+/// Characters whose first byte is among these.
+pub(super) fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }
 
 impl OneChance {
@@ -83,6 +116,9 @@ pub(crate) fn to_json(chances: &[Chance], endpoint: Endpoint) -> Value {
         return json!({ "content": chances.iter().map(entry).collect::<Vec<_>>(), "refusal": null });
     }
     let top = |chance: &Chance| -> Value {
+        if chance.taken.logprob.is_none() {
+            return Value::Null;
+        }
         let pairs = chance.others.iter().map(|other| (other.text(), other.logprob.into()));
         Value::Object(pairs.collect::<Map<_, _>>())
     };

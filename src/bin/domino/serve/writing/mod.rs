@@ -12,7 +12,7 @@ use std::{
 
 use domino::{
     TokenId, Vocabulary,
-    decode::{DecodeOptions, DecodeStats, Finish, StopStrings},
+    decode::{DecodeOptions, DecodeStats, Finish, Logprobs, StopStrings},
     grammar::tools::calls,
 };
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use self::{
     captured::Captured,
-    chances::{Chance, Spelt},
+    chances::{Chance, Spelt, characters},
     closing::Closing,
 };
 use super::{
@@ -73,8 +73,8 @@ impl Out {
 pub(crate) struct PromptOrder {
     pub(crate) tokens: Arc<[TokenId]>,
     pub(crate) most: usize,
-    /// Text that the answer begins with.
-    pub(crate) echo: String,
+    /// Text that the answer begins with, if it begins with its prompt.
+    pub(crate) echo: Option<String>,
 }
 
 /// Everything that the texts of an answer have in common.
@@ -118,7 +118,8 @@ impl Order {
     fn text(&self, prompt: &PromptOrder, choice: usize) -> TextOrder {
         let mut options = self.options.clone();
         options.seed = self.seed.wrapping_add(u64::try_from(choice).unwrap_or_default());
-        options.max_new_tokens = prompt.most;
+        // Without a token there would be no pass that reads the prompt to its end.
+        options.max_new_tokens = prompt.most.max(1);
         let prepared = self.grammar.as_ref().map(|grammar| &grammar.grammar);
         TextOrder {
             prompt: Arc::clone(&prompt.tokens),
@@ -181,13 +182,13 @@ enum Over {
 async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     let (number, choice) = (out.index / order.choices, out.index % order.choices);
     let Some(prompt) = order.prompts.get(number) else { return };
-    if !prompt.echo.is_empty() {
-        out.send(Piece::Text(prompt.echo.clone(), Vec::new()));
+    if let Some(echo) = prompt.echo.as_ref().filter(|_| !order.options.prompt_logprobs) {
+        out.send(Piece::Text(echo.clone(), Vec::new()));
     }
     let begun = Instant::now();
     let mut events = maker.engine.begin(order.text(prompt, choice));
-    let mut hearing = Hearing::new(maker, order);
-    let over = match hearing.may_close(prompt.most) {
+    let mut hearing = Hearing::new(maker, order, prompt);
+    let over = match hearing.may_close() {
         Err(problem) => Over::Failed(problem),
         Ok(()) => tokio::select! {
             biased;
@@ -228,6 +229,9 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
 struct Hearing<'a> {
     maker: &'a TextMaker,
     order: &'a Order,
+    prompt: &'a PromptOrder,
+    /// Are the tokens of the prompt yet to be sent, since the answer begins with them?
+    echoes: bool,
     count: usize,
     stats: DecodeStats,
     shown: Shown,
@@ -245,10 +249,12 @@ struct Hearing<'a> {
 }
 
 impl<'a> Hearing<'a> {
-    fn new(maker: &'a TextMaker, order: &'a Order) -> Self {
+    fn new(maker: &'a TextMaker, order: &'a Order, prompt: &'a PromptOrder) -> Self {
         Self {
             maker,
             order,
+            prompt,
+            echoes: order.options.prompt_logprobs,
             count: 0,
             stats: DecodeStats::default(),
             shown: Shown::new(&order.stops),
@@ -256,16 +262,16 @@ impl<'a> Hearing<'a> {
             closing: None,
             closed: false,
             chances: Vec::new(),
-            characters: 0,
+            characters: prompt.echo.as_ref().map_or(0, |echo| echo.chars().count()),
             bytes: Vec::new(),
         }
     }
 
-    /// Prepares to close a text at `most` tokens, if the request wants that.
-    fn may_close(&mut self, most: usize) -> Result<(), Problem> {
+    /// Prepares to close a text at its most tokens, if the request wants that.
+    fn may_close(&mut self) -> Result<(), Problem> {
         if let Some(grammar) = self.order.grammar.as_ref().filter(|_| self.order.finish) {
             let grammar = &grammar.grammar.grammar;
-            self.closing = Some(tokio::task::block_in_place(|| Closing::new(grammar, most))?);
+            self.closing = Some(tokio::task::block_in_place(|| Closing::new(grammar, self.prompt.most))?);
         }
         Ok(())
     }
@@ -273,6 +279,10 @@ impl<'a> Hearing<'a> {
     async fn hear(&mut self, events: &mut UnboundedReceiver<EngineEvent>, out: &Out) -> Over {
         loop {
             match patiently(&self.maker.pulse, events.recv()).await {
+                Ok(Some(EngineEvent::Prompt(logprobs))) => self.echo(&logprobs, out),
+                Ok(Some(EngineEvent::Token(_))) if self.prompt.most == 0 => {
+                    return self.end(String::new(), "length", out);
+                }
                 Ok(Some(EngineEvent::Token(written))) => {
                     if let Some(over) = self.token(written, out) {
                         return over;
@@ -281,13 +291,22 @@ impl<'a> Hearing<'a> {
                 Ok(Some(EngineEvent::End(finish, stats))) => {
                     self.stats = stats;
                     let rest = self.shown.finish();
-                    let cut = finish == Finish::Length && !self.is_whole();
+                    let cut = self.prompt.most == 0 || finish == Finish::Length && !self.is_whole();
                     return self.end(rest, if cut { "length" } else { "stop" }, out);
                 }
                 Ok(Some(EngineEvent::Failed(problem))) | Err(problem) => return Over::Failed(problem),
                 Ok(None) => return Over::Failed(Problem::engine("the engine ended without an answer")),
             }
         }
+    }
+
+    /// Sends the prompt with the log-probabilities of its tokens but the first.
+    fn echo(&mut self, logprobs: &[Logprobs], out: &Out) {
+        self.echoes = false;
+        let text = self.prompt.echo.clone().unwrap_or_default();
+        let (tokens, vocabulary) = (&self.prompt.tokens, &self.maker.vocabulary);
+        let chances = Chance::of_prompt(tokens, logprobs, vocabulary, &text);
+        out.send(Piece::Text(text, chances));
     }
 
     /// Takes a token. Returns the end of the text if a stop string is complete, or the text is closed or
@@ -309,7 +328,7 @@ impl<'a> Hearing<'a> {
             };
             self.chances.push(Chance::new(logprobs, &spelt, self.characters));
         }
-        self.characters += written.bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        self.characters += characters(&written.bytes);
         self.keep(&written.bytes);
         let (text, stopped) = self.shown.push(&written.bytes);
         if stopped {
@@ -363,6 +382,10 @@ impl<'a> Hearing<'a> {
     }
 
     fn tell(&mut self, text: String, out: &Out) {
+        if self.echoes {
+            // A prompt of one token has no log-probabilities.
+            self.echo(&[], out);
+        }
         match &mut self.growing {
             Some(growing) => growing.push(&text).into_iter().for_each(|news| out.send(Piece::News(news))),
             None if text.is_empty() => {}

@@ -10,7 +10,11 @@ use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
 use crate::{
     flags::{
-        chat::LowChat, device::LowDevice, drawing::LowOptions, grammar::LowGrammar, lookahead::LowReach,
+        chat::LowChat,
+        device::{LowContext, LowDevice},
+        drawing::LowOptions,
+        grammar::LowGrammar,
+        lookahead::LowReach,
         speculate::LowSpeculate,
     },
     grammar::source::GrammarSource,
@@ -66,6 +70,8 @@ pub(crate) struct LowExplain {
     model: Option<PathBuf>,
     #[command(flatten)]
     device: LowDevice,
+    #[command(flatten)]
+    context: LowContext,
     #[command(flatten)]
     options: LowOptions,
     #[command(flatten)]
@@ -130,7 +136,7 @@ impl LowExplain {
         // The text is drawn as `generate` would draw it; the alternatives are found afterwards, by a replay.
         let alternatives = options.logprobs.take().unwrap_or(USUAL_ALTERNATIVES);
         let threads = self.device.threads();
-        let load = self.device.load_options()?;
+        let load = self.context.beside(self.device.load_options()?);
         Ok(Explain {
             prompt: PromptSource::of(self.prompt, self.prompt_file),
             chat,

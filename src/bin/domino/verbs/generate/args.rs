@@ -17,7 +17,7 @@ use crate::{
     flags::{
         capture::LowCapture,
         chat::LowChat,
-        device::LowDevice,
+        device::{EngineName, LowContext, LowDevice},
         drawing::LowOptions,
         grammar::{LowGrammar, UsualGrammar},
         lookahead::LowReach,
@@ -86,10 +86,12 @@ pub(crate) struct LowGenerate {
     model: Option<PathBuf>,
     #[command(flatten)]
     device: LowDevice,
-    /// Run the model by domino's own runner, or by the engine of mistral.rs, to compare the two (needs a
-    /// build with the feature mistralrs; one text at a time, on the CPU).
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
-    engine: Engine,
+    #[command(flatten)]
+    context: LowContext,
+    /// Run the model by domino, this program's own runner, or by mistralrs, to compare the two (needs a build
+    /// with the feature mistralrs; one text at a time, on the CPU).
+    #[arg(long, value_name = "ENGINE", value_enum, default_value = "domino", conflicts_with = "batch")]
+    engine: EngineName,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
     /// A line is {"id": .., "prompt": ".."}. It may have, where they differ from the flags: schema (an
@@ -175,15 +177,6 @@ impl Way {
     }
 }
 
-/// The value of `--engine`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
-    /// Domino's own runner.
-    Own,
-    /// mistral.rs.
-    Mistralrs,
-}
-
 /// The value of `--sampling`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DrawnFrom {
@@ -219,7 +212,7 @@ pub(crate) struct Generate {
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) load: LoadOptions,
     #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineName,
     pub(crate) options: LowOptions,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
@@ -288,7 +281,7 @@ impl LowGenerate {
         if !captured.is_empty() && !constrained {
             return Err(BadInput::new("--capture needs a grammar: without one there are no rules"));
         }
-        let (threads, load) = (self.device.threads(), self.device.load_options()?);
+        let (threads, load) = (self.device.threads(), self.context.beside(self.device.load_options()?));
         let card = self.device.resolve();
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
@@ -306,11 +299,11 @@ impl LowGenerate {
                     (self.speculate.asks(), "speculation"),
                     (options.masking != Masking::Ahead, "--mask"),
                     (by_particles && card.is_some(), "--device or --precision"),
-                    (self.engine == Engine::Mistralrs, "--engine mistralrs"),
+                    (self.engine == EngineName::Mistralrs, "--engine mistralrs"),
                 ],
             )?;
         }
-        if self.engine == Engine::Mistralrs {
+        if self.engine == EngineName::Mistralrs {
             let own = card.is_some() || threads.is_some() || load != LoadOptions::default();
             check_mistralrs(&options, own, self.heal, &self.speculate)?;
         }
@@ -384,7 +377,7 @@ fn check_mistralrs(
             .hint("build it with `cargo install --path . --features mistralrs`"));
     }
     let cannot = [
-        (runs_otherwise, "--device, --threads, --quantize or --kv"),
+        (runs_otherwise, "--device, --threads, --quantize, --kv or --context"),
         (!options.penalties.is_none(), "penalties"),
         (options.close, "--finish"),
         (heal, "--heal"),

@@ -60,8 +60,6 @@ fn fields_that_are_not_served_or_unknown_are_refused_by_name() {
             assert_eq!((&error["code"], &error["param"]), (&json!(code), &json!(field)), "{error}");
         }
     }
-    let alone = json!({ "tools": [{}], "parallel_tool_calls": false });
-    assert_eq!(read(alone, Endpoint::Chat).unwrap_err()["param"], "parallel_tool_calls");
     assert_eq!(read(json!({ "prompt": "a" }), Endpoint::Chat).unwrap_err()["param"], "prompt");
     assert_eq!(read(json!({ "messages": [] }), Endpoint::Completions).unwrap_err()["param"], "messages");
 }

@@ -13,10 +13,11 @@ use mistralrs_core::{Loader, NormalRequest};
 
 use super::super::{
     super::{bounds::gate::Pulse, problem::Problem},
-    args::{DraftSize, EngineArgs, EngineName},
+    args::{DraftSize, EngineArgs},
     engine::TextOrder,
     guessing::GrammarGuesses,
 };
+use crate::flags::device::EngineName;
 
 /// Drafts of an engine, if it was loaded for them.
 #[derive(Clone)]
@@ -74,7 +75,8 @@ impl RequestDrafts {
             Some(constraint) => SpeculativeRequest::new(constraint),
             None => SpeculativeRequest::unconstrained(),
         }
-        .draw_by(sampler, text.prompt.len());
+        .draw_by(sampler, text.prompt.len())
+        .masking(text.options.masking);
         if let Some(guesses) = &text.guesses {
             what = what.guesses(&guesses_for(guesses, text));
         }

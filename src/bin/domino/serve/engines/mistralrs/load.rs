@@ -18,11 +18,11 @@ use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
         super::bounds::gate::Pulse,
-        args::{Dtype, EngineArgs, EngineName},
+        args::{Dtype, EngineArgs},
     },
     writer::MistralEngine,
 };
-use crate::terminal::failure::BadInput;
+use crate::{flags::device::EngineName, terminal::failure::BadInput};
 
 /// Loads the model. Blocks while it reads the weights.
 pub(in super::super) async fn load(

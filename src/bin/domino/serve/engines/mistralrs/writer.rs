@@ -68,6 +68,10 @@ impl Engine for MistralEngine {
             let message = "the engine mistralrs tells no log-probabilities; the engine domino does";
             return Err(Problem::unsupported("logprobs", message));
         }
+        if !options.bias.is_none() {
+            let message = "the engine mistralrs takes no `logit_bias`; the engine domino does";
+            return Err(Problem::unsupported("logit_bias", message));
+        }
         Ok(())
     }
 }
@@ -124,6 +128,7 @@ impl MistralEngine {
         let watch = match constraint {
             Some(constraint) => {
                 let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, first);
+                let processor = processor.masking(text.options.masking);
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch

@@ -125,6 +125,10 @@ impl<B: BatchModel> Desk<B> {
                     running.told += 1;
                     running.tell(EngineEvent::Token(written));
                 }
+                BatchEvent::Prompt { sequence, logprobs } => {
+                    let Some(running) = self.running.get(&sequence) else { continue };
+                    running.tell(EngineEvent::Prompt(logprobs));
+                }
                 BatchEvent::Finished { sequence, generation } => {
                     let Some(running) = self.running.remove(&sequence) else { continue };
                     running.tell(EngineEvent::End(generation.finish, generation.stats));

@@ -20,7 +20,7 @@ use domino::{
     Vocabulary,
     decode::{BatchDecoder, DecodeOptions},
     model::{
-        BatchModel, InTurns,
+        BatchModel, InTurns, Model,
         candle::{CandleBatch, CandleModel, LoadOptions, available_memory, join_threads},
     },
 };
@@ -32,13 +32,14 @@ use tokio::sync::{
 use self::desk::Desk;
 use super::{
     super::{bounds::gate::Pulse, problem::Problem},
-    args::{EngineArgs, EngineName},
+    args::EngineArgs,
     engine::{Engine, EngineEvent, TextOrder},
 };
 use crate::{
+    flags::device::EngineName,
     session::{
         load::bad_model,
-        runner::{Card, Runner},
+        runner::{Card, Runner, tell_context},
     },
     terminal::failure::BadInput,
 };
@@ -150,17 +151,21 @@ impl EngineJob {
         match self.card.map(|_| Runner::load(&self.path, &self.load, self.card)) {
             None => ends.work(self.batch()),
             // Prompts are read in one pass, as by `generate`: there the last bits of keys hang on the passes.
-            Some(Ok(mut model)) => ends.work(self.decoder(InTurns::new(&mut model, self.texts))),
+            Some(Ok(mut model)) => {
+                tell_context(model.context(), model.made_for(), &self.load);
+                ends.work(self.decoder(InTurns::new(&mut model, self.texts)));
+            }
             Some(Err(error)) => ends.work::<CandleBatch>(Err(bad_model(&error))),
         }
     }
 
     /// Loads the model for many texts at once, on the CPU.
     fn batch(&self) -> Result<(BatchDecoder<CandleBatch>, usize), BadInput> {
-        let tokens = self.tokens()?;
+        let (context, tokens) = self.tokens()?;
         let mut load = self.load.clone();
-        load.tokens = Some(tokens);
+        (load.context, load.tokens) = (Some(context), Some(tokens));
         let model = CandleBatch::load(&self.path, self.texts, &load).map_err(|error| self.bad(&error))?;
+        tell_context(context, model.made_for(), &self.load);
         let (decoder, context) = self.decoder(model)?;
         Ok((decoder.prompt_chunk(CHUNK).prefix_cache(self.prefixes).most_tokens(tokens), context))
     }
@@ -181,8 +186,8 @@ impl EngineJob {
         BadInput::new(format!("{}: {error}", self.path.display()))
     }
 
-    /// Tokens that all texts together may have, by the memory for their keys and values.
-    fn tokens(&self) -> Result<usize, BadInput> {
+    /// Tokens that one text may have, and that all together may, by the memory for their keys and values.
+    fn tokens(&self) -> Result<(usize, usize), BadInput> {
         let one = CandleModel::estimate(&self.path, &self.load).map_err(|error| self.bad(&error))?;
         let texts = u64::try_from(self.texts.get()).unwrap_or_default();
         let all = one.cache.saturating_mul(texts);
@@ -198,7 +203,7 @@ impl EngineJob {
         }
         let context = u64::try_from(one.context).unwrap_or_default();
         let tokens = u128::from(bytes) * u128::from(context) / u128::from(one.cache.max(1));
-        Ok(usize::try_from(tokens).map_or(one.context, |tokens| tokens.max(one.context)))
+        Ok((one.context, usize::try_from(tokens).map_or(one.context, |tokens| tokens.max(one.context))))
     }
 }
 
