@@ -333,12 +333,22 @@ mod tests {
         OrderRules::new(&of, |_| true, true)
     }
 
+    /// What a list costs that needs very many parts is known without a place for each.
+    #[test]
+    fn the_least_price_of_very_many_parts_is_found() {
+        let min = 1_000_000_000_000_000;
+        let choice = choice(&[(0, 1), (3, 2), (4, 0)], 0, 3, min, None);
+        let least = choice.least(&choice.start(), |part| PRICES[part], 1);
+        // The two with marks, and the cheapest without a name for all others; each with its separator.
+        assert_eq!(least, Some(3 + 1 + (min - 2) + min));
+    }
+
     proptest! {
         /// The least sum equals the minimum over each part that may come next and the rest after it.
         #[test]
         fn the_least_price_is_the_minimum_over_next_parts(
             parts in proptest::collection::vec((0..5_u32, 0..4_u8), 1..=5),
-            required in 0..8_u8, marks in 0..4_u8, min in 0..4_u64, room in proptest::option::of(0..4_u64),
+            required in 0..8_u8, marks in 0..4_u8, min in 0..9_u64, room in proptest::option::of(0..4_u64),
             separator in 0..3_u64, taken in proptest::collection::vec(0..5_usize, 0..3),
         ) {
             let choice = choice(&parts, required, marks, min, room);

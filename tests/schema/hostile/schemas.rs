@@ -85,6 +85,8 @@ pub(crate) fn counts() -> Vec<Named> {
         r#"{"type":"string","pattern":"(((a{0,100}){0,100}){0,100}){0,100}"}"#,
         r#"{"type":"string","pattern":"[a-q][^u-z]{13}x"}"#,
         r#"{"type":"string","pattern":"(a|b)*a(a|b){20}$"}"#,
+        r##"{"type":"string","pattern":"^# .{20,600}\\n"}"##,
+        r#"{"type":"string","pattern":"a(-[a-z]+)*:[a-z]{2}(-[a-z]+)+-\\d:[a-z_.-]{1,150}/[a-z0-9]{26}","maxLength":1600}"#,
         r#"{"type":"string","pattern":"^x{19000}[a-z]{3}$"}"#,
         r#"{"type":"string","pattern":"^[^x]{500,1000}x[^y]{500,1000}y$"}"#,
         r#"{"type":"string","pattern":"^(é|ß|[^\\s]){300,900}z?$","maxLength":20000}"#,
