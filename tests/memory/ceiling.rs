@@ -1,9 +1,12 @@
 //! Hostile grammars under a ceiling: no allocation goes beyond the memory budget and some room besides,
 //! whatever the grammar asks for.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use domino::{Cancel, CompiledGrammar, Compiler, Syntax, Vocabulary};
+use domino::{
+    Cancel, CompiledGrammar, Compiler, Grammar, Limits, Syntax, Vocabulary,
+    grammar::json_schema::{Order, SchemaOptions},
+};
 use serde_json::json;
 
 use crate::{
@@ -20,20 +23,18 @@ const BESIDES: usize = 300 << 20;
 /// Time after which the reading and compiling of a grammar is given up. Memory is what counts here.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Compiles a grammar of its own compiler under the ceiling, and uses it.
-fn keeps(
+/// Reads and compiles a grammar under the ceiling, in a compiler of its own, and uses it.
+fn keeps<E: fmt::Display>(
     vocabulary: &Vocabulary,
     name: &str,
-    (syntax, text): (Syntax, &str),
+    read: impl Fn(&Limits) -> Result<Grammar, E>,
     using: impl Fn(&CompiledGrammar),
 ) {
     let (made, breach) = under_ceiling(BUDGET + BESIDES, || {
-        let cancel = Cancel::after(PATIENCE);
-        let compiler =
-            Compiler::new(vocabulary.clone()).limits(limits().memory(BUDGET).cancelled_by(&cancel));
-        let grammar = compiler.parse(syntax, text).map_err(|error| error.to_string())?;
-        let compiled = compiler.compile(&grammar).map_err(|error| error.to_string())?;
-        using(&compiled);
+        let limits = limits().memory(BUDGET).cancelled_by(&Cancel::after(PATIENCE));
+        let grammar = read(&limits).map_err(|error| error.to_string())?;
+        let compiler = Compiler::new(vocabulary.clone()).limits(limits);
+        using(&compiler.compile(&grammar).map_err(|error| error.to_string())?);
         Ok::<(), String>(())
     });
     let name: String = name.chars().take(200).collect();
@@ -75,7 +76,8 @@ fn counted_classes_keep_to_the_ceiling() {
                         continue;
                     }
                     let schema = schema.to_string();
-                    keeps(&vocabulary, &schema, (Syntax::JsonSchema, &schema), |compiled| {
+                    let read = |limits: &Limits| Grammar::parse(Syntax::JsonSchema, &schema, limits);
+                    keeps(&vocabulary, &schema, read, |compiled| {
                         for (length, is_in) in
                             [(min - 1, false), (min, true), (longest, true), (longest + 1, false)]
                         {
@@ -104,7 +106,15 @@ fn hostile_schemas_keep_to_the_ceiling() {
         let using = |compiled: &CompiledGrammar| {
             [r#"{"a1":["x",1]}"#, r#"[[1,null]]"#, r#""xaaab""#].iter().for_each(|text| walk(compiled, text));
         };
-        keeps(&vocabulary, &name, (Syntax::JsonSchema, &schema), using);
+        for order in [Order::Schema, Order::Any] {
+            let options = SchemaOptions::default().with_order(order);
+            keeps(
+                &vocabulary,
+                &name,
+                |limits| options.parse(&schema, limits).map(|read| read.grammar),
+                using,
+            );
+        }
     }
 }
 
@@ -114,10 +124,11 @@ fn hostile_grammars_keep_to_the_ceiling() {
     let vocabulary = vocabulary();
     for Case { syntax, text, instances } in schemas::hostile() {
         let using = |compiled: &CompiledGrammar| instances.iter().for_each(|text| walk(compiled, text));
-        keeps(&vocabulary, &text, (syntax, &text), using);
+        keeps(&vocabulary, &text, |limits| Grammar::parse(syntax, &text, limits), using);
     }
     for grammars::Case { name, syntax, grammar, text } in grammars::cases() {
         let text = String::from_utf8_lossy(&text);
-        keeps(&vocabulary, name, (syntax, &grammar), |compiled| walk(compiled, &text));
+        let read = |limits: &Limits| Grammar::parse(syntax, &grammar, limits);
+        keeps(&vocabulary, name, read, |compiled| walk(compiled, &text));
     }
 }

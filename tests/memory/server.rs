@@ -56,8 +56,8 @@ fn serve(compiler: &Compiler, grammars: usize, schemas: impl Iterator<Item = Str
     (taken, kept)
 }
 
-/// Memory stays in the budget, though half of the schemas need more than a grammar may and none share an
-/// automaton.
+/// Memory stays in the budget, though the automata of half of the schemas, each listed, would need more than a
+/// grammar may, and none share an automaton.
 #[test]
 fn a_hundred_hostile_schemas_keep_to_the_budget() {
     let _alone = alone();
@@ -68,7 +68,7 @@ fn a_hundred_hostile_schemas_keep_to_the_budget() {
     let ((taken, _), peak) = peak_over(|| serve(&compiler, GRAMMARS, schemas));
     let (peak_mb, now_mb) = (peak >> 20, live().saturating_sub(before) >> 20);
     println!("{taken} taken; {peak_mb} MB at the most, {now_mb} MB at the end; {:?}", compiler.memory());
-    assert_eq!(taken, 50, "those of 12 patterns");
+    assert_eq!(taken, 100, "also those of 450 patterns, most of which are spelled lazily");
     assert!(peak <= GRAMMARS + GRAMMAR + BESIDES, "{peak_mb} MB");
 }
 
@@ -79,12 +79,12 @@ fn seventy_hostile_requests_leave_little_behind() {
     let _alone = alone();
     let compiler = Compiler::new(vocabulary()).limits(Limits::default());
     let before = live();
-    let patterns = (0..16).map(|number| schemas::counted_patterns(number, 60 + 20 * number));
+    let patterns = (0..16).map(|number| schemas::counted_patterns(number, 40 + 10 * number));
     let counted = (0..20).map(|number| {
         json!({ "pattern": format!("^arn:.{{{},{}}}$", 16 + number, 1_000 + 100 * number) }).to_string()
     });
     let lists = (0..12).map(|number| {
-        let values: Vec<String> = (0..3_000).map(|value| format!("value {value} of {number}")).collect();
+        let values: Vec<String> = (0..2_000).map(|value| format!("value {value} of {number}")).collect();
         json!({ "enum": values }).to_string()
     });
     let others = hostile_schemas::counts().into_iter().chain(hostile_schemas::references());
