@@ -2,6 +2,12 @@
 //! all that is allocated; its tests take turns.
 
 mod allocator;
+mod ceiling;
+// Costly grammars and schemas, which other tests hold against bounds on time.
+#[path = "../hostile/grammars.rs"]
+mod grammars;
+#[path = "../schema/hostile/schemas.rs"]
+mod hostile_schemas;
 mod schemas;
 mod server;
 

@@ -247,7 +247,8 @@ impl OrderRules {
     }
 
     /// The cheapest way if marks are missing, by dynamic programming over the marks found and the number of
-    /// parts.
+    /// parts. Parts beyond those that have a name or find a mark are copies of the cheapest that has none, so
+    /// the table does not grow with the number of parts that the list needs.
     fn least_with_marks(
         &self,
         chosen: &Chosen,
@@ -256,11 +257,16 @@ impl OrderRules {
         (missing, need): (u8, u64),
     ) -> Option<(u64, u64)> {
         let open = |name: &usize| !chosen.is_used(*name);
-        let required = (0..self.required.len()).filter(open).filter(|&name| self.required[name]).count();
-        let need = usize::try_from(need).ok()?;
-        let room = self.max.map_or(usize::MAX, |max| saturating_usize(max - chosen.count.min(max)));
+        let names: Vec<usize> = (0..self.required.len()).filter(open).collect();
+        let room = self.max.map_or(u64::MAX, |max| max - chosen.count.min(max));
+        if need > room {
+            return None;
+        }
+        let finders = missing.count_ones() as usize;
+        let required = names.iter().filter(|&&name| self.required[name]).count();
         // More parts than these are never of use.
-        let most = need.max(required + missing.count_ones() as usize).min(room);
+        let most = saturating_usize(need).max(required + finders);
+        let most = most.min(names.len() + finders).min(saturating_usize(room));
         let width = most + 1;
         let mut best = vec![u64::MAX; (usize::from(missing) + 1) * width];
         best[0] = 0;
@@ -276,7 +282,7 @@ impl OrderRules {
                 }
             }
         };
-        for name in (0..self.required.len()).filter(open) {
+        for name in names {
             let from = best.clone();
             if self.required[name] {
                 best.fill(u64::MAX);
@@ -284,16 +290,19 @@ impl OrderRules {
             add(&mut best, &from, &self.by_name[name]);
         }
         // Each round allows one more part without a name.
-        for _ in 0..most {
+        for _ in 0..finders {
             let from = best.clone();
             add(&mut best, &from, &self.unnamed);
-            if best == from {
-                break;
-            }
         }
-        let full = &best[usize::from(missing) * width..][..width];
-        let sums = full.iter().enumerate().skip(need).filter(|&(_, &sum)| sum != u64::MAX);
-        let sums = sums.map(|(count, &sum)| (sum, as_u64(count)));
+        let filler = self.unnamed.iter().map(|&part| price(part)).min();
+        let full = best[usize::from(missing) * width..][..width].iter().zip(0_u64..);
+        let sums = full.filter(|&(&sum, _)| sum != u64::MAX).filter_map(|(&sum, count)| {
+            let more = match need.saturating_sub(count) {
+                0 => 0,
+                rest => filler?.saturating_mul(rest),
+            };
+            Some((sum.saturating_add(more), count.max(need)))
+        });
         sums.min_by_key(|&(sum, count)| sum.saturating_add(separator.saturating_mul(count)))
     }
 }
@@ -324,12 +333,22 @@ mod tests {
         OrderRules::new(&of, |_| true, true)
     }
 
+    /// What a list costs that needs very many parts is known without a place for each.
+    #[test]
+    fn the_least_price_of_very_many_parts_is_found() {
+        let min = 1_000_000_000_000_000;
+        let choice = choice(&[(0, 1), (3, 2), (4, 0)], 0, 3, min, None);
+        let least = choice.least(&choice.start(), |part| PRICES[part], 1);
+        // The two with marks, and the cheapest without a name for all others; each with its separator.
+        assert_eq!(least, Some(3 + 1 + (min - 2) + min));
+    }
+
     proptest! {
         /// The least sum equals the minimum over each part that may come next and the rest after it.
         #[test]
         fn the_least_price_is_the_minimum_over_next_parts(
             parts in proptest::collection::vec((0..5_u32, 0..4_u8), 1..=5),
-            required in 0..8_u8, marks in 0..4_u8, min in 0..4_u64, room in proptest::option::of(0..4_u64),
+            required in 0..8_u8, marks in 0..4_u8, min in 0..9_u64, room in proptest::option::of(0..4_u64),
             separator in 0..3_u64, taken in proptest::collection::vec(0..5_usize, 0..3),
         ) {
             let choice = choice(&parts, required, marks, min, room);

@@ -106,6 +106,11 @@ impl GrammarBuilder {
         self.exprs.len()
     }
 
+    /// Memory of the automata so far, in bytes.
+    pub(in crate::grammar) fn automata_bytes(&self) -> usize {
+        self.room.bytes()
+    }
+
     /// The expression of an id, which must exist.
     pub(crate) fn expr(&self, expr: ExprId) -> &Expr {
         &self.exprs[expr.index()]

@@ -37,6 +37,11 @@ impl Room {
         if count < self.expressions { Ok(()) } else { Err(exceeded()) }
     }
 
+    /// Memory of the automata so far, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes the room of a leaf's automaton, if it has one that was not met before.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::{Language, RawDfa, too_many};
 use crate::{
-    automata::{class_numbers::ClassNumbers, minimize::NONE},
+    automata::{class_numbers::ClassNumbers, csr::Grouped, minimize::NONE},
     ids,
     limits::{LimitExceeded, Limits},
 };
@@ -32,32 +32,35 @@ impl Language {
         let (mine, other) = (&self.dfa, &suffix.dfa);
         let width = other.accepting.len();
         let pairs = mine.accepting.len().saturating_mul(width);
+        let (_, joined) = joined(mine, other);
         if pairs > limits.dfa_states.saturating_mul(64) {
             return Err(too_many(limits));
         }
-        let numbers = ids::numbers(pairs, "pairs of states")?;
-        let (_, joined) = joined(mine, other);
-        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); pairs];
-        let mut found = vec![false; pairs];
-        let mut open: Vec<usize> = Vec::new();
-        let all = (0..mine.accepting.len()).flat_map(|left| (0..width).map(move |right| (left, right)));
-        for (number, (left, right)) in numbers.zip(all) {
-            let at = left * width + right;
-            if mine.accepting[left] && other.accepting[right] {
-                found[at] = true;
-                open.push(at);
-            }
-            for &(one, two) in &joined {
-                let to = (step(mine, left, one), step(other, right, two));
-                if let (Some(left), Some(right)) = to {
-                    incoming[left * width + right].push(number);
-                }
-            }
+        let edges = pairs.saturating_mul(joined.len());
+        if edges.saturating_mul(size_of::<u32>()) > limits.terminal_bytes {
+            return Err(LimitExceeded::of_terminals(limits.terminal_bytes));
         }
+        ids::number(edges, "edges between pairs of states")?;
+        let all = || (0..mine.accepting.len()).flat_map(|left| (0..width).map(move |right| (left, right)));
+        let numbers = ids::numbers(pairs, "pairs of states")?;
+        // Pairs have numbers below that of the last, which fits, and so do those that lead to them.
+        let incoming = Grouped::new(pairs, || {
+            let joined = &joined;
+            numbers.clone().zip(all()).flat_map(move |(from, (left, right))| {
+                let after = move |&(one, two): &(u8, u8)| {
+                    let to = step(mine, left, one)? * width + step(other, right, two)?;
+                    Some((u32::try_from(to).ok()?, from))
+                };
+                joined.iter().filter_map(after)
+            })
+        });
+        let ends = |(left, right): (usize, usize)| mine.accepting[left] && other.accepting[right];
+        let mut found: Vec<bool> = all().map(ends).collect();
+        let mut open: Vec<u32> = numbers.zip(&found).filter(|(_, found)| **found).map(|(at, _)| at).collect();
         while let Some(at) = open.pop() {
-            for &from in &incoming[at] {
+            for &from in incoming.of(at) {
                 if !std::mem::replace(&mut found[from as usize], true) {
-                    open.push(from as usize);
+                    open.push(from);
                 }
             }
         }

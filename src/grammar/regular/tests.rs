@@ -116,4 +116,6 @@ fn budgets_end_in_errors() {
     assert!(Language::sequence(&[hard, tail], &tight).is_err());
     let small = Limits { nfa_bytes: 1000, ..limits() };
     assert!(language("[a-z]+b").repeat(100, Some(100), &small).is_err());
+    let few = Limits { terminal_bytes: 10, ..limits() };
+    assert!(language("[a-z]+b").before(&language("b"), &few).is_err());
 }

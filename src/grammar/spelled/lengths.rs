@@ -99,8 +99,14 @@ fn shortest(table: &DfaTable, back: &Back) -> Box<[u32]> {
     let mut now: Vec<u32> =
         (0..).zip(&table.accepting).filter(|(_, ends)| **ends).map(|(at, _)| at).collect();
     for length in 0.. {
-        now.retain(|&state| found[state as usize] == NO_END);
-        now.iter().for_each(|&state| found[state as usize] = length);
+        // A state is met by each edge that leaves it, and goes on once: else states multiply with lengths.
+        now.retain(|&state| {
+            let is_new = found[state as usize] == NO_END;
+            if is_new {
+                found[state as usize] = length;
+            }
+            is_new
+        });
         now = now.iter().flat_map(|&state| back.of(state)).map(|(from, _)| from).collect();
         if now.is_empty() {
             break;
@@ -194,9 +200,11 @@ impl LiveCounts {
         Some(lengths)
     }
 
-    /// Finds the live states below the least length.
+    /// Finds the live states below the least length. `None` without a look if that has more counts than
+    /// distances are kept for.
     fn sweep(&mut self, table: &DfaTable) -> Option<()> {
         let (states, min) = (table.accepting.len(), self.bounds.min);
+        (min as usize).checked_mul(states).filter(|&below| below <= MAX_DISTANCES)?;
         let mut last: Vec<bool> = (0..).take(states).map(|state| self.is_live(state, min)).collect();
         let (mut levels, mut firsts): (Vec<bool>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut left = MAX_LOOKS;

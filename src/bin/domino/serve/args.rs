@@ -115,7 +115,7 @@ pub(crate) struct LowServe {
     #[arg(long, value_name = "KIB", default_value = "256")]
     max_grammar: NonZeroUsize,
     /// Memory of compiled grammars, in MiB; those that were not used for longest go first.
-    #[arg(long, value_name = "MIB", default_value = "512")]
+    #[arg(long, value_name = "MIB", default_value = "128")]
     grammar_cache: NonZeroUsize,
     /// Let a request wait this many seconds for its grammar to be compiled.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]

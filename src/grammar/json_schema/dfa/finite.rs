@@ -10,6 +10,10 @@ use crate::{
     ids::{Numbered, as_index},
 };
 
+/// Limit on the characters of all strings that are listed from one automaton: their number is bounded, and so
+/// is their length, but not the product. As many as the longest list of strings that a text of 16 MiB spells.
+const MAX_LISTED: usize = 1 << 24;
+
 /// A node under construction: true if it accepts, and its edges by character.
 type TrieNode = (bool, Vec<(u32, u32)>);
 
@@ -41,7 +45,8 @@ impl CharDfa {
         }
     }
 
-    /// The strings of the language, in order of their characters, if there are at most `limit`.
+    /// The strings of the language, in order of their characters, if there are at most `limit`, and if they
+    /// have at most [`MAX_LISTED`] characters together.
     pub(in crate::grammar::json_schema) fn strings(&self, limit: usize) -> Option<Vec<String>> {
         if self.count(limit) > limit {
             return None;
@@ -50,12 +55,13 @@ impl CharDfa {
         if self.is_empty() {
             return Some(found);
         }
-        let mut text: Vec<char> = Vec::new();
+        let (mut text, mut left): (Vec<char>, usize) = (Vec::new(), MAX_LISTED);
         let mut open = vec![(0_usize, None, 0_u32)];
         while let Some((length, character, state)) = open.pop() {
             text.truncate(length.saturating_sub(1));
             text.extend(character);
             if self.accepts(state) {
+                left = left.checked_sub(text.len())?;
                 found.push(text.iter().collect());
             }
             for (first, last, to) in self.edges(state).into_iter().rev() {

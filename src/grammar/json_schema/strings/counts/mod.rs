@@ -9,7 +9,7 @@ pub(super) mod size;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use size::is_too_large;
+use size::has_more_than;
 
 use super::{
     emit::{MAX_STRINGS, StringEmitter},
@@ -24,16 +24,27 @@ use crate::{
     },
 };
 
+/// Memory of a grammar's automata, in bytes, from which on its large ones are spelled lazily. Published
+/// schemas of 26 KB have automata of less than a megabyte, and ten grammars of this size are within the memory
+/// that one may take.
+const CROWDED: usize = 8 << 20;
+/// Number of states of an automaton over bytes above which it is spelled lazily in a crowded grammar: one of a
+/// thousand takes some 140 KB.
+const LARGE_IN_A_CROWD: usize = 800;
+
 impl StringEmitter<'_> {
     /// Emits the strings of `dfa` as last loops or spelled lazily, if their length is unbounded and their
-    /// automaton over bytes is surely too large, so that it need not be tried.
+    /// automaton over bytes is surely too large, so that it need not be tried; and in a grammar whose automata
+    /// take much memory already, if it is large.
     pub(super) fn is_spelled(
         &mut self,
         dfa: &CharDfa,
         bounds: (u64, Option<u64>),
     ) -> Result<bool, LeafError> {
-        if bounds != (0, None)
-            || !is_too_large(dfa, self.style)
+        let crowded = self.builder.automata_bytes() > CROWDED;
+        let most = if crowded { LARGE_IN_A_CROWD } else { MAX_SPELLED };
+        if (bounds != (0, None) && !crowded)
+            || !has_more_than(dfa, self.style, most)
             || dfa.one_class().is_some()
             || dfa.count(MAX_STRINGS) <= MAX_STRINGS
         {

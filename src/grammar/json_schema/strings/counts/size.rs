@@ -14,16 +14,26 @@ const MOST_STATES: usize = 4_000;
 /// Limit on the plans (ways to treat characters) that are looked at.
 const MOST_PLANS: usize = 8;
 
-/// Number of states of a character automaton above which its byte automaton may be too large.
+/// Number of states of a character automaton above which its byte automaton may be too large, for the largest
+/// that is listed, and byte states for each above which a smaller one may be.
 const MAY_BE_LARGE: usize = 64;
+const STATES_INSIDE: usize = 16;
 
 /// The states that characters lead to, in order.
 type Targets = Vec<u32>;
 
-/// True if the automaton over bytes is surely too large, even with the fewest escapes that it is tried with.
+/// True if the automaton over bytes is surely too large to be spelled, even with the fewest escapes that it
+/// is tried with.
 pub(in super::super) fn is_too_large(dfa: &CharDfa, style: Style) -> bool {
+    has_more_than(dfa, style, MAX_SPELLED)
+}
+
+/// True if the automaton over bytes surely has more states, even with the fewest escapes that it is tried
+/// with.
+pub(super) fn has_more_than(dfa: &CharDfa, style: Style, most: usize) -> bool {
     let styles: &[Style] = if style == Style::All { &[Style::All, Style::Usual] } else { &[style] };
-    dfa.len() > MAY_BE_LARGE && styles.iter().all(|&style| is_above(dfa, style, MAX_SPELLED))
+    dfa.len() > MAY_BE_LARGE.min(most / STATES_INSIDE)
+        && styles.iter().all(|&style| is_above(dfa, style, most))
 }
 
 /// True if the automaton over bytes of `dfa` surely has more than `most` states. About linear in the states
