@@ -109,6 +109,9 @@ impl Punctuation {
                 ends = match (piece, kind) {
                     (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte)?,
                     (MarkPiece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
+                    (MarkPiece::Run, WhiteSpace::UpTo(most)) => {
+                        run_of(&mut states, ends, b" \t\n\r", most.into())?
+                    }
                     (MarkPiece::Run, _) => bounded_run(&mut states, &ends)?,
                 };
             }
@@ -137,7 +140,9 @@ impl SchemaEmitter<'_, '_> {
             return Ok(known);
         }
         let automaton = match kind {
-            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind, self.algebra.automata.common),
+            WhiteSpace::Flexible | WhiteSpace::Any | WhiteSpace::UpTo(_) => {
+                mark.automaton(kind, self.algebra.automata.common)
+            }
             WhiteSpace::Compact | WhiteSpace::Pretty(_) if after_new_item => literal(&mark.text(kind, level)),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
         };
@@ -201,12 +206,22 @@ fn bounded_run(states: &mut Numbered<State>, from: &[u32]) -> Result<Vec<u32>, L
         edge(states, return_key, b'\n', next);
         breaks.push(next);
     }
-    let mut ends = breaks.clone();
-    let mut last = breaks;
-    for _ in 0..MOST_BLANKS {
+    run_of(states, breaks, b" \t", MOST_BLANKS)
+}
+
+/// Adds up to `most` of these bytes after any of these states.
+fn run_of(
+    states: &mut Numbered<State>,
+    from: Vec<u32>,
+    bytes: &[u8],
+    most: usize,
+) -> Result<Vec<u32>, LimitExceeded> {
+    let mut ends = from.clone();
+    let mut last = from;
+    for _ in 0..most {
         let next = push(states)?;
         for from in last {
-            b" \t".iter().for_each(|&byte| edge(states, from, byte, next));
+            bytes.iter().for_each(|&byte| edge(states, from, byte, next));
         }
         ends.push(next);
         last = vec![next];
