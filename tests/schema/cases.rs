@@ -128,7 +128,9 @@ fn closed_objects() {
 
 #[test]
 fn keywords_that_cannot_be_exact_are_refused_or_reported() {
-    let schema = r#"{"type": "array", "contains": {"const": "a"}, "uniqueItems": true, "title": "Tags"}"#;
+    let schema = r#"{
+        "type": "array", "contains": {"const": "a"}, "maxContains": 1, "uniqueItems": true, "title": "Tags"
+    }"#;
     let limits = domino::Limits::default();
     let error = generating().parse(schema, &limits).unwrap_err();
     assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);
