@@ -164,11 +164,21 @@ impl Excerpt {
         self.position
     }
 
-    /// Writes the excerpt behind a gutter with the line number, and `label` behind the carets.
-    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, label: &str) -> fmt::Result {
+    /// Writes the excerpt behind a gutter with the line number, and `label` behind the carets. `document` names
+    /// the text if that is not the grammar's.
+    pub(super) fn write(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        document: Option<&str>,
+        label: &str,
+    ) -> fmt::Result {
         let number = self.position.line.to_string();
         let gutter = number.len();
-        writeln!(f, "{:gutter$}--> {}", "", self.position)?;
+        write!(f, "{:gutter$}--> ", "")?;
+        if let Some(document) = document {
+            write!(f, "{document}:")?;
+        }
+        writeln!(f, "{}", self.position)?;
         writeln!(f, "{number} | {}", self.line)?;
         write!(f, "{:gutter$} | {:indent$}{}", "", "", "^".repeat(self.carets), indent = self.indent)?;
         if label.is_empty() { Ok(()) } else { write!(f, " {label}") }

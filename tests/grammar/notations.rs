@@ -90,6 +90,20 @@ fn the_oracle_decides_structural_tags_as_xgrammar() {
     check::<domino::oracle::Oracle>(Syntax::StructuralTag, STRUCTURAL, 45);
 }
 
+const BUILT: &str = include_str!("../fixtures/notations/structural_built.jsonl");
+
+/// The tags of XGrammar's builder, as it writes them, but for those with styles that are refused.
+#[test]
+fn the_engine_decides_built_tags_as_xgrammar() {
+    check::<Engine>(Syntax::StructuralTag, BUILT, 49);
+}
+
+#[cfg(feature = "oracle")]
+#[test]
+fn the_oracle_decides_built_tags_as_xgrammar() {
+    check::<domino::oracle::Oracle>(Syntax::StructuralTag, BUILT, 49);
+}
+
 /// True if `(head "x")* tail` matches, as a lexer reads it that takes a head as soon as it is complete.
 fn lexed(head: &regress::Regex, tail: &regress::Regex, text: &str) -> bool {
     let whole = |regex: &regress::Regex, text: &str| regex.find(text).is_some();
@@ -127,6 +141,62 @@ fn searched(text: &str, triggers: &[&str], excluded: &str) -> bool {
         None => true,
         Some((stop, _)) if stop == triggers.len() => false,
         Some((_, rest)) => rest.strip_prefix('1').is_some_and(|rest| searched(rest, triggers, excluded)),
+    }
+}
+
+/// True if `text` is a content and an end of a tag, decided by searching. The content is free text with
+/// `(trigger "1")*` in it. It ends where an end is first complete, and what stands in front of that end holds
+/// no excluded string and no trigger.
+fn closed(text: &str, ends: &[&str], triggers: &[&str], excluded: &[&str]) -> bool {
+    let holds_none = |content: &str| !triggers.iter().chain(excluded).any(|part| content.contains(part));
+    let is_ended = first(text, ends).is_some_and(|(_, rest)| rest.is_empty())
+        && ends.iter().any(|end| text.strip_suffix(end).is_some_and(holds_none));
+    let stops: Vec<&str> = [triggers, excluded, ends].concat();
+    // Of strings that are complete at one place the last of the list counts, so triggers come first there.
+    is_ended
+        || first(text, &stops).is_some_and(|(stop, rest)| {
+            stop < triggers.len()
+                && rest.strip_prefix('1').is_some_and(|rest| closed(rest, ends, triggers, excluded))
+        })
+}
+
+fn strs(strings: &[String]) -> Vec<&str> {
+    strings.iter().map(String::as_str).collect()
+}
+
+fn strings(most: usize) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::btree_set("[ab]{1,3}", 0..=most).prop_map(|set| set.into_iter().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Excluded strings and triggers do not reach into the end of a tag, on all texts of up to five letters.
+    #[test]
+    fn excluded_strings_do_not_reach_into_ends(
+        ends in strings(2).prop_filter("a tag has an end", |ends| !ends.is_empty()),
+        triggers in strings(1),
+        excluded in strings(2),
+    ) {
+        prop_assume!(!triggers.iter().any(|trigger| excluded.contains(trigger)));
+        let rule = |text: &String| json!([text, {"type": "const_string", "value": "1"}]);
+        let rules: Vec<Value> = triggers.iter().map(rule).collect();
+        let content = match rules.is_empty() {
+            true => json!({"type": "any_text", "excludes": excluded}),
+            false => json!({"type": "dispatch", "rules": rules, "excludes": excluded}),
+        };
+        let tag = json!({"type": "tag", "begin": "", "content": content, "end": ends});
+        let tags = json!({"format": tag}).to_string();
+        let (ends, triggers, excluded) = (strs(&ends), strs(&triggers), strs(&excluded));
+        let texts = short_texts(["a", "b", "1"]);
+        let expected = texts.iter().map(|text| closed(text, &ends, &triggers, &excluded));
+        // An end that is excluded too has an empty content in front of it, so there is always a text.
+        let read = Grammar::parse(Syntax::StructuralTag, &tags, &Limits::default())
+            .map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let mut engine = Engine::of(&read);
+        for (text, expected) in texts.iter().zip(expected) {
+            prop_assert_eq!(engine.accepts(text.as_bytes()), expected, "{:?} of {}", text, tags);
+        }
     }
 }
 

@@ -73,6 +73,8 @@ fn white_space_is_that_of_the_option() {
     beyond.iter().for_each(|space| check(&generating(), schema, &[], &[&indented(space)]));
     check(&with(WhiteSpace::Compact), schema, &[r#"{"a":[null,null]}"#, "{}"], &[r#"{"a": [null]}"#, pretty]);
     check(&with(WhiteSpace::Pretty(2)), schema, &[pretty, "{}"], &[r#"{"a":[null,null]}"#, r#"{ }"#]);
+    let two = with(WhiteSpace::UpTo(2));
+    check(&two, schema, &[r#"{  "a" :\n[ ]}"#, "{}"], &[" {}", "{} ", r#"{   "a": []}"#, pretty]);
     check(&with(WhiteSpace::Any), schema, &["\n\n\n {\t}\r\n", pretty], &[]);
 }
 
@@ -136,7 +138,9 @@ fn closed_objects() {
 
 #[test]
 fn keywords_that_cannot_be_exact_are_refused_or_reported() {
-    let schema = r#"{"type": "array", "contains": {"const": "a"}, "uniqueItems": true, "title": "Tags"}"#;
+    let schema = r#"{
+        "type": "array", "contains": {"const": "a"}, "maxContains": 1, "uniqueItems": true, "title": "Tags"
+    }"#;
     let limits = domino::Limits::default();
     let error = generating().parse(schema, &limits).unwrap_err();
     assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);
@@ -250,6 +254,57 @@ fn references_lead_into_given_documents_only() {
     let other = r#"{"$defs": {"yes": {"const": "yes"}}}"#;
     let options = generating().with_document("schema:///other.json", other);
     check(&options, schema, &[r#""yes""#], &[r#""no""#]);
+}
+
+/// Files refer to files beside them although their `$id` says otherwise; mistakes there are told with the name
+/// of the document.
+#[test]
+fn documents_are_named_and_found_by_their_files() {
+    let limits = domino::Limits::default();
+    let given = |name: &str, text: &str| generating().with_document(format!("schema:///{name}"), text);
+    let schema = r#"{"$id": "https://e.org/s/a.json", "items": {"$ref": "b.json"}}"#;
+    check(&given("b.json", r#"{"$id": "https://e.org/b", "type": "null"}"#), schema, &["[null]"], &["[1]"]);
+    let deep = given("x/b.json", r#"{"$id": "https://e.org/b", "$ref": "../y/c.json#/$defs/d"}"#)
+        .with_document("schema:///y/c.json", r#"{"$id": "https://e.org/c", "$defs": {"d": {"const": 1}}}"#);
+    check(&deep, r#"{"$ref": "x/b.json"}"#, &["1"], &["2"]);
+    let error = given("b.json", "[1,").parse(schema, &limits).unwrap_err().to_string();
+    assert!(error.starts_with("b.json: not JSON") && error.contains("--> b.json:1:"), "{error}");
+    let error = given("b.json", r#"{"type": "strin"}"#).parse(schema, &limits).unwrap_err();
+    assert_eq!(error.pointer(), "b.json#");
+    let error = error.to_string();
+    assert!(error.starts_with("b.json#: `type`") && error.contains("--> b.json:1:10"), "{error}");
+    let error = given("c.json", "{}").parse(schema, &limits).unwrap_err();
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("--documents") && hint.contains("c.json"), "{hint}");
+}
+
+#[test]
+fn references_that_miss_by_a_slash_are_told() {
+    let limits = domino::Limits::default();
+    for (reference, meant) in [("#/", Some("`#`")), ("#/$defs/a/", Some("`#/$defs/a`")), ("#/$defs/b/", None)]
+    {
+        let schema = format!(r##"{{"items": {{"$ref": "{reference}"}}, "$defs": {{"a": true}}}}"##);
+        let error = generating().parse(&schema, &limits).unwrap_err();
+        assert_eq!(*error.kind(), SchemaErrorKind::Reference);
+        assert_eq!(error.hint(), meant.map(|meant| format!("did you mean {meant}?")).as_deref(), "{error}");
+    }
+}
+
+#[test]
+fn an_anchor_stands_once_in_a_resource() {
+    let limits = domino::Limits::default();
+    let twice = |keyword: &str, id: &str| {
+        format!(
+            r##"{{"$id": "https://e.org/d", "{keyword}": "n", "items": {{"$ref": "#n"}},
+                "$defs": {{"x": {{{id}"{keyword}": "n", "type": "array"}}}}}}"##
+        )
+    };
+    for keyword in ["$anchor", "$dynamicAnchor"] {
+        let error = generating().parse(&twice(keyword, ""), &limits).unwrap_err();
+        assert_eq!(*error.kind(), SchemaErrorKind::Invalid);
+        assert!(error.message().contains("stands twice in https://e.org/d"), "{error}");
+        check(&generating(), &twice(keyword, r#""$id": "x", "#), &["[[]]"], &[]);
+    }
 }
 
 #[test]

@@ -58,21 +58,32 @@ pub struct Location {
     span: Span,
     excerpt: Excerpt,
     label: String,
+    /// The name of the text, if it is not the grammar's.
+    document: Option<Box<str>>,
 }
 
 impl Location {
     pub(in crate::grammar) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
-        Self { span, excerpt: source.excerpt(span), label: label.into() }
+        Self { span, excerpt: source.excerpt(span), label: label.into(), document: None }
     }
 
-    /// Moves the place of a text that is a part of another one.
+    /// Makes it a place in another text than the grammar's, which has a name.
+    pub(in crate::grammar) fn in_document(mut self, name: Option<&str>) -> Self {
+        self.document = name.map(Into::into);
+        self
+    }
+
+    /// Moves the place of a text that is a part of another one. Places in further documents stay.
     pub(in crate::grammar) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+        if self.document.is_some() {
+            return self.clone();
+        }
         Self::new(source, to(self.span), self.label.clone())
     }
 
     /// Writes line and column, the line, and carets with the label.
     pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.excerpt.write(f, &self.label)
+        self.excerpt.write(f, self.document.as_deref(), &self.label)
     }
 
     /// The bytes of the text.
@@ -85,6 +96,12 @@ impl Location {
     #[must_use]
     pub fn position(&self) -> Position {
         self.excerpt.position()
+    }
+
+    /// The name of the text, if that is not the grammar's own but a document that it refers to.
+    #[must_use]
+    pub fn document(&self) -> Option<&str> {
+        self.document.as_deref()
     }
 
     /// The label, which may be empty.
@@ -160,9 +177,14 @@ impl GrammarError {
     }
 
     /// Adds a place.
-    pub(crate) fn at(mut self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
+    pub(crate) fn at(self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
+        self.at_place(Location::new(source, span, label))
+    }
+
+    /// Adds a place that may be in another text.
+    pub(in crate::grammar) fn at_place(mut self, place: Location) -> Self {
         if self.inner.places.len() < MOST_SHOWN {
-            self.inner.places.push(Location::new(source, span, label));
+            self.inner.places.push(place);
         } else {
             self.inner.hidden_places += 1;
         }
@@ -174,6 +196,13 @@ impl GrammarError {
     pub(crate) fn moved(mut self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         self.inner.places = self.inner.places.iter().map(|place| place.moved(source, &to)).collect();
         self
+    }
+
+    /// Makes all places those of another text than the grammar's, and puts its name before the message.
+    pub(in crate::grammar) fn in_document(mut self, name: &str) -> Self {
+        let places = std::mem::take(&mut self.inner.places);
+        self.inner.places = places.into_iter().map(|place| place.in_document(Some(name))).collect();
+        self.within(name)
     }
 
     /// Puts the name of a part before the message.

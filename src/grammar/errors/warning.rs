@@ -96,6 +96,11 @@ impl GrammarWarning {
         Self { place: self.place.moved(source, to), ..self }
     }
 
+    /// Makes the place one in another text than the grammar's, which has a name.
+    pub(in crate::grammar) fn in_document(self, name: Option<&str>) -> Self {
+        Self { place: self.place.in_document(name), ..self }
+    }
+
     /// Adds to the message that `count` more warnings are not shown.
     pub(in crate::grammar) fn with_more(mut self, count: usize) -> Self {
         self.message += &format!(" (and {count} more warnings)");

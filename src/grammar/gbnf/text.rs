@@ -39,6 +39,7 @@ impl<'t> Lexer<'t> {
         loop {
             match self.peek() {
                 Some(']') => break,
+                Some('\\') if self.shorthand(&mut ranges) => {}
                 Some(c) if !self.ends_line(c) => ranges.push(self.range()?),
                 _ => return Err(self.unterminated(start, "class", ']')),
             }
@@ -71,6 +72,31 @@ impl<'t> Lexer<'t> {
                 )));
         }
         Ok(Token::Class(class))
+    }
+
+    /// Reads `\d`, `\w`, `\s` or a complement of these in a class, as regular expressions have them; false if
+    /// there is none.
+    fn shorthand(&mut self, ranges: &mut Vec<ClassUnicodeRange>) -> bool {
+        let Some(letter) = self.rest().chars().nth(1).filter(|_| self.dialect == GbnfDialect::LlamaCpp)
+        else {
+            return false;
+        };
+        let given: &[(char, char)] = match letter.to_ascii_lowercase() {
+            'd' => &[('0', '9')],
+            'w' => &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
+            's' => &[('\t', '\r'), (' ', ' ')],
+            _ => return false,
+        };
+        self.at += '\\'.len_utf8() + letter.len_utf8();
+        let given = ClassUnicode::new(given.iter().map(|&(first, last)| ClassUnicodeRange::new(first, last)));
+        if letter.is_ascii_lowercase() {
+            ranges.extend(given.ranges());
+        } else {
+            let mut others = any_character();
+            others.difference(&given);
+            ranges.extend(others.ranges());
+        }
+        true
     }
 
     fn range(&mut self) -> Result<ClassUnicodeRange, GrammarError> {
@@ -124,6 +150,10 @@ impl<'t> Lexer<'t> {
             (_, Some('U')) => self.hex(start, 8),
             (GbnfDialect::LlamaCpp, Some('x')) => self.hex(start, 2),
             (GbnfDialect::LlamaCpp, Some(c @ ('[' | ']' | '-'))) => Ok(c),
+            (GbnfDialect::LlamaCpp, Some('d' | 'D' | 'w' | 'W' | 's' | 'S')) => Err(self.unknown_escape(
+                start,
+                "a class of characters stands in brackets: `[\\d]`, `[\\w]`, `[\\s]`",
+            )),
             (GbnfDialect::LlamaCpp, _) => Err(self.unknown_escape(start, LLAMA_ESCAPES)),
             (GbnfDialect::XGrammar, Some(c)) => self.x_escape(start, c, in_class),
             (GbnfDialect::XGrammar, None) => Err(self.unknown_escape(start, X_ESCAPES)),

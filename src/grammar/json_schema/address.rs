@@ -3,6 +3,14 @@
 //! Schemas in use hold addresses that are no URIs at all, so nothing is refused here: an address that cannot
 //! be split is a path.
 
+/// The address of a document that has no other: the folder of all documents.
+pub(super) const NOWHERE: &str = "schema:///";
+
+/// An address for people: one in the folder of documents without the name of that folder.
+pub(super) fn shown_address(address: &str) -> &str {
+    address.strip_prefix(NOWHERE).filter(|path| !path.is_empty()).unwrap_or(address)
+}
+
 /// A reference without its fragment, and the fragment.
 pub(super) fn split_fragment(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))

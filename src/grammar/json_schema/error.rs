@@ -3,11 +3,13 @@
 use std::{borrow::Cow, fmt};
 
 use super::{
+    address::shown_address,
     document::{Documents, NodeId},
     leaf::LeafError,
 };
 use crate::{
-    grammar::{GrammarError, GrammarErrorKind, source::Source},
+    grammar::{GrammarError, GrammarErrorKind, Location, source::Source},
+    ids::as_index,
     limits::LimitExceeded,
 };
 
@@ -74,7 +76,8 @@ impl SchemaError {
         &self.kind
     }
 
-    /// The JSON pointer of the place, as a URI fragment: `#/properties/a`.
+    /// The JSON pointer of the place, as a URI fragment: `#/properties/a`. In another document than the
+    /// schema's own, it stands behind that document's address.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.pointer
@@ -102,6 +105,12 @@ impl SchemaError {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.kind == SchemaErrorKind::Cancelled
+    }
+
+    /// Makes it an error of another document than the schema.
+    pub(super) fn in_document(mut self, address: &str) -> Self {
+        self.shown = Box::new(self.shown.in_document(shown_address(address)));
+        self
     }
 
     /// Wraps an error about the text, which is shown as in other notations.
@@ -143,6 +152,28 @@ pub struct Relaxed {
     pub keyword: String,
     /// The reason why it could not be had exactly.
     pub why: String,
+}
+
+/// The names of a schema's documents, by number.
+#[derive(Debug)]
+pub(super) struct DocumentNames(Vec<String>);
+
+impl DocumentNames {
+    /// The schema itself has the empty name.
+    pub(super) fn new(names: Vec<String>) -> Self {
+        Self(names)
+    }
+
+    /// The name of a document; `None` for the schema itself.
+    fn of(&self, document: u32) -> Option<&str> {
+        self.0.get(as_index(document)).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    /// The JSON pointer of a node as a URI fragment, behind the name of its document.
+    pub(super) fn pointer(&self, documents: &Documents, node: NodeId) -> String {
+        let name = self.of(documents.document(node)).unwrap_or_default();
+        format!("{name}{}", documents.pointer(node))
+    }
 }
 
 /// A [`SchemaError`] under construction: places are still nodes.
@@ -236,17 +267,17 @@ impl PendingError {
     }
 
     /// Reports the problem as something that was allowed all the same.
-    pub(super) fn relaxed(&self, documents: &Documents) -> Relaxed {
+    pub(super) fn relaxed(&self, documents: &Documents, names: &DocumentNames) -> Relaxed {
         Relaxed {
-            pointer: documents.pointer(self.node),
+            pointer: names.pointer(documents, self.node),
             keyword: self.keyword.unwrap_or_default().to_owned(),
             why: self.reason.clone(),
         }
     }
 
     /// Turns the problem into an error, with its places in the text.
-    pub(super) fn finish(self, documents: &Documents) -> SchemaError {
-        let pointer = documents.pointer(self.node);
+    pub(super) fn finish(self, documents: &Documents, names: &DocumentNames) -> SchemaError {
+        let pointer = names.pointer(documents, self.node);
         let about = self.keyword.map_or_else(String::new, |keyword| format!("`{keyword}`: "));
         let message = format!("{}: {about}{}", shortened(&pointer), shortened(&self.reason));
         let kind = match (&self.kind, self.limit) {
@@ -259,7 +290,8 @@ impl PendingError {
             let source = Source::new(documents.text(documents.document(node)));
             let place = self.keyword.filter(|_| label.is_empty());
             let place = place.and_then(|keyword| documents.member(node, keyword)).unwrap_or(node);
-            shown = shown.at(source, documents.span(place), shortened(&label));
+            let place = Location::new(source, documents.span(place), shortened(&label));
+            shown = shown.at_place(place.in_document(names.of(documents.document(node))));
         }
         if let Some(hint) = self.hint {
             shown = shown.with_hint(hint);

@@ -83,11 +83,14 @@ impl LeafError {
     pub fn hint(&self) -> String {
         match self {
             Self::Syntax { .. } => "patterns are those of ECMA-262, as in JavaScript".to_owned(),
-            Self::Unsupported { .. } => {
-                "which strings match must be a regular language: say it without, or with look-ahead outside \
-                 of repetitions"
-                    .to_owned()
+            Self::Unsupported { what, .. } => match *what {
+                "a group with flags, `(?`" => {
+                    "spell both cases out, as in `[Aa]` for `(?i)a`; `[^]` is any character"
+                }
+                "a group named as in Python, `(?P<`" => "ECMA-262 writes `(?<name>...)`",
+                _ => "which strings match must be a regular language: say it without",
             }
+            .to_owned(),
             Self::Number(_) => {
                 "numbers are decimals of at most 5,000 digits; divisors are greater than 0".to_owned()
             }

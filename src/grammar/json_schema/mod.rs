@@ -116,8 +116,8 @@ fn parse_beside(
 ) -> Result<SchemaGrammar, SchemaError> {
     let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, written, limits);
     let ((grammar, mut open), algebra) = with_algebra(options, text, limits, automata, emit)?;
-    let documents = &algebra.resolver.documents;
-    let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
+    let (documents, names) = (&algebra.resolver.documents, algebra.resolver.names());
+    let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents, &names)).collect();
     open.sort_unstable_by_key(|node| documents.span(*node).start);
     open.dedup();
     let open_objects = open.into_iter().map(|node| documents.pointer(node)).collect();
@@ -134,7 +134,9 @@ fn with_algebra<'o, T>(
 ) -> Result<(T, Algebra<'o>), SchemaError> {
     match attempt(options, text, limits, automata, work)? {
         (Ok(done), algebra, _) => Ok((done, algebra)),
-        (Err(problem), algebra, _) => Err(problem.finish(&algebra.resolver.documents)),
+        (Err(problem), algebra, _) => {
+            Err(problem.finish(&algebra.resolver.documents, &algebra.resolver.names()))
+        }
     }
 }
 
@@ -157,13 +159,15 @@ fn attempt<'o, T>(
     let mut documents = Documents::default();
     let mut roots = vec![(String::new(), read(&mut documents, text, limits)?)];
     for (address, text) in &options.documents {
-        roots.push((address.clone(), read(&mut documents, text, limits)?));
+        let root = read(&mut documents, text, limits).map_err(|error| error.in_document(address))?;
+        roots.push((address.clone(), root));
     }
     let mut resolver = Resolver::new(documents, &roots, options);
     let root = roots[0].1;
     let scope = resolver.enter(Resolver::NOTHING, root);
     let mut algebra = Algebra::new(resolver, options, Automata::new(automata, limits));
-    let done = algebra.formula_of(root, scope).and_then(|_| {
+    let done = algebra.resolver.one_of_each_anchor(root);
+    let done = done.and_then(|()| algebra.formula_of(root, scope)).and_then(|_| {
         let start = algebra.schema(root, scope);
         work(&mut algebra, start)
     });

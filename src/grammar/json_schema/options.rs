@@ -60,6 +60,8 @@ pub enum WhiteSpace {
     Compact,
     /// Line breaks, and this many blanks for each level, as `json.dumps(indent=N)` writes them.
     Pretty(u8),
+    /// Runs of at most this many characters of white space, and none around the value.
+    UpTo(u8),
     /// All white space that JSON allows, also around the value. For texts that others wrote.
     Any,
 }

@@ -120,7 +120,7 @@ pub(super) fn report(
             error: None,
         });
     };
-    let error = first.clone().finish(&algebra.resolver.documents);
+    let error = first.clone().finish(&algebra.resolver.documents, &algebra.resolver.names());
     // A lenient second run goes on behind the first problem, so it meets all of them. Nodes keep their
     // numbers.
     let lenient = options.clone().with_lenient(true);
@@ -187,7 +187,7 @@ fn listed(
     problems: Vec<PendingError>,
     status: KeywordStatus,
 ) -> Vec<KeywordReport> {
-    let documents = &algebra.resolver.documents;
+    let (documents, names) = (&algebra.resolver.documents, algebra.resolver.names());
     let mut blamed: HashMap<(NodeId, Option<&'static str>), String> = HashMap::new();
     for problem in problems {
         blamed.entry((problem.node, problem.keyword)).or_insert(problem.reason);
@@ -200,7 +200,12 @@ fn listed(
             Some(reason) => (status, Some(reason.clone())),
             None => plain_status(documents, one),
         };
-        KeywordReport { pointer: pointer(algebra, one), keyword: one.keyword.to_string(), status, note }
+        KeywordReport {
+            pointer: names.pointer(documents, one.value),
+            keyword: one.keyword.to_string(),
+            status,
+            note,
+        }
     };
     met.iter().map(keyword).collect()
 }
@@ -235,29 +240,18 @@ fn more_problems(algebra: &mut Algebra<'_>, met: &[Met]) -> Vec<PendingError> {
     problems
 }
 
-fn pointer(algebra: &Algebra<'_>, one: &Met) -> String {
-    let documents = &algebra.resolver.documents;
-    let inside = documents.pointer(one.value);
-    match documents.document(one.value) {
-        0 => inside,
-        other => format!("{}{inside}", algebra.resolver.address_of_document(other)),
-    }
-}
-
 /// The warnings: one for each keyword that is dropped for one reason, at its first place.
 pub(super) fn warnings(resolver: &Resolver, root: NodeId, options: &SchemaOptions) -> Vec<GrammarWarning> {
-    let documents = &resolver.documents;
     let met = survey(resolver, root, options);
     let mut told = HashSet::new();
     let dropped = met.iter().filter(|one| {
-        // Other documents are warned of when they are the schema that is read.
         let is_dropped = matches!(one.fate, Fate::Unknown | Fate::Lost(..));
-        is_dropped && documents.document(one.value) == 0 && told.insert((&one.keyword, &one.fate))
+        is_dropped && told.insert((&one.keyword, &one.fate))
     });
     let dropped: Vec<&Met> = dropped.collect();
     let more = dropped.len().saturating_sub(MOST_SHOWN);
     let mut warnings: Vec<GrammarWarning> =
-        dropped.into_iter().take(MOST_SHOWN).filter_map(|one| warning(documents, one)).collect();
+        dropped.into_iter().take(MOST_SHOWN).filter_map(|one| warning(resolver, one)).collect();
     if let Some(last) = warnings.pop() {
         warnings.push(if more > 0 { last.with_more(more) } else { last });
     }
@@ -265,7 +259,8 @@ pub(super) fn warnings(resolver: &Resolver, root: NodeId, options: &SchemaOption
 }
 
 /// The warning of a keyword that restricts nothing although somebody may expect that it does.
-fn warning(documents: &Documents, one: &Met) -> Option<GrammarWarning> {
+fn warning(resolver: &Resolver, one: &Met) -> Option<GrammarWarning> {
+    let documents = &resolver.documents;
     let keyword = quoted(&one.keyword);
     let (kind, message, hint) = match &one.fate {
         Fate::Unknown => (
@@ -280,9 +275,11 @@ fn warning(documents: &Documents, one: &Met) -> Option<GrammarWarning> {
         ),
         Fate::Followed | Fate::Remark(_) => return None,
     };
-    let text = documents.text(documents.document(one.value));
+    let document = documents.document(one.value);
+    let text = documents.text(document);
     let span = key_span(text, documents.span(one.value));
-    Some(GrammarWarning::new(kind, message, Source::new(text), span, hint))
+    let warning = GrammarWarning::new(kind, message, Source::new(text), span, hint);
+    Some(warning.in_document(resolver.name_of_document(document)))
 }
 
 /// The warnings about a schema's keywords alone, as its grammar has them; none if the text is not JSON.

@@ -14,16 +14,15 @@ use std::{
 };
 
 use super::{
-    address::{percent_decoded, resolve, split_fragment},
+    address::{NOWHERE, percent_decoded, resolve, shown_address, split_fragment},
     dialect::{Dialect, Holds, holds},
     document::{Documents, NodeId, Value},
-    error::{Checked, PendingError, SchemaErrorKind},
+    error::{Checked, DocumentNames, PendingError, SchemaErrorKind},
     metaschemas,
     options::SchemaOptions,
 };
+use crate::grammar::errors::quoted_list;
 
-/// The address of a document that has no other.
-const NOWHERE: &str = "schema:///";
 /// The name under which `$recursiveAnchor` is kept, which no anchor can have.
 const RECURSIVE: &str = "#";
 
@@ -38,6 +37,8 @@ struct Resource {
     dialect: Dialect,
     anchors: HashMap<String, NodeId>,
     dynamic: Vec<(Rc<str>, NodeId)>,
+    /// An anchor that stands at two schemas, and these.
+    twice: Option<(String, NodeId, NodeId)>,
 }
 
 /// Sorted pairs of a name and the schema that it is bound to.
@@ -50,6 +51,9 @@ pub(super) struct Resolver {
     resources: Vec<Resource>,
     /// The resource of each root.
     roots: HashMap<NodeId, usize>,
+    /// The addresses that documents were given by, which may not be those that they have themselves. The
+    /// schema's own is [`NOWHERE`], the folder of all documents.
+    given: HashMap<u32, String>,
     /// The resources of each address. Schemas in use share addresses, which matters only to references to
     /// them.
     by_address: HashMap<String, Vec<usize>>,
@@ -70,6 +74,7 @@ impl Resolver {
             documents,
             resources: Vec::new(),
             roots: HashMap::new(),
+            given: HashMap::new(),
             by_address: HashMap::new(),
             scopes: vec![nothing.clone()],
             scope_ids: HashMap::from([(nothing, Self::NOTHING)]),
@@ -110,6 +115,7 @@ impl Resolver {
     fn enter_document(&mut self, address: &str, root: NodeId, fallback: Dialect) {
         let address = if address.is_empty() { NOWHERE } else { split_fragment(address).0 };
         let first = self.add_resource(address.to_owned(), root, fallback);
+        self.given.insert(self.documents.document(root), address.to_owned());
         let mut open = vec![(root, first)];
         while let Some((node, mut resource)) = open.pop() {
             let dialect = self.resources[resource].dialect;
@@ -182,10 +188,16 @@ impl Resolver {
                 _ => continue,
             };
             if dialect.knows(keyword) {
+                let resource = &mut self.resources[resource];
                 if is_dynamic {
-                    self.resources[resource].dynamic.push((name.as_str().into(), node));
+                    resource.dynamic.push((name.as_str().into(), node));
                 }
-                self.resources[resource].anchors.insert(name, node);
+                match resource.anchors.insert(name.clone(), node) {
+                    Some(other) if other != node && resource.twice.is_none() => {
+                        resource.twice = Some((name, node, other));
+                    }
+                    _ => {}
+                }
             }
         }
         let recursive =
@@ -209,6 +221,7 @@ impl Resolver {
             dialect,
             anchors: HashMap::new(),
             dynamic: Vec::new(),
+            twice: None,
         });
         index
     }
@@ -242,10 +255,33 @@ impl Resolver {
         self.resources[0].root
     }
 
-    /// The address of a document, by its number.
-    pub(super) fn address_of_document(&self, document: u32) -> &str {
+    /// The name of a document by its number: its address; `None` for the schema itself.
+    pub(super) fn name_of_document(&self, document: u32) -> Option<&str> {
         let of = |resource: &&Resource| self.documents.document(resource.root) == document;
-        self.resources.iter().find(of).map_or("", |resource| &resource.address)
+        let first = self.resources.iter().find(of).filter(|_| document != 0);
+        first.map(|resource| shown_address(&resource.address))
+    }
+
+    /// The names of all documents.
+    pub(super) fn names(&self) -> DocumentNames {
+        let last = self.resources.iter().map(|resource| self.documents.document(resource.root)).max();
+        let of = |document| self.name_of_document(document).unwrap_or_default().to_owned();
+        DocumentNames::new((0..=last.unwrap_or(0)).map(of).collect())
+    }
+
+    /// Checks that no anchor stands at two schemas of the resource that a node is in.
+    ///
+    /// # Errors
+    /// If one does: nothing says which of them is meant.
+    pub(super) fn one_of_each_anchor(&self, node: NodeId) -> Checked<()> {
+        let resource = &self.resources[self.resource(node)];
+        let Some((name, one, other)) = &resource.twice else { return Ok(()) };
+        let reason = format!("the anchor {name:?} stands twice in {}", shown_address(&resource.address));
+        let mut problem = PendingError::new(SchemaErrorKind::Invalid, *other, None, reason);
+        problem.more.push((*one, "here again".to_owned()));
+        Err(problem.with_hint(
+            "an anchor names one schema of its resource; a schema with an `$id` is another resource",
+        ))
     }
 
     /// All schemas with dynamic anchors.
@@ -275,6 +311,26 @@ impl Resolver {
         })
     }
 
+    /// The document that a relative reference names as a file beside the one that it stands in. Such files
+    /// often have an `$id` that says otherwise.
+    fn beside(&self, node: NodeId, reference: &str) -> Option<&Vec<usize>> {
+        let file = self.given.get(&self.documents.document(node))?;
+        self.by_address.get(&resolve(file, reference))
+    }
+
+    /// Advice for a reference to a document that there is not.
+    fn hint_of_documents(&self) -> String {
+        let given: Vec<&str> = (1..).map_while(|document| self.name_of_document(document)).collect();
+        let given = match given.is_empty() {
+            true => String::new(),
+            false => format!("; given are {}", quoted_list(given.into_iter())),
+        };
+        format!(
+            "documents are never fetched: give the folder of those that references lead to by `--documents \
+             DIR`, or each with `SchemaOptions::with_document`{given}"
+        )
+    }
+
     /// Resolves a pointer in the resource at `root`, or else in those around it.
     ///
     /// Some tools write an `id` into each definition, and yet pointers from the root of the document
@@ -285,6 +341,12 @@ impl Resolver {
         around
             .filter(|node| self.roots.contains_key(node))
             .find_map(|node| self.documents.at_pointer(node, pointer))
+    }
+
+    /// A pointer that leads somewhere without the slash at its end, which asks for the key "" by RFC 6901.
+    fn without_slash<'p>(&self, root: NodeId, pointer: &'p str) -> Option<&'p str> {
+        let meant = pointer.strip_suffix('/')?;
+        self.at_pointer(root, meant).map(|_| meant)
     }
 
     /// The target of the reference under `keyword` of the schema `node`.
@@ -304,10 +366,9 @@ impl Resolver {
         let base = &self.resources[self.resource(node)];
         let (plain, fragment) = split_fragment(reference);
         let address = resolve(&base.address, plain);
-        let Some(resources) = self.by_address.get(&address) else {
-            return Err(wrong(format!("there is no document {address}")).with_hint(
-                "documents are never fetched: give those that references lead to beside the schema",
-            ));
+        let Some(resources) = self.by_address.get(&address).or_else(|| self.beside(node, plain)) else {
+            return Err(wrong(format!("there is no document {}", shown_address(&address)))
+                .with_hint(self.hint_of_documents()));
         };
         let resource = &self.resources[resources[0]];
         let own = self.documents.document(resource.root);
@@ -324,14 +385,20 @@ impl Resolver {
         let target = if fragment.is_empty() {
             resource.root
         } else if fragment.starts_with('/') {
-            self.at_pointer(resource.root, &fragment)
-                .ok_or_else(|| wrong(format!("{reference:?} leads nowhere")))?
+            self.at_pointer(resource.root, &fragment).ok_or_else(|| {
+                let problem = wrong(format!("{reference:?} leads nowhere"));
+                match self.without_slash(resource.root, &fragment) {
+                    Some(meant) => problem.with_hint(format!("did you mean `{plain}#{meant}`?")),
+                    None => problem,
+                }
+            })?
         } else {
             *resource
                 .anchors
                 .get(&fragment)
                 .ok_or_else(|| wrong(format!("there is no anchor {fragment:?} in {address}")))?
         };
+        self.one_of_each_anchor(resource.root)?;
         let name = match keyword {
             "$dynamicRef" => &*fragment,
             "$recursiveRef" => RECURSIVE,

@@ -1,6 +1,12 @@
 //! The syntax tree of structural tags.
 
-use crate::grammar::{document::NodeId, source::Span};
+use std::borrow::Cow;
+
+use crate::grammar::{
+    document::NodeId,
+    json_schema::{Order, SchemaOptions, WhiteSpace},
+    source::Span,
+};
 
 /// A node of the tree: a format, and its place in the JSON.
 #[derive(Debug)]
@@ -16,10 +22,10 @@ pub(super) enum FormatKind {
     Text(String),
     /// The special token of this name.
     Special(String),
-    /// JSON of a schema.
-    Schema(Span),
+    /// JSON of a schema that stands there.
+    Schema(Span, JsonForm),
     /// Arguments of a schema's properties between XML tags, as Qwen3-Coder writes them.
-    Parameters(NodeId),
+    Parameters(NodeId, JsonForm),
     /// Free text without these strings.
     Free { excluded: Vec<String>, most_chars: Option<u32> },
     /// XGrammar's EBNF.
@@ -38,6 +44,30 @@ pub(super) enum FormatKind {
     Separated { tags: Vec<Tag>, separator: String, some: bool, once: bool },
     /// The part, `min` to `max` times (`None`: any number).
     Repeat { part: Box<TagFormat>, min: u32, max: Option<u32> },
+}
+
+/// The rules of a format for the JSON of its schema, beside the options for all schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct JsonForm {
+    /// True if members come in any order, also if the options keep that of the schema.
+    pub(super) any_order: bool,
+    /// The greatest number of characters in a run of white space.
+    pub(super) most_space: Option<u8>,
+}
+
+impl JsonForm {
+    /// The options for the schema. White space that the options forbid, or write in one way, stays so.
+    pub(super) fn options(self, options: &SchemaOptions) -> Cow<'_, SchemaOptions> {
+        let mut options = Cow::Borrowed(options);
+        if self.any_order {
+            options.to_mut().order = Order::Any;
+        }
+        let is_free = matches!(options.white_space, WhiteSpace::Flexible | WhiteSpace::Wide | WhiteSpace::Any);
+        if let Some(most) = self.most_space.filter(|_| is_free) {
+            options.to_mut().white_space = WhiteSpace::UpTo(most);
+        }
+        options
+    }
 }
 
 /// A begin, a content and an end.

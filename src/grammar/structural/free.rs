@@ -1,7 +1,12 @@
 //! Multi-string search as grammars: free text up to the first occurrence of one of several strings (the
 //! stops), and free text without any.
 //!
-//! If no two stops overlap, one automaton for "text without a stop" (the complement of `.*(a|b).*`) is
+//! The stop is no part of the free text. Before the end of a tag, the free text is what stands in front of
+//! the end, and it is that text which may hold neither an excluded string nor a trigger: an excluded `x<`
+//! allows `x` before the end `<e>`. Triggers are found by the same search as excluded strings (Aho and
+//! Corasick's, in XGrammar), so an excluded string counts there also if it ends within the trigger.
+//!
+//! If stops do not overlap, one automaton for "text without a stop" (the complement of `.*(a|b).*`) is
 //! followed by the stop as a literal, so that all stops of a place share it. Otherwise each stop has an
 //! automaton of its own: the texts that end with it and have no stop before.
 
@@ -26,6 +31,8 @@ pub(super) struct Stops<'s> {
     pub(super) wanted: &'s [&'s str],
     /// The strings that may not come.
     pub(super) excluded: &'s [&'s str],
+    /// True if the stops are ends of a tag, into which excluded strings do not reach; false for triggers.
+    pub(super) of_tag: bool,
     /// The greatest number of characters before a stop.
     pub(super) most_chars: Option<u32>,
 }
@@ -34,6 +41,11 @@ impl Stops<'_> {
     fn all(&self) -> Vec<&str> {
         self.wanted.iter().chain(self.excluded).copied().collect()
     }
+
+    /// The strings that end the search for a stop.
+    fn searched(&self) -> Vec<&str> {
+        if self.of_tag { self.wanted.to_vec() } else { self.all() }
+    }
 }
 
 impl TagTranslator<'_, '_> {
@@ -41,7 +53,7 @@ impl TagTranslator<'_, '_> {
     /// `follows`.
     pub(super) fn until(&mut self, stops: Stops<'_>, follows: &[ExprId], span: Span) -> TagResult<ExprId> {
         let mut ways = Vec::with_capacity(follows.len());
-        if independent(&stops.all()) {
+        if independent(&stops.searched()) {
             for (stop, &follows) in stops.wanted.iter().zip(follows) {
                 let stop = self.text(stop, span)?;
                 ways.push(self.sequence(vec![stop, follows], span)?);
@@ -105,18 +117,15 @@ impl TagTranslator<'_, '_> {
     /// The texts that end with their first stop, which is this one.
     fn up_to(&self, stop: &str, stops: Stops<'_>) -> Result<Language, LimitExceeded> {
         let limits = self.limits;
-        let any = Language::texts(limits)?;
-        let ending = |part: Language, before: &Language| Language::sequence(&[before.clone(), part], limits);
-        let first = ending(self.one_of(&stops.all())?, &any)?.shortest();
-        let before = match stops.most_chars {
-            None => any.clone(),
-            Some(most) => self.characters(most)?,
-        };
-        let mut wanted = first.and(&ending(self.one_of(&[stop])?, &before)?, limits)?;
-        if !stops.excluded.is_empty() {
-            wanted = wanted.minus(&ending(self.one_of(stops.excluded)?, &any)?, limits)?;
+        let ending = |part: Language, before: Language| Language::sequence(&[before, part], limits);
+        let any = || Language::texts(limits);
+        let first = ending(self.one_of(&stops.searched())?, any()?)?.shortest();
+        let before = self.free_of(stops.excluded, stops.most_chars)?;
+        let wanted = first.and(&ending(self.one_of(&[stop])?, before)?, limits)?;
+        if stops.of_tag || stops.excluded.is_empty() {
+            return Ok(wanted);
         }
-        Ok(wanted)
+        wanted.minus(&ending(self.one_of(stops.excluded)?, any()?)?, limits)
     }
 
     fn one_of(&self, strings: &[&str]) -> Result<Language, LimitExceeded> {

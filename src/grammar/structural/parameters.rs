@@ -11,15 +11,17 @@
 //!
 //! Strings are written there as they are, without quotes and escapes; all else is JSON. A text that reads as
 //! JSON of a type that the parameter may have is that value, so a string that is spelled like that is written
-//! in quotes. Parameters come in the order of the schema, and those that are not required may be left out.
+//! in quotes. Parameters come in the order of the schema, or in any where the options or the format say so,
+//! and those that are not required may be left out.
 
 use std::collections::HashMap;
 
 use crate::{
     grammar::{
-        Pattern,
+        AnyOrder, Pattern,
         document::NodeId,
         json_schema::{
+            Order,
             arguments::{Argument, ArgumentName, END, arguments, around_arguments},
             keyword_warnings,
         },
@@ -28,66 +30,95 @@ use crate::{
     ids::ExprId,
 };
 
-use super::translate::{TagResult, TagTranslator};
+use super::{
+    ast::JsonForm,
+    translate::{TagResult, TagTranslator},
+};
+
+/// The beginning of the tag of an argument, before its name.
+const BEGIN: &str = "<parameter=";
 
 impl TagTranslator<'_, '_> {
     /// The arguments of an object's schema.
-    pub(super) fn parameters(&mut self, schema: NodeId) -> TagResult<ExprId> {
+    pub(super) fn parameters(&mut self, schema: NodeId, form: JsonForm) -> TagResult<ExprId> {
+        let options = form.options(self.options);
         let span = self.documents.span(schema);
         let document = self.documents.document(schema);
         let text = self.documents.text(document).get(span.range()).unwrap_or_default();
-        let read = arguments(self.options, text, self.limits, self.automata);
+        let read = arguments(&options, text, self.limits, self.automata);
         let read = read.map_err(|error| self.of_schema(error, text, span))?;
-        self.warn_of_keywords(&keyword_warnings(self.options, text), text, span);
+        self.warn_of_keywords(&keyword_warnings(&options, text), text, span);
         if read.may_repeat {
             self.warn_of_repeated(span);
         }
         if read.left_out {
             self.warn_of_long(span);
         }
-        let space = self.pattern(around_arguments(self.options, self.automata), span)?;
+        let space = self.pattern(around_arguments(&options, self.automata), span)?;
+        // In any order the beginnings of tags separate the arguments.
+        let any_order = options.order == Order::Any;
+        let begin = if any_order { "" } else { BEGIN };
         let mut ways = Vec::with_capacity(read.ways.len());
         // The alternatives share most of their arguments.
         let mut known = HashMap::new();
         for way in read.ways {
-            let mut all = vec![space];
+            let (mut all, mut parts) = (vec![space], Vec::new());
             for argument in way {
                 let at = argument.span.shifted(span.start);
                 let (required, max) = match &argument.name {
                     ArgumentName::Is(_) => (argument.required, Some(1)),
                     ArgumentName::In(_) => (false, None),
                 };
-                let one = self.argument(argument, &mut known, space, (at, span))?;
+                let one = self.argument(argument, &mut known, (begin, space), (at, span))?;
                 let one = self.sequence(vec![one, space], at)?;
-                all.push(self.repeat(one, u32::from(required), max, at)?);
+                if any_order {
+                    parts.push((one, required, max));
+                } else {
+                    all.push(self.repeat(one, u32::from(required), max, at)?);
+                }
             }
+            all.push(self.in_any_order(parts, span)?);
             ways.push(self.sequence(all, span)?);
         }
         self.choice(ways, span)
     }
 
-    /// An argument with its tags. `span` is its place, `schema` the place of the schema of all arguments, and
-    /// `known` has the tags written so far, by name.
+    /// Arguments behind the beginning of their tags, which stands before each of them, in any order.
+    fn in_any_order(&mut self, parts: Vec<(ExprId, bool, Option<u32>)>, span: Span) -> TagResult<ExprId> {
+        if parts.is_empty() {
+            return self.sequence(Vec::new(), span);
+        }
+        let some = parts.iter().any(|(_, required, _)| *required);
+        let (named, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(_, _, max)| max.is_some());
+        let named = named.into_iter().map(|(part, required, _)| (part, required)).collect();
+        let others = others.into_iter().map(|(part, _, _)| part).collect();
+        let begin = self.text(BEGIN, span)?;
+        let list = self.list(AnyOrder::new(named, others, begin), span)?;
+        let list = self.sequence(vec![begin, list], span)?;
+        self.repeat(list, u32::from(some), Some(1), span)
+    }
+
+    /// An argument with its tags, of which the opening one begins with `begin`. `span` is its place, `schema`
+    /// the place of the schema of all arguments, and `known` has the tags written so far, by name.
     fn argument(
         &mut self,
         argument: Argument,
         known: &mut HashMap<String, ExprId>,
-        space: ExprId,
+        (begin, space): (&str, ExprId),
         (span, schema): (Span, Span),
     ) -> TagResult<ExprId> {
-        const BEGIN: &str = "<parameter=";
-        let begin = match argument.name {
+        let name = match argument.name {
             ArgumentName::Is(name) => match known.get(&*name) {
-                Some(&begin) => begin,
+                Some(&written) => written,
                 None => {
-                    let begin = self.text(&format!("{BEGIN}{name}"), span)?;
-                    known.insert(name.to_string(), begin);
-                    begin
+                    let written = self.text(&format!("{begin}{name}"), span)?;
+                    known.insert(name.to_string(), written);
+                    written
                 }
             },
             ArgumentName::In(names) => {
                 let (begin, names) =
-                    (self.text(BEGIN, span)?, self.pattern(Pattern::automaton(names), span)?);
+                    (self.text(begin, span)?, self.pattern(Pattern::automaton(names), span)?);
                 self.sequence(vec![begin, names], span)?
             }
         };
@@ -99,6 +130,6 @@ impl TagTranslator<'_, '_> {
             values.push(self.sequence(vec![open, space, json, space, end], span)?);
         }
         let value = self.choice(values, span)?;
-        self.sequence(vec![begin, value], span)
+        self.sequence(vec![name, value], span)
     }
 }

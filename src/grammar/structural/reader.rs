@@ -8,7 +8,7 @@ use crate::grammar::{
     suggest::nearest,
 };
 
-use super::ast::{Dispatch, Following, FormatKind, Tag, TagFormat, Trigger};
+use super::ast::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger};
 
 pub(super) type ReadResult<T> = Result<T, GrammarError>;
 
@@ -34,10 +34,14 @@ pub(super) struct TagReader<'t, 'd> {
 impl TagReader<'_, '_> {
     /// Reads the current form, or the first one, which has `structures`.
     fn whole(&self, root: NodeId) -> ReadResult<TagFormat> {
-        let kind = self.string(root, "type")?;
-        if kind != "structural_tag" {
-            let message = format!("the type of structural tags is `structural_tag`, not {}", quoted(&kind));
-            return Err(self.wrong(root, message));
+        // XGrammar's type has a default.
+        if self.documents.member(root, "type").is_some() {
+            let kind = self.string(root, "type")?;
+            if kind != "structural_tag" {
+                let message =
+                    format!("the type of structural tags is `structural_tag`, not {}", quoted(&kind));
+                return Err(self.wrong(root, message));
+            }
         }
         if self.documents.member(root, "structures").is_none() {
             self.only(root, &["format"])?;
@@ -49,7 +53,7 @@ impl TagReader<'_, '_> {
             self.only(node, &["begin", "schema", "end"])?;
             let schema = self.needed(node, "schema")?;
             let span = self.documents.span(schema);
-            let content = TagFormat { kind: FormatKind::Schema(span), span };
+            let content = TagFormat { kind: FormatKind::Schema(span, JsonForm::default()), span };
             Ok((node, self.tag_of(node, content)?))
         });
         let tags = tags.collect::<ReadResult<Vec<_>>>()?;
@@ -75,13 +79,9 @@ impl TagReader<'_, '_> {
             "json_schema" => self.schema(node)?,
             "qwen_xml_parameter" => {
                 self.only(node, &["json_schema"])?;
-                FormatKind::Parameters(self.needed(node, "json_schema")?)
+                FormatKind::Parameters(self.needed(node, "json_schema")?, JsonForm::default())
             }
-            "any_text" => {
-                self.only(node, &["excludes", "max_chars"])?;
-                let most_chars = self.number(node, "max_chars")?;
-                FormatKind::Free { excluded: self.strings(node, "excludes")?, most_chars }
-            }
+            "any_text" => self.any_text(node)?,
             "grammar" => {
                 self.only(node, &["grammar"])?;
                 FormatKind::Grammar(self.string(node, "grammar")?)
@@ -151,16 +151,41 @@ impl TagReader<'_, '_> {
         Ok(TagFormat { kind, span: self.documents.span(node) })
     }
 
+    fn any_text(&self, node: NodeId) -> ReadResult<FormatKind> {
+        self.only(node, &["excludes", "max_chars", "max_tokens"])?;
+        if self.number(node, "max_tokens")?.is_some() {
+            let place = self.needed(node, "max_tokens")?;
+            let error =
+                self.unsupported(place, "`max_tokens` counts tokens, and grammars here are about texts");
+            return Err(error.with_hint("`max_chars` bounds the characters of free text"));
+        }
+        let most_chars = self.number(node, "max_chars")?;
+        Ok(FormatKind::Free { excluded: self.strings(node, "excludes")?, most_chars })
+    }
+
     fn schema(&self, node: NodeId) -> ReadResult<FormatKind> {
-        self.only(node, &["json_schema", "style"])?;
+        self.only(node, &["json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"])?;
+        if !self.strings(node, "excludes")?.is_empty() {
+            let place = self.needed(node, "excludes")?;
+            let error = self.unsupported(place, "`excludes` beside a schema is not supported");
+            return Err(error.with_hint("a `pattern` in the schema says what a string may not hold"));
+        }
+        let most_space = match self.number(node, "max_whitespace_cnt")? {
+            Some(most) => Some(u8::try_from(most).map_err(|_| {
+                let error = self.unsupported(node, "`max_whitespace_cnt` of more than 255 is not supported");
+                error.with_hint("white space is bounded without it: see `--whitespace`")
+            })?),
+            None => None,
+        };
+        let form = JsonForm { any_order: self.flag(node, "any_order", false)?, most_space };
         let schema = self.needed(node, "json_schema")?;
         let style = match self.documents.member(node, "style") {
             Some(_) => self.string(node, "style")?,
             None => String::from("json"),
         };
         match style.as_str() {
-            "json" => Ok(FormatKind::Schema(self.documents.span(schema))),
-            "qwen_xml" => Ok(FormatKind::Parameters(schema)),
+            "json" => Ok(FormatKind::Schema(self.documents.span(schema), form)),
+            "qwen_xml" => Ok(FormatKind::Parameters(schema, form)),
             other => Err(self.unsupported(node, format!("the style {} is not supported", quoted(other)))),
         }
     }
@@ -330,9 +355,11 @@ impl TagReader<'_, '_> {
         }
     }
 
+    /// The number in a member; none if there is no such member, or null.
     fn number(&self, node: NodeId, key: &str) -> ReadResult<Option<u32>> {
         let Some(value) = self.documents.member(node, key) else { return Ok(None) };
         let number = match self.documents.value(value) {
+            Value::Null => return Ok(None),
             Value::Number(text) => text.parse().ok(),
             _ => None,
         };

@@ -38,6 +38,50 @@ fn mistakes_have_their_kinds() {
     assert!(!of_format(nothing).unwrap_err().places().is_empty());
 }
 
+/// XGrammar's styles for arguments that are not read.
+#[test]
+fn other_styles_are_refused_by_name() {
+    for style in [
+        "minimax_xml",
+        "minimax_m3_xml",
+        "deepseek_xml",
+        "deepseek_v4_1_xml",
+        "glm_xml",
+        "cohere_xml",
+        "kimi_k3_xml",
+    ] {
+        let format = format!(r#"{{"type": "json_schema", "style": "{style}", "json_schema": true}}"#);
+        let error = of_format(&format).unwrap_err();
+        assert_eq!(*error.kind(), GrammarErrorKind::Unsupported);
+        assert!(error.message().contains(style), "{error}");
+    }
+}
+
+/// Keys at their defaults change nothing, and other values are followed or refused by name.
+#[test]
+fn keys_that_others_write_are_read() {
+    let schema = |more: &str| {
+        let object =
+            r#"{"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}"#;
+        of_format(&format!(r#"{{"type": "json_schema", "json_schema": {object}{more}}}"#))
+    };
+    let plain = schema("").unwrap();
+    for defaults in [
+        r#", "style": "json", "any_order": false, "max_whitespace_cnt": null, "excludes": []"#,
+        r#", "any_order": false"#,
+    ] {
+        assert_eq!(format!("{:?}", schema(defaults).unwrap()), format!("{plain:?}"));
+    }
+    for more in [r#", "any_order": true"#, r#", "max_whitespace_cnt": 2"#] {
+        assert_ne!(format!("{:?}", schema(more).unwrap()), format!("{plain:?}"), "{more}");
+    }
+    let name = |found: Result<Grammar, GrammarError>| found.unwrap_err().message().to_owned();
+    assert!(name(schema(r#", "excludes": ["x"]"#)).contains("`excludes`"));
+    assert!(name(schema(r#", "max_whitespace_cnt": 256"#)).contains("`max_whitespace_cnt`"));
+    assert!(of_format(r#"{"type": "any_text", "max_tokens": null, "max_chars": null}"#).is_ok());
+    assert!(name(of_format(r#"{"type": "any_text", "max_tokens": 3}"#)).contains("`max_tokens`"));
+}
+
 #[test]
 fn members_that_may_come_twice_are_warned_of() {
     let open = r#"{"type": "json_schema", "json_schema": {"type": "object", "additionalProperties": true}}"#;

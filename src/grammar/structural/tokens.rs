@@ -41,11 +41,17 @@ impl TagReader<'_, '_> {
                 span: self.documents.span(node),
             });
         }
-        let kind = self.string(node, "type")?;
-        if kind != "token" {
-            return Err(self.wrong(node, format!("a text or a token must stand here, not {}", quoted(&kind))));
+        // XGrammar's type has a default here.
+        if let Some(kind) = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind))
+            && kind != "token"
+        {
+            return Err(self.wrong(node, format!("a text or a token must stand here, not {}", quoted(kind))));
         }
-        self.format(node)
+        self.only(node, &["token"])?;
+        Ok(TagFormat {
+            kind: FormatKind::Special(self.special(node, "token")?),
+            span: self.documents.span(node),
+        })
     }
 
     /// Reads free text in which special tokens begin tags.

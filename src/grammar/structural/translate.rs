@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::{
     grammar::{
-        Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
+        AnyOrder, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
         document::Documents,
         errors::{MOST_SHOWN, quoted},
         ir::embed::embed,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 use super::{
-    ast::{Dispatch, Following, FormatKind, Tag, TagFormat},
+    ast::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat},
     free::Stops,
     reader::Structure,
 };
@@ -69,7 +69,7 @@ pub(super) struct TagTranslator<'t, 'l> {
     /// The number of grammars and schemas inside, by which they are named.
     parts: usize,
     /// The schemas, by their texts, read by all threads beforehand.
-    schemas: HashMap<&'t str, Result<SchemaGrammar, SchemaError>>,
+    schemas: ReadSchemas<'t>,
     /// Free text, by the strings that it does not hold and its greatest number of characters.
     pub(super) free: HashMap<(Vec<String>, Option<u32>), ExprId>,
 }
@@ -84,14 +84,17 @@ impl<'t> TagTranslator<'t, '_> {
             FormatKind::Special(name) => {
                 self.builder.special(name, span).map_err(|limit| self.limit(limit, span))
             }
-            FormatKind::Schema(schema) => {
+            FormatKind::Schema(schema, form) => {
                 let text = self.text;
-                self.schema(&text[schema.range()], *schema)
+                self.schema(&text[schema.range()], *form, *schema)
             }
-            FormatKind::Parameters(schema) => self.parameters(*schema),
+            FormatKind::Parameters(schema, form) => self.parameters(*schema, *form),
             FormatKind::Free { excluded, most_chars } => {
                 let excluded = strs(excluded);
-                self.without(Stops { wanted: &[], excluded: &excluded, most_chars: *most_chars }, span)
+                self.without(
+                    Stops { wanted: &[], excluded: &excluded, of_tag: false, most_chars: *most_chars },
+                    span,
+                )
             }
             FormatKind::Grammar(text) => {
                 let grammar = Grammar::parse(Syntax::Ebnf, text, self.limits);
@@ -150,7 +153,8 @@ impl<'t> TagTranslator<'t, '_> {
             FormatKind::Free { excluded, most_chars } if !open => {
                 let nothing = self.sequence(Vec::new(), span)?;
                 let excluded = strs(excluded);
-                let stops = Stops { wanted: ends, excluded: &excluded, most_chars: *most_chars };
+                let stops =
+                    Stops { wanted: ends, excluded: &excluded, of_tag: true, most_chars: *most_chars };
                 self.until(stops, &vec![nothing; ends.len()], span)
             }
             FormatKind::Dispatch(dispatch) if !open => self.dispatch(dispatch, ends, span),
@@ -191,11 +195,11 @@ impl<'t> TagTranslator<'t, '_> {
         }
         // Free text up to a trigger, and what follows the trigger.
         let not_in_tags = [&strs(excluded), ends].concat();
-        let stops = Stops { wanted: &texts, excluded: &not_in_tags, most_chars: None };
+        let stops = Stops { wanted: &texts, excluded: &not_in_tags, of_tag: false, most_chars: None };
         let to_tag = self.until(stops, &follows, span)?;
         // Free text without a trigger, up to an end.
         let not_at_end = [strs(excluded), texts.clone()].concat();
-        let stops = Stops { wanted: ends, excluded: &not_at_end, most_chars: None };
+        let stops = Stops { wanted: ends, excluded: &not_at_end, of_tag: true, most_chars: None };
         let to_end = if ends.is_empty() {
             self.without(stops, span)?
         } else {
@@ -224,10 +228,10 @@ impl<'t> TagTranslator<'t, '_> {
 
     /// JSON of a schema that stands at `span`. Objects that do not say otherwise have no further members, as
     /// in XGrammar.
-    pub(super) fn schema(&mut self, text: &str, span: Span) -> TagResult<ExprId> {
-        let read = match self.schemas.remove(text) {
+    fn schema(&mut self, text: &'t str, form: JsonForm, span: Span) -> TagResult<ExprId> {
+        let read = match self.schemas.remove(&(text, form)) {
             Some(read) => read,
-            None => self.options.parse_with(text, self.limits, self.automata),
+            None => form.options(self.options).parse_with(text, self.limits, self.automata),
         };
         let schema = read.map_err(|error| self.of_schema(error, text, span))?;
         self.warn_of_keywords(schema.grammar.warnings(), text, span);
@@ -316,6 +320,10 @@ impl<'t> TagTranslator<'t, '_> {
         self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span))
     }
 
+    pub(super) fn list(&mut self, parts: AnyOrder, span: Span) -> TagResult<ExprId> {
+        self.builder.any_order(parts, span).map_err(|limit| self.limit(limit, span))
+    }
+
     pub(super) fn repeat(
         &mut self,
         part: ExprId,
@@ -356,6 +364,9 @@ pub(in crate::grammar) fn options(schemas: &SchemaOptions) -> SchemaOptions {
     schemas.clone().of_types().with_lenient(false).of_part(true)
 }
 
+/// Schemas by their texts and forms.
+type ReadSchemas<'t> = HashMap<(&'t str, JsonForm), Result<SchemaGrammar, SchemaError>>;
+
 /// Reads all schemas on all cores: many functions have many schemas, and reading them is most of the work.
 fn schemas<'t>(
     text: &'t str,
@@ -363,12 +374,12 @@ fn schemas<'t>(
     options: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
-) -> HashMap<&'t str, Result<SchemaGrammar, SchemaError>> {
-    let mut spans = Vec::new();
+) -> ReadSchemas<'t> {
+    let mut forms: HashMap<JsonForm, Vec<&str>> = HashMap::new();
     let mut open = vec![format];
     while let Some(format) = open.pop() {
         match &format.kind {
-            FormatKind::Schema(span) => spans.push(*span),
+            FormatKind::Schema(span, form) => forms.entry(*form).or_default().push(&text[span.range()]),
             FormatKind::Sequence(parts) | FormatKind::Choice(parts) => open.extend(parts),
             FormatKind::Repeat { part, .. } => open.push(part),
             FormatKind::Tag(tag) => open.push(&tag.content),
@@ -383,15 +394,18 @@ fn schemas<'t>(
             }
             FormatKind::Text(_)
             | FormatKind::Special(_)
-            | FormatKind::Parameters(_)
+            | FormatKind::Parameters(..)
             | FormatKind::Free { .. }
             | FormatKind::Grammar(_)
             | FormatKind::Regex(_) => {}
         }
     }
-    let texts: Vec<&str> = spans.iter().map(|span| &text[span.range()]).collect();
-    let read = parse_all(options, &texts, limits, automata);
-    texts.into_iter().zip(read).collect()
+    let mut all = HashMap::new();
+    for (form, texts) in forms {
+        let read = parse_all(&form.options(options), &texts, limits, automata);
+        all.extend(texts.into_iter().map(|text| (text, form)).zip(read));
+    }
+    all
 }
 
 fn strs(strings: &[String]) -> Vec<&str> {

@@ -54,7 +54,7 @@ pub enum Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Reasoning {
-    /// The answer comes at once.
+    /// The answer comes at once. In Harmony thoughts are messages like others, which may come nevertheless.
     #[default]
     Off,
     /// A block of thinking may come first.

@@ -165,16 +165,14 @@ impl TagWriter<'_> {
         self.after_text(json!({ "type": "sequence", "elements": parts }))
     }
 
-    /// Messages on channels: thoughts and remarks, then an answer or a call, which ends the text.
+    /// Messages on channels: thoughts and remarks, then an answer or a call, which ends the text. The models
+    /// write thoughts on their channel whether they are asked to or not.
     fn harmony(&self) -> Value {
         let message =
             |channel: &str| sequence([token("<|channel|>"), text(channel), token("<|message|>"), free(&[])]);
         let next = || sequence([token("<|end|>"), token("<|start|>"), text("assistant")]);
-        let mut channels = vec![message("commentary")];
-        if self.calling.reasoning != Reasoning::Off {
-            channels.push(message("analysis"));
-        }
-        let before = json!({ "type": "star", "content": sequence([or(channels), next()]) });
+        let channels = or(["analysis", "commentary"].map(message));
+        let before = json!({ "type": "star", "content": sequence([channels, next()]) });
         let calls = self.called.iter().map(|tool| {
             let recipient = format!(" to=functions.{}", tool.name);
             let constrained = || sequence([optional(text(" ")), token("<|constrain|>"), text("json")]);

@@ -14,63 +14,15 @@ use crate::promises::generate::config;
 /// Most texts of a schema that are written out.
 const TEXTS: usize = 60_000;
 /// Tokens beside single bytes; many span items.
-const WORDS: [&str; 55] = [
-    "\\u00",
-    "61",
-    "22",
-    " \"",
-    "\n ",
-    ".0",
-    "00",
-    "e0",
-    "0e",
-    ".5,",
-    "\",\"",
-    "\"]",
-    "[\"",
-    "\"a\"",
-    "\"a\",",
-    "\"a\",\"a\"]",
-    "a\"",
-    "a\",",
-    "b\",\"a",
-    "ab",
-    "\"b",
-    "\",\"a\",",
-    "1,1]",
-    "1,",
-    "0,1",
-    ",1",
-    "12",
-    "10",
-    "11,",
-    "[1",
-    "[1,1",
-    "[[",
-    "]]",
-    "],[",
-    "[],",
-    "[],[]",
-    "true",
-    "true,",
-    "e,",
-    "e]",
-    "null]",
-    ",t",
-    "},{",
-    "{\"k\":",
-    "\":1}",
-    "\":\"a\"}",
-    "1},{\"k\":1",
-    "\"aa",
-    "[\"a\",\"",
-    "e,false",
-    "},{}",
-    "\"},{}",
-    "],[]",
-    "},{\"k\":1}",
-    "],[1]",
+const WORDS: [&str; 49] = [
+    "\\u00", "61", "22", " \"", "\n ", ".0", "00", "e0", "0e", ".5,", "\",\"", "\"]", "[\"", "\"a\"",
+    "\"a\",", "a\"", "a\",", "b\",\"a", "ab", "\"b", "1,1]", "1,", "0,1", ",1", "12", "10", "11,", "[1",
+    "[1,1", "[[", "]]", "],[", "[],", "[],[]", "true", "true,", "e,", "e]", "null]", ",t", "},{", "{\"k\":",
+    "\":1}", "\"aa", "e,false", "},{}", "\"},{}", "],[]", "],[1]",
 ];
+/// Longer ones.
+const LONG_WORDS: [&str; 6] =
+    ["\"a\",\"a\"]", "\",\"a\",", "\":\"a\"}", "1},{\"k\":1", "[\"a\",\"", "},{\"k\":1}"];
 
 /// A set of values, small enough to write them all down.
 #[derive(Debug, Clone)]
@@ -89,6 +41,8 @@ enum Set {
     /// Closed objects, with their member or without.
     Object(Box<Set>, bool),
     Either(Box<Set>, Box<Set>),
+    /// Arrays with an item of each of these sets.
+    Having(Box<Set>, Vec<Set>),
 }
 
 impl Set {
@@ -111,6 +65,10 @@ impl Set {
                 "required": if *required { vec!["k"] } else { vec![] },
             }),
             Self::Either(one, other) => json!({ "anyOf": [one.schema(), other.schema()] }),
+            Self::Having(array, sets) => {
+                let asked: Vec<Value> = sets.iter().map(|set| json!({ "contains": set.schema() })).collect();
+                json!({ "allOf": [array.schema(), { "allOf": asked }] })
+            }
         }
     }
 
@@ -155,6 +113,13 @@ impl Set {
             Self::Either(one, other) => {
                 found.append(&mut one.values()?);
                 found.append(&mut other.values()?);
+            }
+            Self::Having(array, sets) => {
+                let sets = sets.iter().map(Self::values).collect::<Option<Vec<_>>>()?;
+                found.extend(array.values()?.into_iter().filter(|text| {
+                    let items: Vec<Value> = serde_json::from_str(text).unwrap();
+                    sets.iter().all(|set| items.iter().any(|item| set.contains(&item.to_string())))
+                }));
             }
         }
         (found.len() <= TEXTS).then_some(found)
@@ -201,13 +166,16 @@ fn array() -> impl Strategy<Value = Set> {
     });
     let either = |one: Set, other: Set| Set::Either(Box::new(one), Box::new(other));
     let unique = unique.boxed();
-    prop_oneof![3 => unique.clone(), 1 => (unique, set()).prop_map(move |(one, other)| either(one, other))]
+    let having = (unique.clone(), vec(scalars(), 1..3));
+    let having = having.prop_map(|(array, sets)| Set::Having(Box::new(array), sets));
+    let other = (unique.clone(), set()).prop_map(move |(one, other)| either(one, other));
+    prop_oneof![3 => unique, 2 => having, 1 => other]
 }
 
 fn vocabulary() -> Vocabulary {
     let end = TokenId::new(256);
     let builder = Vocabulary::builder().all_bytes().special(end, "<end>").end_of_text(end);
-    let words = (257..).map(TokenId::new).zip(WORDS);
+    let words = (257..).map(TokenId::new).zip(WORDS.into_iter().chain(LONG_WORDS));
     words.fold(builder, |builder, (id, word)| builder.token(id, word)).build().unwrap()
 }
 

@@ -184,6 +184,15 @@ impl Alphabet {
         }
     }
 
+    /// The class of `coarser`, of which this is a refinement, for each class. `O(n log n)` in the intervals.
+    pub(super) fn classes_in(&self, coarser: &Self) -> Vec<usize> {
+        let mut classes = vec![0; self.classes()];
+        for (first, _, class) in self.intervals() {
+            classes[class] = coarser.class_of(first);
+        }
+        classes
+    }
+
     /// The number of classes.
     pub(in crate::grammar::json_schema) fn classes(&self) -> usize {
         self.class.iter().max().map_or(0, |&most| most as usize + 1)

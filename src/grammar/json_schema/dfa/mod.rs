@@ -16,6 +16,7 @@
 
 mod alphabet;
 mod between;
+mod duties;
 mod finite;
 mod lengths;
 mod nfa;
@@ -30,7 +31,7 @@ use std::{
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
 pub(super) use lengths::{CountAt, LengthProduct};
-pub(super) use nfa::{Assertion, Nfa, NfaState, Prev};
+pub(super) use nfa::{Assertion, LookAhead, Nfa, NfaState, Prev};
 pub(super) use ops::{DfaRow, explore};
 
 use super::leaf::LeafError;

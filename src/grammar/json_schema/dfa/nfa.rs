@@ -1,12 +1,21 @@
-//! NFAs over characters with assertions, and their subset construction.
+//! NFAs over characters with assertions and look-around, and their subset construction.
 //!
 //! An assertion looks at the characters on both sides of a place. So a state of the DFA is a set of NFA
 //! states *before* their silent moves, together with the kind of the last character; the silent moves (the
 //! epsilon closure) are made once the kind of the next character is known.
+//!
+//! Look-behind is part of the same NFA: its runs begin at every place, and a place knows which of them end
+//! there. Look-ahead has an automaton of its own, and gives the run that passes it a duty (`duties`).
 
 use std::cell::Cell;
 
-use super::{Alphabet, CharClass, CharDfa, DfaRow, ops::explore_up_to};
+use hashbrown::HashSet;
+
+use super::{
+    Alphabet, CharClass, CharDfa, DfaRow,
+    duties::{Duties, NO_DUTIES},
+    ops::explore_up_to,
+};
 use crate::{grammar::json_schema::leaf::LeafError, ids::as_index};
 
 /// Limit on the states of an NFA.
@@ -15,7 +24,8 @@ pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
 /// Limit on the states of a pattern's automaton before it is minimised.
 const MAX_PATTERN_STATES: usize = 1 << 17;
 
-/// Limit on the different sets of characters of an NFA; a table has a row and a column for each.
+/// Limit on the different sets of characters of an NFA, and on its different look-aheads and look-behinds; a
+/// table has a row and a column for each set.
 const MAX_SETS: usize = 2_000;
 
 /// Limit on the NFA states visited in all subset constructions of one NFA. Each takes a few ns.
@@ -30,6 +40,17 @@ pub(in crate::grammar::json_schema) enum Prev {
     Word,
     /// A character that is not a word character.
     Other,
+}
+
+impl Prev {
+    /// The place of the kind in a [`LookAhead`].
+    fn place(self) -> usize {
+        match self {
+            Self::Start => 0,
+            Self::Word => 1,
+            Self::Other => 2,
+        }
+    }
 }
 
 /// The character after a place, by kind.
@@ -49,8 +70,6 @@ pub(in crate::grammar::json_schema) enum Assertion {
     End,
     /// `\b`, or with `false` `\B`.
     Boundary(bool),
-    /// The character before is of this kind.
-    After(Prev),
 }
 
 /// A state of an NFA. The states that it leads to are given by number.
@@ -62,9 +81,21 @@ pub(in crate::grammar::json_schema) enum NfaState {
     Split(Vec<u32>),
     /// A silent move where the assertion holds.
     Assert(Assertion, u32),
+    /// A silent move where the text before ends with a match of this look-behind, or with `false` does not.
+    Behind(u32, bool, u32),
+    /// A match of this look-behind ends here.
+    Seen(u32),
+    /// A silent move, after which the rest must be in this language, or with `false` must not.
+    Ahead(LookAhead, bool, u32),
     /// A match has been found, whatever follows.
     Found,
 }
+
+/// The automata of look-ahead, by number: one for each kind of the character before.
+pub(in crate::grammar::json_schema) type LookAhead = [u32; 3];
+
+/// A run of an NFA: its state, and the number of its set of duties.
+type Run = (u32, u32);
 
 /// A nondeterministic automaton with assertions.
 #[derive(Debug, Default)]
@@ -72,6 +103,10 @@ pub(in crate::grammar::json_schema) struct Nfa {
     sets: Vec<CharClass>,
     known: hashbrown::HashMap<CharClass, u32>,
     states: Vec<NfaState>,
+    /// The languages of rests that look-ahead asks for.
+    aheads: Vec<CharDfa>,
+    /// The start of each look-behind. One that stands inside of another comes before it.
+    behinds: Vec<u32>,
     /// States visited in all subset constructions so far.
     visits: Cell<usize>,
 }
@@ -110,31 +145,51 @@ impl Nfa {
         self.push(NfaState::Set(set, next))
     }
 
-    /// Adds a copy of `dfa` and returns its start. Its strings must reach to the end of the text.
-    pub(in crate::grammar::json_schema) fn embed(&mut self, dfa: &CharDfa) -> Result<u32, LeafError> {
-        let found = self.push(NfaState::Found)?;
-        let end = self.push(NfaState::Assert(Assertion::End, found))?;
-        // An empty language still has a start.
-        let first = self.push(NfaState::Split(Vec::new()))?;
-        for _ in 1..dfa.len() {
-            self.push(NfaState::Split(Vec::new()))?;
+    /// Look-ahead by an NFA of its own, of which `start` begins a match and [`NfaState::Found`] ends it.
+    pub(in crate::grammar::json_schema) fn ahead(
+        &mut self,
+        inside: &Self,
+        start: u32,
+        word: &CharClass,
+    ) -> Result<LookAhead, LeafError> {
+        inside.visits.set(self.visits.get());
+        let mut look = [0; 3];
+        for prev in [Prev::Start, Prev::Word, Prev::Other] {
+            look[prev.place()] = match prev {
+                Prev::Word | Prev::Other if !inside.looks_back() => look[0],
+                _ => {
+                    let language = inside.determinise(start, prev, false, word)?;
+                    self.language(language)?
+                }
+            };
         }
-        for state in dfa.states() {
-            let by_target = dfa.ways(state);
-            let mut out = Vec::with_capacity(by_target.len() + 1);
-            for (target, class) in by_target {
-                out.push(self.class(&class, first + target)?);
-            }
-            if dfa.accepts(state) {
-                out.push(end);
-            }
-            self.set(first + state, NfaState::Split(out));
+        self.visits.set(inside.visits.get());
+        Ok(look)
+    }
+
+    /// The number of a language that look-ahead asks for.
+    fn language(&mut self, language: CharDfa) -> Result<u32, LeafError> {
+        let known = (0..).zip(&self.aheads).find(|(_, known)| **known == language);
+        if let Some((known, _)) = known {
+            return Ok(known);
         }
-        Ok(first)
+        let fresh = u32::try_from(self.aheads.len()).ok().filter(|_| self.aheads.len() < MAX_SETS);
+        let fresh = fresh.ok_or(LeafError::Budget { what: "look-aheads of a pattern", limit: MAX_SETS })?;
+        self.aheads.push(language);
+        Ok(fresh)
+    }
+
+    /// Look-behind whose matches begin at `start` and end at `end`.
+    pub(in crate::grammar::json_schema) fn behind(&mut self, start: u32, end: u32) -> Result<u32, LeafError> {
+        let fresh = u32::try_from(self.behinds.len()).ok().filter(|_| self.behinds.len() < MAX_SETS);
+        let fresh = fresh.ok_or(LeafError::Budget { what: "look-behinds of a pattern", limit: MAX_SETS })?;
+        self.behinds.push(start);
+        self.set(end, NfaState::Seen(fresh));
+        Ok(fresh)
     }
 
     /// True if an assertion asks what stands before it.
-    pub(in crate::grammar::json_schema) fn looks_back(&self) -> bool {
+    fn looks_back(&self) -> bool {
         let looks = Looks::of(&self.states);
         looks.words || looks.start
     }
@@ -152,41 +207,59 @@ impl Nfa {
         let mut sets = self.sets.clone();
         sets.push(word.clone());
         let looks = Looks::of(&self.states);
-        let (alphabet, members) = if looks.words { Alphabet::of(&sets) } else { Alphabet::of(&self.sets) };
-        let width = alphabet.classes();
-        let is_word = |class: usize| looks.words && members[self.sets.len()][class];
-        let mut subset = Subset { nfa: self, mark: vec![0; self.states.len()], round: 0 };
+        let (plain, members) = if looks.words { Alphabet::of(&sets) } else { Alphabet::of(&self.sets) };
+        let alphabet = self.aheads.iter().fold(plain.clone(), |all, look| all.joined(look.alphabet()).0);
+        let (width, plain) = (alphabet.classes(), alphabet.classes_in(&plain));
+        let is_word = |class: usize| looks.words && members[self.sets.len()][plain[class]];
+        let looks_ahead = self.aheads.iter().map(|dfa| (dfa.table(), alphabet.classes_in(dfa.alphabet())));
+        let duties = Duties::new(looks_ahead.collect());
+        let mut subset = Subset { nfa: self, duties, mark: vec![0; self.states.len()], round: 0 };
         // `None` is the state in which a match has been found.
-        let first = Some((vec![start], looks.blur(prev)));
-        explore_up_to(MAX_PATTERN_STATES, alphabet, first, |state: &Option<(Vec<u32>, Prev)>| {
-            let Some((core, prev)) = state else {
+        let begin = |start: &u32| vec![(*start, NO_DUTIES)];
+        let behinds = self.behinds.iter().map(begin).collect();
+        let first = Some(Place { runs: begin(&start), behinds, prev: looks.blur(prev) });
+        explore_up_to(MAX_PATTERN_STATES, alphabet, first, |place: &Option<Place>| {
+            let Some(place) = place else {
                 return Ok(DfaRow { accepts: true, to: vec![Some(None); width] });
             };
-            let accepts = subset.closure(core, *prev, Next::End)?.is_none();
+            let accepts = match subset.closure(place, Next::End)? {
+                None => true,
+                Some(closed) => closed.runs.iter().any(|&run| subset.is_found(run)),
+            };
             // The closure before a character that is no word character, and before one that is.
-            let mut closures: [Option<Option<Vec<u32>>>; 2] = [None, None];
+            let mut closures: [Option<Option<Place>>; 2] = [None, None];
             let mut step = |class: usize| {
                 let (next, read) =
                     if is_word(class) { (Next::Word, Prev::Word) } else { (Next::Other, Prev::Other) };
                 let closure = match &mut closures[usize::from(next == Next::Word)] {
                     Some(closure) => closure,
-                    empty => empty.insert(subset.closure(core, *prev, next)?),
+                    empty => empty.insert(subset.closure(place, next)?),
                 };
-                let Some(closure) = closure else { return Ok(Some(None)) };
-                subset.visit(closure.len())?;
-                let reads = |&state: &u32| match self.states[as_index(state)] {
-                    NfaState::Set(set, next) if members[as_index(set)][class] => Some(next),
-                    _ => None,
-                };
-                let mut after: Vec<u32> = closure.iter().filter_map(reads).collect();
-                after.extend(search.then_some(start));
-                after.sort_unstable();
-                after.dedup();
-                Ok((!after.is_empty()).then(|| Some((after, looks.blur(read)))))
+                let Some(closed) = closure else { return Ok(Some(None)) };
+                let is_in = |set: u32| members[as_index(set)][plain[class]];
+                let runs = subset.step(&closed.runs, class, search.then_some(start), is_in)?;
+                if runs.is_empty() {
+                    return Ok(None);
+                }
+                let behinds = closed.behinds.iter().zip(&self.behinds);
+                let behinds = behinds.map(|(runs, start)| subset.step(runs, class, Some(*start), is_in));
+                Ok(Some(Some(Place {
+                    runs,
+                    behinds: behinds.collect::<Result<_, _>>()?,
+                    prev: looks.blur(read),
+                })))
             };
             Ok(DfaRow { accepts, to: (0..width).map(&mut step).collect::<Result<_, LeafError>>()? })
         })
     }
+}
+
+/// A state of the DFA: the runs of an NFA at a place, and those of its look-behinds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Place {
+    runs: Vec<Run>,
+    behinds: Vec<Vec<Run>>,
+    prev: Prev,
 }
 
 /// The kinds of characters before a place that the assertions of an NFA ask for; others need not be
@@ -204,7 +277,9 @@ impl Looks {
             match state {
                 NfaState::Assert(Assertion::Boundary(_), _) => looks.words = true,
                 NfaState::Assert(Assertion::Start, _) => looks.start = true,
-                NfaState::Assert(Assertion::After(_), _) => (looks.words, looks.start) = (true, true),
+                NfaState::Ahead([start, word, other], ..) if start != word || word != other => {
+                    (looks.words, looks.start) = (true, true);
+                }
                 _ => {}
             }
         }
@@ -222,7 +297,8 @@ impl Looks {
 
 struct Subset<'a> {
     nfa: &'a Nfa,
-    /// The round in which each state was last visited.
+    duties: Duties<'a>,
+    /// The round in which each state was last visited by a run without duties.
     mark: Vec<u32>,
     round: u32,
 }
@@ -240,27 +316,96 @@ impl Subset<'_> {
         Ok(())
     }
 
-    /// The reading states in the epsilon closure of `core`, or `None` if a match was found.
-    fn closure(&mut self, core: &[u32], prev: Prev, next: Next) -> Result<Option<Vec<u32>>, LeafError> {
+    /// The place after its silent moves: runs in states that read a character, or that have found a match but
+    /// still have duties. `None` if a match was found.
+    fn closure(&mut self, place: &Place, next: Next) -> Result<Option<Place>, LeafError> {
+        let mut seen = vec![false; place.behinds.len()];
+        let mut behinds = Vec::with_capacity(place.behinds.len());
+        for core in &place.behinds {
+            behinds.extend(self.silent(core, (place.prev, next), &mut seen)?);
+        }
+        let runs = self.silent(&place.runs, (place.prev, next), &mut seen)?;
+        Ok(runs.map(|runs| Place { runs, behinds, prev: place.prev }))
+    }
+
+    /// The epsilon closure of some runs. `seen` has the look-behinds that end here, to which it adds.
+    fn silent(
+        &mut self,
+        core: &[Run],
+        (prev, next): (Prev, Next),
+        seen: &mut [bool],
+    ) -> Result<Option<Vec<Run>>, LeafError> {
         self.round += 1;
         let (mut open, mut reading) = (core.to_vec(), Vec::new());
-        while let Some(state) = open.pop() {
-            if std::mem::replace(&mut self.mark[as_index(state)], self.round) == self.round {
+        let mut with_duties: HashSet<Run> = HashSet::new();
+        while let Some(run) = open.pop() {
+            let (state, duties) = run;
+            let is_known = if duties == NO_DUTIES {
+                std::mem::replace(&mut self.mark[as_index(state)], self.round) == self.round
+            } else {
+                self.mark[as_index(state)] == self.round || !with_duties.insert(run)
+            };
+            if is_known {
                 continue;
             }
-            self.visit(1)?;
-            match &self.nfa.states[as_index(state)] {
-                NfaState::Set(..) => reading.push(state),
-                NfaState::Split(to) => open.extend(to),
+            self.visit(1 + self.duties.len(duties))?;
+            match self.nfa.states[as_index(state)] {
+                NfaState::Set(..) => reading.push(run),
+                NfaState::Split(ref to) => open.extend(to.iter().map(|&to| (to, duties))),
                 NfaState::Assert(assertion, to) => {
-                    if holds(*assertion, prev, next) {
-                        open.push(*to);
-                    }
+                    open.extend(holds(assertion, prev, next).then_some((to, duties)))
                 }
-                NfaState::Found => return Ok(None),
+                NfaState::Behind(look, wanted, to) => {
+                    open.extend((seen[as_index(look)] == wanted).then_some((to, duties)));
+                }
+                NfaState::Seen(look) => seen[as_index(look)] = true,
+                NfaState::Ahead(look, wanted, to) => {
+                    let duties = self.duties.with(duties, look[prev.place()], wanted);
+                    open.extend(duties.map(|duties| (to, duties)));
+                }
+                NfaState::Found if duties == NO_DUTIES => return Ok(None),
+                NfaState::Found => reading.push(run),
             }
         }
         Ok(Some(reading))
+    }
+
+    /// The runs after a character of a class, and one more from `start`. Of runs in one state, those whose
+    /// duties include another's are left out.
+    fn step(
+        &mut self,
+        runs: &[Run],
+        class: usize,
+        start: Option<u32>,
+        is_in: impl Fn(u32) -> bool,
+    ) -> Result<Vec<Run>, LeafError> {
+        self.visit(runs.len())?;
+        let mut after = Vec::new();
+        for &(state, duties) in runs {
+            let to = match self.nfa.states[as_index(state)] {
+                NfaState::Set(set, to) if is_in(set) => to,
+                NfaState::Found => state,
+                _ => continue,
+            };
+            after.extend(self.duties.after(duties, class).map(|duties| (to, duties)));
+        }
+        after.extend(start.map(|start| (start, NO_DUTIES)));
+        after.sort_unstable();
+        after.dedup();
+        let mut kept: Vec<Run> = Vec::with_capacity(after.len());
+        for alike in after.chunk_by(|one, other| one.0 == other.0) {
+            for &(state, duties) in alike {
+                self.visit(if alike.len() > 1 { alike.len() * self.duties.len(duties) } else { 0 })?;
+                let is_needless = |other: &Run| other.1 != duties && self.duties.is_within(other.1, duties);
+                kept.extend((!alike.iter().any(is_needless)).then_some((state, duties)));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// True if a run has found a match, and its duties are fulfilled at the end of the text.
+    fn is_found(&self, (state, duties): Run) -> bool {
+        matches!(self.nfa.states[as_index(state)], NfaState::Found) && self.duties.hold(duties)
     }
 }
 
@@ -269,6 +414,5 @@ fn holds(assertion: Assertion, prev: Prev, next: Next) -> bool {
         Assertion::Start => prev == Prev::Start,
         Assertion::End => next == Next::End,
         Assertion::Boundary(wanted) => ((prev == Prev::Word) != (next == Next::Word)) == wanted,
-        Assertion::After(wanted) => prev == wanted,
     }
 }

@@ -39,6 +39,9 @@ impl SchemaEmitter<'_, '_> {
         }
         let mut shape = shape.clone();
         if let Some(node) = shape.repeated {
+            if shape.unique.is_some() {
+                return self.alternatives(Vec::new());
+            }
             let problem = PendingError::unsupported(
                 node,
                 "uniqueItems",

@@ -8,7 +8,7 @@ use super::SchemaEmitter;
 use crate::{
     grammar::json_schema::{
         NumberSet,
-        algebra::{ArrayShape, FormulaId, Formulas, ObjectShape},
+        algebra::{ArrayShape, Depth, FormulaId, Formulas, ItemCount, ObjectShape},
         error::Checked,
         leaf::Numbers,
         options::DuplicateKeys,
@@ -37,24 +37,10 @@ impl SchemaEmitter<'_, '_> {
                 return Ok(Some(reason.to_owned()));
             }
         }
-        if shape.counts.len() > 1 {
-            let reason = "items that must differ are not supported beside several `contains`";
+        if !self.counts_leave_values(shape)? {
+            let reason = "items that must differ are not supported beside a `contains`, or the negation of \
+                          an array's schema, that may leave too few values for them";
             return Ok(Some(reason.to_owned()));
-        }
-        // A `contains` takes some values away from each item, and enough must be left.
-        for count in &shape.counts {
-            for item in places(shape) {
-                let not = self.algebra.formulas.not(count.of);
-                let inside = self.algebra.formulas.and([item, count.of]);
-                let outside = self.algebra.formulas.and([item, not]);
-                for part in [inside, outside] {
-                    if part != Formulas::NEVER && self.least_values(part, MOST_LEVELS)? < ENOUGH {
-                        let reason = "items that must differ are not supported where `contains` splits them \
-                                      into few";
-                        return Ok(Some(reason.to_owned()));
-                    }
-                }
-            }
         }
         if shape.min > ENOUGH {
             let reason = format!("more than {ENOUGH} items that must differ and be there are not supported");
@@ -78,10 +64,56 @@ impl SchemaEmitter<'_, '_> {
         Ok(None)
     }
 
+    /// True if `contains` and its bounds leave another value for each item that they ask for.
+    fn counts_leave_values(&mut self, shape: &ArrayShape) -> Checked<bool> {
+        // Where nothing bounds the items from above, all that is asked for can come behind the others. As
+        // many values of a set as must come are enough: those that have come count. One count may even be
+        // asked of the last items that there is room for.
+        let unbounded = |count: &ItemCount| count.max.is_none() && count.from == 0;
+        let plain = shape.counts.iter().all(unbounded)
+            && (shape.max.is_none() || shape.counts.len() == 1 && shape.prefix.is_empty());
+        for count in &shape.counts {
+            let inside_rest = self.algebra.formulas.and([shape.rest, count.of]);
+            // Nothing is such an item, so that no array of the shape is written.
+            if count.min > 0 && places(shape).all(|item| self.has_no_item_of(item, count.of)) {
+                return Ok(true);
+            }
+            if plain && self.least_values(inside_rest, MOST_LEVELS)? >= count.min {
+                continue;
+            }
+            if shape.counts.len() > 1 {
+                return Ok(false);
+            }
+            for item in places(shape) {
+                let not = self.algebra.formulas.not(count.of);
+                let inside = self.algebra.formulas.and([item, count.of]);
+                let outside = self.algebra.formulas.and([item, not]);
+                for part in [inside, outside] {
+                    if part != Formulas::NEVER && self.least_values(part, MOST_LEVELS)? < ENOUGH {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// True if no item at this place is in a set, as far as that is seen at once.
+    fn has_no_item_of(&mut self, item: FormulaId, set: FormulaId) -> bool {
+        let inside = self.algebra.formulas.and([item, set]);
+        self.algebra.is_surely_empty(inside, Depth::ITEM)
+    }
+
     /// Notes in the grammar that sessions compare the items.
     pub(super) fn note_items(&mut self, shape: &ArrayShape) -> Checked<()> {
         let mut rule = self.distinct_items.unwrap_or_default();
-        for item in places(shape) {
+        // A `contains` asks for items of a part of the values.
+        let mut sets: Vec<FormulaId> = places(shape).collect();
+        for count in &shape.counts {
+            let inside = places(shape).map(|item| self.algebra.formulas.and([item, count.of]));
+            sets.extend(inside.collect::<Vec<_>>());
+        }
+        for item in sets {
             let values = self.algebra.expand(item)?;
             let (mut nested, mut endless) = (false, false);
             for array in &values.arrays {

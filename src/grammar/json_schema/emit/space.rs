@@ -113,6 +113,10 @@ impl Punctuation {
                 ends = match (piece, kind) {
                     (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte)?,
                     (MarkPiece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
+                    (MarkPiece::Run, WhiteSpace::UpTo(most)) => {
+                        let more = up_to(&mut states, &ends, b" \t\n\r", most.into())?;
+                        [ends, more].concat()
+                    }
                     (MarkPiece::Run, _) => bounded_run(&mut states, &ends, kind)?,
                 };
             }
@@ -125,7 +129,11 @@ impl Punctuation {
 
 /// The white space that may be written around arguments between tags: what is written behind marks, or any.
 pub(in crate::grammar) fn around_arguments(options: &SchemaOptions, automata: &AutomataCache) -> Pattern {
-    let kind = if options.spaces_arguments() { WhiteSpace::Any } else { WhiteSpace::Flexible };
+    let kind = match options.white_space {
+        most @ WhiteSpace::UpTo(_) => most,
+        _ if options.spaces_arguments() => WhiteSpace::Any,
+        _ => WhiteSpace::Flexible,
+    };
     let automaton = Punctuation::Around.automaton(kind, automata);
     automaton.map_or_else(|| Pattern::literal(b""), Pattern::automaton)
 }
@@ -148,7 +156,7 @@ impl SchemaEmitter<'_, '_> {
             return Ok(known);
         }
         let automaton = match kind {
-            WhiteSpace::Flexible | WhiteSpace::Wide | WhiteSpace::Any => {
+            WhiteSpace::Flexible | WhiteSpace::Wide | WhiteSpace::Any | WhiteSpace::UpTo(_) => {
                 mark.automaton(kind, self.algebra.automata.common)
             }
             WhiteSpace::Compact | WhiteSpace::Pretty(_) if after_new_item => literal(&mark.text(kind, level)),

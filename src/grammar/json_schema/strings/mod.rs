@@ -106,12 +106,11 @@ impl StringSet {
     }
 
     /// The strings in which an ECMA-262 regular expression finds a match. `^` and `$` are the ends of the
-    /// string; `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact, but refused inside of
-    /// unbounded repetition.
+    /// string; `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead and look-behind are exact.
     ///
     /// # Errors
-    /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside
-    /// a repetition, or needs a larger automaton than the budget allows.
+    /// If the expression is none of ECMA-262, has a back-reference, flags, or look-ahead and look-behind one
+    /// inside of the other, or needs a larger automaton than the budget allows.
     pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
         pattern::looks::set(pattern)
     }

@@ -45,6 +45,8 @@ fn patterns() -> impl Strategy<Value = String> {
             2 => (inner.clone(), quantifier).prop_map(|(part, quantifier)| format!("({part}){quantifier}")),
             1 => inner.clone().prop_map(|part| format!("(?={part})")),
             1 => inner.clone().prop_map(|part| format!("(?!{part})")),
+            1 => inner.clone().prop_map(|part| format!("(?<={part})")),
+            1 => inner.clone().prop_map(|part| format!("(?<!{part})")),
             1 => (inner.clone(), inner).prop_map(|(no, yes)| format!("^(?!{no}){yes}$")),
         ]
     })
@@ -142,10 +144,13 @@ proptest! {
             Ok(set) => for text in texts {
                 prop_assert_eq!(set.contains(&text), is_match(&pattern, &text), "{} in {:?}", pattern, text);
             },
-            Err(error) => prop_assert!(
-                matches!(error, LeafError::Unsupported { what: "look-ahead inside a repetition", .. }),
-                "{} {}", pattern, error
-            ),
+            Err(LeafError::Unsupported { what: "look-ahead inside look-behind", .. }) => {
+                prop_assert!(pattern.contains("(?<"), "{}", pattern);
+            }
+            Err(LeafError::Unsupported { what: "look-behind inside look-ahead", .. }) => {
+                prop_assert!(pattern.contains("(?<"), "{}", pattern);
+            }
+            Err(error) => prop_assert!(false, "{} {}", pattern, error),
         }
     }
 
@@ -249,13 +254,12 @@ proptest! {
 #[test]
 fn wrong_patterns_are_refused_by_name() {
     for (pattern, what) in [
-        ("(?<=a)b", "look-behind"),
-        ("(?<!a)b", "look-behind"),
+        ("(?<=a(?=b))b", "look-ahead inside look-behind"),
+        ("(?!(?<!a)b)b", "look-behind inside look-ahead"),
         (r"(a)\1", "a back-reference"),
         (r"(?<x>a)\k<x>", "a back-reference"),
         ("(?i)a", "a group with flags, `(?`"),
         ("(?P<x>a)", "a group named as in Python, `(?P<`"),
-        ("(?:(?!a).)*", "look-ahead inside a repetition"),
     ] {
         match StringSet::from_pattern(pattern) {
             Err(LeafError::Unsupported { what: found, .. }) => assert_eq!(found, what, "{pattern}"),
@@ -279,6 +283,52 @@ fn wrong_patterns_are_refused_by_name() {
     ] {
         assert!(matches!(StringSet::from_pattern(pattern), Err(LeafError::Syntax { .. })), "{pattern}");
     }
+}
+
+/// Look-around in loops and counts, at both ends, around assertions, and one inside of the other.
+#[test]
+fn look_around_holds_anywhere_in_a_pattern() {
+    for (pattern, inside, outside) in [
+        (r"^[a-z\d](?:[a-z\d]|-(?=[a-z\d])){0,38}$", "a-b-1", "a-"),
+        (r"^[a-z\d](?:[a-z\d]|-(?=[a-z\d])){0,38}$", "ab", "a--b"),
+        (r"^((\.(?!\.)\/)?\w+\/?)+$", "a/./b", "../a"),
+        (r"^(?:(?![:*$])[ -~]){1,255}$", "ab", "a:b"),
+        (r"^(?:(?!ab)[abc])*$", "bac", "cab"),
+        (r"^(?:a(?!.*a.*a.*a)|b)*$", "abaab", "aabaa"),
+        (r"^.*(?<!\.)$", "a.b", "a."),
+        (r"^.*(?<=\.json)$", "a.json", "a.jso"),
+        (r"^[a-z](?:[a-z-](?<!--))*(?<!-)$", "a-b", "a--b"),
+        (r"^(?:(?<=a|^)b|a)+$", "bab", "abb"),
+        (r"(?<!\w)key(?!\w)", "a key!", "monkey"),
+        (r"(?<=\bon) (?=\w+$)", "on top", "upon top"),
+        (r"^(?<!a)b", "b", "ab"),
+        (r"^(?:(?=a(?!b)).|(?=b).c|b)+$", "bab", "ab"),
+    ] {
+        let set = StringSet::from_pattern(pattern).unwrap();
+        for (text, expected) in [(inside, true), (outside, false)] {
+            assert_eq!(
+                (set.contains(text), is_match(pattern, text)),
+                (expected, expected),
+                "{pattern} {text}"
+            );
+        }
+    }
+}
+
+/// Zod's pattern of host names: a bound on the length of the whole, with an ending that may be left out.
+#[test]
+fn a_bound_on_the_whole_may_have_an_ending() {
+    let label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+    let pattern = &format!(r"^(?=.{{1,253}}\.?$){label}(?:\.{label})*\.?$");
+    let set = StringSet::from_pattern(pattern).unwrap();
+    let label = "a".repeat(63);
+    for length in [1, 62, 63, 64, 100, 252, 253, 254, 255] {
+        let all: String = format!("{label}.").chars().cycle().take(length).collect();
+        for text in [all.clone(), format!("{all}."), format!("{all}b")] {
+            assert_eq!(set.contains(&text), is_match(pattern, &text), "{length} {text}");
+        }
+    }
+    assert!(accepts(&emitted(&set, ALL), b"\"example.org.\""));
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl<'t> LarkLexer<'t, '_> {
         self.tokens.push((token, span));
     }
 
-    /// Skips white space and comments; true if a line ended.
+    /// Skips white space, comments, and line ends behind a backslash; true if a line ended.
     fn skip(&mut self) -> bool {
         let mut newline = false;
         loop {
@@ -123,6 +123,12 @@ impl<'t> LarkLexer<'t, '_> {
             let skipped = &rest[..rest.len() - trimmed.len()];
             newline |= skipped.contains(['\n', '\r']);
             self.at += skipped.len();
+            if let Some(continued) = trimmed.strip_prefix('\\').map(|rest| rest.trim_start_matches(' '))
+                && let Some(next) = continued.strip_prefix("\r\n").or_else(|| continued.strip_prefix('\n'))
+            {
+                self.at = self.text.len() - next.len();
+                continue;
+            }
             if !trimmed.starts_with('#') && !trimmed.starts_with("//") {
                 return newline;
             }
@@ -229,7 +235,7 @@ impl<'t> LarkLexer<'t, '_> {
             }
             ';' => error.with_hint("definitions end with their line"),
             '\\' => error.with_hint(
-                "a definition goes on in the next line with a `|` at its beginning, or in brackets",
+                "a `\\` stands at the end of a line that goes on, or in literals and regular expressions",
             ),
             '^' | '$' => error.with_hint("anchors stand in regular expressions only: `/^a/`"),
             _ => error.with_hint("text to be matched is written in double quotes"),

@@ -30,8 +30,10 @@ pub(in super::super) enum RegexNode {
     Repeat { node: Box<RegexNode>, min: u32, max: Option<u32> },
     /// A condition on the place.
     Assert(Assertion),
-    /// Look-ahead, or with `false` its negation; `at` is its place, for errors.
+    /// Look-ahead, or with `false` its negation; `at` is its place.
     Ahead { wanted: bool, node: Box<RegexNode>, at: usize },
+    /// Look-behind, or with `false` its negation; `at` is its place.
+    Behind { wanted: bool, node: Box<RegexNode>, at: usize },
 }
 
 /// Reads a regular expression.
@@ -112,7 +114,7 @@ impl EcmaParser {
         let quantified = self.at;
         let Some((min, max)) = self.quantifier()? else { return Ok(atom) };
         match atom {
-            RegexNode::Assert(_) => {
+            RegexNode::Assert(_) | RegexNode::Behind { .. } => {
                 Err(LeafError::Syntax { message: "nothing to repeat".to_owned(), at: quantified })
             }
             RegexNode::Ahead { .. } => Err(LeafError::Unsupported { what: "a repeated look-ahead", at }),
@@ -149,12 +151,15 @@ impl EcmaParser {
 
     fn group(&mut self, at: usize) -> Result<RegexNode, LeafError> {
         let refuse = |what| Err(LeafError::Unsupported { what, at });
-        let wanted = if self.eat("?=") {
-            Some(true)
+        // Look-around: true for look-behind, and whether it is wanted.
+        let look = if self.eat("?=") {
+            Some((false, true))
         } else if self.eat("?!") {
-            Some(false)
-        } else if self.eat("?<=") || self.eat("?<!") {
-            return refuse("look-behind");
+            Some((false, false))
+        } else if self.eat("?<=") {
+            Some((true, true))
+        } else if self.eat("?<!") {
+            Some((true, false))
         } else if self.eat("?:") {
             None
         } else if self.eat("?<") || self.eat("?P<") {
@@ -172,9 +177,10 @@ impl EcmaParser {
         if !self.eat(")") {
             return Err(LeafError::Syntax { message: "a `(` that nothing closes".to_owned(), at });
         }
-        Ok(match wanted {
-            Some(wanted) => RegexNode::Ahead { wanted, node: Box::new(node), at },
-            None => node,
+        Ok(match (look, node) {
+            (Some((false, wanted)), node) => RegexNode::Ahead { wanted, node: Box::new(node), at },
+            (Some((true, wanted)), node) => RegexNode::Behind { wanted, node: Box::new(node), at },
+            (None, node) => node,
         })
     }
 
@@ -316,7 +322,12 @@ impl EcmaParser {
             'u' => self.unicode().map(ClassMember::Code),
             character if character.is_alphanumeric() => {
                 self.at -= 1;
-                Err(self.wrong(format!("there is no escape `\\{character}`")))
+                let written = match character {
+                    'A' => "; the start of the string is written `^`",
+                    'Z' | 'z' => "; the end of the string is written `$`",
+                    _ => "",
+                };
+                Err(self.wrong(format!("there is no escape `\\{character}`{written}")))
             }
             character => code(character),
         }

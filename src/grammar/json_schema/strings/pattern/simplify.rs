@@ -37,6 +37,9 @@ pub(super) fn simplified(node: RegexNode) -> RegexNode {
         RegexNode::Ahead { wanted, node, at } => {
             RegexNode::Ahead { wanted, node: Box::new(simplified(*node)), at }
         }
+        RegexNode::Behind { wanted, node, at } => {
+            RegexNode::Behind { wanted, node: Box::new(simplified(*node)), at }
+        }
         node @ (RegexNode::Class(_) | RegexNode::Assert(_)) => node,
     }
 }
