@@ -34,6 +34,7 @@ pub use ir::{
     DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, LengthBounded,
     any_order::{self, AnyOrder, AnyOrderPart},
     automaton::{self, Automaton},
+    decisions,
     pattern::{self, Pattern, PatternKind},
 };
 pub use json_schema::AutomataCache;

@@ -4,7 +4,7 @@
 //! its meaning. Productions that derive nothing are removed at the end.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     ops::Range,
 };
 
@@ -15,7 +15,11 @@ use regex_syntax::{
 
 use super::error::OracleError;
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, spelled::Unfolded},
+    grammar::{
+        AnyOrder, Automaton, Expr, Grammar, PatternKind,
+        decisions::{DecisionDiagram, ListEnd},
+        spelled::Unfolded,
+    },
     ids::{ExprId, as_index, number},
     limits::{Budget, LimitExceeded},
 };
@@ -288,26 +292,34 @@ impl Builder {
     /// names, the number of parts and the marks that have come. `of` holds nonterminals in the place of
     /// expressions.
     fn any_order(&mut self, head: u32, of: &AnyOrder) -> Result<(), LimitExceeded> {
-        type Come = (BTreeSet<u32>, u64, u8);
+        // The names that have come with the numbers of their parts, the count, the marks, and how many of the
+        // names in order are passed.
+        type Come = (BTreeMap<u32, u32>, u64, u8, u32);
         let nonterminal = |part: ExprId| OracleSymbol::Nonterminal(part.raw());
-        let most = of.max.unwrap_or(of.min.max(1));
+        let told_apart = of.decisions.iter().flat_map(|diagram| diagram.ends.iter().flatten());
+        let told_apart = told_apart.map(|end| end.min.max(end.max.map_or(0, |max| max + 1)));
+        let most = of.max.unwrap_or(of.min.max(1)).max(told_apart.max().unwrap_or(0));
         let (start, mut open) = (Come::default(), Vec::new());
         let mut known: HashMap<Come, u32> = HashMap::from([(start.clone(), head)]);
         open.push(start);
         while let Some(come) = open.pop() {
-            let (names, count, marks) = &come;
+            let (names, count, marks, passed) = &come;
             let from = known[&come];
-            let complete = (0..).zip(&of.required).all(|(name, &must)| !must || names.contains(&name));
-            if complete && *count >= of.min.max(1) && marks & of.marks == of.marks {
+            let complete = (0..).zip(&of.required).all(|(name, &must)| !must || names.contains_key(&name));
+            let decided = of.decisions.as_ref().is_none_or(|of| may_be(of, names, *count, *marks));
+            if complete && decided && *count >= of.min.max(1) && marks & of.marks == of.marks {
                 self.production(from, &[])?;
             }
-            for part in &of.parts {
-                let again = part.name.is_some_and(|name| names.contains(&name));
-                if again || of.max.is_some_and(|max| *count >= max) {
+            for (number, part) in (0..).zip(&of.parts) {
+                let again = part.name.is_some_and(|name| names.contains_key(&name));
+                let ordered = of.decisions.as_ref().map_or(0, |diagram| diagram.ordered);
+                let place = part.name.map_or(ordered, |name| name.min(ordered));
+                if again || place < *passed || of.max.is_some_and(|max| *count >= max) {
                     continue;
                 }
-                let names = names.iter().copied().chain(part.name).collect();
-                let after = (names, (count + 1).min(most), marks | part.marks);
+                let names = names.iter().map(|(&name, &part)| (name, part));
+                let names = names.chain(part.name.map(|name| (name, number))).collect();
+                let after = (names, (count + 1).min(most), marks | part.marks, place);
                 let to = match known.get(&after) {
                     Some(&to) => to,
                     None => {
@@ -379,6 +391,25 @@ impl Builder {
         }
         BytesCfg { symbols: self.symbols, starts, nullable, start }
     }
+}
+
+/// True if a list of exactly these parts follows a path of its diagram.
+fn may_be(diagram: &DecisionDiagram, names: &BTreeMap<u32, u32>, count: u64, marks: u8) -> bool {
+    let mut place = 0;
+    while let Some(node) = diagram.nodes.get(as_index(place)) {
+        let taken = |&&(part, _): &&(u32, u32)| names.get(&node.name) == Some(&part);
+        let to = match names.get(&node.name) {
+            Some(_) => node.parts.iter().find(taken).map(|&(_, to)| to),
+            None => node.absent,
+        };
+        let Some(to) = to else { return false };
+        place = to;
+    }
+    let ends = diagram.ends.get(as_index(place) - diagram.nodes.len());
+    ends.is_some_and(|ends| {
+        let within = |end: &ListEnd| count >= end.min && end.max.is_none_or(|max| count <= max);
+        ends.iter().any(|end| marks == end.marks && within(end))
+    })
 }
 
 /// The bytes that a derivation may have.

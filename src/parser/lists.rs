@@ -5,8 +5,6 @@
 //! is one item however long it grows, and the same one whatever the order was. Part sets are interned when
 //! texts need them.
 
-use std::ops::ControlFlow;
-
 use crate::{
     automata::hash_cons::HashIndex,
     grammar::any_order::Chosen,
@@ -87,8 +85,8 @@ impl OpenLists {
                 &start
             }
         };
-        for (part, &symbol) in list.parts.iter().enumerate() {
-            if list.choice.after(chosen, part).is_some() {
+        for (&symbol, able) in list.parts.iter().zip(list.choice.possible(chosen)) {
+            if able {
                 with(symbol)?;
             }
         }
@@ -132,22 +130,17 @@ impl OpenLists {
         let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok([Some(dot.next()), None]) };
         let AfterDot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
         let Some((number, part)) = cfg.lists().of_part(part) else { return Ok([None; 2]) };
-        work.spend(8 + list.choice.len())?;
+        work.spend(8 + list.choice.work())?;
         let after = match chosen {
             Some(chosen) => list.choice.after(chosen, part),
             None => list.choice.after(&list.choice.start(), part),
         };
         let Some(after) = after else { return Ok([None; 2]) };
         let end = list.choice.may_end(&after).then_some(list.end);
-        let more = (0..list.choice.len()).try_for_each(|part| match list.choice.after(&after, part) {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        });
-        let between = match more {
-            ControlFlow::Break(()) => {
-                Some(Self::dot(cfg, self.intern(cfg, number, &after)?, ListPosition::Between)?)
-            }
-            ControlFlow::Continue(()) => None,
+        let between = if list.choice.may_go_on(&after) {
+            Some(Self::dot(cfg, self.intern(cfg, number, &after)?, ListPosition::Between)?)
+        } else {
+            None
         };
         Ok([end, between])
     }

@@ -3,6 +3,7 @@
 
 mod cases;
 mod choices;
+mod conditions;
 mod deciding;
 mod drafts;
 mod hostile;

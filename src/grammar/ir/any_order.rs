@@ -1,5 +1,6 @@
 //! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
 
+use super::decisions::{DecisionDiagram, Decisions};
 use crate::ids::{ExprId, as_index, as_u64, saturating_usize};
 
 /// One or more parts in any order, with a separator between neighbours.
@@ -23,6 +24,9 @@ pub struct AnyOrder {
     pub min: u64,
     /// The greatest number of parts.
     pub max: Option<u64>,
+    /// The parts that may come together. A list with a diagram has no required names, marks and counts of its
+    /// own: the diagram's ends say them.
+    pub decisions: Option<Box<DecisionDiagram>>,
 }
 
 /// One of the parts of [`AnyOrder`].
@@ -45,7 +49,7 @@ impl AnyOrder {
         let named = (0..).zip(named).map(|(name, (expr, _))| (expr, Some(name)));
         let others = others.into_iter().map(|expr| (expr, None));
         let parts = named.chain(others).map(|(expr, name)| AnyOrderPart { expr, name, marks: 0 }).collect();
-        Self { parts, separator, required, marks: 0, min: 0, max: None }
+        Self { parts, separator, required, marks: 0, min: 0, max: None, decisions: None }
     }
 
     /// The expressions of the list, the separator last.
@@ -57,7 +61,8 @@ impl AnyOrder {
     #[must_use]
     pub fn map(&self, mut by: impl FnMut(ExprId) -> ExprId) -> Self {
         let parts = self.parts.iter().map(|part| AnyOrderPart { expr: by(part.expr), ..*part }).collect();
-        Self { parts, separator: by(self.separator), required: self.required.clone(), ..*self }
+        let (required, decisions) = (self.required.clone(), self.decisions.clone());
+        Self { parts, separator: by(self.separator), required, decisions, ..*self }
     }
 }
 
@@ -65,23 +70,24 @@ impl AnyOrder {
 #[derive(Debug, Clone)]
 pub(crate) struct OrderRules {
     /// The name and the marks of each part.
-    parts: Vec<(Option<u32>, u8)>,
+    pub(super) parts: Vec<(Option<u32>, u8)>,
     /// The parts of each name; below, those without a name.
     by_name: Vec<Vec<usize>>,
-    unnamed: Vec<usize>,
+    pub(super) unnamed: Vec<usize>,
     required: Vec<bool>,
     marks: u8,
     min: u64,
     max: Option<u64>,
+    decisions: Option<Box<Decisions>>,
 }
 
 /// The parts that have come so far, as far as they matter for those to come.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Chosen {
-    /// A bit for each name.
-    used: Box<[u64]>,
-    count: u64,
-    marks: u8,
+    /// A bit for each name; in lists with a diagram a number for each.
+    pub(super) used: Box<[u64]>,
+    pub(super) count: u64,
+    pub(super) marks: u8,
 }
 
 impl Chosen {
@@ -108,7 +114,13 @@ impl OrderRules {
         let max = if separated { of.max } else { Some(of.max.map_or(1, |max| max.min(1))) };
         // A list has at least one part in any case.
         let min = if of.min <= 1 { 0 } else { of.min };
-        Self { parts, by_name, unnamed, required: of.required.clone(), marks: of.marks, min, max }
+        let decisions = of.decisions.as_ref().map(|diagram| {
+            let mut places = vec![None; of.parts.len()];
+            let kept = (0..of.parts.len()).filter(|&index| keep(index));
+            kept.enumerate().for_each(|(place, index)| places[index] = Some(place));
+            Box::new(Decisions::new(diagram, |part| places.get(as_index(part)).copied().flatten(), separated))
+        });
+        Self { parts, by_name, unnamed, required: of.required.clone(), marks: of.marks, min, max, decisions }
     }
 
     /// The list itself, with these expressions as its parts.
@@ -122,11 +134,15 @@ impl OrderRules {
             marks: self.marks,
             min: self.min,
             max: self.max,
+            decisions: self.decisions.as_ref().map(|decisions| Box::new(decisions.diagram().clone())),
         }
     }
 
     /// The state before any part.
     pub(crate) fn start(&self) -> Chosen {
+        if self.decisions.is_some() {
+            return Decisions::start(self.required.len());
+        }
         Chosen { used: vec![0; self.required.len().div_ceil(64)].into(), count: 0, marks: 0 }
     }
 
@@ -138,7 +154,23 @@ impl OrderRules {
             .map(|&(name, marks)| u64::from(marks) << 32 | u64::from(name.map_or(0, |name| name + 1)));
         let numbers = [u64::from(self.marks), self.min, self.max.map_or(0, |max| max + 1)];
         let length = as_u64(self.parts.len());
-        numbers.into_iter().chain([length]).chain(parts).chain(self.required.iter().map(|&must| must.into()))
+        let decisions = self.decisions.iter().flat_map(|decisions| decisions.words());
+        let required = self.required.iter().map(|&must| must.into());
+        numbers.into_iter().chain([length]).chain(parts).chain(required).chain(decisions)
+    }
+
+    /// The work of finding the parts that may come, in parts looked at.
+    pub(crate) fn work(&self) -> usize {
+        self.len() + self.decisions.as_ref().map_or(0, |decisions| decisions.edges())
+    }
+
+    /// The parts that may come next. Linear in the names, as [`after`](Self::after) for each part, but for
+    /// diagrams, where all parts take one search.
+    pub(crate) fn possible(&self, chosen: &Chosen) -> Vec<bool> {
+        match &self.decisions {
+            Some(decisions) => decisions.possible(self, chosen),
+            None => (0..self.len()).map(|part| self.after(chosen, part).is_some()).collect(),
+        }
     }
 
     /// The number of parts.
@@ -155,13 +187,27 @@ impl OrderRules {
 
     /// True if the list may end.
     pub(crate) fn may_end(&self, chosen: &Chosen) -> bool {
+        if let Some(decisions) = &self.decisions {
+            return decisions.may_end(chosen);
+        }
         let complete = (0..).zip(&self.required).all(|(name, &required)| !required || chosen.is_used(name));
         complete && chosen.count >= self.min && chosen.marks & self.marks == self.marks
+    }
+
+    /// True if some part may come next.
+    pub(crate) fn may_go_on(&self, chosen: &Chosen) -> bool {
+        match &self.decisions {
+            Some(_) => self.possible(chosen).contains(&true),
+            None => (0..self.len()).any(|part| self.after(chosen, part).is_some()),
+        }
     }
 
     /// The state after one more part; `None` if the part may not come, or if no list goes on like this.
     /// Linear in the names; if marks or a greatest number matter, a product of these and the names.
     pub(crate) fn after(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
+        if let Some(decisions) = &self.decisions {
+            return decisions.after(self, chosen, part);
+        }
         let (name, marks) = self.parts[part];
         if self.max.is_some_and(|max| chosen.count >= max) {
             return None;
@@ -183,6 +229,9 @@ impl OrderRules {
     /// The least sum of prices of parts with which the list may end, each with a separator before it; `None`
     /// if it cannot end. Linear in the names and parts; if marks matter, a product of these and the parts.
     pub(crate) fn least(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> Option<u64> {
+        if let Some(decisions) = &self.decisions {
+            return decisions.cheapest(self, chosen, &|part| price(part).saturating_add(separator), 0);
+        }
         let (sum, count) = self.least_rest(chosen, price, separator, 0)?;
         Some(sum.saturating_add(count.saturating_mul(separator)))
     }
@@ -194,6 +243,10 @@ impl OrderRules {
         price: impl Fn(usize) -> u64,
         separator: u64,
     ) -> Option<u64> {
+        if let Some(decisions) = &self.decisions {
+            let sum = decisions.cheapest(self, chosen, &|part| price(part).saturating_add(separator), 1)?;
+            return Some(sum.saturating_sub(separator));
+        }
         let (sum, count) = self.least_rest(chosen, price, separator, 1)?;
         Some(sum.saturating_add((count - 1).saturating_mul(separator)))
     }
@@ -329,6 +382,7 @@ mod tests {
             marks,
             min,
             max: room.map(|room| min + room),
+            decisions: None,
         };
         OrderRules::new(&of, |_| true, true)
     }

@@ -6,6 +6,7 @@
 
 pub mod any_order;
 pub mod automaton;
+pub mod decisions;
 pub mod pattern;
 
 mod ask;

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{
     AutomataCache, SchemaError, SchemaErrorKind, WrittenKeys,
-    algebra::Algebra,
+    algebra::{Algebra, MOST_WORK},
     attempt,
     document::{Documents, NodeId, Value},
     emit,
@@ -91,9 +91,15 @@ pub struct SchemaReport {
     /// The error, if there is no grammar. If no single keyword is to blame, such as for a schema without any
     /// value, none is [refused](KeywordStatus::Refused).
     pub error: Option<SchemaError>,
+    /// The work of putting the schema's alternatives together, in parts looked at: products, sets that meet,
+    /// alternatives and states. A schema is refused past [`MOST_WORK`](Self::MOST_WORK).
+    pub work: usize,
 }
 
 impl SchemaReport {
+    /// The limit on [`work`](Self::work).
+    pub const MOST_WORK: usize = MOST_WORK;
+
     /// The number of keywords with this status.
     #[must_use]
     pub fn count(&self, status: KeywordStatus) -> usize {
@@ -118,9 +124,11 @@ pub(super) fn report(
         return Ok(SchemaReport {
             keywords: listed(&algebra, &met, problems, KeywordStatus::Relaxed),
             error: None,
+            work: algebra.work(),
         });
     };
-    let error = first.clone().finish(&algebra.resolver.documents, &algebra.resolver.names());
+    let (error, work) =
+        (first.clone().finish(&algebra.resolver.documents, &algebra.resolver.names()), algebra.work());
     // A lenient second run goes on behind the first problem, so it meets all of them. Nodes keep their
     // numbers.
     let lenient = options.clone().with_lenient(true);
@@ -135,7 +143,7 @@ pub(super) fn report(
     }
     problems.push(*first);
     let keywords = listed(&algebra, &met, problems, KeywordStatus::Refused);
-    Ok(SchemaReport { keywords, error: Some(error) })
+    Ok(SchemaReport { keywords, error: Some(error), work })
 }
 
 /// The relaxed keywords, with those that are lost together with another one: `additionalProperties` beside a

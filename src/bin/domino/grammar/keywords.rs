@@ -14,7 +14,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Prints the reports: a line with counts, then a line for each keyword.
+    /// Prints the reports: a line with counts, one with the work, then a line for each keyword.
     pub(crate) fn print(&self, name: &str, out: &mut impl Write) -> io::Result<()> {
         let paint = Paint::for_stdout();
         for (function, report) in &self.list {
@@ -27,6 +27,8 @@ impl Reports {
                 .collect();
             let counts = if counts.is_empty() { "no keywords".to_owned() } else { counts.join(", ") };
             writeln!(out, "{name}:{of} {counts}")?;
+            let (work, most) = (report.work, SchemaReport::MOST_WORK);
+            writeln!(out, "  combinations took {work} of {most} units of work")?;
             for KeywordReport { pointer, status, note, .. } in &report.keywords {
                 let word = format!("{status:<10}");
                 let word = match status {
@@ -64,6 +66,8 @@ fn fields(report: &SchemaReport) -> Map<String, Value> {
     Map::from_iter([
         ("counts".to_owned(), Value::Object(Map::from_iter(counts))),
         ("keywords".to_owned(), Value::Array(list(report))),
+        ("work".to_owned(), json!(report.work)),
+        ("most_work".to_owned(), json!(SchemaReport::MOST_WORK)),
         ("error".to_owned(), json!(report.error.as_ref().map(|error| error.message()))),
     ])
 }

@@ -1,6 +1,6 @@
 //! The automata of one schema, what other schemas have in common with it, and the budgets of its own work.
 
-use super::{Algebra, MOST_FORMULAS, MOST_WORK};
+use super::{Algebra, MOST_FORMULAS, MOST_WORK, TOO_MANY};
 use crate::{
     grammar::json_schema::{
         AutomataCache, LeafError, StringSet,
@@ -45,12 +45,19 @@ impl Algebra<'_> {
             .with_hint("combine fewer alternatives, or patterns with smaller counts")
     }
 
+    /// The work counted so far.
+    pub(in super::super) fn work(&self) -> usize {
+        self.work
+    }
+
     /// Counts work that is about to be done against the budget.
     pub(in super::super) fn spend(&mut self, units: usize) -> Checked<()> {
         self.work += units;
         let made = self.formulas.len().max(self.leaves.len()).max(self.keys.len());
-        if self.work > MOST_WORK || made > MOST_FORMULAS {
-            return Err(self.too_large("the schema's combinations are too many to multiply out"));
+        let made = made.max(self.conditions.len());
+        let most = self.trial.unwrap_or(MOST_WORK);
+        if self.work > most.min(MOST_WORK) || made > MOST_FORMULAS {
+            return Err(self.too_large(TOO_MANY));
         }
         self.look()
     }

@@ -6,9 +6,8 @@ use hashbrown::HashMap;
 
 use super::{
     super::{NumberSet, StringSet, error::Checked},
-    Algebra, ArrayShape, Depth, FormulaId, Formulas, ItemCount, Keys, MOST_SHAPES, ObjectShape, Shape,
+    Algebra, ArrayShape, ConditionId, Depth, FormulaId, Formulas, Keys, MOST_SHAPES, ObjectShape, Shape,
 };
-use crate::ids::saturating_usize;
 
 impl Algebra<'_> {
     /// Intersects two shapes, type by type; arrays and objects as the product of their alternatives.
@@ -108,7 +107,7 @@ impl Algebra<'_> {
         left: &[Rc<ObjectShape>],
         right: &[Rc<ObjectShape>],
     ) -> Checked<Vec<Rc<ObjectShape>>> {
-        let mut both = Vec::new();
+        let (mut both, most) = (Vec::new(), left.len().max(right.len()));
         for one in left {
             let mut holds = false;
             for other in right.iter().take(if right.len() > 1 { right.len() } else { 0 }) {
@@ -119,13 +118,13 @@ impl Algebra<'_> {
                 }
             }
             if holds {
-                self.add(&mut both, Some(one.clone()))?;
+                self.add_product(&mut both, Some(one.clone()), most)?;
                 continue;
             }
             for other in right {
                 self.spend(2 + one.properties.len() + other.properties.len())?;
                 let shape = self.object_in_both(one, other)?;
-                self.add(&mut both, shape)?;
+                self.add_product(&mut both, shape, most)?;
             }
         }
         Ok(both)
@@ -137,7 +136,8 @@ impl Algebra<'_> {
             && other.some.iter().all(|some| one.some.contains(some))
             && other.every.iter().all(|every| one.every.contains(every))
             && other.min <= one.min.max(one.required.len() as u64)
-            && other.max.is_none_or(|max| one.max.is_some_and(|least| least <= max));
+            && other.max.is_none_or(|max| one.max.is_some_and(|least| least <= max))
+            && other.condition.is_none_or(|condition| one.condition == Some(condition));
         if !plain {
             return Ok(false);
         }
@@ -151,6 +151,18 @@ impl Algebra<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Adds a shape to a product of unions, of which the largest has `most` alternatives; see
+    /// [`add`](Self::add). A trial ends where it makes many more.
+    pub(super) fn add_product<T: PartialEq>(
+        &mut self,
+        product: &mut Vec<Rc<T>>,
+        shape: Option<Rc<T>>,
+        most: usize,
+    ) -> Checked<()> {
+        self.look_at_trial(product.len(), most)?;
+        self.add(product, shape)
     }
 
     /// Adds a shape to a union, unless an equal one is there already.
@@ -174,98 +186,6 @@ impl Algebra<'_> {
 
     fn is_any_object(&self, objects: &[Rc<ObjectShape>]) -> bool {
         matches!((objects, &self.ends.any.objects[..]), ([one], [any]) if Rc::ptr_eq(one, any))
-    }
-
-    fn array_in_both(&mut self, one: &Rc<ArrayShape>, other: &Rc<ArrayShape>) -> Option<Rc<ArrayShape>> {
-        if one == other {
-            return Some(one.clone());
-        }
-        let places = one.prefix.len().max(other.prefix.len());
-        let prefix =
-            (0..places).map(|place| self.formulas.and([one.item(place), other.item(place)])).collect();
-        let mut counts = one.counts.clone();
-        counts.extend(other.counts.iter().filter(|count| !one.counts.contains(count)).cloned());
-        let shape = ArrayShape {
-            prefix,
-            rest: self.formulas.and([one.rest, other.rest]),
-            min: one.min.max(other.min),
-            max: least(one.max, other.max),
-            counts,
-            unique: one.unique.or(other.unique),
-            repeated: one.repeated.or(other.repeated),
-        };
-        self.settled_array(shape).map(Rc::new)
-    }
-
-    /// Normalises the bounds of an array; `None` if no array fits them.
-    fn settled_array(&mut self, mut shape: ArrayShape) -> Option<ArrayShape> {
-        // An item that cannot exist ends the array before it.
-        let end = shape.prefix.iter().position(|&item| item == Formulas::NEVER);
-        let end = end.or_else(|| (shape.rest == Formulas::NEVER).then_some(shape.prefix.len()));
-        if let Some(end) = end {
-            shape.max = least(shape.max, Some(end as u64));
-            shape.prefix.truncate(end);
-            shape.rest = Formulas::NEVER;
-        }
-        for count in &shape.counts {
-            if count.min > 0 && count.of == Formulas::NEVER || count.max.is_some_and(|max| max < count.min) {
-                return None;
-            }
-            if count.min > 0 {
-                shape.min = shape.min.max(count.min.saturating_add(count.from as u64));
-            }
-        }
-        shape.counts.retain(|count| count.min > 0 || count.max.is_some());
-        if shape.max.is_some_and(|max| max < shape.min) {
-            return None;
-        }
-        let places = saturating_usize(shape.min).min(shape.prefix.len() + 1);
-        let surely = (0..places).any(|place| self.is_surely_empty(shape.item(place), Depth::ITEM));
-        (!surely).then_some(shape)
-    }
-
-    fn array_complement(&mut self, shape: &ArrayShape) -> Vec<Rc<ArrayShape>> {
-        let mut broken = Vec::new();
-        let any = ArrayShape::any;
-        for (place, &item) in shape.prefix.iter().enumerate() {
-            if item != Formulas::ANY {
-                let mut prefix = vec![Formulas::ANY; place];
-                prefix.push(self.formulas.not(item));
-                broken.push(ArrayShape { prefix, min: place as u64 + 1, ..any() });
-            }
-        }
-        if shape.rest != Formulas::ANY {
-            let from = shape.prefix.len();
-            if shape.rest == Formulas::NEVER {
-                broken.push(ArrayShape { min: from as u64 + 1, ..any() });
-            } else {
-                let count = ItemCount { from, of: self.formulas.not(shape.rest), min: 1, max: None };
-                broken.push(ArrayShape { min: from as u64 + 1, counts: vec![count], ..any() });
-            }
-        }
-        if shape.min > 0 {
-            broken.push(ArrayShape { max: Some(shape.min - 1), ..any() });
-        }
-        if let Some(max) = shape.max {
-            broken.push(ArrayShape { min: max.saturating_add(1), ..any() });
-        }
-        for count in &shape.counts {
-            if count.min > 0 {
-                let few = ItemCount { min: 0, max: Some(count.min - 1), ..count.clone() };
-                broken.push(ArrayShape { counts: vec![few], ..any() });
-            }
-            if let Some(max) = count.max {
-                let many = ItemCount { min: max.saturating_add(1), max: None, ..count.clone() };
-                broken.push(ArrayShape { counts: vec![many], ..any() });
-            }
-        }
-        if shape.unique.is_some() {
-            broken.push(ArrayShape { repeated: shape.unique, min: 2, ..any() });
-        }
-        if shape.repeated.is_some() {
-            broken.push(ArrayShape { unique: shape.repeated, ..any() });
-        }
-        broken.into_iter().filter_map(|shape| self.settled_array(shape).map(Rc::new)).collect()
     }
 
     pub(super) fn object_in_both(
@@ -294,18 +214,24 @@ impl Algebra<'_> {
         shape.some.extend(other.some.iter().filter(|some| !one.some.contains(some)));
         shape.min = one.min.max(other.min);
         shape.max = least(one.max, other.max);
+        shape.condition = match (one.condition, other.condition) {
+            (Some(one), Some(other)) => Some(self.conditions.all([one, other])),
+            (condition, None) | (None, condition) => condition,
+        };
+        self.look_at_wanted(shape.some.len())?;
         (shape.listed, shape.open) = (one.listed || other.listed, one.open || other.open);
         Ok(self.settled_object(shape).map(Rc::new))
     }
 
     /// Normalises the bounds of an object; `None` if no object fits them.
-    fn settled_object(&mut self, mut shape: ObjectShape) -> Option<ObjectShape> {
+    pub(super) fn settled_object(&mut self, mut shape: ObjectShape) -> Option<ObjectShape> {
         if !shape.some.is_empty() && !self.settle_some(&mut shape) {
             return None;
         }
         shape.min = shape.min.max(u64::from(!shape.some.is_empty()));
         let least = shape.min.max(shape.required.len() as u64);
         if shape.max.is_some_and(|max| max < least)
+            || shape.condition == Some(ConditionId::NEVER)
             || shape.some.iter().any(|&(_, value)| value == Formulas::NEVER)
         {
             return None;
@@ -422,6 +348,9 @@ impl Algebra<'_> {
         if let Some(max) = shape.max {
             free.push(ObjectShape { min: max.saturating_add(1), ..any() });
         }
+        if let Some(condition) = shape.condition {
+            free.push(ObjectShape { condition: Some(condition.not()), ..any() });
+        }
         let held = Rc::new(tags);
         for alternative in free {
             let settled = self.settled_object(alternative).map(Rc::new);
@@ -484,7 +413,7 @@ fn of_ends<T>(left: &Rc<T>, right: &Rc<T>, neutral: &Rc<T>, absorbing: &Rc<T>) -
 }
 
 /// The smaller of two bounds.
-fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+pub(super) fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (bound, None) | (None, bound) => bound,

@@ -23,9 +23,9 @@ const MOST_STRINGS: usize = 1_024;
 /// A set of values that holds some strings and nothing else, or all values but those strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct StringTag {
-    strings: Rc<[String]>,
+    pub(super) strings: Rc<[String]>,
     /// True if the set is these strings; false if it is all other values.
-    inside: bool,
+    pub(super) inside: bool,
 }
 
 impl StringTag {
@@ -70,11 +70,12 @@ impl Algebra<'_> {
                 several => branch.1.push(several.to_vec()),
             }
         }
+        let most = branch.1.iter().map(Vec::len).max().unwrap_or(1);
         let (mut found, mut open) = (Vec::new(), vec![branch]);
         while let Some(branch) = open.pop() {
             let Some((known, unions)) = self.propagated(branch)? else { continue };
             if unions.is_empty() {
-                self.add(&mut found, Some(known))?;
+                self.add_product(&mut found, Some(known), most)?;
                 continue;
             }
             let mut branches = match self.most_asked_for(&unions)? {
@@ -135,7 +136,11 @@ impl Algebra<'_> {
     /// True if an object may be in both, as far as [`object_in_both`](Self::object_in_both) sees. Mostly this
     /// compares a few members only.
     fn meet(&mut self, known: &Rc<ObjectShape>, way: &Rc<ObjectShape>) -> Checked<bool> {
-        let only_members = way.every.is_empty() && way.some.is_empty() && way.min == 0 && way.max.is_none();
+        let only_members = way.every.is_empty()
+            && way.some.is_empty()
+            && way.min == 0
+            && way.max.is_none()
+            && way.condition.is_none();
         if !only_members || known.max.is_some() || !known.some.is_empty() {
             return Ok(self.object_in_both(known, way)?.is_some());
         }
@@ -321,7 +326,7 @@ impl Algebra<'_> {
     }
 
     /// The set as a tag, if it is few strings, or all values but few strings.
-    fn tag(&mut self, value: FormulaId) -> Checked<Option<StringTag>> {
+    pub(super) fn tag(&mut self, value: FormulaId) -> Checked<Option<StringTag>> {
         if let Some(known) = self.tags.get(&value) {
             return Ok(known.clone());
         }
@@ -369,7 +374,7 @@ impl Algebra<'_> {
     }
 
     /// The set of these strings alone.
-    fn strings_alone(&mut self, strings: &[String]) -> Checked<FormulaId> {
+    pub(super) fn strings_alone(&mut self, strings: &[String]) -> Checked<FormulaId> {
         let mut shape = (*self.ends.never).clone();
         shape.strings = Rc::new(self.fitting(StringSet::of(strings))?);
         Ok(self.leaf(shape))

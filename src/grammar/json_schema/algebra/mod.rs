@@ -4,8 +4,13 @@
 //! members and items are formulas again. Formulas are interned and expansion is memoised, so recursive
 //! schemas close. Products may be exponential, so each is counted against a budget.
 
+mod arrays;
 mod automata;
+mod choose;
+mod classes;
 mod combine;
+mod conditional;
+mod conditions;
 mod empty;
 mod finite;
 mod formula;
@@ -18,6 +23,9 @@ use std::{collections::BTreeSet, rc::Rc};
 use hashbrown::{HashMap, HashSet};
 
 pub(super) use automata::Automata;
+pub(super) use classes::ValueClass;
+use conditions::Conditions;
+pub(super) use conditions::{ConditionId, Statement};
 pub(super) use empty::Depth;
 pub(super) use formula::{Formula, FormulaId, Formulas};
 pub(super) use keys::{KeySets, Keys, KeysId};
@@ -27,6 +35,7 @@ pub(super) use shape::{ArrayShape, ConstantShapes, ItemCount, ObjectShape, Shape
 use super::{
     NumberSet, StringSet,
     document::{NodeId, Value},
+    emit::DecidedObject,
     error::{Checked, PendingError, SchemaErrorKind},
     options::SchemaOptions,
     resolve::{AnchorScope, Resolver},
@@ -36,11 +45,14 @@ use crate::ids::Numbered;
 /// Limit on the array shapes, and on the object shapes, of one set of values.
 const MOST_SHAPES: usize = 2_048;
 /// Limit on the constraints that are copied in all. Each takes about 50 ns.
-const MOST_WORK: usize = 20_000_000;
+pub(super) const MOST_WORK: usize = 20_000_000;
 /// Limit on nested `$ref`, `allOf`, `anyOf` and the like within one value. Each takes a few kB of stack.
 const MOST_LEVELS: usize = 80;
 /// Limit on the formulas, and on the sets of keys, of one schema. A formula takes about 100 bytes.
 const MOST_FORMULAS: usize = 2_000_000;
+
+/// What is said of a schema whose budget is used up.
+const TOO_MANY: &str = "the schema's combinations are too many to multiply out";
 
 /// A leaf of formulas.
 #[derive(Debug)]
@@ -82,7 +94,14 @@ pub(super) struct Algebra<'o> {
     tags: HashMap<FormulaId, Option<StringTag>>,
     /// The sets of all keys but those of a sorted list.
     pub(super) other_keys: HashMap<Vec<Rc<str>>, Rc<StringSet>>,
+    pub(super) conditions: Conditions,
+    /// The diagrams of objects with a condition, by the addresses of their shapes, which they keep alive.
+    pub(super) diagrams: HashMap<*const ObjectShape, (Rc<ObjectShape>, Rc<DecidedObject>)>,
+    /// The shapes of formulas without their objects.
+    others: HashMap<FormulaId, Rc<Shape>>,
     work: usize,
+    /// The work at which a trial ends, while there is one.
+    trial: Option<usize>,
 }
 
 impl<'o> Algebra<'o> {
@@ -106,7 +125,11 @@ impl<'o> Algebra<'o> {
             filled: HashMap::new(),
             tags: HashMap::new(),
             other_keys: HashMap::new(),
+            conditions: Conditions::new(),
+            diagrams: HashMap::new(),
+            others: HashMap::new(),
             work: 0,
+            trial: None,
         }
     }
 
@@ -228,7 +251,7 @@ impl<'o> Algebra<'o> {
                     Ok(self.ends.any.clone())
                 }
             },
-            Formula::And(parts) => self.expand_all(&parts),
+            Formula::And(parts) => self.tried(id, |algebra| algebra.expand_all(&parts)),
             Formula::Or(parts) => {
                 let mut shapes = Vec::with_capacity(parts.len());
                 for &part in &*parts {
@@ -236,72 +259,16 @@ impl<'o> Algebra<'o> {
                 }
                 self.union(&shapes).map(Rc::new)
             }
-            Formula::One { of, negated } => {
-                let spelt =
-                    if negated { self.not_exactly_one(&of)? } else { self.exactly_one(&of, Formulas::ANY)? };
-                self.expand(spelt)
-            }
+            Formula::One { of, negated } => self.tried(id, |algebra| {
+                let spelt = match negated {
+                    true => algebra.not_exactly_one(&of)?,
+                    false => algebra.exactly_one(&of, Formulas::ANY)?,
+                };
+                let shape = algebra.expand(spelt)?;
+                algebra.look_at_trial(shape.objects.len(), of.len())?;
+                Ok(shape)
+            }),
         }
-    }
-
-    /// Intersects the parts. Those with exactly one of some schemas come last: the others may tell these
-    /// apart, for example by requiring a tag.
-    fn expand_all(&mut self, parts: &[FormulaId]) -> Checked<Rc<Shape>> {
-        let (mut plain, mut choices) = (Vec::new(), Vec::new());
-        self.sort_choices(parts, &mut plain, &mut choices)?;
-        let plain = plain.into_iter().map(|part| self.expand(part)).collect::<Checked<Vec<_>>>()?;
-        let mut whole = self.in_all(&plain)?;
-        for of in choices {
-            let context = if Rc::ptr_eq(&whole, &self.ends.any) {
-                Formulas::ANY
-            } else {
-                self.any_leaf(Leaf::Shape(whole.clone()))
-            };
-            let part = self.exactly_one(&of, context)?;
-            whole = self.expand(part)?;
-        }
-        Ok(whole)
-    }
-
-    /// Splits parts into those that ask for exactly one of some schemas, also where they do so by a
-    /// reference, and all others. A schema is looked into once, so a loop of references stays for its
-    /// expansion to find.
-    fn sort_choices(
-        &mut self,
-        parts: &[FormulaId],
-        plain: &mut Vec<FormulaId>,
-        choices: &mut Vec<Rc<[FormulaId]>>,
-    ) -> Checked<()> {
-        let mut open: Vec<FormulaId> = parts.iter().rev().copied().collect();
-        let mut seen = HashSet::new();
-        while let Some(part) = open.pop() {
-            match self.formulas.get(part).clone() {
-                Formula::One { of, negated: false } => choices.push(of),
-                Formula::Schema { node, scope, negated: false } if seen.insert(part) => {
-                    self.site.push(node);
-                    let meaning = self.formula_of(node, scope);
-                    self.site.pop();
-                    let meaning = meaning?;
-                    match self.formulas.get(meaning).clone() {
-                        Formula::And(inner) if inner.iter().any(|&part| self.may_choose(part)) => {
-                            open.extend(inner.iter().rev());
-                        }
-                        Formula::One { .. } | Formula::Schema { .. } => open.push(meaning),
-                        _ => plain.push(part),
-                    }
-                }
-                _ => plain.push(part),
-            }
-        }
-        Ok(())
-    }
-
-    /// True for a choice, or a schema that may be one.
-    fn may_choose(&self, id: FormulaId) -> bool {
-        matches!(
-            self.formulas.get(id),
-            Formula::One { negated: false, .. } | Formula::Schema { negated: false, .. }
-        )
     }
 
     fn expand_schema(&mut self, node: NodeId, scope: AnchorScope, negated: bool) -> Checked<Rc<Shape>> {
@@ -338,7 +305,7 @@ impl<'o> Algebra<'o> {
 
     /// True if a budget was used up that lenient mode may answer by allowing more.
     fn may_relax(&self, problem: &PendingError) -> bool {
-        self.options.lenient && problem.kind == SchemaErrorKind::Limit && self.work <= MOST_WORK
+        self.options.lenient && self.is_within_limits(problem)
     }
 
     /// Intersects two shapes; in lenient mode, if that is too large, returns the left one.
@@ -351,7 +318,7 @@ impl<'o> Algebra<'o> {
         }
         match self.intersection(&whole, part) {
             Ok(shape) => Ok(Rc::new(shape)),
-            Err(problem) if problem.kind == SchemaErrorKind::Limit && self.work <= MOST_WORK => {
+            Err(problem) if self.is_within_limits(&problem) => {
                 self.relax(problem)?;
                 Ok(whole)
             }
@@ -361,7 +328,8 @@ impl<'o> Algebra<'o> {
 
     /// Notes in lenient mode that more is allowed than the schema says; otherwise returns the problem.
     pub(super) fn relax(&mut self, problem: Box<PendingError>) -> Checked<()> {
-        if !self.options.lenient || problem.kind == SchemaErrorKind::Cancelled {
+        let is_tried = self.trial.is_some() && problem.kind == SchemaErrorKind::Limit;
+        if !self.options.lenient || is_tried || problem.kind == SchemaErrorKind::Cancelled {
             return Err(problem);
         }
         let known =
@@ -370,43 +338,6 @@ impl<'o> Algebra<'o> {
             self.relaxed.push(*problem);
         }
         Ok(())
-    }
-
-    /// The formula of `oneOf` within `context`: each part, minus the other parts that it may overlap.
-    ///
-    /// Parts that are provably disjoint within `context`, such as those that differ in a tag, need no
-    /// complement. Each alternative contains the context, since a nested choice may need it too.
-    fn exactly_one(&mut self, parts: &[FormulaId], context: FormulaId) -> Checked<FormulaId> {
-        let mut without: Vec<Vec<FormulaId>> = vec![Vec::new(); parts.len()];
-        for (first, &one) in parts.iter().enumerate() {
-            for (second, &other) in parts.iter().enumerate().skip(first + 1) {
-                self.spend(10)?;
-                let both = self.formulas.and([context, one, other]);
-                if !self.is_surely_empty(both, Depth::DISJOINT) {
-                    without[first].push(other);
-                    without[second].push(one);
-                }
-            }
-        }
-        let mut alternatives = Vec::with_capacity(parts.len());
-        for (&part, others) in parts.iter().zip(&without) {
-            let others: Vec<_> = others.iter().map(|&other| self.formulas.not(other)).collect();
-            alternatives.push(self.formulas.and([context, part].into_iter().chain(others)));
-        }
-        Ok(self.formulas.or(alternatives))
-    }
-
-    /// The formula of "none of the parts, or two of them".
-    fn not_exactly_one(&mut self, parts: &[FormulaId]) -> Checked<FormulaId> {
-        let none: Vec<_> = parts.iter().map(|&part| self.formulas.not(part)).collect();
-        let mut alternatives = vec![self.formulas.and(none)];
-        for (index, &one) in parts.iter().enumerate() {
-            for &other in &parts[index + 1..] {
-                self.spend(10)?;
-                alternatives.push(self.formulas.and([one, other]));
-            }
-        }
-        Ok(self.formulas.or(alternatives))
     }
 
     /// The shape of exactly the value at a node.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use super::{
     super::{NumberSet, StringSet, document::NodeId},
+    conditions::ConditionId,
     formula::{FormulaId, Formulas},
     keys::KeysId,
 };
@@ -63,6 +64,8 @@ pub(in super::super) struct ObjectShape {
     pub(in super::super) some: Vec<(KeysId, FormulaId)>,
     pub(in super::super) min: u64,
     pub(in super::super) max: Option<u64>,
+    /// What else must hold, where alternatives are too many to be shapes of their own.
+    pub(in super::super) condition: Option<ConditionId>,
     /// For objects that are closed by default: true if the schema lists members, even none.
     pub(in super::super) listed: bool,
     /// For objects that are closed by default: true if the schema says that this one is open.

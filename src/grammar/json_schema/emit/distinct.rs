@@ -150,7 +150,8 @@ impl SchemaEmitter<'_, '_> {
     /// True if every such object, whatever it has, can have more members under infinitely many names.
     fn object_goes_on(&mut self, object: &ObjectShape) -> Checked<bool> {
         let closed = self.algebra.options.is_closed() && object.is_closed();
-        if closed || object.max.is_some() || !object.some.is_empty() || self.levels.is_some() {
+        let bound = object.max.is_some() || !object.some.is_empty() || object.condition.is_some();
+        if closed || bound || self.levels.is_some() {
             return Ok(false);
         }
         Ok(match object.every[..] {
@@ -176,7 +177,8 @@ impl SchemaEmitter<'_, '_> {
         for object in &shape.objects {
             let least = object.required.len() as u64;
             let fits = object.min <= least && object.max.is_none_or(|max| max >= least);
-            if !fits || !object.some.is_empty() || levels == 0 && least > 0 {
+            let asks = !object.some.is_empty() || object.condition.is_some();
+            if !fits || asks || levels == 0 && least > 0 {
                 continue;
             }
             let mut has_all = true;
@@ -237,7 +239,8 @@ impl SchemaEmitter<'_, '_> {
     }
 
     fn least_objects(&mut self, object: &ObjectShape, levels: u32) -> Checked<u64> {
-        if !object.some.is_empty() || object.min > object.required.len() as u64 {
+        let asks = !object.some.is_empty() || object.condition.is_some();
+        if asks || object.min > object.required.len() as u64 {
             return Ok(0);
         }
         let (mut most, required) = (1, self.algebra.required_values(object));

@@ -2,6 +2,8 @@
 //! start.
 
 mod array;
+mod decided;
+mod diagram;
 mod distinct;
 mod nothing;
 mod object;
@@ -30,6 +32,7 @@ use crate::{
     limits::Limits,
 };
 
+pub(super) use decided::DecidedObject;
 pub use outline::Outline;
 pub(super) use outline::outline;
 pub(super) use plan::MemberAlternative;

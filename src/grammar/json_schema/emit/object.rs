@@ -13,6 +13,7 @@ use crate::{
         DistinctKeys,
         any_order::{AnyOrder, AnyOrderPart},
         json_schema::{
+            StringSet,
             algebra::{Formulas, ObjectShape},
             error::Checked,
             leaf::LeafError,
@@ -47,7 +48,10 @@ fn marks(found: u64) -> Result<u8, LeafError> {
 
 impl SchemaEmitter<'_, '_> {
     /// The objects of a shape.
-    pub(super) fn object(&mut self, shape: &ObjectShape, level: u32, name: &str) -> Checked<ExprId> {
+    pub(super) fn object(&mut self, shape: &Rc<ObjectShape>, level: u32, name: &str) -> Checked<ExprId> {
+        if shape.condition.is_some() {
+            return self.decided_object(shape, level);
+        }
         if shape.max.is_some_and(|max| max < shape.min) {
             return self.alternatives(Vec::new());
         }
@@ -58,7 +62,7 @@ impl SchemaEmitter<'_, '_> {
         }
         let others = plan.regions.len() + plan.listed.len();
         let free = plan.members.len() + others > 1 && plan.members.len() + plan.listed.len() > 0;
-        self.note_keys(&plan);
+        self.note_keys(plan.regions.iter().map(|region| &region.keys));
         if !shape.properties.is_empty() {
             self.note_open(&plan);
         }
@@ -99,11 +103,14 @@ impl SchemaEmitter<'_, '_> {
     }
 
     /// Notes that no key may come twice, if the grammar does not say so itself.
-    fn note_keys(&mut self, plan: &ObjectPlan) {
-        if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
-            let rule =
-                self.distinct_keys.get_or_insert(DistinctKeys { may_run_out: false, are_terminals: true });
-            rule.may_run_out |= plan.regions.iter().any(|region| region.keys.may_run_out());
+    pub(super) fn note_keys<'k>(&mut self, regions: impl Iterator<Item = &'k Rc<StringSet>>) {
+        if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse {
+            for keys in regions {
+                let rule = self
+                    .distinct_keys
+                    .get_or_insert(DistinctKeys { may_run_out: false, are_terminals: true });
+                rule.may_run_out |= keys.may_run_out();
+            }
         }
     }
 
@@ -119,7 +126,12 @@ impl SchemaEmitter<'_, '_> {
     }
 
     /// Writes a member: key, colon and value.
-    fn member(&mut self, key: ExprId, way: MemberAlternative, level: u32) -> Checked<(ExprId, u64)> {
+    pub(super) fn member(
+        &mut self,
+        key: ExprId,
+        way: MemberAlternative,
+        level: u32,
+    ) -> Checked<(ExprId, u64)> {
         let colon = self.mark(Punctuation::Colon, level)?;
         let value = self.value(way.value, level + 1)?;
         Ok((self.sequence(vec![key, colon, value])?, way.found))

@@ -143,6 +143,9 @@ impl Algebra<'_> {
         if !object.some.is_empty() {
             text += &format!(", {} conditions on some member", object.some.len());
         }
+        if let Some(condition) = object.condition {
+            text += &format!(", {} conditions on members together", self.conditions.parts(condition).len());
+        }
         Ok(text)
     }
 }

@@ -13,9 +13,9 @@ use crate::limits::KEY_BYTES;
 /// Limit on the languages of keys that one object tells apart.
 const MOST_REGIONS: usize = 256;
 /// Limit on the keys of a language that are written one by one.
-const MOST_LISTED: usize = 64;
+pub(super) const MOST_LISTED: usize = 64;
 /// Limit on the keys of open objects that a session can store: each takes at least two bytes.
-const MOST_KEYS: usize = KEY_BYTES / 2;
+pub(super) const MOST_KEYS: usize = KEY_BYTES / 2;
 /// Limit on the wanted members of one object, which must be there under one of several keys.
 pub(super) const MOST_SOME: usize = 8;
 
@@ -165,11 +165,41 @@ impl Algebra<'_> {
         Ok(others)
     }
 
-    /// Partitions the keys without a name of their own by the languages that the shape mentions.
-    ///
-    /// Each language splits every region into the keys within it and those without; a region's value is the
-    /// conjunction of what the shape says of the languages that it lies in.
+    /// Partitions the keys without a name of their own by the languages that the shape mentions. A region's
+    /// value is the conjunction of what the shape says of the languages that it lies in.
     fn regions(&mut self, shape: &ObjectShape, named: hashbrown::HashSet<Rc<str>>) -> Checked<Vec<Region>> {
+        let sets: Vec<KeysId> = shape.every.iter().chain(&shape.some).map(|&(keys, _)| keys).collect();
+        let mut regions = Vec::new();
+        for (keys, inside) in self.key_languages(&sets, named)? {
+            let has = |algebra: &Self, set: KeysId| algebra.covers(set, &inside);
+            let parts: Vec<FormulaId> =
+                shape.every.iter().filter(|&&(set, _)| has(self, set)).map(|&(_, value)| value).collect();
+            let value = self.formulas.and(parts);
+            // A closed object has only the members that the schema mentions.
+            let unspoken = value == Formulas::ANY && inside.is_empty();
+            if value == Formulas::NEVER || self.options.is_closed() && unspoken && shape.is_closed() {
+                continue;
+            }
+            regions.push(Region { keys, ways: self.ways(shape, value, has) });
+        }
+        Ok(regions)
+    }
+
+    /// True if a set of keys has the keys of a region, which lies inside of these languages and no others.
+    pub(super) fn covers(&self, set: KeysId, inside: &[KeysId]) -> bool {
+        match self.keys.get(set) {
+            Keys::Strings(_) => inside.contains(&set),
+            Keys::Rest { sets, .. } => sets.iter().all(|set| !inside.contains(set)),
+        }
+    }
+
+    /// Partitions the keys without a name of their own by the languages that sets of keys are made of: each
+    /// splits every region into the keys within it and those without. Returns the languages of each too.
+    pub(super) fn key_languages(
+        &mut self,
+        sets: &[KeysId],
+        named: hashbrown::HashSet<Rc<str>>,
+    ) -> Checked<Vec<(Rc<StringSet>, Vec<KeysId>)>> {
         let mut languages: Vec<(KeysId, Rc<StringSet>)> = Vec::new();
         let mut add = |algebra: &Self, keys: KeysId| {
             if let Keys::Strings(strings) = algebra.keys.get(keys)
@@ -178,7 +208,7 @@ impl Algebra<'_> {
                 languages.push((keys, strings.clone()));
             }
         };
-        for &(keys, _) in shape.every.iter().chain(&shape.some) {
+        for &keys in sets {
             add(self, keys);
             if let Keys::Rest { sets, .. } = self.keys.get(keys) {
                 sets.iter().for_each(|&set| add(self, set));
@@ -212,22 +242,6 @@ impl Algebra<'_> {
             }
             left = split;
         }
-        let mut regions = Vec::new();
-        for (keys, inside) in left {
-            let has = |algebra: &Self, set: KeysId| match algebra.keys.get(set) {
-                Keys::Strings(_) => inside.contains(&set),
-                Keys::Rest { sets, .. } => sets.iter().all(|set| !inside.contains(set)),
-            };
-            let parts: Vec<FormulaId> =
-                shape.every.iter().filter(|&&(set, _)| has(self, set)).map(|&(_, value)| value).collect();
-            let value = self.formulas.and(parts);
-            // A closed object has only the members that the schema mentions.
-            let unspoken = value == Formulas::ANY && inside.is_empty();
-            if value == Formulas::NEVER || self.options.is_closed() && unspoken && shape.is_closed() {
-                continue;
-            }
-            regions.push(Region { keys, ways: self.ways(shape, value, has) });
-        }
-        Ok(regions)
+        Ok(left)
     }
 }
