@@ -62,7 +62,8 @@ impl JsonForm {
         if self.any_order {
             options.to_mut().order = Order::Any;
         }
-        let is_free = matches!(options.white_space, WhiteSpace::Flexible | WhiteSpace::Wide | WhiteSpace::Any);
+        let is_free =
+            matches!(options.white_space, WhiteSpace::Flexible | WhiteSpace::Wide | WhiteSpace::Any);
         if let Some(most) = self.most_space.filter(|_| is_free) {
             options.to_mut().white_space = WhiteSpace::UpTo(most);
         }

@@ -17,7 +17,7 @@ impl Algebra<'_> {
         let mut mentioned = ObjectShape::default();
         self.mentioned(id, &mut mentioned, &mut (HashSet::new(), HashSet::new()), 0)?;
         // Open alternatives are open by themselves where others are closed, which no condition says.
-        if self.options.closed && mentioned.open {
+        if self.options.is_closed() && mentioned.open {
             return Err(self.too_large(TOO_MANY));
         }
         let mut shape = mentioned;
