@@ -110,8 +110,8 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The valid texts of a case that are no deeper than eight levels, in the layouts of `json.dumps`: by default,
-/// with `separators=(",", ":")`, and with `indent=2`, `indent=4` and `indent="\t"`.
+/// The valid texts of a case that are no deeper than eight levels, in the layouts of `json.dumps`: by
+/// default, with `separators=(",", ":")`, and with `indent=2`, `indent=4` and `indent="\t"`.
 fn in_all_layouts(case: Case) -> Case {
     let valid = case.tests.iter().filter(|(_, valid)| *valid);
     let values = valid.map(|(text, _)| serde_json::from_str::<Value>(text).expect("JSON"));
