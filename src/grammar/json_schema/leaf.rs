@@ -18,11 +18,11 @@ pub enum Escapes {
 pub enum Numbers {
     /// Spellings that the parsers of typed languages read (`serde`, Go, strict pydantic).
     ///
-    /// A set of whole numbers is written in digits alone, within what 64 bits hold: at most 19 digits, or 20 in
-    /// a set without negative numbers. Other sets are written within what an `f64` holds: with as many digits
-    /// and a decimal fraction of at most 17, which may end in a 0 only within two digits (`19.90`, `2.0`), or
-    /// with one digit other than 0, a fraction, and an exponent other than 0 with no zeros before it, which
-    /// does not bring it into the set (no `2e-1` of at most 1). If the schema
+    /// A set of whole numbers is written in digits alone, within what 64 bits hold: at most 19 digits, or 20
+    /// in a set without negative numbers. Other sets are written within what an `f64` holds: with as many
+    /// digits and a decimal fraction of at most 17, which may end in a 0 only within two digits (`19.90`,
+    /// `2.0`), or with one digit other than 0, a fraction, and an exponent other than 0 with no zeros before
+    /// it, which does not bring it into the set (no `2e-1` of at most 1). If the schema
     /// itself names a number beyond 64 bits, whole numbers are those that an `f64` holds, and if it names one
     /// beyond that, there is no bound. A number that stands alone, as those of `enum` and `const` do, has one
     /// text. There is no `-0`.
