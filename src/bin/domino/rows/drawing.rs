@@ -77,7 +77,6 @@ impl Drawing {
             trailing_space: self.trailing_space.unwrap_or(flags.trailing_space),
             finish: self.finish.unwrap_or(flags.finish),
             logprobs: self.logprobs.or(flags.logprobs),
-            ..flags
         }
     }
 }
