@@ -25,8 +25,8 @@ use crate::{
 };
 
 /// Memory of a grammar's automata, in bytes, from which on its large ones are spelled lazily. Those of twelve
-/// published schemas of some 26 KB take at most 1 MB (`domino inspect`); ten grammars with as much as this are
-/// within the memory that one may take.
+/// published schemas of some 26 KB take at most 1 MB (`domino inspect`), and ten grammars with as much as
+/// this are within the memory that one may take.
 const CROWDED: usize = 8 << 20;
 /// Number of states of an automaton over bytes above which it is spelled lazily in a crowded grammar: one of
 /// a thousand takes some 140 KB.
