@@ -56,8 +56,8 @@ fn serve(compiler: &Compiler, grammars: usize, schemas: impl Iterator<Item = Str
     (taken, kept)
 }
 
-/// Memory stays in the budget, though the automata of half of the schemas, each listed, would need more than a
-/// grammar may, and none share an automaton.
+/// Memory stays in the budget, though the automata of half of the schemas would need more than a grammar may
+/// if each were listed, and none share an automaton.
 #[test]
 fn a_hundred_hostile_schemas_keep_to_the_budget() {
     let _alone = alone();

@@ -204,7 +204,7 @@ impl LiveCounts {
     /// distances are kept for.
     fn sweep(&mut self, table: &DfaTable) -> Option<()> {
         let (states, min) = (table.accepting.len(), self.bounds.min);
-        (min as usize).checked_mul(states).filter(|&below| below <= MAX_DISTANCES)?;
+        usize::try_from(min).ok()?.checked_mul(states).filter(|&below| below <= MAX_DISTANCES)?;
         let mut last: Vec<bool> = (0..).take(states).map(|state| self.is_live(state, min)).collect();
         let (mut levels, mut firsts): (Vec<bool>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut left = MAX_LOOKS;
