@@ -78,7 +78,7 @@ fn value() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// What is said of objects: members that may be there or must, closed or open, counted, in either order.
+/// A schema of objects: members that may be there or must, closed or open, counted, in either order.
 fn object() -> impl Strategy<Value = Value> {
     let names = prop::sample::subsequence(vec!["a", "b", "c"], 0..=3).prop_shuffle();
     let required = prop::sample::subsequence(vec!["a", "b", "c", "zz"], 0..=4);

@@ -1,5 +1,6 @@
 //! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
 
+pub(crate) use super::decisions::Chosen;
 use super::decisions::{DecisionDiagram, Decisions};
 use crate::ids::{ExprId, as_index, as_u64, saturating_usize};
 
@@ -70,35 +71,15 @@ impl AnyOrder {
 #[derive(Debug, Clone)]
 pub(crate) struct OrderRules {
     /// The name and the marks of each part.
-    pub(super) parts: Vec<(Option<u32>, u8)>,
+    parts: Vec<(Option<u32>, u8)>,
     /// The parts of each name; below, those without a name.
     by_name: Vec<Vec<usize>>,
-    pub(super) unnamed: Vec<usize>,
+    unnamed: Vec<usize>,
     required: Vec<bool>,
     marks: u8,
     min: u64,
     max: Option<u64>,
     decisions: Option<Box<Decisions>>,
-}
-
-/// The parts that have come so far, as far as they matter for those to come.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Chosen {
-    /// A bit for each name; in lists with a diagram a number for each.
-    pub(super) used: Box<[u64]>,
-    pub(super) count: u64,
-    pub(super) marks: u8,
-}
-
-impl Chosen {
-    /// All numbers that tell the value from others.
-    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        self.used.iter().copied().chain([self.count, u64::from(self.marks)])
-    }
-
-    fn is_used(&self, name: usize) -> bool {
-        self.used[name / 64] >> (name % 64) & 1 == 1
-    }
 }
 
 impl OrderRules {
@@ -118,7 +99,12 @@ impl OrderRules {
             let mut places = vec![None; of.parts.len()];
             let kept = (0..of.parts.len()).filter(|&index| keep(index));
             kept.enumerate().for_each(|(place, index)| places[index] = Some(place));
-            Box::new(Decisions::new(diagram, |part| places.get(as_index(part)).copied().flatten(), separated))
+            Box::new(Decisions::new(
+                diagram,
+                |part| places.get(as_index(part)).copied().flatten(),
+                &parts,
+                separated,
+            ))
         });
         Self { parts, by_name, unnamed, required: of.required.clone(), marks: of.marks, min, max, decisions }
     }
@@ -168,7 +154,7 @@ impl OrderRules {
     /// diagrams, where all parts take one search.
     pub(crate) fn possible(&self, chosen: &Chosen) -> Vec<bool> {
         match &self.decisions {
-            Some(decisions) => decisions.possible(self, chosen),
+            Some(decisions) => decisions.possible(chosen),
             None => (0..self.len()).map(|part| self.after(chosen, part).is_some()).collect(),
         }
     }
@@ -206,7 +192,7 @@ impl OrderRules {
     /// Linear in the names; if marks or a greatest number matter, a product of these and the names.
     pub(crate) fn after(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
         if let Some(decisions) = &self.decisions {
-            return decisions.after(self, chosen, part);
+            return decisions.after(chosen, part);
         }
         let (name, marks) = self.parts[part];
         if self.max.is_some_and(|max| chosen.count >= max) {
@@ -230,7 +216,7 @@ impl OrderRules {
     /// if it cannot end. Linear in the names and parts; if marks matter, a product of these and the parts.
     pub(crate) fn least(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> Option<u64> {
         if let Some(decisions) = &self.decisions {
-            return decisions.cheapest(self, chosen, &|part| price(part).saturating_add(separator), 0);
+            return decisions.cheapest(chosen, &|part| price(part).saturating_add(separator), 0);
         }
         let (sum, count) = self.least_rest(chosen, price, separator, 0)?;
         Some(sum.saturating_add(count.saturating_mul(separator)))
@@ -244,7 +230,7 @@ impl OrderRules {
         separator: u64,
     ) -> Option<u64> {
         if let Some(decisions) = &self.decisions {
-            let sum = decisions.cheapest(self, chosen, &|part| price(part).saturating_add(separator), 1)?;
+            let sum = decisions.cheapest(chosen, &|part| price(part).saturating_add(separator), 1)?;
             return Some(sum.saturating_sub(separator));
         }
         let (sum, count) = self.least_rest(chosen, price, separator, 1)?;

@@ -5,7 +5,6 @@
 //! come is reachability in the diagram, and the cheapest rest is a shortest path: both are linear in its
 //! edges, times the numbers of parts that its ends tell apart.
 
-use super::any_order::{Chosen, OrderRules};
 use crate::ids::{as_index, as_u64, saturating_usize};
 
 /// A diagram that says which parts of an [`AnyOrder`](super::any_order::AnyOrder) may come together.
@@ -45,7 +44,28 @@ pub struct ListEnd {
     pub max: Option<u64>,
 }
 
-/// What has become of a name: nothing yet, no part of it can come any more, or the part of this number.
+/// The parts that have come so far, as far as they matter for those to come.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Chosen {
+    /// A bit for each name; in lists with a diagram a number for each.
+    pub(super) used: Box<[u64]>,
+    pub(super) count: u64,
+    pub(super) marks: u8,
+}
+
+impl Chosen {
+    /// All numbers that tell the value from others.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        self.used.iter().copied().chain([self.count, u64::from(self.marks)])
+    }
+
+    pub(super) fn is_used(&self, name: usize) -> bool {
+        self.used[name / 64] >> (name % 64) & 1 == 1
+    }
+}
+
+/// The states of a name: it is open, or no part of it can come any more; numbers from `FIRST` on say which
+/// part has come.
 const OPEN: u64 = 0;
 const PASSED: u64 = 1;
 const FIRST: u64 = 2;
@@ -54,6 +74,9 @@ const FIRST: u64 = 2;
 #[derive(Debug, Clone)]
 pub(super) struct Decisions {
     diagram: DecisionDiagram,
+    /// The name and the marks of each part, and the parts without a name.
+    parts: Vec<(Option<u32>, u8)>,
+    unnamed: Vec<usize>,
     /// The number from which on numbers of parts are not told apart.
     enough: u64,
     /// True if the names that come in order are asked for in that order, before all others.
@@ -71,7 +94,12 @@ impl DecisionDiagram {
 impl Decisions {
     /// The diagram over the parts that `place` keeps, by their new numbers; lists of one part at most if
     /// there is no separator.
-    pub(super) fn new(of: &DecisionDiagram, place: impl Fn(u32) -> Option<usize>, separated: bool) -> Self {
+    pub(super) fn new(
+        of: &DecisionDiagram,
+        place: impl Fn(u32) -> Option<usize>,
+        parts: &[(Option<u32>, u8)],
+        separated: bool,
+    ) -> Self {
         let mut diagram = of.clone();
         for node in &mut diagram.nodes {
             let kept =
@@ -91,7 +119,8 @@ impl Decisions {
             let before = last.replace(node.name);
             node.name >= diagram.ordered || before.is_none_or(|before| before <= node.name)
         });
-        Self { diagram, enough, asked_in_order }
+        let unnamed = (0..parts.len()).filter(|&part| parts[part].0.is_none()).collect();
+        Self { diagram, parts: parts.to_vec(), unnamed, enough, asked_in_order }
     }
 
     /// The diagram itself.
@@ -145,14 +174,14 @@ impl Decisions {
     }
 
     /// The choice after one more part; `None` if no list goes on like this.
-    pub(super) fn after(&self, rules: &OrderRules, chosen: &Chosen, part: usize) -> Option<Chosen> {
-        let after = self.with(rules, chosen, part)?;
-        self.cheapest(rules, &after, &|_| 0, 0).map(|_| after)
+    pub(super) fn after(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
+        let after = self.with(chosen, part)?;
+        self.cheapest(&after, &|_| 0, 0).map(|_| after)
     }
 
     /// The choice with one more part, whether or not a list goes on like this; `None` if its name was used.
-    fn with(&self, rules: &OrderRules, chosen: &Chosen, part: usize) -> Option<Chosen> {
-        let (name, marks) = rules.parts[part];
+    fn with(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
+        let (name, marks) = self.parts[part];
         let mut after = chosen.clone();
         let ordered = as_index(self.diagram.ordered).min(after.used.len());
         let passed = match name.map(as_index) {
@@ -175,15 +204,15 @@ impl Decisions {
     ///
     /// One search from the start and one from the ends find the edges that lie on a path between them. Where
     /// numbers of parts count, or names are asked for in another order than they come in, each part is tried.
-    pub(super) fn possible(&self, rules: &OrderRules, chosen: &Chosen) -> Vec<bool> {
-        let alone = |part: usize| self.after(rules, chosen, part).is_some();
+    pub(super) fn possible(&self, chosen: &Chosen) -> Vec<bool> {
+        let alone = |part: usize| self.after(chosen, part).is_some();
         if self.enough > 0 || !self.asked_in_order {
-            return (0..rules.parts.len()).map(alone).collect();
+            return (0..self.parts.len()).map(alone).collect();
         }
         let nodes = &self.diagram.nodes;
         let mut ends = vec![false; (nodes.len() + self.diagram.ends.len()).max(1)];
         for (end, ways) in self.diagram.ends.iter().enumerate() {
-            let rest = self.rest(rules, chosen, (ways, &[0]), &|_| 0, 0);
+            let rest = self.rest(chosen, (ways, &[0]), &|_| 0, 0);
             ends[nodes.len() + end] = rest.is_some();
         }
         for (place, node) in nodes.iter().enumerate().rev() {
@@ -192,7 +221,7 @@ impl Decisions {
         }
         let mut reached = vec![false; ends.len()];
         reached[0] = true;
-        let mut able = vec![false; rules.parts.len()];
+        let mut able = vec![false; self.parts.len()];
         for (place, node) in nodes.iter().enumerate().filter(|(place, _)| ends[*place]) {
             if !reached[place] {
                 continue;
@@ -209,7 +238,7 @@ impl Decisions {
                 }
             }
         }
-        for &part in &rules.unnamed {
+        for &part in &self.unnamed {
             able[part] = alone(part);
         }
         able
@@ -217,13 +246,7 @@ impl Decisions {
 
     /// The least sum of prices of at least `needed` more parts with which the list may end. A shortest path
     /// through the diagram, in the order of its nodes.
-    pub(super) fn cheapest(
-        &self,
-        rules: &OrderRules,
-        chosen: &Chosen,
-        price: &dyn Fn(usize) -> u64,
-        needed: u64,
-    ) -> Option<u64> {
+    pub(super) fn cheapest(&self, chosen: &Chosen, price: &dyn Fn(usize) -> u64, needed: u64) -> Option<u64> {
         let nodes = &self.diagram.nodes;
         let most = saturating_usize(self.enough.saturating_sub(chosen.count).max(needed));
         let width = most + 1;
@@ -250,14 +273,13 @@ impl Decisions {
         }
         let sums = least.get(nodes.len() * width..)?.chunks(width);
         let ways = self.diagram.ends.iter().zip(sums);
-        ways.filter_map(|(ways, sums)| self.rest(rules, chosen, (ways, sums), price, needed)).min()
+        ways.filter_map(|(ways, sums)| self.rest(chosen, (ways, sums), price, needed)).min()
     }
 
     /// The least sum of an end, where `sums` has the least ones by the number of parts that come before.
     /// Parts without a name fill up marks and numbers: rounds of relaxation (Bellman-Ford).
     fn rest(
         &self,
-        rules: &OrderRules,
         chosen: &Chosen,
         (ways, sums): (&[ListEnd], &[u64]),
         price: &dyn Fn(usize) -> u64,
@@ -271,8 +293,8 @@ impl Decisions {
             for at in 0..least.len() {
                 let (marks, more) = (at / width, at % width);
                 let sum = least[at];
-                for &part in rules.unnamed.iter().filter(|_| sum != u64::MAX) {
-                    let marks = marks | usize::from(rules.parts[part].1);
+                for &part in self.unnamed.iter().filter(|_| sum != u64::MAX) {
+                    let marks = marks | usize::from(self.parts[part].1);
                     let to = marks * width + (more + 1).min(width - 1);
                     let sum = sum.saturating_add(price(part)).min(u64::MAX - 1);
                     if sum < least[to] {

@@ -8,7 +8,10 @@ use super::{
     Algebra, ConditionId, Formula, FormulaId, Formulas, Leaf, MOST_LEVELS, ObjectShape, Statement, TOO_MANY,
     conditions::Condition,
 };
-use crate::grammar::json_schema::error::{Checked, PendingError, SchemaErrorKind};
+use crate::{
+    grammar::json_schema::error::{Checked, PendingError, SchemaErrorKind},
+    ids::as_index,
+};
 
 impl Algebra<'_> {
     /// The objects of a formula as one shape, whose alternatives are a condition.
@@ -96,7 +99,7 @@ impl Algebra<'_> {
                 let shape = self.shape_of_value(node)?;
                 self.condition_of_union(&shape.objects)?.negated_if(negated)
             }
-            Formula::Leaf { leaf, negated } => match &self.leaves[leaf as usize] {
+            Formula::Leaf { leaf, negated } => match &self.leaves[as_index(leaf)] {
                 Leaf::Shape(shape) => {
                     let objects = shape.objects.clone();
                     self.condition_of_union(&objects)?.negated_if(negated)
@@ -217,7 +220,7 @@ impl Algebra<'_> {
                 shape.objects.iter().for_each(|object| mention(object, into, &mut seen.1));
             }
             Formula::Leaf { leaf, .. } => {
-                if let Leaf::Shape(shape) = &self.leaves[leaf as usize] {
+                if let Leaf::Shape(shape) = &self.leaves[as_index(leaf)] {
                     shape.objects.iter().for_each(|object| mention(object, into, &mut seen.1));
                 }
             }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use hashbrown::{HashMap, HashSet};
 
 use super::{super::dialect::Dialect, FormulaId, Formulas, KeysId};
-use crate::ids::Numbered;
+use crate::ids::{Numbered, as_index};
 
 /// The id of a condition: the number of a circuit and, in the lowest bit, whether it is negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ impl Conditions {
 
     /// The circuit of a condition, and whether it is negated.
     pub(in super::super) fn get(&self, id: ConditionId) -> (&Condition, bool) {
-        (&self.circuits[(id.0 >> 1) as usize], id.is_negated())
+        (&self.circuits[as_index(id.0 >> 1)], id.is_negated())
     }
 
     fn intern(&mut self, condition: Condition) -> ConditionId {

@@ -51,8 +51,8 @@ pub(super) struct DecidedRegion {
     ways: Vec<(FormulaId, u8)>,
 }
 
-/// What a mark says: some member has a key that these statements speak of and a value outside of the set.
-pub(super) type Mark = (FormulaId, Vec<KeysId>);
+/// A mark says that some member has a key that these statements speak of and a value outside of the set.
+pub(super) type LeftMark = (FormulaId, Vec<KeysId>);
 
 /// An object that is ready to be written.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Algebra<'_> {
             members.push(self.decided_member(key, &statements)?);
         }
         let kinds = self.key_kinds(shape, &statements, names)?;
-        let (mut regions, mut marks, mut others) = (Vec::new(), Vec::<Mark>::new(), Some(0));
+        let (mut regions, mut marks, mut others) = (Vec::new(), Vec::<LeftMark>::new(), Some(0));
         for (keys, inside) in kinds {
             let count = match self.options.duplicate_keys {
                 DuplicateKeys::Refuse => keys.count(MOST_KEYS),
@@ -219,7 +219,7 @@ impl Algebra<'_> {
         whole: ConditionId,
         keys: Rc<StringSet>,
         said: &[(KeysId, FormulaId)],
-        marks: &mut Vec<Mark>,
+        marks: &mut Vec<LeftMark>,
     ) -> Checked<DecidedRegion> {
         let always = self.conditions.parts(whole);
         let (mut base, mut sets) = (Vec::new(), Vec::<FormulaId>::new());

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::decided::{DecidedMember, DecidedObject, DecidedRegion, Mark};
+use super::decided::{DecidedMember, DecidedObject, DecidedRegion, LeftMark};
 use crate::{
     grammar::{
         decisions::{DecisionDiagram, DecisionNode, ListEnd},
@@ -24,7 +24,7 @@ impl Algebra<'_> {
         &mut self,
         whole: ConditionId,
         members: &[DecidedMember],
-        (levels, marks): (&[usize], &[Mark]),
+        (levels, marks): (&[usize], &[LeftMark]),
     ) -> Checked<Expanded> {
         let mut made = Expanded { nodes: Vec::new(), levels: levels.to_vec(), ends: Vec::new() };
         let (mut states, mut edges) = (vec![whole], 0);
@@ -74,7 +74,7 @@ impl Algebra<'_> {
     }
 
     /// The ways in which an object may end with a condition on its marks and the number of its members.
-    fn end(&mut self, state: ConditionId, marks: &[Mark]) -> Checked<Vec<ListEnd>> {
+    fn end(&mut self, state: ConditionId, marks: &[LeftMark]) -> Checked<Vec<ListEnd>> {
         if state == ConditionId::NEVER {
             return Ok(Vec::new());
         }
@@ -92,7 +92,7 @@ impl Algebra<'_> {
                 let decide = |statement: &Statement| match statement {
                     Statement::AtLeast(count) => Some(min >= *count),
                     Statement::Every(keys, set) => {
-                        let breaks = |(bit, mark): (usize, &Mark)| {
+                        let breaks = |(bit, mark): (usize, &LeftMark)| {
                             found >> bit & 1 == 1 && mark.0 == *set && mark.1.contains(keys)
                         };
                         Some(!marks.iter().enumerate().any(breaks))
@@ -174,20 +174,20 @@ pub(super) struct Expanded {
 /// A reduced diagram, from its ends on; places are counted from there.
 #[derive(Default)]
 struct Built {
-    places: Vec<Place>,
-    known: HashMap<Place, usize>,
+    places: Vec<DiagramPlace>,
+    known: HashMap<DiagramPlace, usize>,
     /// The name and the value of each part.
     parts: Vec<(usize, FormulaId)>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Place {
+enum DiagramPlace {
     End(Vec<ListEnd>),
     Node(usize, Option<usize>, Vec<(usize, usize)>),
 }
 
 impl Built {
-    fn place(&mut self, place: Place) -> usize {
+    fn place(&mut self, place: DiagramPlace) -> usize {
         let places = &mut self.places;
         *self.known.entry(place).or_insert_with_key(|place| {
             places.push(place.clone());
@@ -196,11 +196,11 @@ impl Built {
     }
 
     fn end(&mut self, ways: &[ListEnd]) -> Option<usize> {
-        (!ways.is_empty()).then(|| self.place(Place::End(ways.to_vec())))
+        (!ways.is_empty()).then(|| self.place(DiagramPlace::End(ways.to_vec())))
     }
 
     fn node(&mut self, (name, absent, parts): (usize, Option<usize>, Vec<(usize, usize)>)) -> Option<usize> {
-        (absent.is_some() || !parts.is_empty()).then(|| self.place(Place::Node(name, absent, parts)))
+        (absent.is_some() || !parts.is_empty()).then(|| self.place(DiagramPlace::Node(name, absent, parts)))
     }
 
     /// Numbers the places that the start leads to: nodes from the start on, then ends. Returns also the parts
@@ -211,7 +211,7 @@ impl Built {
         let mut asked = vec![false; self.parts.len()];
         // Places come after those that they lead to.
         for (place, what) in self.places.iter().enumerate().rev() {
-            let Place::Node(_, absent, parts) = what else { continue };
+            let DiagramPlace::Node(_, absent, parts) = what else { continue };
             if !used[place] {
                 continue;
             }
@@ -220,7 +220,7 @@ impl Built {
                 (asked[part], used[to]) = (true, true);
             }
         }
-        let is_node = |place: &usize| matches!(self.places[*place], Place::Node(..));
+        let is_node = |place: &usize| matches!(self.places[*place], DiagramPlace::Node(..));
         let all = || (0..self.places.len()).rev().filter(|&place| used[place]);
         let order = all().filter(is_node).chain(all().filter(|place| !is_node(place)));
         let numbers: HashMap<usize, u32> = order.clone().zip(0..).collect();
@@ -229,8 +229,8 @@ impl Built {
         let (mut nodes, mut ends) = (Vec::new(), Vec::new());
         for place in order {
             match &self.places[place] {
-                Place::End(ways) => ends.push(ways.clone()),
-                Place::Node(name, absent, parts) => nodes.push(DecisionNode {
+                DiagramPlace::End(ways) => ends.push(ways.clone()),
+                DiagramPlace::Node(name, absent, parts) => nodes.push(DecisionNode {
                     name: saturating_u32(*name),
                     absent: absent.map(|to| numbers[&to]),
                     parts: parts.iter().map(|(part, to)| (part_numbers[part], numbers[to])).collect(),
