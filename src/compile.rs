@@ -229,7 +229,7 @@ pub struct CompiledGrammar {
 pub struct TreeProgress {
     /// Scanner states whose trees are grown.
     pub done: usize,
-    /// Scanner states of the grammar.
+    /// Scanner states whose trees are to be grown.
     pub total: usize,
 }
 
@@ -266,7 +266,9 @@ impl CompiledGrammar {
     }
 
     /// Grows all subterminal trees now instead of when texts first need them, on all cores. Masks are the
-    /// same. Does nothing if the trees are there.
+    /// same. Does nothing if the trees are there. Of states that are almost alike, as those that differ in a
+    /// count, one has a tree; those so near the bound that a token can cross it get theirs when a text comes
+    /// to them.
     ///
     /// Costs a walk over the vocabulary for each scanner state that many tokens can follow, some milliseconds
     /// for grammars like JSON or C. Memory is bounded by [`Limits::tree_bytes`] and work by
@@ -362,8 +364,7 @@ impl CompiledGrammar {
         }
         let (program, tables) = (&self.program, &self.tables);
         program.tables.iter().for_each(|table| tables.load(table));
-        let total = program.lowered.scanner.state_count();
-        let report = |done| progress(TreeProgress { done, total });
+        let report = |done, total| progress(TreeProgress { done, total });
         let forest = Forest::grown(program.inputs(), program.limits.tree_bytes, &report);
         tracing::debug!(nodes = forest.len(), bytes = forest.bytes(), "grew all trees of a grammar");
         if tables.cache().path().is_some() {

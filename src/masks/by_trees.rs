@@ -10,7 +10,7 @@ use crate::{
     limits::{Budget, LimitExceeded, Work},
     parser::Parser,
     program::{Program, Thread},
-    subterminal::{Branch, Branches, Forest, Grow, Lookahead, TokenList, TreeInputs, TreeNodeId},
+    subterminal::{Branch, Branches, Forest, Grow, Lookahead, Siblings, TokenList, TreeInputs, TreeNodeId},
     vocab::TokenSet,
 };
 
@@ -25,12 +25,6 @@ const VISIT_WORK: usize = 8;
 /// so that trying trees in vain at most doubles it, and enough for two rows of terminals that most tokens go
 /// on in, with their children.
 const TREE_WORK_OF_NODE: usize = 2;
-
-/// Bytes with which characters begin at least, for their repeats to spell most tokens.
-const SPELLING_BYTES: usize = 48;
-
-/// Bytes of a character in UTF-8.
-const MOST_OF_A_CHARACTER: usize = 4;
 
 /// Exponential back-off: each failure of trees halves the work for the next mask, at most this many times.
 /// Trees that are there already need little.
@@ -47,7 +41,8 @@ pub(crate) struct MaskMaker {
     known: HashMap<(TerminalId, usize), Range<u32>>,
     /// Children that are made one by one, by the same key; `None` if a node has all at once.
     branches: HashMap<(TerminalId, usize), Option<Box<Branches>>>,
-    /// By terminal: do tokens [spell](spells) it, character by character?
+    siblings: Siblings,
+    /// By terminal: do tokens [spell](TreeInputs::spells) it, character by character?
     spelling: HashMap<TerminalId, bool>,
     // Scratch.
     open: Vec<Visit>,
@@ -86,6 +81,7 @@ impl MaskMaker {
             grown: false,
             known: HashMap::new(),
             branches: HashMap::new(),
+            siblings: Siblings::default(),
             spelling: HashMap::new(),
             open: Vec::new(),
             seen: HashSet::new(),
@@ -100,7 +96,8 @@ impl MaskMaker {
     /// Memory of its own trees, in bytes, without what tables of terminals have as well.
     pub(crate) fn tree_bytes(&self) -> usize {
         let trees = if self.grown { self.forest.list_bytes() } else { self.forest.own_bytes() };
-        trees + self.branches.values().flatten().map(|branches| branches.bytes()).sum::<usize>()
+        let branches = self.branches.values().flatten().map(|branches| branches.bytes()).sum::<usize>();
+        trees + branches + self.siblings.bytes()
     }
 
     /// Makes the set of tokens that may follow and files it under the state. Tokens that stay in a terminal
@@ -149,7 +146,7 @@ impl MaskMaker {
         }
         let terminals = threads.iter().map(|thread| shared.lowered.scanner.terminal(thread.scan));
         let spelling = &mut self.spelling;
-        terminals.into_iter().any(|it| *spelling.entry(it).or_insert_with(|| spells(shared.inputs(), it)))
+        terminals.into_iter().any(|it| *spelling.entry(it).or_insert_with(|| shared.inputs().spells(it)))
     }
 
     /// Makes the mask by trees; `None` if memory or work runs out.
@@ -168,6 +165,7 @@ impl MaskMaker {
             self.grown = true;
             self.known.clear();
             self.branches.clear();
+            self.siblings = Siblings::default();
             self.marks.clear();
             masks.forget_recipes();
         }
@@ -283,7 +281,11 @@ impl MaskMaker {
         if self.forest.made(node).is_some() {
             return Ok(false);
         }
-        Ok(match self.branches.entry(self.forest.contents(node)) {
+        let place = self.siblings.place((&self.forest, node), &mut self.known, inputs, work)?;
+        if self.known.contains_key(&place) {
+            return Ok(false);
+        }
+        Ok(match self.branches.entry(place) {
             Entry::Occupied(known) => known.get().is_some(),
             Entry::Vacant(unknown) => {
                 unknown.insert(self.forest.branches(inputs, node, work)?.map(Box::new)).is_some()
@@ -301,8 +303,8 @@ impl MaskMaker {
         may: Grow,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
-        let contents = self.forest.contents(node);
-        let Some(Some(branches)) = self.branches.get_mut(&contents) else { return Ok(true) };
+        let place = self.siblings.place((&self.forest, node), &mut self.known, shared.inputs(), work)?;
+        let Some(Some(branches)) = self.branches.get_mut(&place) else { return Ok(true) };
         if branches.is_empty() {
             return Ok(true);
         }
@@ -334,14 +336,14 @@ impl MaskMaker {
         if let Some(made) = self.forest.made(node) {
             return Ok(Some(made));
         }
-        let contents = self.forest.contents(node);
-        if let Some(known) = self.known.get(&contents) {
+        let place = self.siblings.place((&self.forest, node), &mut self.known, inputs, work)?;
+        if let Some(known) = self.known.get(&place) {
             self.forest.share(node, known.clone());
             return Ok(Some(known.clone()));
         }
         let children = self.forest.children(inputs, node, may, work)?;
         if let Some(children) = &children {
-            self.known.insert(contents, children.clone());
+            self.known.insert(place, children.clone());
         }
         Ok(children)
     }
@@ -373,14 +375,6 @@ fn note(seen: &mut HashSet<Visit>, open: &mut Vec<Visit>, visit: Visit) {
     if seen.insert(visit) {
         open.push(visit);
     }
-}
-
-/// Is the terminal one character of a repeat, as in `[^"]{0,50}` past the bound of folding? It is short,
-/// begins with many bytes, and follows itself.
-fn spells(inputs: TreeInputs<'_>, terminal: TerminalId) -> bool {
-    inputs.tables[terminal.index()].first().len() >= SPELLING_BYTES
-        && inputs.scanner.dfa(terminal).is_within(MOST_OF_A_CHARACTER)
-        && inputs.follow.of(terminal).any(|follower| follower == terminal)
 }
 
 /// Units of work for adding these tokens to a mask.

@@ -96,11 +96,6 @@ impl Scanner {
         }
     }
 
-    /// Iterates over all states in tables.
-    pub(crate) fn states(&self) -> impl Iterator<Item = ScanStateId> {
-        (0..self.terminals.len()).filter_map(ScanStateId::from_index)
-    }
-
     /// Returns the start state of a terminal.
     pub(crate) fn start(&self, terminal: TerminalId) -> ScanStateId {
         ScanStateId::new(self.starts[terminal.index()])

@@ -24,4 +24,4 @@ mod trees;
 pub use lookahead::Lookahead;
 pub(crate) use rows::TokenList;
 pub(crate) use tables::{TableMemory, TerminalTable, VocabularyTables, make_ahead};
-pub(crate) use trees::{Branch, Branches, Forest, Grow, TreeInputs, TreeNodeId};
+pub(crate) use trees::{Branch, Branches, Forest, Grow, Siblings, TreeInputs, TreeNodeId};

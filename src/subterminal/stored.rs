@@ -11,13 +11,12 @@ use super::{
     trees::{Children, Forest, NODES, TreeInputs, TreeNode, TreeNodeId},
 };
 use crate::{
-    ids::{ScanStateId, TerminalId},
-    limits::Work,
+    ids::{ScanStateId, TerminalId, as_index},
     store::{PayloadReader, PayloadWriter, StoreError},
     vocab::ByteTrie,
 };
 
-/// Marks `Children::Unknown`: past every number of a node.
+/// Marks `Children::Unknown`, and a row that is not made: past every number of a node or row.
 const UNKNOWN: u32 = u32::MAX;
 
 impl Forest {
@@ -94,29 +93,41 @@ impl Forest {
 }
 
 impl TerminalTable {
-    /// Serialises all rows, for the cache folder.
-    pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
-        let mut writer = PayloadWriter::default();
-        writer.count(self.dfa().len());
-        for state in (0..).take(self.dfa().len()) {
-            // Unlimited work is never used up.
-            if let Ok(row) = self.row(trie, state, &mut Work::unlimited()) {
-                row.write(&mut writer);
-            }
+    /// Serialises the rows that are made, each once, for the cache folder.
+    pub(super) fn write(&self) -> Vec<u8> {
+        let (mut rows, mut numbers, mut states) = (Vec::new(), HashMap::new(), Vec::new());
+        for row in self.rows() {
+            // There are no more rows than states, which have numbers.
+            let next = u32::try_from(rows.len()).unwrap_or(UNKNOWN);
+            states.push(row.get().map_or(UNKNOWN, |TableRow { reach, .. }| {
+                *numbers.entry(Arc::as_ptr(reach)).or_insert_with(|| {
+                    rows.push(reach);
+                    next
+                })
+            }));
         }
+        let mut writer = PayloadWriter::default();
+        writer.u32s(states.into_iter());
+        writer.count(rows.len());
+        rows.into_iter().for_each(|row| row.write(&mut writer));
         writer.finish()
     }
 
     /// Fills the table from the format of [`write`](Self::write). Rows that are there stay.
     pub(super) fn read(&self, reader: &mut PayloadReader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
-        if reader.count(1)? != self.dfa().len() {
+        let states = reader.u32s()?;
+        if states.len() != self.dfa().len() {
             return Err(StoreError::malformed("a table with another number of states"));
         }
-        let read = || TokenRow::read(reader, trie);
-        let rows = std::iter::repeat_with(read).take(self.dfa().len()).collect::<Result<Vec<_>, _>>()?;
-        for (row, reach) in self.rows().iter().zip(rows) {
-            let bytes = reach.bytes();
-            if row.set(TableRow { reach: Arc::new(reach), taken: None }).is_ok() {
+        // A row takes 9 bytes at least.
+        let count = reader.count(9)?;
+        let read = || TokenRow::read(reader, trie).map(Arc::new);
+        let rows = std::iter::repeat_with(read).take(count).collect::<Result<Vec<_>, _>>()?;
+        for (row, number) in self.rows().iter().zip(states).filter(|(_, number)| *number != UNKNOWN) {
+            let missing = || StoreError::malformed("a state with a row that there is not");
+            let reach = rows.get(as_index(number)).ok_or_else(missing)?;
+            let bytes = if Arc::strong_count(reach) == 1 { reach.bytes() } else { 0 };
+            if row.set(TableRow::new(Arc::clone(reach))).is_ok() {
                 self.add_bytes(bytes);
             }
         }

@@ -58,6 +58,9 @@ pub(crate) struct Crossing<'a> {
     pub(crate) exits: Ranges,
     /// Number of trie nodes looked at.
     pub(crate) walked: usize,
+    /// Length of the longest text of the trie with which the terminal goes on, in bytes, of walks from the
+    /// root.
+    pub(crate) longest: u32,
     path: Vec<(u32, u32)>,
     /// Length below which all texts are known.
     known: u32,
@@ -69,7 +72,7 @@ impl<'a> Crossing<'a> {
     /// Creates an empty collection.
     pub(crate) fn new(trie: &'a ByteTrie, dfa: &'a TerminalDfa, loops: &'a Loops) -> Self {
         let (stays, exits, taken) = (Ranges::new(), Ranges::new(), Vec::new());
-        Self { trie, dfa, loops, stays, exits, walked: 0, path: Vec::new(), known: 0, taken }
+        Self { trie, dfa, loops, stays, exits, walked: 0, longest: 0, path: Vec::new(), known: 0, taken }
     }
 
     /// Sets the length below which the effect on texts is known: subtrees with only such texts are not
@@ -93,7 +96,7 @@ impl<'a> Crossing<'a> {
     /// Walks the tokens at and below `node`, which the terminal has reached in `state`.
     pub(crate) fn at(&mut self, node: TrieNodeId, state: u32) {
         self.walked += 1;
-        if self.is_known(node, 1) || !self.enter(node, state) {
+        if self.is_known(node, 1) || !self.enter(node, state, 1) {
             return;
         }
         let last = self.trie.end(node).raw();
@@ -111,7 +114,7 @@ impl<'a> Crossing<'a> {
             let end = self.trie.end(node).raw();
             let depth = saturating_u32(self.path.len() + 1);
             match self.dfa.step(state, self.trie.byte(node)) {
-                Some(to) if !self.is_known(node, depth) && self.enter(node, to) => {
+                Some(to) if !self.is_known(node, depth) && self.enter(node, to, depth) => {
                     self.path.push((end, to));
                     next += 1;
                 }
@@ -136,11 +139,15 @@ impl<'a> Crossing<'a> {
 
     /// Collects `node`, and its whole subtree if no byte there leads anywhere else. Returns whether the
     /// children are still to be walked.
-    fn enter(&mut self, node: TrieNodeId, state: u32) -> bool {
+    fn enter(&mut self, node: TrieNodeId, state: u32, depth: u32) -> bool {
         let accepts = self.dfa.accepts(state);
+        self.longest = self.longest.max(depth);
         if self.loops.holds(state, self.trie.kinds_below(node)) {
+            let below = self.trie.height(node).unwrap_or(u32::MAX);
+            self.longest = self.longest.max(depth.saturating_add(below));
             self.stays.push(self.trie.subtree_tokens(node));
-            if accepts && self.trie.has_children(node) {
+            // A node without children does not matter, but may join the ranges around it.
+            if accepts && (self.trie.has_children(node) || self.exits.end() == node.raw()) {
                 self.exits.push(node.raw()..self.trie.end(node).raw());
             }
             return false;

@@ -169,7 +169,7 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<Arc<TokenRow>, LimitExceeded> {
         let make = || {
-            let Some((row, room)) = known else { return self.walk(trie, state) };
+            let Some((row, room)) = known else { return self.walk(trie, state).into() };
             let dfa = self.dfa().of_a_walk();
             let mut crossing = Crossing::new(trie, &dfa, self.loops()).knowing(room + 1);
             crossing.root(dfa.same_as(self.dfa(), state));

@@ -6,7 +6,8 @@
 //! - `length_bounded` takes the row of the unbounded string where the bound is too far away to matter;
 //! - `spelled` does the same for strings of patterns with large counts, whose states are made on demand;
 //! - `chain` takes tokens from an index by kinds of bytes, inside a repeated class of letters;
-//! - `bounded_equivalence` takes the row of another state of the terminal that differs only on long texts.
+//! - `bounded_equivalence` takes the row of another state of the terminal that differs only on long texts, or
+//!   on none that the vocabulary has.
 //!
 //! Rows of states that are too many for a table are kept by hash, in `rows/sparse_rows`.
 
@@ -22,7 +23,7 @@ pub(super) mod reference_rows_tests;
 mod spelled;
 
 pub(super) use boundary_nodes::BoundaryNodes;
-pub(super) use bounded_equivalence::Walked;
+pub(super) use bounded_equivalence::{LikeStates, grown, have_same_row};
 pub(super) use counted::{CharacterIndex, Counted, Home};
 pub(super) use length_bounded::Unbounded;
 pub(super) use product_walk::TextLevels;

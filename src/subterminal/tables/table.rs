@@ -1,28 +1,28 @@
 //! The table of a terminal over a vocabulary: the effect of each state on every token. Independent of the
 //! grammar, so grammars share it: the inside of a JSON string is worked out once.
 
+mod like;
 mod weight;
 
-use std::{
-    ops::Range,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use hashbrown::HashMap;
 
+pub(in crate::subterminal) use self::like::TableRow;
+use self::like::{Taken, Walk};
 use super::terminal_entry::TerminalEntry;
 use crate::{
     automata::byte_set::ByteSet,
     limits::{LimitExceeded, Work},
     scanner::{NONE, StringCounts, TerminalDfa},
     subterminal::{
-        rows::{Crossing, Loops, Ranges, SparseRows, TokenRow},
+        rows::{Loops, Ranges, SparseRows, TokenRow},
         shortcuts::{
-            BoundaryNodes, CharacterIndex, Counted, DfaDelta, Home, PatchedRow, SpelledFacts, TextLevels,
-            Unbounded, Walked,
+            BoundaryNodes, CharacterIndex, Counted, DfaDelta, Home, LikeStates, PatchedRow, SpelledFacts,
+            TextLevels, Unbounded,
         },
     },
     vocab::ByteTrie,
@@ -36,9 +36,6 @@ pub(in crate::subterminal) const ENTER_WORK: usize = 8;
 /// Least number of bytes that lead on from a state for which it is compared with a common terminal.
 const WORTH_KIN: usize = 48;
 
-/// Least number of bytes that lead on from a state for which it is compared with others of the terminal.
-const WORTH_LIKE: usize = 16;
-
 /// Least number of bytes that lead on from a state for which a repeated class is looked for.
 const WORTH_A_CHAIN: usize = 20;
 
@@ -46,23 +43,6 @@ const WORTH_A_CHAIN: usize = 20;
 /// the caches.
 pub(in crate::subterminal) fn walking(nodes: usize) -> usize {
     nodes + nodes / 2
-}
-
-/// The effect of a state on all tokens.
-#[derive(Debug)]
-pub(in crate::subterminal) struct TableRow {
-    pub(in crate::subterminal) reach: Arc<TokenRow>,
-    /// The part that was taken over from another row.
-    pub(in crate::subterminal) taken: Option<Taken>,
-}
-
-/// The part of a row that is that of a common terminal.
-#[derive(Debug)]
-pub(in crate::subterminal) struct Taken {
-    /// Whole subtrees, in order.
-    nodes: Box<[Range<u32>]>,
-    /// Exits outside of those subtrees.
-    exits: Ranges,
 }
 
 /// The effect of another terminal on tokens that enter it; kept while that terminal is used.
@@ -115,7 +95,7 @@ pub(crate) struct TerminalTable {
     /// Effects of other terminals on the tokens that go on into them from a state; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
-    walked: Walked,
+    alike: LikeStates,
     /// Bytes with which the terminal can begin, and where they lead.
     first: Box<[(u8, u32)]>,
     begins: ByteSet,
@@ -149,7 +129,7 @@ impl TerminalTable {
             unbounded: None,
             spelling: None,
             crossings: Mutex::default(),
-            walked: Walked::default(),
+            alike: LikeStates::default(),
             first,
             bytes: AtomicUsize::new(0),
             usage: weight::Usage::default(),
@@ -206,7 +186,7 @@ impl TerminalTable {
             return self.spelled_row(spelling, (trie, state), work);
         }
         if !self.dfa.is_table() {
-            return self.sparse.row(state, || self.walk(trie, state), work);
+            return self.sparse.row(state, || self.walk(trie, state).into(), work);
         }
         self.row_in_table(trie, state, work).map(Arc::clone)
     }
@@ -222,16 +202,25 @@ impl TerminalTable {
         if let Some(row) = self.rows()[state as usize].get() {
             return Ok(&row.reach);
         }
+        let like = self.like(trie, state, work)?;
+        if let Some((known, from)) = like
+            && known.is_alike(trie, from)
+        {
+            let make = || TableRow { reach: Arc::clone(&known.reach), taken: None, ..*known };
+            return Ok(&self.rows()[state as usize].get_or_init(make).reach);
+        }
         if self.ways(state) >= WORTH_A_CHAIN
             && let Some((row, looked)) = self.chain_row(trie, state)
         {
-            let made = work.spend(look + ROW_WORK + looked + row.work());
+            let worked = looked + row.work();
+            let made = work.spend(look + ROW_WORK + worked);
             self.add_bytes(row.bytes());
-            let row = self.rows()[state as usize].get_or_init(|| TableRow { reach: row.into(), taken: None });
+            let row = self.rows()[state as usize].get_or_init(|| TableRow::new(row.into()));
+            self.alike.note(state, worked);
             return made.map(|()| &row.reach);
         }
-        if let Some(row) = self.like_another(trie, state, work)? {
-            return Ok(row);
+        if let Some(like) = like {
+            return self.spliced(trie, state, like, work);
         }
         if let Some((common, delta, row)) = self.relative(trie, state, work)? {
             let counted: Option<(&Counted, usize)> =
@@ -244,77 +233,31 @@ impl TerminalTable {
                     let reach = counted.row(trie, characters, number);
                     made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
                     self.add_bytes(reach.bytes());
-                    TableRow { reach: Arc::new(reach), taken: None }
+                    TableRow::new(Arc::new(reach))
                 });
                 return made.map(|()| &row.reach);
             }
             let row = self.rows()[state as usize].get_or_init(|| {
                 if delta.is_same(state) {
-                    return TableRow { reach: row, taken: None };
+                    return TableRow::new(row);
                 }
                 let PatchedRow { reach, taken, exits, walked } =
                     delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
                 made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
                 self.add_bytes(reach.bytes());
-                self.walked.note(state, walked);
+                self.alike.note(state, walked);
                 let taken = delta.has_exits().then(|| Taken { nodes: taken.into(), exits });
-                TableRow { reach: Arc::new(reach), taken }
+                TableRow { taken, ..TableRow::new(Arc::new(reach)) }
             });
             return made.map(|()| &row.reach);
         }
         let row = self.rows()[state as usize].get_or_init(|| {
-            let (reach, walked) = self.walk(trie, state);
-            self.walked.note(state, walked);
+            let Walk { reach, walked, longest } = self.walk(trie, state);
+            self.alike.note(state, walked);
             made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-            TableRow { reach, taken: None }
+            TableRow { longest: Some(longest), ..TableRow::new(reach) }
         });
         made.map(|()| &row.reach)
-    }
-
-    /// Makes the row of a state by a walk, and counts the trie nodes.
-    pub(in crate::subterminal) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<TokenRow>, usize) {
-        let dfa = self.dfa.of_a_walk();
-        let mut crossing = Crossing::new(trie, &dfa, self.loops());
-        if state == 0 && self.spelling.is_none() {
-            // Most terminals begin with few bytes.
-            let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
-            self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));
-        } else {
-            crossing.root(dfa.same_as(&self.dfa, state));
-        }
-        let walked = crossing.walked;
-        let reach = Arc::new(TokenRow::new(trie, crossing.stays, crossing.exits));
-        self.add_bytes(reach.bytes());
-        (reach, walked)
-    }
-
-    /// Makes the row of a state from another that differs only on long texts, and whose row took a long walk.
-    fn like_another(
-        &self,
-        trie: &ByteTrie,
-        state: u32,
-        work: &mut Work,
-    ) -> Result<Option<&Arc<TokenRow>>, LimitExceeded> {
-        if self.walked.is_empty() || self.ways(state) < WORTH_LIKE {
-            return Ok(None);
-        }
-        let Some((other, from)) = self.walked.like(&self.dfa, state, work)? else { return Ok(None) };
-        let Some(known) = self.rows()[other as usize].get() else { return Ok(None) };
-        let mut made = Ok(());
-        let row = self.rows()[state as usize].get_or_init(|| {
-            if from == u32::MAX {
-                return TableRow { reach: Arc::clone(&known.reach), taken: None };
-            }
-            let mut crossing = Crossing::new(trie, &self.dfa, self.loops()).knowing(from);
-            crossing.root(state);
-            let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
-            let theirs = (known.reach.tokens(), known.reach.exits());
-            let reach = TokenRow::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
-            made = work.spend(ROW_WORK + walking(walked) + reach.work());
-            self.add_bytes(reach.bytes());
-            TableRow { reach: Arc::new(reach), taken: None }
-        });
-        made.map(|()| Some(&row.reach))
     }
 
     /// Number of bytes that lead on from a state.
@@ -554,14 +497,19 @@ impl TerminalTable {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Are all rows made?
-    pub(in crate::subterminal) fn is_full(&self) -> bool {
-        self.rows.get().is_some_and(|rows| rows.iter().all(|row| row.get().is_some()))
+    /// Is any row made?
+    pub(in crate::subterminal) fn has_rows(&self) -> bool {
+        self.rows.get().is_some()
     }
 
     /// The automaton.
     pub(crate) fn dfa(&self) -> &Arc<TerminalDfa> {
         &self.dfa
+    }
+
+    /// Is it in the cache folder?
+    pub(in crate::subterminal) fn is_stored(&self) -> bool {
+        self.stored.load(Ordering::Relaxed)
     }
 
     /// Records that it is in the cache folder. Returns whether it was there already.

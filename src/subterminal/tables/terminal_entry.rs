@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The trie nodes right below a terminal's exits, by their byte.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(in crate::subterminal) struct TerminalEntry {
     /// The trie nodes, grouped by byte.
     nodes: Vec<u32>,

@@ -239,7 +239,7 @@ impl VocabularyTables {
             return self.load(unbounded);
         }
         let worth_a_file = table.dfa().is_table() && table.first().len() >= FIRST_WORTH_A_FILE;
-        if self.cache.path().is_some() && worth_a_file && !table.is_full() {
+        if self.cache.path().is_some() && worth_a_file && !table.is_stored() {
             let read = |reader: &mut PayloadReader<'_>| table.read(reader, self.vocabulary.trie());
             if self.cache.get(Kind::TerminalTables, &self.key(table), read).is_some() {
                 table.set_stored();
@@ -247,17 +247,17 @@ impl VocabularyTables {
         }
     }
 
-    /// Saves a table whose rows are all made in the cache folder, unless it came from there.
+    /// Saves the rows of a table that are made in the cache folder, unless it came from there.
     pub(crate) fn save(&self, table: &TerminalTable) {
         if let Some(unbounded) = table.unbounded() {
             return self.save(unbounded);
         }
         if self.cache.path().is_some()
             && table.first().len() >= FIRST_WORTH_A_FILE
-            && table.is_full()
+            && table.has_rows()
             && !table.set_stored()
         {
-            self.cache.put(Kind::TerminalTables, &self.key(table), &table.write(self.vocabulary.trie()));
+            self.cache.put(Kind::TerminalTables, &self.key(table), &table.write());
         }
     }
 

@@ -5,6 +5,8 @@
 //! text is written, a child is made when the parser first accepts its terminal. Trees that are grown ahead
 //! have all children.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 
 use super::tree::{Forest, Grow, TreeInputs, TreeNodeId, follows_in_common};
@@ -47,6 +49,94 @@ impl Branches {
     }
 }
 
+/// The roots of each terminal's trees that have children of their own. Where states in the middle of a count
+/// may end at few places, as white space may, all of them have mostly the same children: no token goes on
+/// past the bound.
+#[derive(Debug, Default)]
+pub(crate) struct Siblings {
+    of: HashMap<TerminalId, Vec<Sibling>>,
+    /// By the contents of a node, the contents of one that has the same children.
+    places: HashMap<Contents, Contents>,
+}
+
+/// What the children of a node depend on; see [`Forest::contents`].
+type Contents = (TerminalId, usize);
+
+#[derive(Debug)]
+struct Sibling {
+    root: TreeNodeId,
+    /// Where tokens go on from it, once that was compared.
+    entrances: Option<TerminalEntry>,
+}
+
+/// Number of roots of a terminal that are compared.
+const MOST_SIBLINGS: usize = 64;
+
+impl Siblings {
+    /// Returns the contents that a node's children are kept by: its own, or those of another root of its
+    /// terminal with the same children. Of a tree grown ahead its children are added to those `known`.
+    pub(crate) fn place(
+        &mut self,
+        (forest, node): (&Forest, TreeNodeId),
+        known: &mut HashMap<Contents, Range<u32>>,
+        inputs: TreeInputs<'_>,
+        work: &mut Work,
+    ) -> Result<Contents, LimitExceeded> {
+        let contents = forest.contents(node);
+        if let Some(&place) = self.places.get(&contents) {
+            return Ok(place);
+        }
+        let sibling = self.sibling(forest, inputs, node, work)?;
+        let place = forest.contents(sibling);
+        if let Some(children) = forest.made(sibling) {
+            known.insert(place, children);
+        }
+        self.places.insert(contents, place);
+        Ok(place)
+    }
+
+    /// Returns a root with the same children as this node, itself if there is none.
+    fn sibling(
+        &mut self,
+        forest: &Forest,
+        inputs: TreeInputs<'_>,
+        node: TreeNodeId,
+        work: &mut Work,
+    ) -> Result<TreeNodeId, LimitExceeded> {
+        if !forest.is_root(node) || forest.reach(node).exits().total() > FEW_EXITS {
+            return Ok(node);
+        }
+        let siblings = self.of.entry(forest.terminal(node)).or_insert_with(|| {
+            let grown = forest.grown_roots(inputs, forest.terminal(node));
+            grown.take(MOST_SIBLINGS).map(|root| Sibling { root, entrances: None }).collect()
+        });
+        // Most terminals have one such root, so that nothing is compared.
+        let own = if siblings.is_empty() { None } else { Some(forest.entrances(inputs, node, work)?) };
+        for sibling in &mut *siblings {
+            if sibling.entrances.is_none() {
+                sibling.entrances = Some(forest.entrances(inputs, sibling.root, work)?);
+            }
+            if sibling.entrances == own {
+                return Ok(sibling.root);
+            }
+        }
+        if siblings.len() < MOST_SIBLINGS {
+            siblings.push(Sibling { root: node, entrances: own });
+        }
+        Ok(node)
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let lists = self.of.values().flatten();
+        let of = |sibling: &Sibling| {
+            let entrances = sibling.entrances.as_ref().map_or(0, TerminalEntry::heap_bytes);
+            size_of::<Sibling>() + entrances
+        };
+        self.of.allocation_size() + self.places.allocation_size() + lists.map(of).sum::<usize>()
+    }
+}
+
 impl Forest {
     /// Returns the branches of a node, none made yet. `None` where all its children should be made at once:
     /// few terminals follow, and grammars share what they do.
@@ -61,21 +151,29 @@ impl Forest {
             return Ok(None);
         }
         let exits = self.reach(node).exits();
-        let wanted = if exits.total() <= FEW_EXITS {
-            ByteSet::ALL
+        let entrances = if exits.total() <= FEW_EXITS {
+            TerminalEntry::new(inputs.trie, exits, &ByteSet::ALL, work)?
         } else {
-            work.spend(inputs.tables.len() / 8)?;
-            let mut wanted = ByteSet::default();
-            inputs
-                .follow
-                .of(terminal)
-                .for_each(|next| wanted.union_with(inputs.tables[next.index()].begins()));
-            wanted
+            self.entrances(inputs, node, work)?
         };
-        let entrances = TerminalEntry::new(inputs.trie, exits, &wanted, work)?;
         let branches = Branches { entrances, made: HashMap::new() };
         self.bytes += branches.bytes();
         Ok(Some(branches))
+    }
+
+    /// Returns where tokens go on with terminals that may follow a node's; all its children depend on this
+    /// alone.
+    fn entrances(
+        &self,
+        inputs: TreeInputs<'_>,
+        node: TreeNodeId,
+        work: &mut Work,
+    ) -> Result<TerminalEntry, LimitExceeded> {
+        work.spend(inputs.tables.len() / 8)?;
+        let mut wanted = ByteSet::default();
+        let follow = inputs.follow.of(self.terminal(node));
+        follow.for_each(|next| wanted.union_with(inputs.tables[next.index()].begins()));
+        TerminalEntry::new(inputs.trie, self.reach(node).exits(), &wanted, work)
     }
 
     /// Returns the child of a node for a terminal that follows it.

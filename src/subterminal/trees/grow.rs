@@ -2,22 +2,31 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hashbrown::HashMap;
+
 use super::tree::{Forest, Grow, TreeInputs, TreeNodeId};
 use crate::{
     cores,
-    ids::ScanStateId,
+    ids::{ScanStateId, TerminalId, numbered},
     limits::{GROWING_WORK, LimitExceeded, Work},
+    subterminal::shortcuts,
+    vocab::ByteTrie,
 };
 
 impl Forest {
-    /// Grows every tree, as deep as tokens reach or memory and [`GROWING_WORK`] allow. Trees share both;
-    /// those of the first states come first. `progress` is called with the number of scanner states done,
-    /// from any thread. The result does not depend on the number of cores unless a budget runs out; then the
-    /// rest is made at run time.
+    /// Grows the trees of all states but those that only longer texts tell apart from another, as deep as
+    /// tokens reach or memory and [`GROWING_WORK`] allow. Trees share both; those of the first states come
+    /// first. `progress` is called with the number of scanner states done and that of all, from any thread.
+    /// The result does not depend on the number of cores unless a budget runs out; then the rest is made at
+    /// run time.
     ///
     /// Costs one walk over the trie for each scanner state, which is short except for states that most tokens
     /// can follow, and a walk over the tokens that cross into other terminals for each way to do so.
-    pub(crate) fn grown(inputs: TreeInputs<'_>, max_bytes: usize, progress: &(dyn Fn(usize) + Sync)) -> Self {
+    pub(crate) fn grown(
+        inputs: TreeInputs<'_>,
+        max_bytes: usize,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Self {
         let (done, bytes, spent) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         // A node at a time, so that threads hear of each other's work.
         let with_work = |grow: &mut dyn FnMut(&mut Work) -> Result<Vec<TreeNodeId>, LimitExceeded>| {
@@ -30,7 +39,10 @@ impl Forest {
             spent.fetch_add(work.spent(), Ordering::Relaxed);
             found.unwrap_or_default()
         };
-        let states: Vec<ScanStateId> = inputs.scanner.states().collect();
+        let found = states(inputs);
+        let own = found.iter().filter(|(state, first, _)| state == first);
+        let states: Vec<ScanStateId> = own.map(|(state, ..)| *state).collect();
+        let total = states.len();
         let trees = cores::map(states.clone(), |state| {
             let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
             let mut open = with_work(&mut |work| Ok(vec![tree.root(inputs, state, work)?]));
@@ -41,15 +53,50 @@ impl Forest {
                 }));
             }
             bytes.fetch_add(tree.bytes(), Ordering::Relaxed);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             tree
         });
         let mut forest = Self::new(max_bytes);
         for (state, tree) in states.into_iter().zip(trees) {
             if forest.adopt(state, tree).is_err() {
-                break;
+                return forest;
             }
         }
+        let work = &mut Work::new(GROWING_WORK.saturating_sub(spent.load(Ordering::Relaxed)));
+        forest.share_roots(inputs, &found, work);
         forest
     }
+
+    /// Makes the root of each state that has the row of another one, whose tree is grown, that of the other.
+    fn share_roots(&mut self, inputs: TreeInputs<'_>, states: &[GrownFor], work: &mut Work) {
+        let mut known: HashMap<ScanStateId, u32> = HashMap::new();
+        for &(state, first, from) in states.iter().filter(|(state, first, _)| state != first) {
+            let Some(&root) = self.roots.get(&first) else { continue };
+            let longest = *known.entry(first).or_insert_with(|| {
+                let table = &inputs.tables[inputs.scanner.terminal(first).index()];
+                // Where the work is used up, trees of such states grow as texts need them.
+                table.longest_text(inputs.trie, inputs.scanner.local(first), work).unwrap_or(u32::MAX)
+            });
+            if shortcuts::have_same_row(longest, from) {
+                self.roots.insert(state, root);
+            }
+        }
+    }
+}
+
+/// A state in a table, the first one of those that are almost alike, such as the states in the middle of a
+/// count, whose tree is grown for all of them, and the length below which the two treat all texts alike.
+type GrownFor = (ScanStateId, ScanStateId, u32);
+
+/// Lists the states in tables.
+fn states(inputs: TreeInputs<'_>) -> Vec<GrownFor> {
+    let longest = inputs.trie.height(ByteTrie::ROOT).unwrap_or(u32::MAX);
+    let mut states = Vec::new();
+    for (terminal, table) in numbered(inputs.tables).filter(|(_, table)| table.dfa().is_table()) {
+        let start = inputs.scanner.start(TerminalId::new(terminal)).raw();
+        let id = |state: u32| ScanStateId::new(start + state);
+        let found = shortcuts::grown(table.dfa(), longest).into_iter();
+        states.extend(found.map(|(state, first, from)| (id(state), id(first), from)));
+    }
+    states
 }

@@ -7,6 +7,6 @@ mod tree;
 mod tree_tests;
 mod view;
 
-pub(crate) use branches::{Branch, Branches};
+pub(crate) use branches::{Branch, Branches, Siblings};
 pub(super) use tree::{Children, NODES, TreeNode};
 pub(crate) use tree::{Forest, Grow, TreeInputs, TreeNodeId};

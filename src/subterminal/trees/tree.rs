@@ -51,6 +51,22 @@ pub(crate) struct TreeInputs<'a> {
     pub(crate) trie: &'a ByteTrie,
 }
 
+/// Bytes with which characters begin at least, for their repeats to spell most tokens.
+const SPELLING_BYTES: usize = 48;
+
+/// Bytes of a character in UTF-8.
+const MOST_OF_A_CHARACTER: usize = 4;
+
+impl TreeInputs<'_> {
+    /// Is the terminal one character of a repeat, as in `[^"]{0,50}` past the bound of folding? It is short,
+    /// begins with many bytes, and follows itself.
+    pub(crate) fn spells(self, terminal: TerminalId) -> bool {
+        self.tables[terminal.index()].first().len() >= SPELLING_BYTES
+            && self.scanner.dfa(terminal).is_within(MOST_OF_A_CHARACTER)
+            && self.follow.of(terminal).any(|follower| follower == terminal)
+    }
+}
+
 /// May nodes be made?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grow {
@@ -80,25 +96,28 @@ pub(in crate::subterminal) enum Children {
 pub(crate) struct Forest {
     pub(in crate::subterminal) nodes: Numbered<TreeNode>,
     pub(in crate::subterminal) roots: HashMap<ScanStateId, TreeNodeId>,
+    /// Roots by what their trees depend on, the terminal and the address of the contents: many states in the
+    /// middle of a count are alike.
+    alike: Aside<HashMap<(TerminalId, usize), TreeNodeId>>,
     pub(in crate::subterminal) bytes: usize,
     /// The part of `bytes` whose contents no table had when they came.
-    pub(in crate::subterminal) own: OwnNumber,
+    pub(in crate::subterminal) own: Aside<usize>,
     pub(in crate::subterminal) max_bytes: usize,
     /// Addresses of large contents whose memory is counted: many states of a string may share a row.
     pub(in crate::subterminal) counted: HashSet<usize>,
 }
 
-/// A number that is ignored in comparisons: equal forests may have come by their contents in different ways.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::subterminal) struct OwnNumber(pub(in crate::subterminal) usize);
+/// A value that is ignored in comparisons: equal forests may have come by their contents in different ways.
+#[derive(Debug, Clone, Default)]
+pub(in crate::subterminal) struct Aside<T>(pub(in crate::subterminal) T);
 
-impl PartialEq for OwnNumber {
+impl<T> PartialEq for Aside<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for OwnNumber {}
+impl<T> Eq for Aside<T> {}
 
 /// The things that the numbers of nodes may run out for, in words.
 pub(in crate::subterminal) const NODES: &str = "nodes of subterminal trees";
@@ -115,8 +134,9 @@ impl Forest {
         Self {
             nodes: Numbered::default(),
             roots: HashMap::new(),
+            alike: Aside::default(),
             bytes: 0,
-            own: OwnNumber(0),
+            own: Aside(0),
             max_bytes,
             counted: HashSet::new(),
         }
@@ -134,7 +154,10 @@ impl Forest {
 
     /// Memory that a clone does not share, in bytes.
     pub(crate) fn list_bytes(&self) -> usize {
-        self.nodes.bytes() + self.roots.allocation_size() + self.counted.allocation_size()
+        self.nodes.bytes()
+            + self.roots.allocation_size()
+            + self.alike.0.allocation_size()
+            + self.counted.allocation_size()
     }
 
     /// Number of nodes.
@@ -154,8 +177,15 @@ impl Forest {
         }
         let terminal = inputs.scanner.terminal(state);
         let row = inputs.tables[terminal.index()].row(inputs.trie, inputs.scanner.local(state), work)?;
-        let root = self.push(terminal, row)?;
-        self.nodes[root.index()].state = Some(state);
+        let root = match self.alike.0.get(&(terminal, Arc::as_ptr(&row).addr())) {
+            Some(&root) => root,
+            None => {
+                let root = self.push(terminal, row)?;
+                self.nodes[root.index()].state = Some(state);
+                self.alike.0.insert(self.contents(root), root);
+                root
+            }
+        };
         self.roots.insert(state, root);
         Ok(root)
     }
@@ -230,8 +260,24 @@ impl Forest {
         self.bytes += tree.bytes;
         self.own.0 += tree.own.0;
         self.counted.extend(tree.counted);
-        self.roots.insert(state, TreeNodeId(root.0 + offset));
+        let root = TreeNodeId(root.0 + offset);
+        self.roots.insert(state, root);
+        self.alike.0.insert(self.contents(root), root);
         Ok(())
+    }
+
+    /// Lists the roots of a terminal's trees whose children are made.
+    pub(super) fn grown_roots(
+        &self,
+        inputs: TreeInputs<'_>,
+        terminal: TerminalId,
+    ) -> impl Iterator<Item = TreeNodeId> {
+        let states =
+            if inputs.scanner.dfa(terminal).is_table() { inputs.scanner.dfa(terminal).len() } else { 0 };
+        let start = inputs.scanner.start(terminal).raw();
+        let roots = (start..).take(states).filter_map(|state| self.roots.get(&ScanStateId::new(state)));
+        let is_made = |root: &TreeNodeId| matches!(self.nodes[root.index()].children, Children::Made(_));
+        roots.copied().filter(is_made)
     }
 
     /// Is it the root of a scanner state's tree?

@@ -3,6 +3,7 @@
 use super::tree::{Children, Forest, Grow};
 use crate::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    ids::ScanStateId,
     limits::Work,
     store::{PayloadReader, PayloadWriter},
 };
@@ -16,7 +17,7 @@ fn roots() -> (CompiledGrammar, Forest) {
     let compiled = Compiler::new(vocabulary.build().unwrap()).compile(&grammar).unwrap();
     let mut forest = Forest::new(limits.tree_bytes);
     let inputs = compiled.program().inputs();
-    for state in inputs.scanner.states().take(2) {
+    for state in (0..2).map(ScanStateId::new) {
         forest.root(inputs, state, &mut Work::unlimited()).unwrap();
     }
     (compiled, forest)

@@ -26,7 +26,7 @@ impl TerminalTable {
             size_of_val(&*self.common) + size_of_val(&*self.first),
             self.ends.get().map_or(0, |ends| size_of_val(&**ends)),
             self.rows.get().map_or(0, |rows| size_of_val(&**rows)),
-            self.sparse.bytes() + self.breaks.bytes(),
+            self.sparse.bytes() + self.breaks.bytes() + self.alike.bytes(),
             self.strings.get().map_or(0, |strings| strings.bytes()),
             self.unbounded.as_ref().map_or(0, |unbounded| unbounded.bytes()),
             self.spelling().map_or(0, |spelling| spelling.bytes()),
