@@ -203,7 +203,7 @@ fn no_dead_ends(schema: &Value, engine: &CompiledGrammar, text: &str) {
         }
         let rest = state.shortest_completion().unwrap();
         taken.push(byte);
-        let whole = [&taken[..], rest.bytes()].concat();
+        let whole = [&taken[..], &rest.bytes[..]].concat();
         let whole: Value = serde_json::from_slice(&whole).unwrap();
         assert!(is_valid(schema, &whole), "{whole} of {schema}");
     }
