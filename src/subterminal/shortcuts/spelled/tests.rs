@@ -61,7 +61,7 @@ proptest! {
             let places = on_the_way.len();
             let last = on_the_way.iter().skip(places.saturating_sub(5));
             for &(one, other) in last.chain(on_the_way.first()) {
-                let rows = (shared.row(&trie, one, work).unwrap(), alone.walk(&trie, other).0);
+                let rows = (shared.row(&trie, one, work).unwrap(), alone.walk(&trie, other).reach);
                 let same = rows.0.tokens().iter().eq(rows.1.tokens().iter());
                 prop_assert!(same, "tokens after {:?}", text);
                 prop_assert_eq!(inner(&trie, &rows.0), inner(&trie, &rows.1), "exits after {:?}", text);
