@@ -119,7 +119,9 @@ impl GuidedAsked {
     /// Options for its schema, where `usual` are those of the request.
     pub(super) fn options(&self, usual: &SchemaOptions) -> SchemaOptions {
         let mut options = usual.clone();
-        options.closed |= self.closed;
+        if self.closed {
+            options.closed = Some(true);
+        }
         if self.compact {
             options.white_space = WhiteSpace::Compact;
         }
