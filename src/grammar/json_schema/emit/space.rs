@@ -113,9 +113,11 @@ impl Punctuation {
                 ends = match (piece, kind) {
                     (MarkPiece::Byte(byte), _) => sign(&mut states, &ends, *byte)?,
                     (MarkPiece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
+                    (MarkPiece::Run, WhiteSpace::UpTo(0)) => ends,
                     (MarkPiece::Run, WhiteSpace::UpTo(most)) => {
-                        let more = up_to(&mut states, &ends, b" \t\n\r", most.into())?;
-                        [ends, more].concat()
+                        let longest = push(&mut states)?;
+                        let more = up_to(&mut states, &ends, (b" \t\n\r", most.into()), longest)?;
+                        [ends, more, vec![longest]].concat()
                     }
                     (MarkPiece::Run, _) => bounded_run(&mut states, &ends, kind)?,
                 };
@@ -220,15 +222,18 @@ fn bounded_run(
 ) -> Result<Vec<u32>, LimitExceeded> {
     let breaks = line_breaks(states, from)?;
     let mut ends = [from, &breaks].concat();
+    // Nothing may follow the longest runs of each kind, so one state is the end of all: no two are alike.
+    let longest = push(states)?;
     if kind == WhiteSpace::Wide {
         let all = ends.clone();
-        ends.extend(up_to(states, &all, b" \t", MOST_BLANKS)?);
+        ends.extend(up_to(states, &all, (b" \t", MOST_BLANKS), longest)?);
     } else {
-        ends.extend(up_to(states, from, b" ", 1)?);
-        for (bytes, most) in INDENTATION {
-            ends.extend(up_to(states, &breaks, bytes, most)?);
+        ends.extend(up_to(states, from, (b" ", 1), longest)?);
+        for run in INDENTATION {
+            ends.extend(up_to(states, &breaks, run, longest)?);
         }
     }
+    ends.push(longest);
     Ok(ends)
 }
 
@@ -248,20 +253,23 @@ fn line_breaks(states: &mut Numbered<State>, from: &[u32]) -> Result<Vec<u32>, L
     Ok(breaks)
 }
 
-/// Adds one to `most` of these bytes after any of these states. Returns the state after each of them.
+/// Adds one to `most` of these bytes after any of these states; the longest run leads to `longest`. Returns
+/// the states after the shorter ones.
 fn up_to(
     states: &mut Numbered<State>,
     from: &[u32],
-    bytes: &[u8],
-    most: usize,
+    (bytes, most): (&[u8], usize),
+    longest: u32,
 ) -> Result<Vec<u32>, LimitExceeded> {
     let (mut ends, mut last) = (Vec::new(), from.to_vec());
-    for _ in 0..most {
-        let next = push(states)?;
+    for count in 1..=most {
+        let next = if count == most { longest } else { push(states)? };
         for from in last {
             bytes.iter().for_each(|&byte| edge(states, from, byte, next));
         }
-        ends.push(next);
+        if next != longest {
+            ends.push(next);
+        }
         last = vec![next];
     }
     Ok(ends)
