@@ -13,7 +13,7 @@ fn schemas_take_options_per_row() {
         }
         row.to_string()
     };
-    let unique = r#"{"type": "array", "contains": {"const": "a"}, "uniqueItems": true}"#;
+    let unique = r#"{"type": "array", "contains": {"const": "a"}, "maxContains": 2, "uniqueItems": true}"#;
     let lenient = serde_json::json!({
         "id": 2, "syntax": "json_schema", "grammar": unique, "text": "[\"a\", \"a\"]", "lenient": true,
     });
