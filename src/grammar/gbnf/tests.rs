@@ -113,7 +113,7 @@ fn dialects_differ_as_documented() {
         ("root ::= \"\\e\"", false, true),
         ("root ::= \"\\[\"", true, false),
         ("root ::= [\\.]", false, true),
-        ("root ::= [\\d]", false, false),
+        ("root ::= [\\d]", true, false),
         ("root ::= \"a\"{,2}", true, false),
         ("root ::= \"a\"{1,-1}", false, true),
         ("root ::= \"a\"+*", true, false),

@@ -389,7 +389,12 @@ proptest! {
             let scientific = format!("{sign}{}.{}e{decade}", &digits[..1], &digits[1..]).replace(".e", "e");
             let fixed = plain::fixed(&number);
             let is_written = [&fixed, &scientific].into_iter().any(|text| texts.contains(text));
-            prop_assert_eq!(is_written, written.contains(&number), "{}", scientific);
+            // What has more digits than are written has a text only where the set names such a number.
+            if has_few_digits(&fixed) || has_few_digits(&scientific) {
+                prop_assert_eq!(is_written, written.contains(&number), "{}", scientific);
+            } else {
+                prop_assert!(!is_written || written.contains(&number), "{}", scientific);
+            }
         }
     }
 }
