@@ -164,8 +164,8 @@ impl Excerpt {
         self.position
     }
 
-    /// Writes the excerpt behind a gutter with the line number, and `label` behind the carets. `document` names
-    /// the text if that is not the grammar's.
+    /// Writes the excerpt behind a gutter with the line number, and `label` behind the carets. `document`
+    /// names the text if that is not the grammar's.
     pub(super) fn write(
         &self,
         f: &mut fmt::Formatter<'_>,

@@ -20,6 +20,6 @@ pub(crate) use token_set::Contents;
 pub use token_set::TokenSet;
 #[cfg(feature = "tokenizers")]
 pub use tokenizer::Tokenizer;
-pub(crate) use trie::ByteTrie;
+pub(crate) use trie::{ByteTrie, ENDLESS};
 pub use utf8_stream::Utf8Stream;
 pub use vocabulary::Vocabulary;

@@ -18,6 +18,9 @@ use super::{
 };
 use crate::ids::{TokenId, TrieNodeId, as_index};
 
+/// The length of a text of which no bound is known: longer than all.
+pub(crate) const ENDLESS: u32 = u32::MAX;
+
 /// All tokens with bytes, by their bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ByteTrie {
@@ -231,6 +234,11 @@ impl ByteTrie {
     /// very long.
     pub(crate) fn height(&self, node: TrieNodeId) -> Option<u32> {
         Some(self.heights[node.index()]).filter(|height| *height < u16::MAX).map(u32::from)
+    }
+
+    /// Length of the longest token below the node as [`height`](Self::height), or [`ENDLESS`].
+    pub(crate) fn height_or_endless(&self, node: TrieNodeId) -> u32 {
+        self.height(node).unwrap_or(ENDLESS)
     }
 
     /// Returns all nodes whose last byte is `byte`, ascending.

@@ -256,8 +256,8 @@ fn references_lead_into_given_documents_only() {
     check(&options, schema, &[r#""yes""#], &[r#""no""#]);
 }
 
-/// Files refer to files beside them although their `$id` says otherwise; mistakes there are told with the name
-/// of the document.
+/// Files refer to files beside them although their `$id` says otherwise; mistakes there are told with the
+/// name of the document.
 #[test]
 fn documents_are_named_and_found_by_their_files() {
     let limits = domino::Limits::default();

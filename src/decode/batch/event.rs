@@ -33,7 +33,7 @@ pub enum BatchEvent {
     Prompt {
         /// The sequence.
         sequence: SequenceId,
-        /// Those of each token, in order.
+        /// The log-probabilities of each token, in order.
         logprobs: Vec<Logprobs>,
     },
     /// The sequence has another token.

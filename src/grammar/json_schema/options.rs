@@ -48,9 +48,9 @@ pub enum Format {
 /// The white space between the parts of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WhiteSpace {
-    /// What people and programs write: after commas, colons and opening brackets, and before closing ones,
-    /// nothing, one blank, or one or two line breaks and then at most 32 blanks or 8 tabs. There is none
-    /// before commas and colons and around the value. Models that may write more get stuck in it.
+    /// The white space that people and programs write: after commas, colons and opening brackets, and before
+    /// closing ones, nothing, one blank, or one or two line breaks and then at most 32 blanks or 8 tabs.
+    /// There is none before commas and colons and around the value. Models that may write more get stuck.
     #[default]
     Flexible,
     /// Runs of at most two line breaks and then 80 blanks or tabs, also before commas and colons, and none

@@ -143,7 +143,7 @@ impl<'a> Crossing<'a> {
         let accepts = self.dfa.accepts(state);
         self.longest = self.longest.max(depth);
         if self.loops.holds(state, self.trie.kinds_below(node)) {
-            let below = self.trie.height(node).unwrap_or(u32::MAX);
+            let below = self.trie.height_or_endless(node);
             self.longest = self.longest.max(depth.saturating_add(below));
             self.stays.push(self.trie.subtree_tokens(node));
             // A node without children does not matter, but may join the ranges around it.

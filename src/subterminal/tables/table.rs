@@ -12,7 +12,7 @@ use std::sync::{
 use hashbrown::HashMap;
 
 pub(in crate::subterminal) use self::like::TableRow;
-use self::like::{Taken, Walk};
+use self::like::{Taken, WalkedRow};
 use super::terminal_entry::TerminalEntry;
 use crate::{
     automata::byte_set::ByteSet,
@@ -222,40 +222,53 @@ impl TerminalTable {
         if let Some(like) = like {
             return self.spliced(trie, state, like, work);
         }
-        if let Some((common, delta, row)) = self.relative(trie, state, work)? {
-            let counted: Option<(&Counted, usize)> =
-                delta.counted().and_then(|counted| Some((counted, counted.number(state)?)));
-            let near = delta.apart_inside(state) < NEAR;
-            if let Some((counted, number)) = counted.filter(|_| near)
-                && let Some(characters) = common.characters(trie, work)?
-            {
-                let row = self.rows()[state as usize].get_or_init(|| {
-                    let reach = counted.row(trie, characters, number);
-                    made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
-                    self.add_bytes(reach.bytes());
-                    TableRow::new(Arc::new(reach))
-                });
-                return made.map(|()| &row.reach);
-            }
+        if let Some(relative) = self.relative(trie, state, work)? {
+            return self.row_beside(trie, state, relative, (look, work));
+        }
+        let row = self.rows()[state as usize].get_or_init(|| {
+            let WalkedRow { reach, walked, longest } = self.walk(trie, state);
+            self.alike.note(state, walked);
+            made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
+            TableRow { longest: Some(longest), ..TableRow::new(reach) }
+        });
+        made.map(|()| &row.reach)
+    }
+
+    /// Makes the row of a state beside that of its partner in a common terminal. `look` is the work of a look
+    /// at all of the automaton.
+    fn row_beside(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        (common, delta, row): Relative<'_>,
+        (look, work): (usize, &mut Work),
+    ) -> Result<&Arc<TokenRow>, LimitExceeded> {
+        let mut made = Ok(());
+        let counted: Option<(&Counted, usize)> =
+            delta.counted().and_then(|counted| Some((counted, counted.number(state)?)));
+        let near = delta.apart_inside(state) < NEAR;
+        if let Some((counted, number)) = counted.filter(|_| near)
+            && let Some(characters) = common.characters(trie, work)?
+        {
             let row = self.rows()[state as usize].get_or_init(|| {
-                if delta.is_same(state) {
-                    return TableRow::new(row);
-                }
-                let PatchedRow { reach, taken, exits, walked } =
-                    delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
-                made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
+                let reach = counted.row(trie, characters, number);
+                made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
                 self.add_bytes(reach.bytes());
-                self.alike.note(state, walked);
-                let taken = delta.has_exits().then(|| Taken { nodes: taken.into(), exits });
-                TableRow { taken, ..TableRow::new(Arc::new(reach)) }
+                TableRow::new(Arc::new(reach))
             });
             return made.map(|()| &row.reach);
         }
         let row = self.rows()[state as usize].get_or_init(|| {
-            let Walk { reach, walked, longest } = self.walk(trie, state);
-            self.alike.note(state, walked);
+            if delta.is_same(state) {
+                return TableRow::new(row);
+            }
+            let PatchedRow { reach, taken, exits, walked } =
+                delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
             made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-            TableRow { longest: Some(longest), ..TableRow::new(reach) }
+            self.add_bytes(reach.bytes());
+            self.alike.note(state, walked);
+            let taken = delta.has_exits().then(|| Taken { nodes: taken.into(), exits });
+            TableRow { taken, ..TableRow::new(Arc::new(reach)) }
         });
         made.map(|()| &row.reach)
     }

@@ -56,11 +56,11 @@ impl Branches {
 pub(crate) struct Siblings {
     of: HashMap<TerminalId, Vec<Sibling>>,
     /// By the contents of a node, the contents of one that has the same children.
-    places: HashMap<Contents, Contents>,
+    places: HashMap<NodeContents, NodeContents>,
 }
 
-/// What the children of a node depend on; see [`Forest::contents`].
-type Contents = (TerminalId, usize);
+/// The key of what the children of a node depend on; see [`Forest::contents`].
+type NodeContents = (TerminalId, usize);
 
 #[derive(Debug)]
 struct Sibling {
@@ -78,10 +78,10 @@ impl Siblings {
     pub(crate) fn place(
         &mut self,
         (forest, node): (&Forest, TreeNodeId),
-        known: &mut HashMap<Contents, Range<u32>>,
+        known: &mut HashMap<NodeContents, Range<u32>>,
         inputs: TreeInputs<'_>,
         work: &mut Work,
-    ) -> Result<Contents, LimitExceeded> {
+    ) -> Result<NodeContents, LimitExceeded> {
         let contents = forest.contents(node);
         if let Some(&place) = self.places.get(&contents) {
             return Ok(place);

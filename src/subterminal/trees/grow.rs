@@ -10,7 +10,7 @@ use crate::{
     ids::{ScanStateId, TerminalId, numbered},
     limits::{GROWING_WORK, LimitExceeded, Work},
     subterminal::shortcuts,
-    vocab::ByteTrie,
+    vocab::{ByteTrie, ENDLESS},
 };
 
 impl Forest {
@@ -75,7 +75,7 @@ impl Forest {
             let longest = *known.entry(first).or_insert_with(|| {
                 let table = &inputs.tables[inputs.scanner.terminal(first).index()];
                 // Where the work is used up, trees of such states grow as texts need them.
-                table.longest_text(inputs.trie, inputs.scanner.local(first), work).unwrap_or(u32::MAX)
+                table.longest_text(inputs.trie, inputs.scanner.local(first), work).unwrap_or(ENDLESS)
             });
             if shortcuts::have_same_row(longest, from) {
                 self.roots.insert(state, root);
@@ -90,7 +90,7 @@ type GrownFor = (ScanStateId, ScanStateId, u32);
 
 /// Lists the states in tables.
 fn states(inputs: TreeInputs<'_>) -> Vec<GrownFor> {
-    let longest = inputs.trie.height(ByteTrie::ROOT).unwrap_or(u32::MAX);
+    let longest = inputs.trie.height_or_endless(ByteTrie::ROOT);
     let mut states = Vec::new();
     for (terminal, table) in numbered(inputs.tables).filter(|(_, table)| table.dfa().is_table()) {
         let start = inputs.scanner.start(TerminalId::new(terminal)).raw();

@@ -28,7 +28,7 @@ pub(crate) struct Served {
     pub(crate) name: String,
     /// Tokens of a text, its prompt included.
     pub(crate) context: usize,
-    /// Its way to write calls of functions; `None`: no grammar holds it to one.
+    /// The way in which it writes calls of functions; `None` if no grammar holds it to one.
     pub(crate) spelling: Option<Spelling>,
     /// May it think before it answers, as its chat template shows?
     pub(crate) thinks: bool,

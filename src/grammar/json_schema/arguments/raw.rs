@@ -75,7 +75,7 @@ struct Languages {
     broken: [CharDfa; 2],
     /// Texts that read as JSON; and these with texts inside of a string that the closing tag could continue.
     json: [CharDfa; 2],
-    /// As in [`RawWriter`].
+    /// True if white space around values is free, as in [`RawWriter`].
     spaced: bool,
 }
 

@@ -20,7 +20,7 @@ pub(super) const NO_DUTIES: u32 = 0;
 type Duty = (u32, u32, bool);
 
 /// The automaton of look-ahead.
-struct Look<'n> {
+struct AheadLook<'n> {
     table: &'n DfaTable,
     /// The class of its alphabet for each class of the whole one.
     classes: Vec<usize>,
@@ -28,7 +28,7 @@ struct Look<'n> {
     all: Option<u32>,
 }
 
-impl Look<'_> {
+impl AheadLook<'_> {
     fn row(&self, state: u32) -> &[u32] {
         &self.table.transitions[as_index(state) * self.table.width..][..self.table.width]
     }
@@ -40,7 +40,7 @@ impl Look<'_> {
 
 /// The sets of duties that runs have.
 pub(super) struct Duties<'n> {
-    looks: Vec<Look<'n>>,
+    looks: Vec<AheadLook<'n>>,
     sets: Vec<Vec<Duty>>,
     known: HashMap<Vec<Duty>, u32>,
     /// The number of sets.
@@ -53,7 +53,7 @@ impl<'n> Duties<'n> {
     /// The duties of these minimal automata, each with its class for each class of the whole alphabet.
     pub(super) fn new(automata: Vec<(&'n DfaTable, Vec<usize>)>) -> Self {
         let look = |(table, classes): (&'n DfaTable, Vec<usize>)| {
-            let mut look = Look { table, classes, all: None };
+            let mut look = AheadLook { table, classes, all: None };
             let states = (0_u32..).take(table.accepting.len());
             look.all = states
                 .filter(|&state| look.accepts(state) && look.row(state).iter().all(|to| *to == state))

@@ -95,7 +95,7 @@ pub(in crate::grammar::json_schema) enum NfaState {
 pub(in crate::grammar::json_schema) type LookAhead = [u32; 3];
 
 /// A run of an NFA: its state, and the number of its set of duties.
-type Run = (u32, u32);
+type NfaRun = (u32, u32);
 
 /// A nondeterministic automaton with assertions.
 #[derive(Debug, Default)]
@@ -217,8 +217,8 @@ impl Nfa {
         // `None` is the state in which a match has been found.
         let begin = |start: &u32| vec![(*start, NO_DUTIES)];
         let behinds = self.behinds.iter().map(begin).collect();
-        let first = Some(Place { runs: begin(&start), behinds, prev: looks.blur(prev) });
-        explore_up_to(MAX_PATTERN_STATES, alphabet, first, |place: &Option<Place>| {
+        let first = Some(SubsetPlace { runs: begin(&start), behinds, prev: looks.blur(prev) });
+        explore_up_to(MAX_PATTERN_STATES, alphabet, first, |place: &Option<SubsetPlace>| {
             let Some(place) = place else {
                 return Ok(DfaRow { accepts: true, to: vec![Some(None); width] });
             };
@@ -227,7 +227,7 @@ impl Nfa {
                 Some(closed) => closed.runs.iter().any(|&run| subset.is_found(run)),
             };
             // The closure before a character that is no word character, and before one that is.
-            let mut closures: [Option<Option<Place>>; 2] = [None, None];
+            let mut closures: [Option<Option<SubsetPlace>>; 2] = [None, None];
             let mut step = |class: usize| {
                 let (next, read) =
                     if is_word(class) { (Next::Word, Prev::Word) } else { (Next::Other, Prev::Other) };
@@ -243,7 +243,7 @@ impl Nfa {
                 }
                 let behinds = closed.behinds.iter().zip(&self.behinds);
                 let behinds = behinds.map(|(runs, start)| subset.step(runs, class, Some(*start), is_in));
-                Ok(Some(Some(Place {
+                Ok(Some(Some(SubsetPlace {
                     runs,
                     behinds: behinds.collect::<Result<_, _>>()?,
                     prev: looks.blur(read),
@@ -256,9 +256,9 @@ impl Nfa {
 
 /// A state of the DFA: the runs of an NFA at a place, and those of its look-behinds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
-    runs: Vec<Run>,
-    behinds: Vec<Vec<Run>>,
+struct SubsetPlace {
+    runs: Vec<NfaRun>,
+    behinds: Vec<Vec<NfaRun>>,
     prev: Prev,
 }
 
@@ -318,26 +318,26 @@ impl Subset<'_> {
 
     /// The place after its silent moves: runs in states that read a character, or that have found a match but
     /// still have duties. `None` if a match was found.
-    fn closure(&mut self, place: &Place, next: Next) -> Result<Option<Place>, LeafError> {
+    fn closure(&mut self, place: &SubsetPlace, next: Next) -> Result<Option<SubsetPlace>, LeafError> {
         let mut seen = vec![false; place.behinds.len()];
         let mut behinds = Vec::with_capacity(place.behinds.len());
         for core in &place.behinds {
             behinds.extend(self.silent(core, (place.prev, next), &mut seen)?);
         }
         let runs = self.silent(&place.runs, (place.prev, next), &mut seen)?;
-        Ok(runs.map(|runs| Place { runs, behinds, prev: place.prev }))
+        Ok(runs.map(|runs| SubsetPlace { runs, behinds, prev: place.prev }))
     }
 
     /// The epsilon closure of some runs. `seen` has the look-behinds that end here, to which it adds.
     fn silent(
         &mut self,
-        core: &[Run],
+        core: &[NfaRun],
         (prev, next): (Prev, Next),
         seen: &mut [bool],
-    ) -> Result<Option<Vec<Run>>, LeafError> {
+    ) -> Result<Option<Vec<NfaRun>>, LeafError> {
         self.round += 1;
         let (mut open, mut reading) = (core.to_vec(), Vec::new());
-        let mut with_duties: HashSet<Run> = HashSet::new();
+        let mut with_duties: HashSet<NfaRun> = HashSet::new();
         while let Some(run) = open.pop() {
             let (state, duties) = run;
             let is_known = if duties == NO_DUTIES {
@@ -374,11 +374,11 @@ impl Subset<'_> {
     /// duties include another's are left out.
     fn step(
         &mut self,
-        runs: &[Run],
+        runs: &[NfaRun],
         class: usize,
         start: Option<u32>,
         is_in: impl Fn(u32) -> bool,
-    ) -> Result<Vec<Run>, LeafError> {
+    ) -> Result<Vec<NfaRun>, LeafError> {
         self.visit(runs.len())?;
         let mut after = Vec::new();
         for &(state, duties) in runs {
@@ -392,11 +392,12 @@ impl Subset<'_> {
         after.extend(start.map(|start| (start, NO_DUTIES)));
         after.sort_unstable();
         after.dedup();
-        let mut kept: Vec<Run> = Vec::with_capacity(after.len());
+        let mut kept: Vec<NfaRun> = Vec::with_capacity(after.len());
         for alike in after.chunk_by(|one, other| one.0 == other.0) {
             for &(state, duties) in alike {
                 self.visit(if alike.len() > 1 { alike.len() * self.duties.len(duties) } else { 0 })?;
-                let is_needless = |other: &Run| other.1 != duties && self.duties.is_within(other.1, duties);
+                let is_needless =
+                    |other: &NfaRun| other.1 != duties && self.duties.is_within(other.1, duties);
                 kept.extend((!alike.iter().any(is_needless)).then_some((state, duties)));
             }
         }
@@ -404,7 +405,7 @@ impl Subset<'_> {
     }
 
     /// True if a run has found a match, and its duties are fulfilled at the end of the text.
-    fn is_found(&self, (state, duties): Run) -> bool {
+    fn is_found(&self, (state, duties): NfaRun) -> bool {
         matches!(self.nfa.states[as_index(state)], NfaState::Found) && self.duties.hold(duties)
     }
 }

@@ -99,9 +99,7 @@ pub(super) fn emit(
     written: &mut WrittenKeys,
     limits: &Limits,
 ) -> Checked<(Grammar, Vec<NodeId>)> {
-    let options = algebra.options;
-    let builder = algebra.builder(limits);
-    let start = algebra.here();
+    let (options, builder, start) = (algebra.options, algebra.builder(limits), algebra.here());
     let levels = match (options.max_depth, options.white_space) {
         (Some(levels), _) => Some(levels),
         (None, WhiteSpace::Pretty(_)) => Some(PRETTY_LEVELS),

@@ -46,7 +46,7 @@ pub(in crate::subterminal) struct Taken {
 }
 
 /// A row made by a walk.
-pub(in crate::subterminal) struct Walk {
+pub(in crate::subterminal) struct WalkedRow {
     pub(in crate::subterminal) reach: Arc<TokenRow>,
     /// Number of trie nodes looked at.
     pub(super) walked: usize,
@@ -54,15 +54,15 @@ pub(in crate::subterminal) struct Walk {
     pub(super) longest: u32,
 }
 
-impl From<Walk> for (Arc<TokenRow>, usize) {
-    fn from(Walk { reach, walked, .. }: Walk) -> Self {
+impl From<WalkedRow> for (Arc<TokenRow>, usize) {
+    fn from(WalkedRow { reach, walked, .. }: WalkedRow) -> Self {
         (reach, walked)
     }
 }
 
 impl TerminalTable {
     /// Makes the row of a state by a walk, and counts the trie nodes.
-    pub(in crate::subterminal) fn walk(&self, trie: &ByteTrie, state: u32) -> Walk {
+    pub(in crate::subterminal) fn walk(&self, trie: &ByteTrie, state: u32) -> WalkedRow {
         let dfa = self.dfa.of_a_walk();
         let mut crossing = Crossing::new(trie, &dfa, self.loops());
         if state == 0 && self.spelling.is_none() {
@@ -75,18 +75,18 @@ impl TerminalTable {
         let Crossing { stays, exits, walked, longest, .. } = crossing;
         let reach = Arc::new(TokenRow::new(trie, stays, exits));
         self.add_bytes(reach.bytes());
-        Walk { reach, walked, longest }
+        WalkedRow { reach, walked, longest }
     }
 
-    /// Returns the known row of the state that is most like this one, and the length below which the two treat
-    /// all texts alike; `None` where that saves little.
+    /// Returns the known row of the state that is most like this one, and the length below which the two
+    /// treat all texts alike; `None` where that saves little.
     pub(super) fn like(
         &self,
         trie: &ByteTrie,
         state: u32,
         work: &mut Work,
     ) -> Result<Option<(&TableRow, u32)>, LimitExceeded> {
-        let longest = trie.height(ByteTrie::ROOT).unwrap_or(u32::MAX);
+        let longest = trie.height_or_endless(ByteTrie::ROOT);
         let is_known = |state: u32| self.rows()[as_index(state)].get().is_some();
         let like = self.alike.like(&self.dfa, (state, longest), is_known, work)?;
         Ok(like.and_then(|(other, from)| Some((self.rows()[as_index(other)].get()?, from))))
@@ -127,7 +127,7 @@ impl TerminalTable {
         if let Some(longest) = self.rows()[as_index(state)].get().and_then(|row| row.longest) {
             return Ok(longest);
         }
-        let Walk { walked, longest, .. } = self.walk(trie, state);
+        let WalkedRow { walked, longest, .. } = self.walk(trie, state);
         work.spend(walking(walked)).map(|()| longest)
     }
 }

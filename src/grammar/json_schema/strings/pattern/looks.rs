@@ -7,10 +7,13 @@ use super::{
     language_of,
     simplify::simplified,
 };
-use crate::grammar::json_schema::{
-    dfa::{Assertion, CharClass},
-    leaf::LeafError,
-    strings::StringSet,
+use crate::{
+    grammar::json_schema::{
+        dfa::{Assertion, CharClass},
+        leaf::LeafError,
+        strings::StringSet,
+    },
+    ids::as_u64,
 };
 
 /// Least count for which a bound by look-ahead is kept beside the rest of its pattern.
@@ -18,8 +21,8 @@ const LONG_LOOK: u32 = 65;
 /// Least count for which a bound on everything behind look-ahead is kept beside it.
 const LONG_REST: u32 = 1_000;
 
-/// Limit on the endings behind a bound that is kept beside its pattern. Each adds lengths at which the language
-/// of the set changes, and one that may be left out doubles their number.
+/// Limit on the endings behind a bound that is kept beside its pattern. Each adds lengths at which the
+/// language of the set changes, and one that may be left out doubles their number.
 const MOST_ENDINGS: usize = 4;
 
 /// A part of a pattern that asks for a number of characters of a class, and then for one of a few endings.
@@ -73,7 +76,7 @@ impl Whole {
     fn set(&self) -> Result<StringSet, LeafError> {
         let mut all = StringSet::none();
         for ending in &self.endings {
-            let length = u64::from(u32::try_from(ending.len()).unwrap_or(u32::MAX));
+            let length = as_u64(ending.len());
             let (min, max) = (u64::from(self.min) + length, self.max.map(|max| u64::from(max) + length));
             let of_any_length = language_of(&RegexNode::Sequence(self.of_any_length(ending)))?;
             all = all.union(&StringSet::regular(of_any_length).with_length(min, max)?)?;
