@@ -3,7 +3,7 @@
 use domino::{
     Grammar, Limits, Syntax,
     grammar::{
-        GrammarWarningKind,
+        AutomataCache, GrammarWarningKind,
         json_schema::{Numbers, SchemaOptions, WhiteSpace},
         tools::{Calling, Choice, Spelling, Tools, calls::Reader},
     },
@@ -42,7 +42,8 @@ impl Function {
         let list = Self::list(parameters);
         let tools = Tools::parse(&list).unwrap();
         let calling = Calling::new(Spelling::QwenCoder).choice(Choice::Required);
-        let grammar = tools.grammar(&calling, &Limits::default());
+        let wide = SchemaOptions::default().with_white_space(WhiteSpace::Wide);
+        let grammar = tools.grammar_by(&calling, &wide, &Limits::default(), &AutomataCache::new());
         let grammar = grammar.unwrap_or_else(|error| panic!("{parameters}: {error}"));
         let reader = Reader::new(Spelling::QwenCoder, &tools);
         let options = SchemaOptions::default()

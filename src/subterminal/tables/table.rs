@@ -21,8 +21,7 @@ use crate::{
     subterminal::{
         rows::{Loops, Ranges, SparseRows, TokenRow},
         shortcuts::{
-            BoundaryNodes, CharacterIndex, Counted, DfaDelta, Home, LikeStates, PatchedRow, SpelledFacts,
-            TextLevels, Unbounded,
+            BoundaryNodes, CharacterIndex, DfaDelta, Home, LikeStates, SpelledFacts, TextLevels, Unbounded,
         },
     },
     vocab::ByteTrie,
@@ -230,45 +229,6 @@ impl TerminalTable {
             self.alike.note(state, walked);
             made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
             TableRow { longest: Some(longest), ..TableRow::new(reach) }
-        });
-        made.map(|()| &row.reach)
-    }
-
-    /// Makes the row of a state beside that of its partner in a common terminal. `look` is the work of a look
-    /// at all of the automaton.
-    fn row_beside(
-        &self,
-        trie: &ByteTrie,
-        state: u32,
-        (common, delta, row): Relative<'_>,
-        (look, work): (usize, &mut Work),
-    ) -> Result<&Arc<TokenRow>, LimitExceeded> {
-        let mut made = Ok(());
-        let counted: Option<(&Counted, usize)> =
-            delta.counted().and_then(|counted| Some((counted, counted.number(state)?)));
-        let near = delta.apart_inside(state) < NEAR;
-        if let Some((counted, number)) = counted.filter(|_| near)
-            && let Some(characters) = common.characters(trie, work)?
-        {
-            let row = self.rows()[state as usize].get_or_init(|| {
-                let reach = counted.row(trie, characters, number);
-                made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
-                self.add_bytes(reach.bytes());
-                TableRow::new(Arc::new(reach))
-            });
-            return made.map(|()| &row.reach);
-        }
-        let row = self.rows()[state as usize].get_or_init(|| {
-            if delta.is_same(state) {
-                return TableRow::new(row);
-            }
-            let PatchedRow { reach, taken, exits, walked } =
-                delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
-            made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-            self.add_bytes(reach.bytes());
-            self.alike.note(state, walked);
-            let taken = delta.has_exits().then(|| Taken { nodes: taken.into(), exits });
-            TableRow { taken, ..TableRow::new(Arc::new(reach)) }
         });
         made.map(|()| &row.reach)
     }

@@ -2,13 +2,13 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{ROW_WORK, TerminalTable, walking};
+use super::{NEAR, ROW_WORK, Relative, TerminalTable, walking};
 use crate::{
     ids::as_index,
     limits::{LimitExceeded, Work},
     subterminal::{
         rows::{Crossing, Ranges, TokenRow},
-        shortcuts::have_same_row,
+        shortcuts::{Counted, PatchedRow, have_same_row},
     },
     vocab::ByteTrie,
 };
@@ -76,6 +76,45 @@ impl TerminalTable {
         let reach = Arc::new(TokenRow::new(trie, stays, exits));
         self.add_bytes(reach.bytes());
         WalkedRow { reach, walked, longest }
+    }
+
+    /// Makes the row of a state beside that of its partner in a common terminal. `look` is the work of a look
+    /// at all of the automaton.
+    pub(super) fn row_beside(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        (common, delta, row): Relative<'_>,
+        (look, work): (usize, &mut Work),
+    ) -> Result<&Arc<TokenRow>, LimitExceeded> {
+        let mut made = Ok(());
+        let counted: Option<(&Counted, usize)> =
+            delta.counted().and_then(|counted| Some((counted, counted.number(state)?)));
+        let near = delta.apart_inside(state) < NEAR;
+        if let Some((counted, number)) = counted.filter(|_| near)
+            && let Some(characters) = common.characters(trie, work)?
+        {
+            let row = self.rows()[state as usize].get_or_init(|| {
+                let reach = counted.row(trie, characters, number);
+                made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
+                self.add_bytes(reach.bytes());
+                TableRow::new(Arc::new(reach))
+            });
+            return made.map(|()| &row.reach);
+        }
+        let row = self.rows()[state as usize].get_or_init(|| {
+            if delta.is_same(state) {
+                return TableRow::new(row);
+            }
+            let PatchedRow { reach, taken, exits, walked } =
+                delta.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
+            made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
+            self.add_bytes(reach.bytes());
+            self.alike.note(state, walked);
+            let taken = delta.has_exits().then(|| Taken { nodes: taken.into(), exits });
+            TableRow { taken, ..TableRow::new(Arc::new(reach)) }
+        });
+        made.map(|()| &row.reach)
     }
 
     /// Returns the known row of the state that is most like this one, and the length below which the two
