@@ -209,7 +209,7 @@ fn reports_name_every_refused_keyword() {
     // A keyword that is ignored along with another one is not called enforced.
     for (schema, pointer, text) in [
         (
-            json!({"patternProperties": {look_behind: {}}, "additionalProperties": false}),
+            json!({"patternProperties": {back_reference: {}}, "additionalProperties": false}),
             "#/additionalProperties",
             json!({"x": 1}),
         ),
