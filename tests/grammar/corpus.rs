@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use domino::{Grammar, Limits, Syntax, grammar::DistinctKeys};
+use domino::{Grammar, Limits, Syntax};
 use serde::Deserialize;
 
 use crate::support::decider::{Decider, Engine};
@@ -47,13 +47,7 @@ pub(crate) fn grammar(name: &str) -> Grammar {
 }
 
 fn parse(name: &str, text: &str) -> Grammar {
-    let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default());
-    let grammar = grammar.unwrap_or_else(|error| panic!("{name}: {error}"));
-    match name {
-        // The program adds what GBNF cannot say.
-        "json" => grammar.with_distinct_keys(DistinctKeys { may_run_out: false, are_terminals: false }),
-        _ => grammar,
-    }
+    Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[test]

@@ -120,7 +120,10 @@ fn grammars_in_the_words_of_vllm_are_taken() {
 /// the server and the field of a request are the same. When masks are made changes nothing.
 #[test]
 fn masks_reach_and_come_as_the_request_says() {
-    let grammar = json!({ "type": "gbnf", "value": "root ::= \"{\" \"\\\"\" [a-z]+ \"\\\"\" \"}\"" });
+    let grammar = json!({ "type": "gbnf", "value": concat!(
+        "root ::= \"[\" item (\",\" \" \" item)* \"]\"\n",
+        "item ::= \"\\\"\" [a-z]+ \"\\\"\" \":\" \" \" [0-9]+",
+    ) });
     let ask = |server: &Server, more: Value| {
         let mut body = json!({ "grammar": grammar, "seed": 3, "temperature": 1, "max_tokens": 12 });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

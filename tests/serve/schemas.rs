@@ -66,7 +66,7 @@ fn texts_are_instances_of_their_schema() {
 #[test]
 fn relaxed_keywords_of_a_schema_are_reported() {
     let schema = json!({
-        "type": "array", "maxItems": 2, "uniqueItems": true, "contains": { "const": "a" },
+        "type": "array", "maxItems": 2, "uniqueItems": true, "contains": { "const": "a" }, "maxContains": 1,
         "items": { "type": "string", "maxLength": 3 },
     });
     let wanted = |relaxed: &Value| {

@@ -22,10 +22,6 @@ use crate::terminal::failure::BadInput;
 pub(crate) enum Notation {
     /// llama.cpp's GBNF (`*.gbnf`).
     Gbnf,
-    /// GBNF of JSON in which no object has a key twice, which the notation cannot say. For grammars that come
-    /// with the program.
-    #[value(skip)]
-    GbnfOfJson,
     /// One regular expression for the whole text (`*.regex`).
     Regex,
     /// Lark in the dialect of llguidance (`*.lark`).
@@ -96,7 +92,7 @@ impl Notation {
     /// The kind of a text in this notation, with an article.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
-            Self::Gbnf | Self::GbnfOfJson => "GBNF",
+            Self::Gbnf => "GBNF",
             Self::Regex => "a regular expression",
             Self::Lark | Self::LarkGreedy => "Lark",
             Self::Ebnf => "EBNF",
@@ -121,7 +117,7 @@ impl Notation {
     /// The library's name of this notation.
     pub(crate) fn syntax(self) -> Syntax {
         match self {
-            Self::Gbnf | Self::GbnfOfJson => Syntax::Gbnf,
+            Self::Gbnf => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
             Self::Lark => Syntax::Lark,
             Self::LarkGreedy => Syntax::LarkGreedy,

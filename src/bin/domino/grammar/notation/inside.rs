@@ -25,7 +25,7 @@ impl Notation {
                 WhiteSpace::Any => leaves(inside).with_white_space(WhiteSpace::Wide),
                 _ => leaves(inside),
             },
-            Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
+            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
 
@@ -37,7 +37,7 @@ impl Notation {
                 Some(&["--order", "--whitespace", "--escapes", "--numbers", "--format", "--closed"])
             }
             Self::Lark => Some(&["--escapes", "--numbers", "--format"]),
-            Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
+            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
         }
     }
 }

@@ -1,9 +1,6 @@
 //! Texts in a notation -> grammars.
 
-use domino::{
-    Grammar, GrammarError, Limits,
-    grammar::{DistinctKeys, json_schema::SchemaOptions},
-};
+use domino::{Grammar, GrammarError, Limits, grammar::json_schema::SchemaOptions};
 
 use super::{Notation, Parsed};
 use crate::grammar::budgets;
@@ -31,19 +28,9 @@ impl Notation {
             (_, Ok(text)) => {
                 let options = self.options_inside(options);
                 let grammar = Grammar::parse_by(self.syntax(), text, &options, limits, automata)?;
-                Ok(self.finished(grammar).into())
+                Ok(grammar.into())
             }
             _ => Ok(Grammar::parse_bytes_with(self.syntax(), text, limits, automata)?.into()),
-        }
-    }
-    /// Adds to a grammar what its text cannot say.
-    fn finished(self, grammar: Grammar) -> Grammar {
-        match self {
-            // A key may be a terminal together with what follows, so masks look at all tokens.
-            Self::GbnfOfJson => {
-                grammar.with_distinct_keys(DistinctKeys { may_run_out: false, are_terminals: false })
-            }
-            _ => grammar,
         }
     }
 }
