@@ -89,8 +89,8 @@ impl Template {
 
 /// Returns the only one of these bytes that is more than spelling.
 fn without_choice(next: &[u8]) -> Option<u8> {
-    // In a string a blank is a character, and neither tabs nor line breaks can stand there. Indentation goes on
-    // with a blank, or ends before one byte.
+    // In a string a blank is a character, and neither tabs nor line breaks can stand there. Indentation goes
+    // on with a blank, or ends before one byte.
     let between = next.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r'))
         || next.len() == 2 && next.contains(&b' ');
     let spelling = |byte: u8| byte == b'\\' || between && byte.is_ascii_whitespace();

@@ -94,7 +94,7 @@ impl TerminalTable {
         if let Some((counted, number)) = counted.filter(|_| near)
             && let Some(characters) = common.characters(trie, work)?
         {
-            let row = self.rows()[state as usize].get_or_init(|| {
+            let row = self.rows()[as_index(state)].get_or_init(|| {
                 let reach = counted.row(trie, characters, number);
                 made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
                 self.add_bytes(reach.bytes());
@@ -102,7 +102,7 @@ impl TerminalTable {
             });
             return made.map(|()| &row.reach);
         }
-        let row = self.rows()[state as usize].get_or_init(|| {
+        let row = self.rows()[as_index(state)].get_or_init(|| {
             if delta.is_same(state) {
                 return TableRow::new(row);
             }
