@@ -144,7 +144,7 @@ pub struct SchemaOptions {
     pub numbers: Numbers,
     /// True forbids keys that a schema does not mention, unless it says something of additional keys. `None`
     /// is false, but true for types of programs: arguments of functions, structural tags,
-    /// [`Grammar::of_type`](crate::Grammar::of_type).
+    /// `Grammar::of_type`.
     pub closed: Option<bool>,
     /// The number of levels that values may be nested; `None` for any number.
     pub max_depth: Option<u32>,
