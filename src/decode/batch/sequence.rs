@@ -28,7 +28,7 @@ pub(super) struct BatchSequence<P = Between> {
 /// Log-probabilities of a prompt's tokens from the second on, as they are found.
 #[derive(Debug, Default)]
 pub(super) struct PromptScores {
-    /// Number of alternatives; `None`: nothing is asked for, or all is told.
+    /// Number of alternatives; `None` if none were asked for, or if all are shown.
     alternatives: Option<usize>,
     found: Vec<Logprobs>,
 }

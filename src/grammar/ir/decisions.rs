@@ -129,7 +129,7 @@ impl Decisions {
         &self.diagram
     }
 
-    /// The state before any part of a list of so many names.
+    /// The state before any part of a list with this number of names.
     pub(super) fn start(names: usize) -> Chosen {
         Chosen { used: vec![OPEN; names].into(), count: 0, marks: 0 }
     }

@@ -46,7 +46,7 @@ pub(in super::super) enum Statement {
     Present(Rc<str>),
     /// The value of each member whose key is in the set of keys is in the set of values.
     Every(KeysId, FormulaId),
-    /// The object has so many members.
+    /// The object has this number of members.
     AtLeast(u64),
 }
 

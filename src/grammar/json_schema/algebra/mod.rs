@@ -53,7 +53,7 @@ const MOST_LEVELS: usize = 80;
 /// Limit on the formulas, and on the sets of keys, of one schema. A formula takes about 100 bytes.
 const MOST_FORMULAS: usize = 2_000_000;
 
-/// What is said of a schema whose budget is used up.
+/// The message about a schema whose budget is used up.
 const TOO_MANY: &str = "the schema's combinations are too many to multiply out";
 
 /// A leaf of formulas.

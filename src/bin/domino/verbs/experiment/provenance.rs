@@ -64,16 +64,16 @@ mod tests {
             ("experiment", "experiment"),
             ("d.toml", "d.toml"),
             ("../d.toml", "../d.toml"),
-            ("/home/me/work/d.toml", "d.toml"),
-            ("/home/me/work/a/d.toml", "a/d.toml"),
-            ("/home/other/d.toml", "d.toml"),
-            ("--out=/home/me/work/out", "--out=out"),
+            ("/projects/domino/d.toml", "d.toml"),
+            ("/projects/domino/a/d.toml", "a/d.toml"),
+            ("/elsewhere/d.toml", "d.toml"),
+            ("--out=/projects/domino/out", "--out=out"),
             ("--out=/tmp/out", "--out=out"),
             ("--shard", "--shard"),
             ("1/2", "1/2"),
             ("/", "/"),
         ] {
-            assert_eq!(shown(word, Path::new("/home/me/work")), expected);
+            assert_eq!(shown(word, Path::new("/projects/domino")), expected);
         }
     }
 }

@@ -128,7 +128,7 @@ pub(super) fn written(name: &str, automata: &AutomataCache) -> Result<Option<Str
     }
 }
 
-/// The strings of a format whose parts have bounds on their lengths, of at most so many characters.
+/// The strings of a format whose parts have bounds on their lengths, of at most `most` characters.
 fn bounded(name: &str, most: u64, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
     named(name, true, automata)?.map(|set| set.with_length(0, Some(most))).transpose()
 }
