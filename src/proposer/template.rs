@@ -46,40 +46,39 @@ impl Template {
     /// Reads on after `before` from the place of `ahead`, up to about `most` bytes. 256 lookups a byte.
     pub(super) fn read(mut ahead: Constraint, before: &[u8], most: usize) -> Self {
         let habits = Habits::of(before);
-        let mut found = Self { bytes: Vec::new(), strict: true };
-        let mut last = before.last().copied();
-        while found.bytes.len() < most && !ahead.is_complete() {
+        let mut written = before.to_vec();
+        let mut strict = true;
+        while written.len() < before.len() + most && !ahead.is_complete() {
             let Ok(next) = ahead.next_bytes() else { break };
-            let only = without_choice(&next);
+            let only = without_choice(&next, &written);
             // In a text that is free a blank after a comma is nobody's template.
-            let in_template = only.is_some() || !found.bytes.is_empty();
-            let run = if in_template && next.len() > 1 { habits.after(last) } else { &[] };
+            let in_template = only.is_some() || written.len() > before.len();
+            let run = if in_template && next.len() > 1 { habits.after(written.last().copied()) } else { &[] };
             let mut spaced = run.iter().take_while(|byte| ahead.advance_bytes(&[**byte]) == Ok(1)).count();
-            found.bytes.extend_from_slice(&run[..spaced]);
+            written.extend_from_slice(&run[..spaced]);
             if spaced == 0
                 && let Some(byte) = only
                 && ahead.advance_bytes(&[byte]) == Ok(1)
             {
-                found.bytes.push(byte);
+                written.push(byte);
                 spaced = 1;
             }
             if spaced == 0 {
                 break;
             }
-            found.strict &= next.len() == 1;
-            last = found.bytes.last().copied();
+            strict &= next.len() == 1;
         }
-        found
+        Self { bytes: written.split_off(before.len()), strict }
     }
 
     /// Counts the bytes of `text`, from the place of `ahead` on, that leave no choice but that of their
     /// spelling. `None` if the text leaves the language or a budget is used up. 256 lookups a byte.
     pub(super) fn count(mut ahead: Constraint, text: &[u8]) -> Option<usize> {
         let mut count = 0;
-        for &byte in text {
+        for (at, &byte) in text.iter().enumerate() {
             if !ahead.is_complete() {
                 let next = ahead.next_bytes().ok()?;
-                count += usize::from(without_choice(&next) == Some(byte));
+                count += usize::from(without_choice(&next, &text[..at]) == Some(byte));
             }
             (ahead.advance_bytes(&[byte]) == Ok(1)).then_some(())?;
         }
@@ -87,15 +86,18 @@ impl Template {
     }
 }
 
-/// Returns the only one of these bytes that is more than spelling.
-fn without_choice(next: &[u8]) -> Option<u8> {
-    // In a string a blank is a character, and neither tabs nor line breaks can stand there. Indentation goes
-    // on with a blank, or ends before one byte.
-    let between = next.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r'))
-        || next.len() == 2 && next.contains(&b' ');
+/// Returns the only one of these bytes that is more than spelling after `before`.
+fn without_choice(next: &[u8], before: &[u8]) -> Option<u8> {
+    // In a string a blank is a character, and neither tabs nor line breaks can stand there.
+    let between = next.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) || indents(before);
     let spelling = |byte: u8| byte == b'\\' || between && byte.is_ascii_whitespace();
     let mut solid = next.iter().copied().filter(|&byte| next.len() == 1 || !spelling(byte));
     solid.next().filter(|_| solid.next().is_none())
+}
+
+/// Is the line that a text ends in empty but for blanks? Then a blank after it is indentation.
+fn indents(text: &[u8]) -> bool {
+    text.iter().rev().find(|byte| **byte != b' ') == Some(&b'\n')
 }
 
 #[cfg(test)]
