@@ -8,7 +8,6 @@
 //! Whatever is drawn, the next token is the text's own, so all three make the same passes over the same
 //! tokens.
 
-#[path = "../prompts.rs"]
 mod prompts;
 
 use std::{
