@@ -178,13 +178,14 @@ impl GrammarError {
 
     /// Adds a place.
     pub(crate) fn at(self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
-        self.at_place(Location::new(source, span, label))
+        self.at_place(|| Location::new(source, span, label))
     }
 
-    /// Adds a place that may be in another text.
-    pub(in crate::grammar) fn at_place(mut self, place: Location) -> Self {
+    /// Adds a place that may be in another text. One that is not shown is not made, which would take time
+    /// linear in the text.
+    pub(in crate::grammar) fn at_place(mut self, place: impl FnOnce() -> Location) -> Self {
         if self.inner.places.len() < MOST_SHOWN {
-            self.inner.places.push(place);
+            self.inner.places.push(place());
         } else {
             self.inner.hidden_places += 1;
         }

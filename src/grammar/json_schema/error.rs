@@ -290,8 +290,8 @@ impl PendingError {
             let source = Source::new(documents.text(documents.document(node)));
             let place = self.keyword.filter(|_| label.is_empty());
             let place = place.and_then(|keyword| documents.member(node, keyword)).unwrap_or(node);
-            let place = Location::new(source, documents.span(place), shortened(&label));
-            shown = shown.at_place(place.in_document(names.of(documents.document(node))));
+            let place = || Location::new(source, documents.span(place), shortened(&label));
+            shown = shown.at_place(|| place().in_document(names.of(documents.document(node))));
         }
         if let Some(hint) = self.hint {
             shown = shown.with_hint(hint);
