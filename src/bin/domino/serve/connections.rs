@@ -3,10 +3,9 @@
 //! As `axum::serve`, but with bounds. The head of a request must come in time: without that, clients that
 //! send a byte now and then (slow loris) hold connections for ever. There is a bound on how many connections
 //! there are, and where it is reached, the one on which nothing has been asked for longest makes room. At the
-//! end of the server only those are waited for that are being answered: half a head is not. And heads that
-//! cannot be read are answered as all else that is refused.
+//! end of the server only those are waited for that are being answered: half a head is not. Heads that cannot
+//! be read are hyper's to answer.
 
-mod heads;
 mod line;
 
 use std::{sync::Arc, time::Duration};
@@ -19,9 +18,15 @@ use tokio::{
     sync::watch,
 };
 
-use heads::{MOST_HEAD, MOST_HEADERS, ToldStream};
 pub(crate) use line::PeerVisit;
 use line::{ConnectionLine, ConnectionLines, OnLine};
+
+/// Largest head of a request, in bytes; past it, and what is read at once more (at most as much again), the
+/// answer is 431.
+const MOST_HEAD: usize = 64 << 10;
+
+/// Most headers of a request; past them the answer is 431.
+const MOST_HEADERS: usize = 100;
 
 /// Time for which an idle connection is kept when the server ends, so that the end of an answer is sent.
 const LINGER: Duration = Duration::from_millis(500);
@@ -92,9 +97,8 @@ async fn hold(
     visit: PeerVisit,
 ) {
     let mut closing = visit.closing.clone();
-    let stream = TokioIo::new(ToldStream::new(stream, visit.peer));
     let service = OnLine { router, line: Arc::clone(&line), visit };
-    let connection = http.serve_connection(stream, service);
+    let connection = http.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let closed = async move {
         // Whoever could say it being gone is an end too.

@@ -69,17 +69,6 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
     }
 
-    /// A head that was refused before it became a request; one of `bytes` bytes and with `headers` headers is
-    /// not too large.
-    pub(crate) fn head(status: StatusCode, bytes: usize, headers: usize) -> Self {
-        let large = format!("the head of a request may have {bytes} bytes and {headers} headers");
-        match status {
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Self::new(status, "head_too_large", large),
-            StatusCode::URI_TOO_LONG => Self::new(status, "address_too_long", large),
-            _ => Self::new(status, "invalid_head", "the head of the request is not HTTP/1.1"),
-        }
-    }
-
     /// A body that took longer than `most` to come.
     pub(crate) fn too_slow(most: Duration) -> Self {
         let message = format!(

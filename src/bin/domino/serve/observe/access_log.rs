@@ -45,12 +45,6 @@ impl LogEntry {
     }
 }
 
-/// Writes the line of a head that never became a request; its answer has a body of `bytes` bytes.
-pub(crate) fn head_refused(id: &RequestId, caller: &Caller, status: StatusCode, bytes: usize) {
-    let status = status.as_u16();
-    tracing::info!(target: ACCESS, %id, %caller, status, bytes, "head refused");
-}
-
 impl Drop for LogLine {
     fn drop(&mut self) {
         let Self { entry, caller, status, bytes, ended } = self;
