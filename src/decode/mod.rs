@@ -15,9 +15,6 @@ mod stats;
 mod steps;
 mod stop;
 
-#[cfg(feature = "experiments")]
-#[doc(hidden)]
-pub use batch::parts::BatchPart;
 pub use batch::{
     decoder::BatchDecoder,
     event::{BatchEvent, SequenceId, SequenceTurn},

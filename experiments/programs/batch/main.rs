@@ -1,11 +1,9 @@
 //! Throughput of several texts at once: 1, 2, 4 and 8, interleaved, with the same prompts and seeds.
 //!
 //!     cargo experiment batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
-//!         [--without joint,margin]
 //!
 //! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts
-//! is checked on the way. With `--speculate` each size takes its turn without and with drafts; with
-//! `--without` also with drafts of which a part is left out.
+//! is checked on the way. With `--speculate` each size takes its turn without and with drafts.
 
 use std::{
     collections::HashMap,
@@ -16,10 +14,10 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
-    decode::{BatchDecoder, BatchEvent, BatchPart, DecodeOptions, Sampling, SequenceId},
+    decode::{BatchDecoder, BatchEvent, DecodeOptions, Sampling, SequenceId},
     model::candle::{CandleBatch, LoadOptions, join_threads},
     proposer::{BestOf, CountProposer, DraftLength, Drafter, Learning, Lookup, Prior},
     vocab::Tokenizer,
@@ -51,31 +49,6 @@ struct Args {
     /// Draft with the priors that come with the model; where it has none, by what each text teaches.
     #[arg(long, conflicts_with = "free")]
     speculate: bool,
-    /// Parts of how drafts are cut that are left out in turn, where several texts are written at once; `none`
-    /// leaves nothing out, which shows the noise.
-    #[arg(long, value_name = "PART,PART", value_delimiter = ',', requires = "speculate")]
-    without: Vec<Without>,
-}
-
-/// A part of the cutting of drafts, or nothing, to be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Without {
-    /// Nothing.
-    None,
-    /// All drafts of a pass are cut together.
-    Joint,
-    /// A drafted token must be worth more than it costs.
-    Margin,
-}
-
-impl Without {
-    fn part(self) -> Option<BatchPart> {
-        match self {
-            Self::None => None,
-            Self::Joint => Some(BatchPart::JointCut),
-            Self::Margin => Some(BatchPart::Margin),
-        }
-    }
 }
 
 /// A text to be generated.
@@ -98,8 +71,6 @@ struct Round {
 struct Cell {
     size: NonZeroUsize,
     drafts: bool,
-    /// The part that is left out, if that is the question of this cell.
-    without: Option<Without>,
     /// Rounds in the order in which they were made.
     rounds: Vec<Round>,
 }
@@ -109,15 +80,6 @@ impl Cell {
         let mut rounds: Vec<&Round> = self.rounds.iter().collect();
         rounds.sort_unstable_by(|one, other| one.seconds.total_cmp(&other.seconds));
         rounds[rounds.len() / 2]
-    }
-
-    /// Compares the times of its rounds with another cell's, round by round: the median of the ratios, the
-    /// least and the most.
-    fn beside(&self, other: &Self) -> [f64; 3] {
-        let pairs = self.rounds.iter().zip(&other.rounds);
-        let mut times: Vec<f64> = pairs.map(|(own, other)| own.seconds / other.seconds).collect();
-        times.sort_unstable_by(f64::total_cmp);
-        [times[times.len() / 2], times[0], times[times.len() - 1]]
     }
 }
 
@@ -156,16 +118,14 @@ fn main() -> anyhow::Result<()> {
     let mut cells: Vec<Cell> = args
         .at_once
         .iter()
-        .flat_map(|&size| kinds.iter().map(move |&drafts| (size, drafts, None)))
-        .chain(left_out(&args))
-        .map(|(size, drafts, without)| Cell { size, drafts, without, rounds: Vec::new() })
+        .flat_map(|&size| kinds.iter().map(move |&drafts| (size, drafts)))
+        .map(|(size, drafts)| Cell { size, drafts, rounds: Vec::new() })
         .collect();
     for number in 0..args.rounds {
         // Each cell is first in turn.
         let count = cells.len();
         for turn in 0..count {
             let cell = &mut cells[(turn + number) % count];
-            decoder.leave_out(cell.without.and_then(Without::part));
             let round = round(&mut decoder, &requests, cell.size, cell.drafts)?;
             ensure!(round.texts == expected, "a batch of {} wrote other texts", cell.size);
             cell.rounds.push(round);
@@ -173,14 +133,7 @@ fn main() -> anyhow::Result<()> {
     }
     println!("{} texts, {} rounds", requests.len(), args.rounds);
     tell(&cells);
-    tell_parts(&cells);
     Ok(())
-}
-
-/// Sizes with parts that are left out there: only where texts share their passes.
-fn left_out(args: &Args) -> impl Iterator<Item = (NonZeroUsize, bool, Option<Without>)> {
-    let shared = args.at_once.iter().filter(|size| size.get() > 1);
-    shared.flat_map(|&size| args.without.iter().map(move |&part| (size, true, Some(part))))
 }
 
 /// Prints what several texts at once gain, and what drafts do.
@@ -192,7 +145,7 @@ fn tell(cells: &[Cell]) {
     let rate = |size: NonZeroUsize, drafts: bool| {
         whole(cells, size, drafts).map_or(f64::NAN, |cell| cell.median().rate())
     };
-    for cell in cells.iter().filter(|cell| cell.without.is_none()) {
+    for cell in cells {
         let (median, drafts) = (cell.median(), if cell.drafts { "yes" } else { "no" });
         let (size, own) = (cell.size, median.rate());
         let (alone, plain) = (own / rate(NonZeroUsize::MIN, cell.drafts), own / rate(size, false));
@@ -201,24 +154,9 @@ fn tell(cells: &[Cell]) {
     }
 }
 
-/// Prints what leaving a part out does to the time, if that was asked.
-fn tell_parts(cells: &[Cell]) {
-    let asked: Vec<&Cell> = cells.iter().filter(|cell| cell.without.is_some()).collect();
-    if asked.is_empty() {
-        return;
-    }
-    println!("\n| at once | without | time, to the whole | least | most |\n|---|---|---|---|---|");
-    for cell in asked {
-        let Some((all, part)) = whole(cells, cell.size, true).zip(cell.without) else { continue };
-        let ([median, least, most], size) = (cell.beside(all), cell.size);
-        let part = format!("{part:?}").to_lowercase();
-        println!("| {size} | {part} | {median:.3} | {least:.3} | {most:.3} |");
-    }
-}
-
-/// The cell of a size of which nothing is left out.
+/// The cell of a size and way of drafting.
 fn whole(cells: &[Cell], size: NonZeroUsize, drafts: bool) -> Option<&Cell> {
-    cells.iter().find(|cell| (cell.size, cell.drafts, cell.without) == (size, drafts, None))
+    cells.iter().find(|cell| (cell.size, cell.drafts) == (size, drafts))
 }
 
 /// Generates all texts, at most `size` at once.

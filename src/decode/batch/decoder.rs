@@ -21,7 +21,6 @@ use super::{
     },
     admission::Admission,
     event::{BatchEvent, SequenceId, SequenceTurn},
-    parts::CutParts,
     pool::each,
     prefixes::Prefixes,
     reading::{self, PromptChunk},
@@ -36,6 +35,11 @@ use crate::{
     session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
+
+/// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
+/// costs nearly as much there as one without a draft, so a small error of the cost would turn a gain into a
+/// loss (`experiments/programs/batch/README.md`).
+const SHARED_MARGIN: f64 = 1.1;
 
 /// Generates several texts at once, each with its own constraint and options. As many as the model has room
 /// for share its passes; the others wait for a place, in the order they were added, or in
@@ -54,7 +58,6 @@ pub struct BatchDecoder<B: BatchModel> {
     cost: PassCost,
     /// Recent speedup by drafts.
     speedup: Speedup,
-    parts: CutParts,
 }
 
 impl<B: BatchModel> BatchDecoder<B> {
@@ -69,9 +72,9 @@ impl<B: BatchModel> BatchDecoder<B> {
         check_size(&vocabulary, model.vocabulary_size())?;
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
-        let (admission, parts) = (Admission::default(), CutParts::default());
+        let admission = Admission::default();
         let (cost, speedup) = (PassCost::default(), Speedup::default());
-        Ok(Self { model, vocabulary, possible, places, admission, next: 0, passes: 0, cost, speedup, parts })
+        Ok(Self { model, vocabulary, possible, places, admission, next: 0, passes: 0, cost, speedup })
     }
 
     /// Chunked prefill: limits a pass to `tokens` (at least one) tokens of prompts while other texts are
@@ -99,13 +102,6 @@ impl<B: BatchModel> BatchDecoder<B> {
     pub fn most_tokens(mut self, tokens: usize) -> Self {
         self.admission.room = tokens;
         self
-    }
-
-    /// Leaves a part of how drafts are cut out from the next pass on, or nothing. It changes no text.
-    #[cfg(feature = "experiments")]
-    #[doc(hidden)]
-    pub fn leave_out(&mut self, part: Option<super::parts::BatchPart>) {
-        self.parts = CutParts::without(part);
     }
 
     /// Bytes of keys and values that are kept of prompts.
@@ -350,7 +346,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             todo.push((one, seen, own));
         }
         let (cost, sequences) = (&self.cost, todo.len());
-        let margin = self.parts.margin(sequences);
+        let margin = if sequences > 1 { SHARED_MARGIN } else { 1.0 };
         let pace = margin * as_f64(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = cores::count();
         let worth = |drafting: usize| {
@@ -366,8 +362,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         let plain = offers.iter().fold(Pass::default(), |plain, one| plain + one.sequence.phase.plain());
         let worth = worth(drafting);
         let offered: Vec<&[Offered]> = offers.iter().map(|one| one.sequence.phase.tokens()).collect();
-        let cut = if self.parts.joint { DraftBudget::cut } else { DraftBudget::cut_apart };
-        let Allocation { kept, gains } = cut(&worth, plain, &offered);
+        let Allocation { kept, gains } = worth.cut(plain, &offered);
         let plain = cost.seconds(without);
         let cuts = kept.into_iter().zip(gains);
         let keep = |(one, cut): (Placed<Offer>, _)| {

@@ -3,7 +3,6 @@
 mod admission;
 pub(super) mod decoder;
 pub(super) mod event;
-pub(super) mod parts;
 mod pool;
 mod prefixes;
 mod reading;

@@ -108,13 +108,6 @@ impl DraftBudget<'_> {
         Allocation { gains: self.gains(plain, drafts, &best), kept: best }
     }
 
-    /// Cuts each draft as if it were the only one in the pass; otherwise as [`cut`](Self::cut).
-    pub(crate) fn cut_apart(&self, plain: Pass, drafts: &[&[Offered]]) -> Allocation {
-        let alone = drafts.iter().map(|draft| self.cut(plain, &[draft]));
-        let (kept, gains) = alone.map(|cut| (cut.kept[0], cut.gains[0])).unzip();
-        Allocation { kept, gains }
-    }
-
     /// Returns the expected gain of each draft in seconds, if this much of each is kept; costs are split by
     /// the tokens and rows that it adds.
     fn gains(&self, plain: Pass, drafts: &[&[Offered]], kept: &[usize]) -> Vec<f64> {

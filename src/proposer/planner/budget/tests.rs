@@ -89,28 +89,6 @@ proptest! {
         prop_assert!(-1e-9 < found && found <= best + 1e-9, "{found} {best}");
     }
 
-    /// Without shared passes each draft is cut as is best for it alone, and one draft is cut as it is
-    /// among one.
-    #[test]
-    fn drafts_that_are_cut_apart_are_each_optimal(
-        drafts in drafts(Just(true)),
-        steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
-        (pace, plain) in (0.05..1.5_f64, 1..9_usize),
-    ) {
-        let cost = cost(&steps, &[]);
-        let worth = DraftBudget { cost: &cost, pace, sequences: drafts.len(), at_once: 1 };
-        let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
-        let apart = worth.cut_apart(Pass::whole(plain), &slices);
-        for (draft, kept) in drafts.iter().zip(&apart.kept) {
-            let alone = std::slice::from_ref(draft);
-            let found = net(&worth, Pass::whole(plain), alone, &[*kept]);
-            prop_assert!((found - best(&worth, Pass::whole(plain), alone)).abs() < 1e-9);
-        }
-        if slices.len() == 1 {
-            prop_assert_eq!(worth.cut(Pass::whole(plain), &slices), apart);
-        }
-    }
-
     /// No draft is given up that would have become better.
     #[test]
     fn a_draft_given_up_could_not_have_gained(
