@@ -1,4 +1,4 @@
-//! The outputs of a record: the paper's tables and figure, in Markdown, CSV, SVG and as one page of HTML.
+//! The outputs of a record: the paper's tables and figure, in Markdown, CSV and SVG.
 //!
 //! Everything is made from rows alone, by way of their [summary](super::summary), so an incomplete record
 //! gives the same tables with fewer texts. Every number has its interval and the number of its texts.
@@ -7,7 +7,6 @@ mod distortion;
 mod drafting;
 mod end_to_end;
 mod figures;
-mod page;
 mod paper;
 mod svg;
 mod table;
@@ -34,8 +33,8 @@ use super::{
 };
 use table::wrapped;
 
-/// The file of the page in a folder of records.
-pub const PAGE: &str = "report.html";
+/// The file of all tables in a folder of records.
+pub const TABLES: &str = "tables.md";
 
 /// Measurements besides the runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -118,8 +117,8 @@ impl Outputs {
         }
     }
 
-    /// Writes them into a folder of records: `report.html`, `tables.md`, and the folders `tables` (CSV) and
-    /// `figures` (SVG). Returns the paths.
+    /// Writes them into a folder of records: `tables.md`, and the folders `tables` (CSV) and `figures` (SVG).
+    /// Returns the paths.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -137,14 +136,10 @@ impl Outputs {
         for table in &self.tables {
             put(folder.join("tables").join(&table.id).with_extension("csv"), table.csv())?;
         }
-        let mut drawn = Vec::new();
         for figure in &self.figures {
-            let drawing = svg::draw(figure)?;
-            put(folder.join("figures").join(&figure.id).with_extension("svg"), drawing.clone())?;
-            drawn.push(drawing);
+            put(folder.join("figures").join(&figure.id).with_extension("svg"), svg::draw(figure)?)?;
         }
-        put(folder.join("tables.md"), self.markdown())?;
-        put(folder.join(PAGE), page::page(self, &drawn))?;
+        put(folder.join(TABLES), self.markdown())?;
         Ok(written)
     }
 

@@ -1,18 +1,11 @@
 //! Colours and fonts of figures.
-//!
-//! All ink is one colour, and all paper another, so that a page can put its own in their place.
 
 use plotters::prelude::*;
 
 use crate::experiment::statistics::Estimate;
 
-/// The colour of text and axes, as it stands in drawings.
-pub(in crate::experiment::outputs) const INK: &str = "#222224";
-/// The colour of the grid.
-pub(in crate::experiment::outputs) const GRID: &str = "#DDDDDE";
 /// The colour behind everything.
-pub(in crate::experiment::outputs) const PAPER: &str = "#FFFFFF";
-
+pub(super) const PAPER: &str = "#FFFFFF";
 pub(super) const INK_COLOUR: RGBColor = RGBColor(0x22, 0x22, 0x24);
 pub(super) const GRID_COLOUR: RGBColor = RGBColor(0xDD, 0xDD, 0xDE);
 

@@ -4,7 +4,6 @@ mod ink;
 mod panels;
 mod points;
 
-pub(super) use self::ink::{GRID, INK, PAPER};
 use super::figures::{Figure, Marks};
 use crate::experiment::error::ExperimentError;
 

@@ -247,7 +247,6 @@ fn files_of_tables_and_figures_are_written_whole() {
             Some("svg") => {
                 figures += 1;
                 assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{text}");
-                assert!(text.contains(svg::INK) && text.contains(svg::GRID) && text.contains(svg::PAPER));
             }
             _ => {}
         }
@@ -263,10 +262,6 @@ fn files_of_tables_and_figures_are_written_whole() {
             .collect();
         assert!(bars.windows(2).all(|pair| pair[0] == pair[1]), "{table}");
     }
-    let page = read(&folder.join("report.html"));
-    assert_eq!(page.matches("<svg").count(), found.figures.len());
-    assert_eq!(page.matches("<table>").count(), found.tables.len());
-    assert!(!page.contains(svg::INK) && page.contains("currentColor"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -278,12 +273,7 @@ fn hostile_names_become_no_markup() {
     }
     let outputs = Outputs::new(&header(NASTY), &rows, &summarise(&rows), &Beside::default());
     let drawings: Vec<String> = outputs.figures.iter().map(|figure| svg::draw(figure).unwrap()).collect();
-    let page = page::page(&outputs, &drawings);
-    assert_eq!(page.matches("<script").count(), 1);
-    assert!(
-        page.contains("&lt;script&gt;&quot;&amp;")
-            && drawings.iter().all(|drawing| !drawing.contains("<script"))
-    );
+    assert!(!drawings.is_empty() && drawings.iter().all(|drawing| !drawing.contains("<script")));
 }
 
 #[test]
@@ -296,5 +286,5 @@ fn a_text_outside_its_language_is_marked_as_wrong() {
     rows[1].prefix = false;
     let found = outputs(&rows);
     assert_eq!(found.wrong, 1);
-    assert!(found.markdown().contains("WRONG") && page::page(&found, &[]).contains("class=\"wrong\""));
+    assert!(found.markdown().contains("WRONG"));
 }

@@ -14,8 +14,8 @@ use crate::terminal::failure::BadInput;
 ///
 /// Records go to a folder: header.json (definition, command, commit, models, machine), rows.jsonl and
 /// rows.csv (a line a run), and summary.md, summary.csv and summary.json (sums and means, with 95%
-/// intervals). The paper's tables and figure are made of these: report.html, a page that needs nothing but a
-/// browser, tables.md, and the folders tables (CSV) and figures (SVG).
+/// intervals). The paper's tables and figure are made of these: tables.md, and the folders tables (CSV) and
+/// figures (SVG).
 ///
 /// Ctrl-C ends it after the running text. The same command goes on where it was, also after it was killed: no
 /// run is lost, and none is made twice. Records of another definition, commit, model or machine are never

@@ -19,7 +19,7 @@ use domino::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
         ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
         methods::Programs,
-        outputs::{Beside, Outputs, PAGE},
+        outputs::{Beside, Outputs, TABLES},
         summary::{self, Line},
     },
     model::candle::{CandleModel, Format, LoadOptions, join_threads, threads},
@@ -314,12 +314,12 @@ fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
         for path in written {
             writeln!(out, "{}", path.display())?;
         }
-        note!("tables and figures: open {}", folder.join(PAGE).display());
+        note!("tables, with links to the figures: {}", folder.join(TABLES).display());
     }
     Ok(Exit::Success)
 }
 
-/// Summarises the rows, and writes the summary beside them, with tables, figures and page.
+/// Summarises the rows, and writes the summary beside them, with tables and figures.
 fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
     let lines = summary::summarise(rows);
     let json = serde_json::to_string_pretty(&lines)? + "\n";
@@ -336,16 +336,17 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
 /// Prints the summary of the rows.
 fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
     let mut out = stdout::lock();
-    let page = folder.join(PAGE);
+    let tables = folder.join(TABLES);
     if json {
         let folder = folder.display().to_string();
-        let page = page.display().to_string();
-        let object =
-            json!({ "folder": folder, "rows": rows, "complete": complete, "page": page, "summary": lines });
+        let tables = tables.display().to_string();
+        let object = json!({
+            "folder": folder, "rows": rows, "complete": complete, "tables": tables, "summary": lines,
+        });
         writeln!(out, "{object}")?;
     } else {
         write!(out, "{}", summary::brief(lines))?;
-        note!("all columns: {}; tables and figures: open {}", folder.join(SUMMARY).display(), page.display());
+        note!("all columns: {}; tables and figures: {}", folder.join(SUMMARY).display(), tables.display());
     }
     Ok(())
 }
