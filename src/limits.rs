@@ -34,8 +34,9 @@ pub struct Limits {
     /// States of one terminal's DFA before it is minimised; eight times as many where a notation makes it
     /// minimal, as for the substrings of a text. Default: 20,000. Cost: 0.1 ms and 2 KiB each to compile.
     pub dfa_states: usize,
-    /// States up to which a regular rule is folded into one terminal. Default: 64. Larger values make fewer,
-    /// larger terminals; with unbounded lookahead masks are the same.
+    /// States up to which a regular rule is folded into one terminal, those that only bounds on counts need
+    /// left out: with them twice as many. Default: 64. Larger values make fewer, larger terminals; with
+    /// unbounded lookahead masks are the same.
     pub fold_states: usize,
     /// Memory of one terminal's NFA, in bytes. Default: 4 MiB.
     pub nfa_bytes: usize,

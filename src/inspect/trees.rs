@@ -1,6 +1,6 @@
 //! Views of the subterminal trees: their size and contents.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::Inspection;
 use crate::{
@@ -24,7 +24,7 @@ pub struct TreeView {
     pub tokens: usize,
     /// Number of places inside tokens where a node's terminal may end and another begin, in all nodes.
     pub exits: usize,
-    /// Memory, in bytes; memory that trees share counts for each.
+    /// Memory, in bytes; what trees share counts for the first of them.
     pub bytes: usize,
     /// Nodes whose children were not made because memory ran out: masks walk the vocabulary there.
     pub open: usize,
@@ -58,6 +58,7 @@ impl Inspection {
     pub fn trees(&self) -> Vec<TreeView> {
         let Some(forest) = self.forest() else { return Vec::new() };
         let scanner = &self.program().lowered.scanner;
+        let (mut nodes_seen, mut rows_seen) = (HashSet::new(), HashSet::new());
         let view = |(state, root)| {
             let mut view = TreeView {
                 terminal: scanner.terminal(state),
@@ -76,7 +77,11 @@ impl Inspection {
                 view.depth = view.depth.max(depth);
                 view.tokens += reach.tokens().len();
                 view.exits += reach.exits().total();
-                view.bytes += Forest::NODE_BYTES + reach.bytes();
+                if nodes_seen.insert(node) {
+                    let (_, contents) = forest.contents(node);
+                    let own = if rows_seen.insert(contents) { reach.bytes() } else { 0 };
+                    view.bytes += Forest::NODE_BYTES + own;
+                }
                 match forest.made(node) {
                     Some(children) => open.extend(children.map(|child| (forest.child(child).1, depth + 1))),
                     None => view.open += 1,

@@ -54,7 +54,9 @@ impl Kind {
     /// computes it does, so that older files are not taken for new ones.
     const fn revision(self) -> u32 {
         match self {
-            Self::Vocabulary | Self::TerminalTables | Self::Trees | Self::Prior => 1,
+            Self::Vocabulary | Self::TerminalTables | Self::Prior => 1,
+            // Children come before their parents.
+            Self::Trees => 2,
         }
     }
 

@@ -58,13 +58,7 @@ impl Forest {
             }
             let children = match (reader.u32()?, reader.u32()?) {
                 (UNKNOWN, UNKNOWN) => Children::Unknown,
-                (first, last)
-                    if first <= last
-                        && last as usize <= count
-                        && (first == last || first as usize > node) =>
-                {
-                    Children::Made(first..last)
-                }
+                (first, last) if first <= last && last as usize <= node => Children::Made(first..last),
                 _ => return Err(StoreError::malformed("a tree's node with children that there are not")),
             };
             let reach = Arc::new(TokenRow::read(reader, inputs.trie)?);

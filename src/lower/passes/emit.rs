@@ -9,10 +9,11 @@ mod repeats;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use regex_syntax::hir::Hir;
 
 use super::{
     leaves::{LeafDfa, TerminalAutomata, leaves},
-    regular::Regular,
+    regular::{Regular, uncounted},
     rewrite::WorkGrammar,
 };
 use crate::{
@@ -59,6 +60,11 @@ const LITERAL_BYTES: usize = 1_024;
 const MAX_ABSORBED: usize = 1 << 16;
 /// Number of expressions too large to fold after which no more are tried. A few ms each.
 const MAX_UNFOLDABLE: usize = 400;
+/// Factor on the folding budget for expressions that would be within it without bounds on their counts, and
+/// number of their NFA states after which no more are tried. Rows and trees of the states in the middle of a
+/// count are shared, so that the states cost the automaton alone. Names of up to 64 characters need no more.
+const COUNTED_FACTOR: usize = 2;
+const MAX_COUNTED: usize = 1 << 16;
 
 /// Turns everything below the root into symbols.
 pub(in crate::lower) fn emit(
@@ -91,6 +97,7 @@ pub(in crate::lower) fn emit(
         of_repeat: HashMap::new(),
         open: Vec::new(),
         unfoldable: 0,
+        counted: 0,
         symbols: 0,
     };
     emitter.out.root = emitter.rule(work.root())?;
@@ -136,6 +143,8 @@ struct ProductionEmitter<'a> {
     open: Vec<(u32, ExprId)>,
     /// Number of expressions whose automata turned out too large to fold.
     unfoldable: usize,
+    /// Number of NFA states of expressions that were tried for their counts.
+    counted: usize,
     symbols: usize,
 }
 
@@ -253,27 +262,42 @@ impl ProductionEmitter<'_> {
             return Ok(Some(symbol));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
-        if self.unfoldable >= MAX_UNFOLDABLE || !self.regular.is_within(expr, worth_trying) {
+        let most_counted = worth_trying.saturating_mul(COUNTED_FACTOR);
+        if self.unfoldable >= MAX_UNFOLDABLE
+            || !self.regular.is_within_uncounted(expr, most_counted, worth_trying)
+        {
             return Ok(None);
         }
         let hir = self.regular.hir(self.work, expr);
-        // Minimisation may bring a larger automaton under the budget.
-        match scanner::build(&hir, worth_trying, self.limits) {
-            Ok(Some(dfa)) if dfa.len() > self.limits.fold_states => {
-                self.unfoldable += 1;
-                Ok(None)
-            }
-            Ok(dfa) => {
-                let name = || name.map_or_else(|| shown(&hir), str::to_owned);
-                let symbol = self.terminal(dfa, false, NewTerminal { made: &name, late: false })?;
-                self.absorb(expr, symbol);
-                Ok(Some(symbol))
-            }
-            Err(_too_large) => {
-                self.unfoldable += 1;
-                Ok(None)
-            }
+        let small = if self.regular.is_within(expr, worth_trying) { self.small(&hir) } else { None };
+        let Some(dfa) = small.or_else(|| self.small_uncounted(expr, &hir)) else {
+            self.unfoldable += 1;
+            return Ok(None);
+        };
+        let name = || name.map_or_else(|| shown(&hir), str::to_owned);
+        let symbol = self.terminal(dfa, false, NewTerminal { made: &name, late: false })?;
+        self.absorb(expr, symbol);
+        Ok(Some(symbol))
+    }
+
+    /// Builds the automaton of an expression, which is `None` if its language is empty; `None` if it is over
+    /// the folding budget. Minimisation may bring a larger one under it.
+    fn small(&self, hir: &Hir) -> Option<Option<TerminalDfa>> {
+        let fold_states = self.limits.fold_states;
+        let dfa = scanner::build(hir, fold_states.saturating_mul(NFA_PER_DFA_STATE), self.limits).ok()?;
+        dfa.as_ref().is_none_or(|dfa| dfa.len() <= fold_states).then_some(dfa)
+    }
+
+    /// Builds the automaton of an expression that would be within the folding budget without bounds on its
+    /// counts.
+    fn small_uncounted(&mut self, expr: ExprId, hir: &Hir) -> Option<Option<TerminalDfa>> {
+        let without = uncounted(hir);
+        if without == *hir || self.counted >= MAX_COUNTED || self.small(&without).is_none() {
+            return None;
         }
+        self.counted += self.regular.size(expr);
+        let most = self.limits.fold_states.saturating_mul(COUNTED_FACTOR).min(self.limits.dfa_states);
+        scanner::build(hir, most, self.limits).ok()
     }
 
     /// Records that all rules below `expr` are part of the terminal of `symbol`.

@@ -19,6 +19,8 @@ const MAX_DEPTH: u32 = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RegexSize {
     size: usize,
+    /// The size without bounds on its counts.
+    uncounted: usize,
     depth: u32,
     opaque: bool,
 }
@@ -39,6 +41,18 @@ impl Regular {
     pub(in crate::lower) fn is_within(&self, expr: ExprId, max_size: usize) -> bool {
         self.exprs[expr.index()]
             .is_some_and(|extent| !extent.opaque && extent.depth <= MAX_DEPTH && extent.size <= max_size)
+    }
+
+    /// Is only its counts' bounds too much: has the expression at most about `max_size` NFA states, and at
+    /// most `uncounted` without them?
+    pub(in crate::lower) fn is_within_uncounted(
+        &self,
+        expr: ExprId,
+        max_size: usize,
+        uncounted: usize,
+    ) -> bool {
+        self.is_within(expr, max_size)
+            && self.exprs[expr.index()].is_some_and(|extent| extent.uncounted <= uncounted)
     }
 
     /// Estimates how many NFA states the expression needs; `usize::MAX` if it is not regular.
@@ -110,31 +124,35 @@ pub(in crate::lower) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) 
 fn extent(work: &WorkGrammar, known: &[Option<RegexSize>], expr: ExprId) -> Option<RegexSize> {
     let of = |part: &ExprId| known[part.index()];
     let join = |parts: &[ExprId]| {
-        parts.iter().try_fold(RegexSize { size: 1, depth: 1, opaque: false }, |sum, part| {
+        parts.iter().try_fold(RegexSize { size: 1, uncounted: 1, depth: 1, opaque: false }, |sum, part| {
             let part = of(part)?;
             Some(RegexSize {
                 size: sum.size.saturating_add(part.size),
+                uncounted: sum.uncounted.saturating_add(part.uncounted),
                 depth: sum.depth.max(part.depth + 1),
                 opaque: sum.opaque || part.opaque,
             })
         })
     };
     match work.expr(expr) {
-        Expr::Pattern(pattern) => Some(match pattern.kind() {
-            PatternKind::Expression(hir) => RegexSize { size: hir_size(hir), depth: 1, opaque: false },
-            PatternKind::Automaton(automaton) => {
-                RegexSize { size: automaton.states().len(), depth: 1, opaque: true }
-            }
-            PatternKind::Substrings(text) => RegexSize { size: text.len(), depth: 1, opaque: true },
-            PatternKind::LengthBounded(bounded) => {
-                RegexSize { size: bounded.bound(), depth: 1, opaque: true }
-            }
-            PatternKind::Spelled(spelled) => RegexSize { size: spelled.bound(), depth: 1, opaque: true },
-        }),
+        Expr::Pattern(pattern) => {
+            let opaque = |size| RegexSize { size, uncounted: size, depth: 1, opaque: true };
+            Some(match pattern.kind() {
+                PatternKind::Expression(hir) => {
+                    let (size, uncounted) = hir_size(hir);
+                    RegexSize { size, uncounted, depth: 1, opaque: false }
+                }
+                PatternKind::Automaton(automaton) => opaque(automaton.states().len()),
+                PatternKind::Substrings(text) => opaque(text.len()),
+                PatternKind::LengthBounded(bounded) => opaque(bounded.bound()),
+                PatternKind::Spelled(spelled) => opaque(spelled.bound()),
+            })
+        }
         Expr::Rule(rule) => of(&work.body(*rule)).map(|body| RegexSize { depth: body.depth + 1, ..body }),
         Expr::Sequence(parts) | Expr::Alternatives(parts) => join(parts),
         Expr::Repeat { part, min, max } => of(part).map(|part| RegexSize {
             size: part.size.saturating_mul(times(*min, *max)),
+            uncounted: part.uncounted,
             depth: part.depth + 1,
             opaque: part.opaque,
         }),
@@ -148,22 +166,45 @@ fn times(min: u32, max: Option<u32>) -> usize {
     max.map_or(as_index(min).saturating_add(1), as_index).max(1)
 }
 
-/// Estimates how many NFA states a pattern needs. Patterns come from parsers that bound their nesting.
-fn hir_size(hir: &Hir) -> usize {
+/// Estimates how many NFA states a pattern needs, and how many without bounds on its counts. Patterns come
+/// from parsers that bound their nesting.
+fn hir_size(hir: &Hir) -> (usize, usize) {
+    let same = |size| (size, size);
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Bytes(_)) => 1,
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => same(1),
+        HirKind::Literal(literal) => same(literal.0.len()),
         // A range beyond ASCII takes a few UTF-8 sequences.
-        HirKind::Class(Class::Unicode(class)) => {
-            class.iter().map(|range| if range.end().is_ascii() { 1_usize } else { 4 }).sum::<usize>().min(64)
-        }
+        HirKind::Class(Class::Unicode(class)) => same(
+            class.iter().map(|range| if range.end().is_ascii() { 1_usize } else { 4 }).sum::<usize>().min(64),
+        ),
         HirKind::Repetition(repetition) => {
-            hir_size(&repetition.sub).saturating_mul(times(repetition.min, repetition.max))
+            let (size, uncounted) = hir_size(&repetition.sub);
+            (size.saturating_mul(times(repetition.min, repetition.max)), uncounted)
         }
         HirKind::Capture(capture) => hir_size(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().map(hir_size).fold(1, usize::saturating_add)
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts
+            .iter()
+            .map(hir_size)
+            .fold(same(1), |sum, part| (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))),
+    }
+}
+
+/// Writes an expression without bounds on its counts: `{0,n}` as `*`, and other counts as `+`; options stay.
+/// Recursion is as deep as the expression.
+pub(in crate::lower) fn uncounted(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Repetition(repetition) => {
+            let is_option = repetition.max == Some(1);
+            Hir::repetition(Repetition {
+                min: repetition.min.min(1),
+                max: if is_option { Some(1) } else { None },
+                greedy: repetition.greedy,
+                sub: Box::new(uncounted(&repetition.sub)),
+            })
         }
+        HirKind::Capture(capture) => uncounted(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(uncounted).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(uncounted).collect()),
+        _ => hir.clone(),
     }
 }

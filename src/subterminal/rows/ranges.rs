@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// A set of 32-bit numbers. After [`normalise`](Self::normalise): ascending, disjoint, not touching.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Ranges {
     ranges: Vec<Range<u32>>,
     sorted: bool,

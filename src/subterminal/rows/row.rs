@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A set of tokens as a list or as bits, whichever is smaller.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum TokenList {
     /// A sorted list.
     Few(Box<[TokenId]>),
@@ -24,7 +24,7 @@ pub(crate) enum TokenList {
 
 /// The tokens that end inside a terminal or just as it may end, and the exits where it may end while tokens
 /// go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct TokenRow {
     tokens: TokenList,
     /// Trie nodes where the terminal may end; those without children do not matter.

@@ -213,7 +213,7 @@ impl DeltaWalk<'_> {
             }
         }
         let accepts = self.dfa.accepting()[state as usize];
-        if self.loops.holds(state, self.trie.kinds_below(node)) {
+        if self.loops.holds(state, self.trie.kinds_below(node), below) {
             self.stays.push(self.trie.subtree_tokens(node));
             if accepts && self.trie.has_children(node) {
                 self.exits.push(node.raw()..end);

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 
-use super::tree::{Forest, Grow, TreeInputs, TreeNodeId};
+use super::{
+    adopted::Adopted,
+    tree::{Forest, Grow, TreeInputs, TreeNodeId},
+};
 use crate::{
     cores,
     ids::{ScanStateId, TerminalId, numbered},
@@ -56,12 +59,13 @@ impl Forest {
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             tree
         });
-        let mut forest = Self::new(max_bytes);
+        let mut adopted = Adopted::new(max_bytes);
         for (state, tree) in states.into_iter().zip(trees) {
-            if forest.adopt(state, tree).is_err() {
-                return forest;
+            if adopted.adopt(state, tree).is_err() {
+                return adopted.forest;
             }
         }
+        let mut forest = adopted.forest;
         let work = &mut Work::new(GROWING_WORK.saturating_sub(spent.load(Ordering::Relaxed)));
         forest.share_roots(inputs, &found, work);
         forest

@@ -1,5 +1,6 @@
 //! Subterminal trees: the terminal sequences that tokens spell from a scanner state on.
 
+mod adopted;
 mod branches;
 mod grow;
 mod tree;

@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::{
     automata::byte_set::ByteSet,
-    ids::{Numbered, ScanStateId, TerminalId, number},
+    ids::{Numbered, ScanStateId, TerminalId},
     limits::{LimitExceeded, Work},
     lower::Follow,
     scanner::Scanner,
@@ -243,27 +243,10 @@ impl Forest {
         (self.nodes[number as usize].terminal, TreeNodeId(number))
     }
 
-    /// Adopts the tree of `state` from another forest over the same inputs.
-    ///
-    /// # Errors
-    /// If there are more nodes than numbers.
-    pub(super) fn adopt(&mut self, state: ScanStateId, mut tree: Self) -> Result<(), LimitExceeded> {
-        let Some(root) = tree.roots.remove(&state) else { return Ok(()) };
-        number(self.nodes.len() + tree.nodes.len(), NODES)?;
-        let offset = self.nodes.numbers().end;
-        for mut node in tree.nodes {
-            if let Children::Made(children) = &mut node.children {
-                *children = children.start + offset..children.end + offset;
-            }
-            self.nodes.push(node, NODES)?;
-        }
-        self.bytes += tree.bytes;
-        self.own.0 += tree.own.0;
-        self.counted.extend(tree.counted);
-        let root = TreeNodeId(root.0 + offset);
+    /// Makes a node the root of the tree of `state`.
+    pub(super) fn plant(&mut self, state: ScanStateId, root: TreeNodeId) {
         self.roots.insert(state, root);
         self.alike.0.insert(self.contents(root), root);
-        Ok(())
     }
 
     /// Lists the roots of a terminal's trees whose children are made.

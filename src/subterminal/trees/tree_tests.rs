@@ -1,11 +1,12 @@
 //! Bounds of trees, and the check of files with trees.
 
-use super::tree::{Children, Forest, Grow};
+use super::tree::{Children, Forest, Grow, TreeInputs, TreeNodeId};
 use crate::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
-    ids::ScanStateId,
+    ids::{ScanStateId, TerminalId},
     limits::Work,
     store::{PayloadReader, PayloadWriter},
+    subterminal::rows::TokenRow,
 };
 
 /// Compiles a grammar; returns it with the roots of two of its trees.
@@ -23,12 +24,12 @@ fn roots() -> (CompiledGrammar, Forest) {
     (compiled, forest)
 }
 
-/// Children come after their parent, so that no walk over a tree is endless.
+/// Children come before their parent, so that no walk over a tree is endless.
 #[test]
 fn a_file_with_a_tree_node_below_itself_is_refused() {
     let (compiled, mut forest) = roots();
-    for (children, is_tree) in [(1..2, true), (0..0, true), (0..1, false), (0..2, false), (1..3, false)] {
-        forest.nodes[0].children = Children::Made(children.clone());
+    for (children, is_tree) in [(0..1, true), (0..0, true), (1..2, false), (0..2, false)] {
+        forest.nodes[1].children = Children::Made(children.clone());
         let mut writer = PayloadWriter::default();
         forest.write(&mut writer);
         let bytes = writer.finish();
@@ -51,4 +52,42 @@ fn no_tree_grows_once_memory_is_used_up() {
         let children = forest.children(inputs, root, Grow::Yes, &mut Work::unlimited()).unwrap();
         assert_eq!(children.is_some(), grows, "room for {room} bytes");
     }
+}
+
+/// A tree, taken apart.
+#[derive(Debug, PartialEq)]
+struct GrownTree(TerminalId, TokenRow, Vec<GrownTree>);
+
+/// Grows all of a tree.
+fn shape(forest: &mut Forest, inputs: TreeInputs<'_>, node: TreeNodeId) -> GrownTree {
+    let children = forest.children(inputs, node, Grow::Yes, &mut Work::unlimited()).unwrap().unwrap();
+    let children = children.map(|child| {
+        let (_, child) = forest.child(child);
+        shape(forest, inputs, child)
+    });
+    let children = children.collect();
+    GrownTree(forest.terminal(node), forest.reach(node).clone(), children)
+}
+
+/// Trees that are put together are those that were grown apart, and equal parts are there once.
+#[test]
+fn adopted_trees_are_those_that_were_grown() {
+    let limits = Limits::default();
+    let text = "root ::= (name gap \";\")+\nname ::= [a-c]{1,9}\ngap ::= \" \"{0,12} | \"\\n\"";
+    let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
+    let tokens = ["  ", "    ", " ;", "  ;", " ;a", "ab", "abc;", ";a", "; a", "\n;", ";b "];
+    let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+    let ids = (257..).map(TokenId::new).zip(tokens);
+    let vocabulary = ids.fold(vocabulary, |builder, (id, token)| builder.token(id, token));
+    let compiled = Compiler::new(vocabulary.build().unwrap()).compile(&grammar).unwrap();
+    let inputs = compiled.program().inputs();
+    let mut grown = Forest::grown(inputs, limits.tree_bytes, &|_, _| {});
+    let (together, mut apart) = (grown.len(), 0);
+    for (state, root) in grown.trees() {
+        let mut own = Forest::new(limits.tree_bytes);
+        let of_state = own.root(inputs, state, &mut Work::unlimited()).unwrap();
+        assert_eq!(shape(&mut grown, inputs, root), shape(&mut own, inputs, of_state), "{state:?}");
+        apart += own.len();
+    }
+    assert!(2 * together < apart, "{together} nodes, and {apart} without sharing");
 }
