@@ -63,11 +63,15 @@ fn meta_and_kept_columns_are_copied() {
     write_model(folder.path());
     let columns =
         r#""meta":{"price": 1.10, "n": 12345678901234567890123},"tag":[null, "\u00e9"],"split":"dev""#;
-    let row = format!("{{\"regex\": \"x\", \"id\": \"a\", {columns}}}");
+    let row = format!("{{\"regex\": \"x\", \"prompt\": \"\", \"id\": \"a\", {columns}}}");
     let run = batch(folder.path(), &["--keep-fields"], &row);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let head = format!("{{\"id\":\"a\",{columns},\"text\":\"x\",");
     assert!(run.stdout.starts_with(&head), "{}", run.stdout);
+    // Whoever has columns of their own has not said which of them is asked.
+    let run = batch(folder.path(), &["--keep-fields"], r#"{"regex": "x", "question": "Why?"}"#);
+    let answer = &answers(&run)["1"];
+    assert!(answer["error"].as_str().unwrap().contains("no prompt beside `question`"), "{answer}");
     // An error carries them too, and without the flag only `meta` may be there.
     let run = batch(folder.path(), &[], &row);
     let answer = &answers(&run)["\"a\""];

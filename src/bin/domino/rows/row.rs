@@ -78,7 +78,15 @@ impl RowReading {
             }
             RowReader::Trace => row.token_ids = members.take("token_ids")?,
         }
-        for (key, text) in self.reader.columns(members, self.keep)? {
+        let columns = self.reader.columns(members, self.keep)?;
+        if let (RowReader::Generate, None, None, Some((key, _))) =
+            (self.reader, &row.prompt, &row.messages, columns.first())
+        {
+            // Whoever has columns of their own has what to ask for in one of them.
+            let hint = "`prompt` or `messages` say what is asked; `\"prompt\": \"\"` asks for any text";
+            return Err(BadInput::new(format!("no prompt beside `{key}`")).hint(hint));
+        }
+        for (key, text) in columns {
             carried.copy(&key, text);
         }
         Ok(row)
