@@ -122,7 +122,8 @@ def test_parse():
 
 def test_relaxed():
     items = {"type": "string", "maxLength": 5}
-    schema = {"type": "array", "uniqueItems": True, "maxItems": 3, "items": items, "contains": {"const": "a"}}
+    schema = {"type": "array", "uniqueItems": True, "maxItems": 3, "items": items}
+    schema |= {"contains": {"const": "a"}, "maxContains": 1}
     asked = dict(seed=1, extra_body={"grammar": {"type": "json_schema", "value": schema, "lenient": True}})
     relaxed = chat(**asked).model_extra["relaxed"]
     assert [entry["keyword"] for entry in relaxed] == ["uniqueItems"], relaxed
