@@ -69,18 +69,23 @@ pub(super) fn counted(rule: &'static str, source: &Source, places: Vec<usize>) -
     (found.count > 0).then_some(found)
 }
 
+/// True if lists are to be shrunk, and tables counted anew.
+pub(super) fn shrinks() -> bool {
+    match env::var(VARIABLE) {
+        Ok(word) if word == "shrink" => true,
+        Ok(word) if word.is_empty() => false,
+        Ok(word) => panic!("{VARIABLE} may be `shrink`, or not set: `{word}` is neither"),
+        Err(_) => false,
+    }
+}
+
 /// Holds what is found against the list and the table, or shrinks both if that is asked for.
 ///
 /// # Panics
 ///
 /// Fails the test if there is more than the list says, or less; says what to do.
 pub(super) fn hold(rules: &[Rule], found: &[Found]) {
-    let shrink = match env::var(VARIABLE) {
-        Ok(word) if word == "shrink" => true,
-        Ok(word) if word.is_empty() => false,
-        Ok(word) => panic!("{VARIABLE} may be `shrink`, or not set: `{word}` is neither"),
-        Err(_) => false,
-    };
+    let shrink = shrinks();
     let now = list_of(found);
     let text = fs::read_to_string(root().join(LIST)).expect("the list");
     let page = fs::read_to_string(root().join(PAGE)).expect("the page");

@@ -13,6 +13,7 @@ mod licences;
 mod list;
 mod modules;
 mod numbers;
+mod packages;
 mod paths;
 mod sizes;
 mod source;
