@@ -249,6 +249,20 @@ fn required_members_that_are_impossible_are_named() {
 }
 
 #[test]
+fn bounds_that_cross_are_named() {
+    for (crossed, why) in [
+        (r#"{"type": "string", "minLength": 5, "maxLength": 2}"#, "`minLength` is 5, and `maxLength` 2"),
+        (
+            r#"{"type": "number", "allOf": [{"exclusiveMinimum": 1.0}, {"maximum": 1}]}"#,
+            "`exclusiveMinimum` is 1.0, and `maximum` 1",
+        ),
+    ] {
+        let error = generating().parse(crossed, &domino::Limits::default()).unwrap_err();
+        assert!(error.message().contains(why), "{error}");
+    }
+}
+
+#[test]
 fn references_lead_into_given_documents_only() {
     let schema = r#"{"$ref": "other.json#/$defs/yes"}"#;
     let other = r#"{"$defs": {"yes": {"const": "yes"}}}"#;

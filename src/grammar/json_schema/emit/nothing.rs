@@ -9,6 +9,7 @@ use super::{
         algebra::{Algebra, Depth, Formula, FormulaId, Formulas, ObjectShape},
         document::{NodeId, Value},
         error::{PendingError, SchemaErrorKind},
+        numbers::Decimal,
     },
     MOST_ALIASES,
 };
@@ -16,6 +17,18 @@ use crate::grammar::errors::quoted;
 
 /// Limit on the schemas named in a message.
 const MOST_NAMED: usize = 8;
+
+/// Keywords of which the first may not be more than the second.
+const BOUNDS: [(&str, &str); 8] = [
+    ("minLength", "maxLength"),
+    ("minimum", "maximum"),
+    ("exclusiveMinimum", "maximum"),
+    ("minimum", "exclusiveMaximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+    ("minItems", "maxItems"),
+    ("minContains", "maxContains"),
+    ("minProperties", "maxProperties"),
+];
 
 impl Algebra<'_> {
     /// The problem that no value is valid, naming the schemas that contradict each other.
@@ -45,7 +58,10 @@ impl Algebra<'_> {
         let mut nodes = Vec::new();
         self.schemas_of(here, &mut nodes);
         let node = nodes.first().copied().unwrap_or_default();
-        let reason = "no value is valid: what is asked for contradicts itself, or would have to be endless";
+        let why = self.crossed_bounds(&self.schemas_in_all(here));
+        let why =
+            why.unwrap_or("what is asked for contradicts itself, or would have to be endless".to_owned());
+        let reason = format!("no value is valid: {why}");
         let mut problem = PendingError::new(SchemaErrorKind::NoInstance, node, None, reason);
         problem.more =
             nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
@@ -53,6 +69,23 @@ impl Algebra<'_> {
             *label = format!("together with {}", self.resolver.documents.pointer(*node));
         }
         problem
+    }
+
+    /// Names a least value above a greatest one in schemas that all hold.
+    fn crossed_bounds(&self, nodes: &[NodeId]) -> Option<String> {
+        let documents = &self.resolver.documents;
+        let bound = |keyword: &str| {
+            nodes.iter().find_map(|&node| match documents.value(documents.member(node, keyword)?) {
+                Value::Number(text) => Some((Decimal::parse(text).ok()?, text)),
+                _ => None,
+            })
+        };
+        BOUNDS.into_iter().find_map(|(least, most)| {
+            let ((low, low_text), (high, high_text)) = (bound(least)?, bound(most)?);
+            let is_open = least.starts_with("exclusive") || most.starts_with("exclusive");
+            let crosses = low > high || is_open && low == high;
+            crosses.then(|| format!("`{least}` is {low_text}, and `{most}` {high_text}"))
+        })
     }
 
     /// The problem of a required member without a value, if one is found.
