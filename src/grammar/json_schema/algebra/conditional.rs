@@ -86,13 +86,14 @@ impl Algebra<'_> {
             Formula::Any => ConditionId::ALWAYS,
             Formula::Never => ConditionId::NEVER,
             Formula::Schema { node, scope, negated } => {
-                if self.site.len() > MOST_LEVELS || self.site.contains(&node) {
+                if self.conditions.open.len() > MOST_LEVELS || !self.conditions.open.insert(id) {
                     let reason = "the schema refers to itself before it says anything of a value";
                     return Err(PendingError::new(SchemaErrorKind::Loop, node, Some("$ref"), reason));
                 }
                 self.site.push(node);
                 let meaning = self.formula_of(node, scope).and_then(|meaning| self.condition(meaning));
                 self.site.pop();
+                self.conditions.open.remove(&id);
                 meaning?.negated_if(negated)
             }
             Formula::Value { node, negated } => {

@@ -68,6 +68,8 @@ pub(in super::super) struct Conditions {
     ids: HashMap<Condition, ConditionId>,
     /// The circuits of the objects of formulas.
     pub(super) of_formulas: HashMap<FormulaId, ConditionId>,
+    /// The formulas of which circuits are being made.
+    pub(super) open: HashSet<FormulaId>,
     /// The sets by which equal sets of member values are known, and the first of those.
     pub(super) values: HashMap<FormulaId, FormulaId>,
     pub(super) called: HashMap<FormulaId, FormulaId>,
@@ -80,6 +82,7 @@ impl Conditions {
             circuits: Numbered::default(),
             ids: HashMap::new(),
             of_formulas: HashMap::new(),
+            open: HashSet::new(),
             values: HashMap::new(),
             called: HashMap::new(),
             by_text: HashMap::new(),
