@@ -96,11 +96,8 @@ fn set(options: SchemaOptions, name: &str, value: &Value) -> Outcome<SchemaOptio
     Ok(match name {
         "draft" => options.with_draft(one_of(name, value, &Draft::NAMED)?),
         "format" => {
-            let table = [
-                ("bounded", Format::Bounded),
-                ("assert", Format::Assert),
-                ("annotate", Format::Annotate),
-            ];
+            let table =
+                [("bounded", Format::Bounded), ("assert", Format::Assert), ("annotate", Format::Annotate)];
             options.with_format(one_of(name, value, &table)?)
         }
         "whitespace" => options.with_white_space(match number().map(u8::try_from) {
