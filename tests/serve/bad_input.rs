@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Answer, JSON, MODEL, Server, completion};
+use super::{JSON, MODEL, Server, completion};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -206,13 +206,14 @@ fn oversized_heads_end_their_connections_only() {
     ] {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
-        stream.write_all(head.as_bytes()).unwrap();
+        // A head of a megabyte may be cut off by a reset, before its answer is read.
+        let _ = stream.write_all(head.as_bytes());
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        let answer = Answer::read(&said);
-        assert!((400..500).contains(&answer.status), "{head:.60}: {said}");
-        answer.error();
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        let said = String::from_utf8(said).unwrap();
+        let refused = said.starts_with("HTTP/1.1 4") || said.is_empty() && head.len() > 64 << 10;
+        assert!(refused, "{head:.60}: {said}");
         goes_on(&server);
     }
     assert_eq!(server.metric("domino_requests_running"), 0.0);
