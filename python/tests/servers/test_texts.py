@@ -150,7 +150,7 @@ class Steps(unittest.TestCase):
             ("regex", "a(ä|ö)", "", "a"),
             ("regex", "ab*", "", "a"),
             ("regex", "ab", "ab", ""),
-            ("json", '{"const": {"name": "x"}}', '{"name"', ""),
+            ("json", '{"const": {"name": "x"}}', '{"name"', ":"),
         ]:
             text = self.text(kind, grammar)
             text.constraint.advance_text(before)
