@@ -260,6 +260,10 @@ fn bounds_that_cross_are_named() {
         let error = generating().parse(crossed, &domino::Limits::default()).unwrap_err();
         assert!(error.message().contains(why), "{error}");
     }
+    // Bounds of another type are not why.
+    let other = r#"{"type": "integer", "enum": ["x"], "minLength": 5, "maxLength": 2}"#;
+    let error = generating().parse(other, &domino::Limits::default()).unwrap_err();
+    assert!(!error.message().contains("minLength"), "{error}");
 }
 
 #[test]

@@ -109,7 +109,8 @@ fn connecting(code: &str) -> usize {
         let word = line.split_whitespace().find(|word| !word.starts_with("pub"));
         let begins =
             matches!(word, Some("use" | "mod")) || line.starts_with("pub(in ") && line.contains(" use ");
-        if open || begins && !line.ends_with('{') | line.contains("::{") {
+        // `mod a {` has a body, `use a::{` a list.
+        if open || begins && (!line.ends_with('{') || line.contains("::{")) {
             count += 1;
             open = !line.ends_with(';');
         }

@@ -62,7 +62,8 @@ const MAX_ABSORBED: usize = 1 << 16;
 const MAX_UNFOLDABLE: usize = 400;
 /// Factor on the folding budget for expressions that would be within it without bounds on their counts, and
 /// number of their NFA states after which no more are tried. Rows and trees of the states in the middle of a
-/// count are shared, so that the states cost the automaton alone. Names of up to 64 characters need no more.
+/// count are shared, so that the states cost the automaton alone. Names of up to 64 characters need no more
+/// (`experiments/programs/engine/RESULTS.md`, counted terminals).
 const COUNTED_FACTOR: usize = 2;
 const MAX_COUNTED: usize = 1 << 16;
 

@@ -28,7 +28,7 @@ fn roots() -> (CompiledGrammar, Forest) {
 #[test]
 fn a_file_with_a_tree_node_below_itself_is_refused() {
     let (compiled, mut forest) = roots();
-    for (children, is_tree) in [(0..1, true), (0..0, true), (1..2, false), (0..2, false)] {
+    for (children, is_tree) in [(0..1, true), (0..0, true), (1..2, false), (0..2, false), (1..3, false)] {
         forest.nodes[1].children = Children::Made(children.clone());
         let mut writer = PayloadWriter::default();
         forest.write(&mut writer);

@@ -18,16 +18,15 @@ use crate::grammar::errors::quoted;
 /// Limit on the schemas named in a message.
 const MOST_NAMED: usize = 8;
 
-/// Keywords of which the first may not be more than the second.
-const BOUNDS: [(&str, &str); 8] = [
-    ("minLength", "maxLength"),
-    ("minimum", "maximum"),
-    ("exclusiveMinimum", "maximum"),
-    ("minimum", "exclusiveMaximum"),
-    ("exclusiveMinimum", "exclusiveMaximum"),
-    ("minItems", "maxItems"),
-    ("minContains", "maxContains"),
-    ("minProperties", "maxProperties"),
+/// Keywords of which the first may not be more than the second, and the types that they are about.
+const BOUNDS: [(&[&str], &str, &str); 7] = [
+    (&["string"], "minLength", "maxLength"),
+    (&["number", "integer"], "minimum", "maximum"),
+    (&["number", "integer"], "exclusiveMinimum", "maximum"),
+    (&["number", "integer"], "minimum", "exclusiveMaximum"),
+    (&["number", "integer"], "exclusiveMinimum", "exclusiveMaximum"),
+    (&["array"], "minItems", "maxItems"),
+    (&["object"], "minProperties", "maxProperties"),
 ];
 
 impl Algebra<'_> {
@@ -71,7 +70,8 @@ impl Algebra<'_> {
         problem
     }
 
-    /// Names a least value above a greatest one in schemas that all hold.
+    /// Names a least value above a greatest one in schemas that all hold, where one of them asks for the type
+    /// that both are about: then no other keyword matters.
     fn crossed_bounds(&self, nodes: &[NodeId]) -> Option<String> {
         let documents = &self.resolver.documents;
         let bound = |keyword: &str| {
@@ -80,12 +80,18 @@ impl Algebra<'_> {
                 _ => None,
             })
         };
-        BOUNDS.into_iter().find_map(|(least, most)| {
-            let ((low, low_text), (high, high_text)) = (bound(least)?, bound(most)?);
-            let is_open = least.starts_with("exclusive") || most.starts_with("exclusive");
-            let crosses = low > high || is_open && low == high;
-            crosses.then(|| format!("`{least}` is {low_text}, and `{most}` {high_text}"))
-        })
+        let is_of = |node: NodeId, types: &[&str]| {
+            let kind = documents.member(node, "type").and_then(|kind| documents.string(kind));
+            kind.is_some_and(|kind| types.contains(&kind))
+        };
+        BOUNDS.into_iter().filter(|(types, ..)| nodes.iter().any(|&node| is_of(node, types))).find_map(
+            |(_, least, most)| {
+                let ((low, low_text), (high, high_text)) = (bound(least)?, bound(most)?);
+                let is_open = least.starts_with("exclusive") || most.starts_with("exclusive");
+                let crosses = low > high || is_open && low == high;
+                crosses.then(|| format!("`{least}` is {low_text}, and `{most}` {high_text}"))
+            },
+        )
     }
 
     /// The problem of a required member without a value, if one is found.
