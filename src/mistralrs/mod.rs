@@ -43,10 +43,9 @@
 //! }
 //! ```
 //!
-//! # Drafts (feature `mistralrs-speculation`)
+//! # Drafts
 //!
-//! They rest on the speculative pipeline of 0.8.1, which upstream removed in May 2026, so they are a feature
-//! of their own. With a `GrammarSpeculativeLoader` and without a prior, the text that the schema's template
+//! They rest on the speculative pipeline of 0.8.1, which upstream removed in May 2026. With a `GrammarSpeculativeLoader` and without a prior, the text that the schema's template
 //! forces is drafted too: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
 //!
 //! # What to know of mistral.rs 0.8.1
@@ -69,7 +68,6 @@ mod free;
 mod processor;
 mod row;
 mod runner;
-#[cfg(feature = "mistralrs-speculation")]
 mod speculative;
 mod vocabulary;
 mod watch;
@@ -78,7 +76,6 @@ pub use error::{EngineVocabularyError, RequestError};
 pub use free::FreeLogitsProcessor;
 pub use processor::GrammarLogitsProcessor;
 pub use runner::{EngineDrafts, EngineRunner, GoOn, RunnerError};
-#[cfg(feature = "mistralrs-speculation")]
 pub use speculative::{
     AttachError, GrammarSpeculativeLoader, Guesses, LoadError, Speculation, SpeculativeRequest,
 };

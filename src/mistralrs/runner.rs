@@ -18,7 +18,6 @@ use mistralrs_core::{
 use tokio::{runtime::Runtime, sync::mpsc::Receiver};
 
 use self::stopped::Stopped;
-#[cfg(feature = "mistralrs-speculation")]
 use super::{AttachError, GrammarSpeculativeLoader, Guesses, LoadError, Speculation, SpeculativeRequest};
 use super::{
     EngineVocabularyError, GrammarLogitsProcessor, RequestError, RequestWatch, free::FreeLogitsProcessor,
@@ -41,7 +40,6 @@ pub struct EngineRunner {
     engine: Arc<MistralRs>,
     vocabulary: Vocabulary,
     tokenizer: Tokenizer,
-    #[cfg(feature = "mistralrs-speculation")]
     speculation: Option<Speculation>,
 }
 
@@ -55,21 +53,13 @@ pub enum RunnerError {
     /// mistral.rs cannot load the model.
     #[error("mistral.rs cannot load the model: {0}")]
     Load(String),
-    /// The library was built without drafts in this engine.
-    #[error(
-        "this build drafts nothing in mistral.rs\nhint: build it with the feature `mistralrs-speculation`, \
-         or ask for no drafts"
-    )]
-    NoDrafts,
     /// The model cannot be loaded for speculation.
-    #[cfg(feature = "mistralrs-speculation")]
     #[error(transparent)]
     Speculation(#[from] LoadError),
     /// The tokens of the engine cannot be used.
     #[error(transparent)]
     Vocabulary(#[from] EngineVocabularyError),
     /// The engine cannot do what is asked for.
-    #[cfg(feature = "mistralrs-speculation")]
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// The engine refused the request, or failed.
@@ -83,7 +73,7 @@ pub enum RunnerError {
     Hangs(Duration),
 }
 
-/// Number of rows of an engine's passes. More than one needs the feature `mistralrs-speculation`.
+/// Number of rows of an engine's passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EngineDrafts {
@@ -101,7 +91,6 @@ pub enum EngineDrafts {
 enum Under<'a> {
     Nothing,
     Ours(&'a Constraint),
-    #[cfg(feature = "mistralrs-speculation")]
     Guessed(&'a Constraint, &'a Guesses),
     Engine(&'a EngineConstraint),
 }
@@ -111,7 +100,6 @@ impl<'a> Under<'a> {
     fn constraint(self) -> Option<&'a Constraint> {
         match self {
             Self::Ours(constraint) => Some(constraint),
-            #[cfg(feature = "mistralrs-speculation")]
             Self::Guessed(constraint, _) => Some(constraint),
             Self::Nothing | Self::Engine(_) => None,
         }
@@ -139,10 +127,7 @@ impl EngineRunner {
             .build()
             .map_err(RunnerError::Threads)?;
         let target = loader(path).map_err(|error| RunnerError::Load(format!("{error:#}")))?;
-        #[cfg(feature = "mistralrs-speculation")]
         let (loader, speculation) = around(target, drafts);
-        #[cfg(not(feature = "mistralrs-speculation"))]
-        let loader = if drafts == EngineDrafts::None { target } else { return Err(RunnerError::NoDrafts) };
         let loaded = loader.load_model_from_hf(
             None,
             TokenSource::None,
@@ -168,7 +153,6 @@ impl EngineRunner {
             engine,
             vocabulary,
             tokenizer,
-            #[cfg(feature = "mistralrs-speculation")]
             speculation,
         })
     }
@@ -207,7 +191,6 @@ impl EngineRunner {
     ///
     /// # Errors
     /// If the engine or the constraint fails.
-    #[cfg(feature = "mistralrs-speculation")]
     pub fn generate_with_guesses(
         &self,
         prompt: &[TokenId],
@@ -313,7 +296,6 @@ impl EngineRunner {
         let mut request = NormalRequest::new_simple(messages, params, sender, id, None, None);
         request.is_streaming = true;
         let sampler = Sampler::new(options.sampling, options.seed);
-        #[cfg(feature = "mistralrs-speculation")]
         if let Some(speculation) = &self.speculation {
             let attached = attached(under, options)?.draw_by(sampler, prompt.len()).masking(options.masking);
             let watch = self.runtime.block_on(speculation.attach(&mut request, attached))?;
@@ -351,7 +333,6 @@ impl EngineRunner {
 
     /// Time since the last sign of life, of an engine that gives such signs.
     fn silence(&self) -> Duration {
-        #[cfg(feature = "mistralrs-speculation")]
         if let Some(silence) = self.speculation.as_ref().and_then(Speculation::silence) {
             return silence;
         }
@@ -373,7 +354,6 @@ impl EngineRunner {
 }
 
 /// Wraps the loader for drafts, if these are wanted.
-#[cfg(feature = "mistralrs-speculation")]
 fn around(target: Box<dyn Loader>, drafts: EngineDrafts) -> (Box<dyn Loader>, Option<Speculation>) {
     let loader = match drafts {
         EngineDrafts::None => return (target, None),
@@ -385,7 +365,6 @@ fn around(target: Box<dyn Loader>, drafts: EngineDrafts) -> (Box<dyn Loader>, Op
 }
 
 fn load_error(error: anyhow::Error) -> RunnerError {
-    #[cfg(feature = "mistralrs-speculation")]
     let error = match error.downcast::<LoadError>() {
         Ok(error) => return RunnerError::Speculation(error),
         Err(error) => error,
@@ -394,7 +373,6 @@ fn load_error(error: anyhow::Error) -> RunnerError {
 }
 
 /// Makes the request of an engine with speculation.
-#[cfg(feature = "mistralrs-speculation")]
 fn attached(under: Under<'_>, options: &DecodeOptions) -> Result<SpeculativeRequest, RunnerError> {
     if let Under::Engine(_) = under {
         let message = "an engine for speculation heeds no constraint of its own";
@@ -437,7 +415,6 @@ fn end_of(response: Response) -> Result<bool, RunnerError> {
 impl std::fmt::Debug for EngineRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("EngineRunner");
-        #[cfg(feature = "mistralrs-speculation")]
         debug.field("speculation", &self.speculation);
         debug.finish_non_exhaustive()
     }

@@ -96,7 +96,6 @@ impl RequestWatch {
     }
 
     /// Notes that the model's context is full.
-    #[cfg(feature = "mistralrs-speculation")]
     pub(super) fn fill(&self) {
         self.seen().full = true;
     }

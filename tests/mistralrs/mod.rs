@@ -1,10 +1,9 @@
 //! The plugin for mistral.rs, in its own engine with the shipped model.
 
-#[cfg(all(feature = "cli", feature = "mistralrs-speculation"))]
+#[cfg(feature = "cli")]
 mod cli;
 mod engine;
-#[cfg(all(feature = "cli", feature = "mistralrs-speculation"))]
+#[cfg(feature = "cli")]
 mod experiment;
 mod masks;
-#[cfg(feature = "mistralrs-speculation")]
 mod speculation;

@@ -19,11 +19,7 @@ use domino::{
         methods::{ExternalEngine, ExternalJob, ExternalWay, ExternalWriter, PeerError},
     },
     grammar::Syntax,
-    mistralrs::{EngineDrafts, EngineRunner, GoOn},
-};
-#[cfg(feature = "mistralrs-speculation")]
-use domino::{
-    mistralrs::Guesses,
+    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses},
     proposer::{Learning, Prior},
 };
 use mistralrs_core::Constraint as EngineConstraint;
@@ -77,8 +73,6 @@ impl ExternalEngine for Engines {
                 )
             }
             (ExternalWay::Masks, Some(grammar)) => Under::Ours(Box::new(grammar.constraint())),
-            // An engine for drafts is there only in builds that have them.
-            #[cfg(feature = "mistralrs-speculation")]
             (ExternalWay::Drafts, Some(grammar)) => {
                 let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
                 let guesses = Guesses::new(grammar, engine.tokenizer(), prior, Learning::PerText);
@@ -94,7 +88,6 @@ impl ExternalEngine for Engines {
 enum Under {
     Nothing,
     Ours(Box<Constraint>),
-    #[cfg(feature = "mistralrs-speculation")]
     Guessed(Box<Constraint>, Box<Guesses>),
     Engine(EngineConstraint),
 }
@@ -123,7 +116,6 @@ impl ExternalWriter for Writer {
         let written = match &self.under {
             Under::Nothing => engine.generate(prompt, None, options, watch),
             Under::Ours(constraint) => engine.generate(prompt, Some(&**constraint), options, watch),
-            #[cfg(feature = "mistralrs-speculation")]
             Under::Guessed(constraint, guesses) => {
                 engine.generate_with_guesses(prompt, constraint, guesses, options, watch)
             }

@@ -98,7 +98,6 @@ pub(super) fn run(
 }
 
 /// Chooses drafts by the flags, and by the prior that comes with the model.
-#[cfg(feature = "mistralrs-speculation")]
 fn drafts(
     command: &Generate,
     grammar: Option<&CompiledGrammar>,
@@ -116,21 +115,11 @@ fn drafts(
     })
 }
 
-/// Refuses flags that ask for drafts, which this build does not make.
-#[cfg(not(feature = "mistralrs-speculation"))]
-fn drafts(command: &Generate, _: Option<&CompiledGrammar>, _: &Path) -> Result<TextDrafts, BadInput> {
-    match command.speculation.asked {
-        true => Err(BadInput::new("this build of domino drafts nothing in mistral.rs")
-            .hint("build it with `cargo install --path . --features mistralrs-speculation`")),
-        false => Ok(TextDrafts::default()),
-    }
-}
 
 /// Makes the error of a model that cannot be loaded bad input of the user's.
 fn bad_model(error: RunnerError) -> anyhow::Error {
     match error {
         RunnerError::Load(_) | RunnerError::Vocabulary(_) => BadInput::new(error.to_string()).into(),
-        #[cfg(feature = "mistralrs-speculation")]
         RunnerError::Speculation(_) => BadInput::new(error.to_string()).into(),
         error => error.into(),
     }

@@ -1,4 +1,4 @@
-//! Drafts in mistral.rs, in builds that can make them there (`mistralrs-speculation`).
+//! Drafts in mistral.rs.
 
 use std::sync::Arc;
 

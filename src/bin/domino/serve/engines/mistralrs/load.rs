@@ -11,15 +11,12 @@ use mistralrs_core::{
 };
 use tokio::sync::Semaphore;
 
-#[cfg(feature = "mistralrs-speculation")]
-use super::drafting::RequestDrafts as EngineDrafting;
-#[cfg(not(feature = "mistralrs-speculation"))]
-use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
         super::bounds::gate::Pulse,
         args::{Dtype, EngineArgs},
     },
+    drafting::RequestDrafts,
     writer::MistralEngine,
 };
 use crate::{flags::device::EngineName, terminal::failure::BadInput};
@@ -46,7 +43,7 @@ pub(in super::super) async fn load(
         Some(Dtype::F16) => ModelDType::F16,
         Some(Dtype::Bf16) => ModelDType::BF16,
     };
-    let (loader, drafting) = EngineDrafting::around(loader(args, path).map_err(bad)?, args, pulse);
+    let (loader, drafting) = RequestDrafts::around(loader(args, path).map_err(bad)?, args, pulse);
     let map = DeviceMapSetting::Map(DeviceMapMetadata::dummy());
     let pipeline = loader
         .load_model_from_hf(None, TokenSource::None, &dtype, &device, true, map, isq, None)

@@ -18,15 +18,12 @@ use tokio::sync::{
     mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
-#[cfg(feature = "mistralrs-speculation")]
-use super::drafting::RequestDrafts as EngineDrafting;
-#[cfg(not(feature = "mistralrs-speculation"))]
-use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
     super::{
         super::{bounds::gate::Pulse, problem::Problem},
         engine::{Engine, EngineEvent, TextOrder, WrittenToken},
     },
+    drafting::RequestDrafts,
     recorder::Recorder,
 };
 
@@ -37,7 +34,7 @@ pub(in super::super) struct MistralEngine {
     pub(super) vocabulary: Vocabulary,
     pub(super) context: usize,
     /// Drafts, if several tokens are verified in a pass.
-    pub(super) drafting: EngineDrafting,
+    pub(super) drafting: RequestDrafts,
     /// Turns of requests.
     pub(super) turns: Arc<Semaphore>,
     pub(super) pulse: Arc<Pulse>,

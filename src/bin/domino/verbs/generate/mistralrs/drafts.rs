@@ -1,37 +1,29 @@
-//! Drafts of a text in mistral.rs's engine, in builds that can make them there (`mistralrs-speculation`).
+//! Drafts of a text in mistral.rs's engine.
 
-#[cfg(feature = "mistralrs-speculation")]
 use std::path::PathBuf;
 
 use domino::{
     CompiledGrammar, Constraint, TokenId,
     decode::{DecodeOptions, Generation},
-    mistralrs::{EngineDrafts, EngineRunner, GoOn, RunnerError},
+    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses, RunnerError},
+    vocab::Tokenizer,
 };
-#[cfg(feature = "mistralrs-speculation")]
-use domino::{mistralrs::Guesses, vocab::Tokenizer};
 
-#[cfg(feature = "mistralrs-speculation")]
 use crate::files::output::Output;
 
 /// Makes the guessers for texts of a grammar.
-#[cfg(feature = "mistralrs-speculation")]
 type GuessMaker = Box<dyn FnOnce(&CompiledGrammar, &Tokenizer) -> Guesses>;
 
 /// Drafts of one text, or none.
 #[derive(Default)]
 pub(super) struct TextDrafts {
     /// Most tokens of a draft, and what makes its guesses once the engine is there.
-    #[cfg(feature = "mistralrs-speculation")]
     wanted: Option<(usize, GuessMaker)>,
-    #[cfg(feature = "mistralrs-speculation")]
     guesses: Option<Guesses>,
     /// The file for what is learnt.
-    #[cfg(feature = "mistralrs-speculation")]
     file: Option<PathBuf>,
 }
 
-#[cfg(feature = "mistralrs-speculation")]
 impl TextDrafts {
     /// Drafts up to `most` tokens, by the guessers that `make` makes.
     pub(super) fn new(most: usize, file: Option<PathBuf>, make: GuessMaker) -> Self {
@@ -81,35 +73,3 @@ impl TextDrafts {
     }
 }
 
-#[cfg(not(feature = "mistralrs-speculation"))]
-impl TextDrafts {
-    /// Chooses passes of one row.
-    pub(super) fn rows(&self) -> EngineDrafts {
-        EngineDrafts::None
-    }
-
-    /// Does nothing.
-    pub(super) fn begin(&mut self, _: Option<&CompiledGrammar>, _: &EngineRunner) {}
-
-    /// Generates the text.
-    pub(super) fn write(
-        &self,
-        runner: &EngineRunner,
-        prompt: &[TokenId],
-        constraint: Option<&Constraint>,
-        options: &DecodeOptions,
-        progress: impl FnMut(&[TokenId]) -> GoOn,
-    ) -> Result<Generation, RunnerError> {
-        runner.generate(prompt, constraint, options, progress)
-    }
-
-    /// Keeps nothing.
-    pub(super) fn keep(&self) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    /// Are drafts made?
-    pub(super) fn are_made(&self) -> bool {
-        false
-    }
-}
