@@ -215,7 +215,7 @@ mod pages {
     #[doc = include_str!("../docs/json-schema.md")]
     mod json_schema {}
 
-    #[cfg(feature = "mistralrs-speculation")]
+    #[cfg(feature = "mistralrs")]
     #[doc = include_str!("../docs/mistralrs.md")]
     mod mistralrs {}
 }
