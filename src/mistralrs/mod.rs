@@ -45,8 +45,9 @@
 //!
 //! # Drafts
 //!
-//! They rest on the speculative pipeline of 0.8.1, which upstream removed in May 2026. With a `GrammarSpeculativeLoader` and without a prior, the text that the schema's template
-//! forces is drafted too: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
+//! They rest on the speculative pipeline of 0.8.1, which upstream removed in May 2026. With a
+//! `GrammarSpeculativeLoader` and without a prior, the text that the schema's template forces is drafted
+//! too: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
 //!
 //! # What to know of mistral.rs 0.8.1
 //!

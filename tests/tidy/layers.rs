@@ -1,13 +1,18 @@
 //! Modules of the library stand in layers: each uses only those before it, and the engine knows no model.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use super::{
-    modules::{Crate, Import},
+    packages::is_test,
+    paths::{Path, paths, uses},
     source::{Source, root},
 };
 
-/// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
+/// All modules right in `src/engine` and `src`, in the order in which data flows. The map in `src/lib.rs` has
+/// the same order.
 const LAYERS: [&str; 31] = [
     "clock",
     "cores",
@@ -72,11 +77,58 @@ const PROGRAM: &str = "src/bin/domino/";
 /// Imports between layers that are surely there.
 const FEW_IMPORTS: usize = 100;
 
-/// The module right in `src` that a file belongs to; `None` for `lib.rs` and programs.
+/// The module right in the folder of a crate that a file belongs to; `None` for `lib.rs` and programs.
 fn top(path: &str) -> Option<&str> {
     let inside = path.strip_prefix("src/")?;
+    let inside = inside.strip_prefix("engine/").unwrap_or(inside);
     let first = inside.split('/').next()?.trim_end_matches(".rs");
     (inside != "lib.rs" && first != "bin").then_some(first)
+}
+
+/// A module right in the folder of a crate uses something of another.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Import {
+    /// The file that uses it.
+    from: String,
+    /// The module that it is of.
+    to: String,
+}
+
+/// Returns what the files of a crate use of its modules, as far as paths say it that begin with `crate` or
+/// lead up by `super`. The names that its `lib.rs` hands on are those of their modules.
+fn imports(sources: &[Source], folder: &str, apart: &[&str]) -> BTreeSet<Import> {
+    let files = || {
+        let inside =
+            sources.iter().filter(|source| source.path.starts_with(folder) && !is_test(&source.path));
+        inside.filter(|source| !apart.iter().any(|apart| source.path.starts_with(apart)))
+    };
+    let mut handed_on: BTreeMap<String, String> = BTreeMap::new();
+    for source in files().filter(|source| source.path == format!("{folder}lib.rs")) {
+        for (path, name) in uses(&source.product()) {
+            handed_on.insert(name, path[0].clone());
+        }
+    }
+    let mut found = BTreeSet::new();
+    for source in files() {
+        let code = source.product();
+        let module = module_of(&source.path, folder);
+        let said = uses(&code).into_iter().map(|(path, _)| path);
+        for path in said.chain(paths(&code).into_iter().map(|(_, path)| path)) {
+            let ups = path.iter().take_while(|part| *part == "super").count();
+            let rooted = path[0] == "crate" || (ups > 0 && ups == module.len());
+            let Some(first) = path.get(ups.max(1)).filter(|_| rooted) else { continue };
+            let to = handed_on.get(first).unwrap_or(first).clone();
+            found.insert(Import { from: source.path.clone(), to });
+        }
+    }
+    found
+}
+
+/// The module that a file is, by its path.
+fn module_of(path: &str, folder: &str) -> Path {
+    let inside = path.strip_prefix(folder).unwrap_or(path).trim_end_matches(".rs");
+    let parts = inside.split('/').filter(|part| !["mod", "lib", "main"].contains(part));
+    parts.map(str::to_owned).collect()
 }
 
 /// Modules of no layer, and layers without a module.
@@ -97,16 +149,16 @@ fn unlisted<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// A complaint about an import that breaks the order.
 fn upward(Import { from, to }: &Import) -> Option<String> {
-    let (own, used) = (top(from)?, top(to)?);
+    let own = top(from)?;
     let layer = |name| LAYERS.iter().position(|layer| *layer == name);
-    // Modules of no layer are faults of their own.
-    let rises = layer(own)? < layer(used)?;
-    let crosses =
-        (own == "model" && ENGINE.contains(&used)) || (ENGINE.contains(&own) && MODELS.contains(&used));
+    // Modules of no layer are faults of their own, and other names are of no module.
+    let rises = layer(own)? < layer(to)?;
+    let to = to.as_str();
+    let crosses = (own == "model" && ENGINE.contains(&to)) || (ENGINE.contains(&own) && MODELS.contains(&to));
     if rises {
-        Some(format!("{from} imports {to}, of a later layer"))
+        Some(format!("{from} imports from {to}, a later layer"))
     } else {
-        crosses.then(|| format!("{from} imports {to}: engine and models know nothing of each other"))
+        crosses.then(|| format!("{from} imports from {to}: engine and models know nothing of each other"))
     }
 }
 
@@ -130,8 +182,12 @@ fn every_module_has_a_layer() {
 
 #[test]
 fn modules_use_only_those_before_them() {
-    let imports = Crate::new(super::source::rust(), "src/", Some("src/bin/")).imports();
-    let checked = imports.iter().filter(|import| top(&import.from) != top(&import.to)).count();
+    let sources = super::source::rust();
+    let mut imports = imports(sources, "src/", &["src/bin/", "src/engine/"]);
+    imports.extend(super::layers::imports(sources, "src/engine/", &[]));
+    let layered = |import: &&Import| LAYERS.contains(&import.to.as_str());
+    let checked =
+        imports.iter().filter(layered).filter(|import| top(&import.from) != Some(&import.to)).count();
     assert!(checked > FEW_IMPORTS, "only {checked} imports between layers were found");
     let wrong: Vec<_> = imports.iter().filter_map(upward).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -146,17 +202,20 @@ fn room(path: &str) -> Option<&str> {
 /// A complaint about an import of the program that breaks the order of its rooms.
 fn upward_in_program(Import { from, to }: &Import) -> Option<String> {
     let layer = |name| ROOMS.iter().position(|room| *room == name);
-    let (Some(own), Some(used)) = (room(from), room(to)) else { return None };
-    match (layer(own), layer(used)) {
-        (Some(own), Some(used)) => (own < used).then(|| format!("{from} imports {to}, of a later room")),
-        _ => Some(format!("{from} or {to} is in no room: add it to ROOMS in tests/tidy/layers.rs")),
+    let own = room(from)?;
+    match (layer(own), layer(to)) {
+        (Some(own), Some(used)) => (own < used).then(|| format!("{from} imports from {to}, a later room")),
+        (None, _) => Some(format!("{from} is in no room: add it to ROOMS in tests/tidy/layers.rs")),
+        (_, None) => None,
     }
 }
 
 #[test]
 fn rooms_of_the_program_use_only_those_before_them() {
-    let imports = Crate::new(super::source::rust(), PROGRAM, None).imports();
-    let checked = imports.iter().filter(|import| room(&import.from) != room(&import.to)).count();
+    let imports = imports(super::source::rust(), PROGRAM, &[]);
+    let rooms = |import: &&Import| ROOMS.contains(&import.to.as_str());
+    let checked =
+        imports.iter().filter(rooms).filter(|import| room(&import.from) != Some(&import.to)).count();
     assert!(checked > FEW_IMPORTS, "only {checked} imports between rooms were found");
     let wrong: Vec<_> = imports.iter().filter_map(upward_in_program).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -206,22 +265,22 @@ mod tests {
 
     /// True if `text` may stand in a file of the module `own`.
     fn may(own: &str, text: &str) -> bool {
-        let mut sources: Vec<_> =
-            LAYERS.iter().map(|layer| Source::new(&format!("src/{layer}/mod.rs"), "pub struct A;")).collect();
-        sources.push(Source::new(&format!("src/{own}/b.rs"), text));
-        let imports = Crate::new(&sources, "src/", None).imports();
+        let handed_on = Source::new("src/lib.rs", "pub use decode::Decoder; pub use ids::TokenId;");
+        let sources = [handed_on, Source::new(&format!("src/{own}/b.rs"), text)];
+        let imports = imports(&sources, "src/", &[]);
         assert_eq!(imports.len(), 1, "{text}");
         imports.iter().filter_map(upward).count() == 0
     }
 
     #[test]
     fn imports_of_later_rooms_are_found() {
-        let import =
-            |from: &str, to: &str| Import { from: format!("{PROGRAM}{from}"), to: format!("{PROGRAM}{to}") };
-        for (from, to) in [("cli.rs", "flags/a.rs"), ("verbs/a/b.rs", "rows/c.rs"), ("main.rs", "cli.rs")] {
+        let import = |from: &str, to: &str| Import { from: format!("{PROGRAM}{from}"), to: to.to_owned() };
+        for (from, to) in
+            [("cli.rs", "flags"), ("verbs/a/b.rs", "rows"), ("main.rs", "cli"), ("rows/a.rs", "fmt")]
+        {
             assert_eq!(upward_in_program(&import(from, to)), None, "{from} {to}");
         }
-        let wrong = [("flags/a.rs", "cli.rs"), ("files/mod.rs", "verbs/b.rs"), ("new/a.rs", "cli.rs")];
+        let wrong = [("flags/a.rs", "cli"), ("files/mod.rs", "verbs"), ("new/a.rs", "cli")];
         for (from, to) in wrong {
             assert!(upward_in_program(&import(from, to)).is_some(), "{from} {to}");
         }
@@ -231,10 +290,12 @@ mod tests {
     fn imports_of_later_layers_are_found() {
         assert!(may("decode", "use crate::model::A;"));
         assert!(may("subterminal", "use crate::automata::A;"));
+        assert!(may("automata", "use crate::Unknown;") && may("vocab", "use crate::TokenId;"));
         for (own, text) in [
             ("special", "use crate::decode::A;"),
             ("automata", "use crate::{decode::{self, A}};"),
             ("automata", "fn b() { crate::ids::A::new() }"),
+            ("vocab", "use crate::Decoder;"),
             ("grammar", "use super::super::lower::A;"),
             ("model", "use crate::grammar::A;"),
             ("model", "use crate::special::A;"),

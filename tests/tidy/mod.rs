@@ -1,17 +1,15 @@
-//! The house's rules that a machine can check: layers and circles of modules, sizes, names, numbers, first
+//! The house's rules that a machine can check: layers of modules, sizes, names, numbers, first
 //! words.
 //!
 //! Each rule is in the file that checks it. What breaks one today is listed in `exceptions.txt` with the
 //! reason why it is left, and that list only ever gets shorter: see [`exceptions`] and [`list`]. Rules
 //! without exceptions are tests by themselves.
 
-mod circles;
 mod exceptions;
 mod layers;
 mod lexer;
 mod licences;
 mod list;
-mod modules;
 mod numbers;
 mod packages;
 mod paths;
@@ -31,7 +29,6 @@ fn rules() -> Vec<Rule> {
     let function = format!("a function has at most {} lines", sizes::MOST_FUNCTION_LINES);
     vec![
         rule("as", "no `as` on ids outside `src/ids.rs`", "files", Some("casts")),
-        rule("circle", "files do not import one another in circles", "files", Some("imports")),
         rule("file", &lines, "files", None),
         rule("folder", &files, "folders", None),
         rule("fragment", "documentation opens with a sentence, not a fragment", "files", Some("summaries")),
@@ -50,8 +47,7 @@ fn rules() -> Vec<Rule> {
 /// All that breaks them.
 fn found() -> Vec<Found> {
     let rust = source::rust();
-    let mut found = circles::in_circles(&circles::imports(rust));
-    found.extend(sizes::wide_lines(rust));
+    let mut found = sizes::wide_lines(rust);
     found.extend(sizes::wide_lines(&source::markdown()));
     found.extend(sizes::long_functions(rust));
     found.extend(sizes::long_files(rust));

@@ -1,7 +1,5 @@
 //! Paths in code: what `use` brings in, and what expressions and types name.
 
-use std::ops::Range;
-
 use super::lexer::{closing, is_word, word_end, words};
 
 /// A path by its segments, or a module by the way to it.
@@ -14,17 +12,9 @@ pub(super) fn next_word(code: &str, at: usize) -> Option<&str> {
     (length > 0 && length < rest.len()).then(|| &rest[..length])
 }
 
-/// A declaration `use`.
-pub(super) struct Use {
-    /// The declaration in the code.
-    pub(super) range: Range<usize>,
-    /// The paths that it brings in, under these names.
-    pub(super) names: Vec<(Path, String)>,
-}
-
-/// The declarations `use`, their trees written out.
-pub(super) fn uses(code: &str) -> Vec<Use> {
-    let mut found = Vec::new();
+/// Returns what declarations `use` bring in, their trees written out, with the names under which it is known.
+pub(super) fn uses(code: &str) -> Vec<(Path, String)> {
+    let mut names = Vec::new();
     for at in words(code, "use") {
         let behind = code[at + 3..].trim_start();
         // `impl Trait + use<'a>` is none.
@@ -32,11 +22,9 @@ pub(super) fn uses(code: &str) -> Vec<Use> {
             continue;
         }
         let end = code[at..].find(';').map_or(code.len(), |length| at + length);
-        let mut names = Vec::new();
         expand(&Vec::new(), code[at + 3..end].trim(), &mut names);
-        found.push(Use { range: at..end, names });
     }
-    found
+    names
 }
 
 /// Writes the branches of a tree of `use` out.
@@ -128,8 +116,10 @@ mod tests {
     #[test]
     fn trees_of_use_are_written_out() {
         let trees = |code: &str| {
-            let names = uses(code).into_iter().flat_map(|one| one.names);
-            names.map(|(path, name)| format!("{} {name}", written(&path))).collect::<Vec<_>>()
+            uses(code)
+                .into_iter()
+                .map(|(path, name)| format!("{} {name}", written(&path)))
+                .collect::<Vec<_>>()
         };
         assert_eq!(trees("pub(crate) use a::b;"), ["a::b b"]);
         assert_eq!(

@@ -23,9 +23,9 @@ pub(super) const MOST_COLUMNS: usize = 110;
 /// Lines of a function.
 pub(super) const MOST_FUNCTION_LINES: usize = 60;
 /// Lines of a file.
-pub(super) const MOST_FILE_LINES: usize = 450;
+pub(super) const MOST_FILE_LINES: usize = 900;
 /// Rust files of a folder.
-pub(super) const MOST_FILES: usize = 15;
+pub(super) const MOST_FILES: usize = 25;
 
 /// Files with lines that are too wide.
 pub(super) fn wide_lines(sources: &[Source]) -> Vec<Found> {
@@ -243,11 +243,11 @@ mod tests {
         let source = |path: &str, lines| Source::new(path, &"// a\n".repeat(lines));
         let files = [source("a.rs", MOST_FILE_LINES), source("b.rs", MOST_FILE_LINES + 1)];
         let found = long_files(&files);
-        assert_eq!((found.len(), found[0].subject.as_str(), found[0].count), (1, "b.rs", 451));
+        assert_eq!((found.len(), found[0].subject.as_str(), found[0].count), (1, "b.rs", 901));
         let files =
             |count| (0..count).map(|number| source(&format!("a/b/{number}.rs"), 1)).collect::<Vec<_>>();
         assert!(full_folders(&files(MOST_FILES)).is_empty());
         let found = full_folders(&files(MOST_FILES + 1));
-        assert_eq!((found.len(), found[0].subject.as_str(), found[0].count), (1, "a/b", 16));
+        assert_eq!((found.len(), found[0].subject.as_str(), found[0].count), (1, "a/b", 26));
     }
 }
