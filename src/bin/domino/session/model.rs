@@ -1,11 +1,13 @@
 //! `--model`: finds the files of a model, given a folder, a GGUF file or the name of a model on the hub.
+//! Vocabularies are read from there, from a tokenizer's files, or from the cache.
 
 use std::path::{Path, PathBuf};
 
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
+use domino::{Vocabulary, store::CacheFolder};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::terminal::{failure::BadInput, progress};
+use crate::{terminal::failure::BadInput, terminal::progress};
 
 /// The folder of the model that is used if none is named, found in the places of [`default_model`].
 const DEFAULT_MODEL: &str = "models/domino-small";
@@ -113,6 +115,38 @@ pub(crate) fn default_model() -> Result<PathBuf, BadInput> {
                      {DEFAULT_MODEL} from domino's repository: it is not in the package"
                 ))
         })
+}
+
+/// A tokenizer or a model whose tokens are meant.
+#[derive(Debug)]
+pub(crate) enum TokensOf {
+    /// The path of a tokenizer's files.
+    Tokenizer(PathBuf),
+    /// A model; `None` for the default model.
+    Model(Option<PathBuf>),
+}
+
+impl TokensOf {
+    /// Finds the files. Those of a model on the hub are downloaded if they are not there.
+    pub(crate) fn locate(&self) -> Result<PathBuf, BadInput> {
+        match self {
+            Self::Tokenizer(path) => Ok(path.clone()),
+            Self::Model(name) => locate(name.as_deref()),
+        }
+    }
+
+    /// Reads the vocabulary.
+    pub(crate) fn vocabulary(&self, cache: &CacheFolder) -> Result<Vocabulary, BadInput> {
+        vocabulary(&self.locate()?, cache)
+    }
+}
+
+/// Reads the vocabulary of a `tokenizer.json` or of a folder with one.
+pub(crate) fn vocabulary(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, BadInput> {
+    progress::during(format!("reading {}", path.display()), || {
+        Vocabulary::from_tokenizer_file_cached(path, cache)
+    })
+    .map_err(|error| BadInput::new(error.to_string()))
 }
 
 #[cfg(test)]

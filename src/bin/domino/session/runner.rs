@@ -1,18 +1,17 @@
-//! The model that a command runs: as it is stored on the CPU, or as tensors on a device.
+//! The model that a command runs, as it is stored on the CPU or as tensors on a device; how it and its
+//! tokenizer are loaded, and their errors as commands tell them.
 
 use std::{num::NonZeroUsize, path::Path};
 
-use domino::{
-    TokenId,
-    model::{
-        Kept, Logits, Model, Rows,
-        candle::{
-            CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
-        },
-    },
+use domino::decode::{DecodeError, DecodeErrorKind};
+use domino::model::candle::{
+    CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
 };
+use domino::model::{Kept, Logits, Model, Rows};
+use domino::{TokenId, vocab::Tokenizer};
 
-use crate::terminal::failure::{Paint, note};
+use crate::terminal::failure::{BadInput, Paint, note};
+use crate::terminal::progress;
 
 /// The device and the precision of a model that runs as tensors; `None` for the CPU with our own products.
 pub(crate) type Card = Option<Placement>;
@@ -142,4 +141,35 @@ impl Model for Runner {
             Self::Tensors(model) => model.truncate(position),
         }
     }
+}
+
+/// Makes the error of a prompt that is too long bad input of the user's.
+pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
+    match error.kind() {
+        DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string())
+            .hint("--context asks for more room, up to what the model was made for (`domino model`)")
+            .into(),
+        _ => error.into(),
+    }
+}
+
+/// Loads the model of a folder.
+pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<Runner, BadInput> {
+    let runner =
+        progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
+            .map_err(|error| bad_model(&error))?;
+    tell_idle_quantising(folder, options);
+    tell_context(runner.context(), runner.made_for(), options);
+    Ok(runner)
+}
+
+/// Makes the error of a model that cannot be used bad input.
+pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
+    BadInput::new(error.to_string())
+}
+
+/// Reads the tokenizer of a model, and shows that it takes time.
+pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {
+    progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
+        .map_err(|error| bad_model(&error))
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::terminal::{failure::Exit, stdout};
+use crate::{terminal, terminal::failure::Exit};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +27,6 @@ pub(crate) fn run(command: &LowCompletions, mut program: Command) -> anyhow::Res
     // The script is made in memory first, since `generate` panics where a reader has gone.
     let mut script = Vec::new();
     clap_complete::generate(command.shell, &mut program, "domino", &mut script);
-    stdout::lock().write_all(&script)?;
+    terminal::stdout().write_all(&script)?;
     Ok(Exit::Success)
 }

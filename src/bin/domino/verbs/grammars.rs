@@ -5,13 +5,9 @@ use std::io::Write;
 use clap::Args;
 use serde_json::json;
 
-use crate::{
-    grammar::shipped::{SHIPPED, Shipped, shipped_hint},
-    terminal::{
-        failure::{BadInput, Exit},
-        stdout,
-    },
-};
+use crate::grammar::source::{SHIPPED, Shipped, shipped_hint};
+use crate::terminal;
+use crate::terminal::failure::{BadInput, Exit};
 
 /// List the grammars that come with the program.
 #[derive(Debug, Args)]
@@ -42,7 +38,7 @@ impl LowGrammars {
 
 /// Lists the grammars, or prints one.
 pub(crate) fn run(command: &Grammars) -> anyhow::Result<Exit> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     if let Some(shipped) = command.show {
         write!(out, "{}", shipped.text)?;
     } else if command.json {

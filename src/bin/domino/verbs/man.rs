@@ -6,10 +6,8 @@ use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::terminal::{
-    failure::{BadInput, Exit},
-    stdout,
-};
+use crate::terminal;
+use crate::terminal::failure::{BadInput, Exit};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +46,7 @@ pub(crate) fn run(command: &LowMan, program: Command) -> anyhow::Result<Exit> {
     let page = page.ok_or_else(|| {
         BadInput::new(format!("there is no command {name:?}")).hint("`domino help` lists them")
     })?;
-    stdout::lock().write_all(&rendered(page)?)?;
+    terminal::stdout().write_all(&rendered(page)?)?;
     Ok(Exit::Success)
 }
 

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use domino::model::candle::{KvFormat, LoadOptions, Placement};
 
 use crate::{
-    flags::device::{EngineName, LowContext, LowDevice},
+    flags::{EngineName, LowContext, LowDevice},
     session::{
-        drafts::proposer::{PAPER_DRAFT, Which, threshold},
+        drafts::{PAPER_DRAFT, Which, threshold},
         runner::Card,
     },
     terminal::failure::BadInput,

@@ -5,11 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{batch::RowCheck, texts::TextCheck};
-use crate::{
-    files::input::Input,
-    flags::{capture::LowCapture, grammar::LowGrammar, schema},
-    terminal::failure::BadInput,
-};
+use crate::flags::grammar::{LowCapture, LowGrammar};
+use crate::{files::Input, flags::schema, terminal::failure::BadInput};
 
 /// Limit on the bytes that `check` reads of a text, unless a flag says otherwise.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;

@@ -1,24 +1,19 @@
 //! `domino check --batch`: reads lines of JSON and writes one line of JSON for each, whatever is in them.
 
-use std::{
-    io::{BufRead, Read, Write},
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::io::{BufRead, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domino::{CompiledGrammar, Compiler};
 use serde_json::{Map, Value, json};
 
+use super::verdict::{explained, explained_field, judge};
+use crate::files::{Input, lines};
+use crate::rows::{LastUsed, Row, RowGrammar, RowReader, RowReading, WantedGrammar};
+use crate::terminal::failure::{self, BadInput, Exit, note};
+use crate::terminal::{self, extend, progress};
 use crate::{
-    files::{input::Input, lines},
-    flags::grammar::UsualGrammar,
-    grammar::{bytes::byte_vocabulary, notation::relaxed_as_json, source::GrammarSource, warned},
-    rows::{LastUsed, Row, RowGrammar, RowReader, RowReading, WantedGrammar},
-    terminal::{
-        failure::{self, BadInput, Exit, note},
-        json::extend,
-        progress, stdout,
-    },
-    verbs::check::verdict::{explained, explained_field, judge},
+    flags::grammar::UsualGrammar, grammar::compiler::byte_vocabulary, grammar::notation::relaxed_as_json,
+    grammar::source::GrammarSource, grammar::warned,
 };
 
 /// The command with `--batch`.
@@ -53,11 +48,11 @@ struct Verdicts {
 
 /// Answers all lines.
 pub(crate) fn run(command: &RowCheck) -> anyhow::Result<Exit> {
-    let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
+    let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
     let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
     judge.begin()?;
     let reading = RowReading { reader: RowReader::Check, keep: command.keep };
-    let (mut lines, mut out) = (command.input.open()?, stdout::lock());
+    let (mut lines, mut out) = (command.input.open()?, terminal::stdout());
     let (mut tally, mut line) = (Verdicts::default(), Vec::new());
     for number in 1.. {
         line.clear();

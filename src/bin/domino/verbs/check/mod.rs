@@ -5,8 +5,6 @@
 pub(crate) mod args;
 mod batch;
 mod faults;
-#[cfg(test)]
-mod tests;
 mod texts;
 pub(crate) mod verdict;
 
@@ -20,3 +18,6 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         Check::Rows(rows) => batch::run(rows),
     }
 }
+
+#[cfg(test)]
+mod tests;

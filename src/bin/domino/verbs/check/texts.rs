@@ -1,36 +1,21 @@
 //! Texts of files, read in pieces, so that the answer comes as soon as it is certain, whatever else may
 //! follow.
 
-use std::{
-    io::{BufRead, Read, Write},
-    time::{Duration, Instant},
-};
+use std::io::{BufRead, Read, Write};
+use std::time::{Duration, Instant};
 
 use domino::{CompiledGrammar, grammar::GrammarWarning};
 use serde_json::{Map, Value, json};
 
-use super::{
-    faults::{self, finding::SchemaFault},
-    verdict::{Verdict, explained, explained_field, finish},
-};
-use crate::{
-    files::input::Input,
-    grammar::{
-        advice,
-        bytes::byte_vocabulary,
-        captures::Capturing,
-        keywords::report,
-        notation::{Parsed, relaxed_as_json},
-        reading::{Reading, Unanswered},
-        source::GrammarSource,
-        warned,
-    },
-    terminal::{
-        failure::{self, BadInput, Exit, Paint, Told},
-        json::extend,
-        progress, stdout,
-    },
-};
+use super::verdict::{Verdict, explained, explained_field, finish};
+use super::{faults, faults::finding::SchemaFault};
+use crate::grammar::compiled::{self, Capturing};
+use crate::grammar::notation::{Parsed, relaxed_as_json};
+use crate::grammar::reading::{Reading, Unanswered};
+use crate::grammar::warned::{self, report_keywords};
+use crate::terminal::failure::{self, BadInput, Exit, Paint, Told};
+use crate::terminal::{self, extend, progress};
+use crate::{files::Input, grammar::compiler::byte_vocabulary, grammar::source::GrammarSource};
 
 /// The command without `--batch`.
 #[derive(Debug)]
@@ -110,9 +95,9 @@ fn answer(
 pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
     if command.report {
         let name = command.grammar.name();
-        report(&name, &command.grammar.load()?.reports()?, command.json)?;
+        report_keywords(&name, &command.grammar.load()?.reports()?, command.json)?;
     }
-    let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
+    let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
     let (grammar, Parsed { grammar: parsed, relaxed, .. }) = command.grammar.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
     let capturing = match command.json {
@@ -136,7 +121,7 @@ pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
         });
         let costly = matches!(judged, Err(NoVerdict::Unanswered(_))) || start.elapsed() > PATIENCE;
         if !advised && costly {
-            advice::give(&command.grammar, &grammar);
+            compiled::give_advice(&command.grammar, &grammar);
             advised = true;
         }
         exits.push(match judged {
@@ -179,7 +164,7 @@ fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<E
             "file": input.name(), "accepted": null, "error": told.sentence, "hint": told.hint,
         });
         extend(&mut object, place);
-        writeln!(stdout::lock(), "{object}")?;
+        writeln!(terminal::stdout(), "{object}")?;
     }
     told.print();
     Ok(exit)
@@ -193,7 +178,7 @@ fn tell(
     warnings: &[GrammarWarning],
     (relaxed, captures): (&[Value], Map<String, Value>),
 ) -> anyhow::Result<()> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let name = input.name();
     let complete = verdict.leaving().is_none_or(|leaving| leaving.complete);
     let wrong = verdict.leaving().filter(|_| !verdict.accepted(command.prefix));

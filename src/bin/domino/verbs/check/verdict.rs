@@ -3,15 +3,10 @@
 use domino::{CompiledGrammar, grammar::json_schema::SchemaOptions};
 use serde_json::{Map, Value};
 
-use super::faults::{self, finding::SchemaFault};
-use crate::{
-    flags::schema,
-    grammar::{
-        budgets,
-        bytes::byte_vocabulary,
-        reading::{Leaving, ReadEnd, Reading, Unanswered},
-    },
-};
+use super::{faults, faults::finding::SchemaFault};
+use crate::flags::schema;
+use crate::grammar::compiler::{self, byte_vocabulary};
+use crate::grammar::reading::{Leaving, ReadEnd, Reading, Unanswered};
 
 /// A verdict of a grammar on a text.
 #[derive(Debug)]
@@ -59,8 +54,8 @@ pub(crate) fn explained(
     let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let engine = |schema: &str, instance: &str| {
         let options = schema::for_checking().with_format(options.format);
-        let parsed = options.parse_with(schema, &budgets::limits(), budgets::automata()).ok()?;
-        let compiled = budgets::compiler(byte_vocabulary().ok()?).compile(&parsed.grammar).ok()?;
+        let parsed = options.parse_with(schema, &compiler::limits(), compiler::automata()).ok()?;
+        let compiled = compiler::compiler(byte_vocabulary().ok()?).compile(&parsed.grammar).ok()?;
         judge(&compiled, instance.as_bytes()).ok().map(|verdict| verdict.accepted(false))
     };
     faults::explain(schema, options, text, ended, &engine)

@@ -6,38 +6,24 @@ mod mistralrs;
 mod provenance;
 mod several;
 
-use std::{
-    io::Write,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::path::{Path, PathBuf};
+use std::{io::Write, num::NonZeroUsize, time::SystemTime};
 
-use domino::{
-    chat::ChatTemplate,
-    experiment::{
-        self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
-        ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
-        methods::Programs,
-        outputs::{Beside, Outputs, TABLES},
-        summary::{self, Line},
-    },
-    model::candle::{CandleModel, Format, LoadOptions, join_threads, threads},
-    store::CacheFolder,
-    vocab::Tokenizer,
+use domino::experiment::outputs::{Beside, Outputs, TABLES};
+use domino::experiment::summary::{self, Line};
+use domino::experiment::{
+    self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
+    ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
 };
+use domino::model::candle::{CandleModel, Format, LoadOptions, join_threads, threads};
+use domino::{chat::ChatTemplate, experiment::methods::Programs, store::CacheFolder, vocab::Tokenizer};
 use serde_json::json;
 
 use self::args::Run;
 pub(crate) use self::args::{Experiment, LowExperiment};
-use crate::{
-    grammar::shipped::SHIPPED,
-    session::{model, tokenizer},
-    terminal::{
-        failure::{BadInput, Exit, note},
-        interrupt, progress, stdout,
-    },
-};
+use crate::terminal::failure::{BadInput, Exit, note};
+use crate::terminal::{self, progress};
+use crate::{grammar::source::SHIPPED, session::model};
 
 /// The default folder of records.
 const RECORDS: &str = "experiments/records";
@@ -118,7 +104,7 @@ impl Run {
         // Continued records keep the command that began them, and their date.
         let header = experiment::read_header(&folder).map_err(failed)?;
         join_threads(self.threads);
-        interrupt::watch();
+        progress::watch_interrupts();
         note!("{label}{} runs, records in {}", plan.runs(), folder.display());
         let mut load = |part: ModelPart| match (part, &draft) {
             (ModelPart::Draft, Some(DraftFile { name, path, options })) => load(name, path, options, cache),
@@ -279,7 +265,7 @@ fn load(
         name: name.to_owned(),
         message: error.to_string(),
     };
-    let vocabulary = tokenizer::vocabulary(path, cache).map_err(|error| bad(&error))?;
+    let vocabulary = model::vocabulary(path, cache).map_err(|error| bad(&error))?;
     let tokenizer = Tokenizer::from_tokenizer_file(path).map_err(|error| bad(&error))?;
     let model = CandleModel::load(path, options).map_err(|error| bad(&error))?;
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
@@ -306,7 +292,7 @@ fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     let beside = Beside::read(folder).map_err(failed)?;
     let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &beside);
     let written = outputs.write(folder).map_err(failed)?;
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     if json {
         let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         writeln!(out, "{}", json!({ "rows": rows.len(), "planned": outputs.planned, "files": files }))?;
@@ -335,7 +321,7 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
 
 /// Prints the summary of the rows.
 fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let tables = folder.join(TABLES);
     if json {
         let folder = folder.display().to_string();
@@ -391,6 +377,6 @@ impl Watch for ProgressBar {
     }
 
     fn stops(&self) -> bool {
-        interrupt::pressed()
+        progress::interrupted()
     }
 }

@@ -1,24 +1,15 @@
 //! Several definitions, one after the other, and the tables of all in one file.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::path::{Path, PathBuf};
+use std::{io::Write, time::Instant};
 
-use domino::{
-    experiment::{self, Definition, Ended},
-    store::CacheFolder,
-};
+use domino::experiment::{self, Definition, Ended};
+use domino::store::CacheFolder;
 use serde_json::{Value, json};
 
 use super::{RunsMade, args::Several, failed};
-use crate::terminal::{
-    failure::{BadInput, Exit, note},
-    interrupt,
-    numbers::count,
-    stdout,
-};
+use crate::terminal::failure::{BadInput, Exit, note};
+use crate::terminal::{self, count, progress};
 
 /// The file with the tables of all, and the one that each folder of records has.
 const TABLES: &str = "tables.md";
@@ -39,7 +30,7 @@ impl Several {
         for (run, definition) in self.runs.iter().zip(&definitions) {
             run.models(definition)?;
         }
-        interrupt::watch();
+        progress::watch_interrupts();
         let mut parts: Vec<OneOfSeveral> = Vec::new();
         let all = definitions.len();
         for (number, (run, definition)) in (1..).zip(self.runs.iter().zip(definitions)) {
@@ -56,7 +47,7 @@ impl Several {
             }
             parts.push(OneOfSeveral { name, runs, made });
             self.keep_tables(&parts)?;
-            if interrupt::pressed() {
+            if progress::interrupted() {
                 break;
             }
         }
@@ -71,7 +62,7 @@ impl Several {
     }
 
     fn tell(&self, parts: &[OneOfSeveral]) -> anyhow::Result<()> {
-        let mut written = stdout::lock();
+        let mut written = terminal::stdout();
         if self.json {
             let parts: Vec<Value> = parts.iter().map(OneOfSeveral::to_json).collect();
             let tables = self.out.as_ref().map(|out| out.join(TABLES).display().to_string());

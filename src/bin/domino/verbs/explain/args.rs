@@ -1,31 +1,18 @@
 //! Flags of `domino explain`.
 
-use std::{
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
+use crate::flags::grammar::{LowGrammar, LowReach};
+use crate::flags::{LowContext, LowDevice};
+use crate::session::chat::{Chat, PromptSource, Prompts};
 use crate::{
-    flags::{
-        chat::LowChat,
-        device::{LowContext, LowDevice},
-        drawing::LowOptions,
-        grammar::LowGrammar,
-        lookahead::LowReach,
-        speculate::LowSpeculate,
-    },
-    grammar::source::GrammarSource,
-    session::{
-        chat::{Chat, Prompts},
-        drafts::speculation::Speculation,
-        prompt::PromptSource,
-        reach::Reach,
-        runner::Card,
-    },
-    terminal::failure::BadInput,
+    flags::drawing::LowOptions, flags::speculate::LowSpeculate, flags::tools::LowChat,
+    grammar::compiler::Reach, grammar::source::GrammarSource, session::drafts::Speculation,
+    session::runner::Card, terminal::failure::BadInput,
 };
 
 /// Number of alternatives that are listed unless `--logprobs` says otherwise.

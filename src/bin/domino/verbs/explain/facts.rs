@@ -2,13 +2,11 @@
 
 use std::ops::Range;
 
-use domino::{
-    TerminalRun, TokenId, Vocabulary,
-    decode::{Generation, Replayed, TokenLogprobs},
-};
+use domino::decode::{Generation, Replayed, TokenLogprobs};
+use domino::{TerminalRun, TokenId, Vocabulary};
 
 use super::watch::ObservedPass;
-use crate::terminal::numbers::count;
+use crate::terminal::count;
 
 /// A text with everything that is known of it.
 pub(super) struct Facts {

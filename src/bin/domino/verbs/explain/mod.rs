@@ -9,35 +9,20 @@ mod watch;
 
 use std::{io::Write, path::Path};
 
+use domino::decode::{Decoder, Finish};
 use domino::{
-    CompiledGrammar, Lookahead, TerminalRun, Terminals,
-    decode::{Decoder, Finish},
-    grammar::GrammarWarning,
-    inspect::TerminalView,
-    model::candle::join_threads,
-    store::CacheFolder,
+    CompiledGrammar, Lookahead, TerminalRun, Terminals, grammar::GrammarWarning, inspect::TerminalView,
+    model::candle::join_threads, store::CacheFolder,
 };
 
-use self::{
-    args::Explain,
-    facts::{Facts, Name, Underneath},
-    watch::Watched,
-};
-use crate::{
-    files::output::Output,
-    grammar::{advice, bytes::byte_vocabulary, source::GrammarSource, warned},
-    session::{
-        load::{bad_model, load, read_tokenizer, step_error},
-        model,
-        prompt::prompt_text,
-        reach::Reach,
-        tokenizer,
-    },
-    terminal::{
-        failure::{self, Exit},
-        interrupt, progress, stdout,
-    },
-};
+use self::facts::{Facts, Name, Underneath};
+use self::{args::Explain, watch::Watched};
+use crate::grammar::compiler::{Reach, byte_vocabulary};
+use crate::grammar::{compiled, warned};
+use crate::session::runner::{bad_model, load, read_tokenizer, step_error};
+use crate::terminal::failure::{self, Exit};
+use crate::terminal::{self, progress};
+use crate::{files::Output, grammar::source::GrammarSource, session::chat::prompt_text, session::model};
 
 /// Limit on the characters of an expression that is its own name; longer ones are called by their rule.
 const SHORT: usize = 10;
@@ -49,11 +34,11 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let folder = model::locate(command.model.as_deref())?;
     join_threads(command.threads);
     let prompt = prompt_text(&command.prompt)?;
-    let vocabulary = tokenizer::vocabulary(&folder, cache)?;
+    let vocabulary = model::vocabulary(&folder, cache)?;
     let grammar = match &command.grammar {
         Some(source) => {
             let compiled = source.compile(&command.reach.compiler(vocabulary.clone(), cache))?;
-            advice::give(source, &compiled);
+            compiled::give_advice(source, &compiled);
             Some((source, compiled))
         }
         None => None,
@@ -70,7 +55,7 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     decoder.set_drafter(drafter.map(|(drafter, _)| drafter));
-    interrupt::watch();
+    progress::watch_interrupts();
     let Watched { generation, passes, interrupted } =
         progress::during("writing the text", || watch::write(&mut decoder, &ids))?;
     let mut tokens = generation.tokens.clone();
@@ -105,7 +90,7 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
 
 /// Writes the facts as JSON, or says where the page is.
 fn tell(command: &Explain, facts: &Facts, warnings: &[GrammarWarning]) -> anyhow::Result<()> {
-    let mut stdout = stdout::lock();
+    let mut stdout = terminal::stdout();
     if command.json {
         writeln!(stdout, "{}", warned::with(json::object(facts), warnings))?;
     } else if let Some(file) = &command.out {

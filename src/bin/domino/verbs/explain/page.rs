@@ -7,10 +7,8 @@ use std::fmt::Write;
 
 use domino::TokenId;
 
-use super::{
-    facts::{Alternative, Draft, Facts, Name, TokenFacts, TokenPart},
-    html,
-};
+use super::facts::{Alternative, Draft, Facts, Name, TokenFacts, TokenPart};
+use super::html;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

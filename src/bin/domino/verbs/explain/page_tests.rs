@@ -8,13 +8,11 @@ use domino::{
     model::ScriptedModel,
 };
 
-use super::{
-    super::{
-        facts::{self, Draft, Facts, Name, Underneath},
-        json,
-        watch::ObservedPass,
-    },
-    page,
+use super::page;
+use crate::verbs::explain::{
+    facts::{self, Draft, Facts, Name, Underneath},
+    json,
+    watch::ObservedPass,
 };
 
 const SCRIPT: &str = "<script>alert(1)</script>";

@@ -1,14 +1,10 @@
 //! The writing of a text, with a record of its passes.
 
-use domino::{
-    TokenId,
-    decode::{Decoder, Generation},
-};
+use domino::TokenId;
+use domino::decode::{Decoder, Generation};
 
-use crate::{
-    session::{load::step_error, runner::Runner},
-    terminal::interrupt,
-};
+use crate::session::runner::{Runner, step_error};
+use crate::terminal::progress;
 
 /// A pass of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +31,7 @@ pub(super) fn write(decoder: &mut Decoder<Runner>, prompt: &[TokenId]) -> anyhow
     let mut steps = decoder.steps(prompt);
     let mut passes: Vec<ObservedPass> = Vec::new();
     let mut before = *steps.stats();
-    while !interrupt::pressed() {
+    while !progress::interrupted() {
         let first = steps.tokens().len();
         let step = steps.next();
         let stats = *steps.stats();

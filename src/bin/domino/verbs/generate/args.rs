@@ -1,37 +1,19 @@
 //! Flags of `domino generate`.
 
-use std::{
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::{
-    decode::{DecodeOptions, Masking},
-    grammar::json_schema::SchemaOptions,
-    model::candle::LoadOptions,
-};
+use domino::decode::{DecodeOptions, Masking};
+use domino::{grammar::json_schema::SchemaOptions, model::candle::LoadOptions};
 
+use crate::flags::grammar::{LowCapture, LowGrammar, LowReach, UsualGrammar};
+use crate::flags::{EngineName, LowContext, LowDevice};
+use crate::session::chat::{Chat, PromptSource, Prompts};
 use crate::{
-    files::input::Input,
-    flags::{
-        capture::LowCapture,
-        chat::LowChat,
-        device::{EngineName, LowContext, LowDevice},
-        drawing::LowOptions,
-        grammar::{LowGrammar, UsualGrammar},
-        lookahead::LowReach,
-        speculate::LowSpeculate,
-    },
-    grammar::source::GrammarSource,
-    session::{
-        chat::{Chat, Prompts},
-        drafts::speculation::Speculation,
-        prompt::PromptSource,
-        reach::Reach,
-        runner::Card,
-    },
-    terminal::failure::BadInput,
+    files::Input, flags::drawing::LowOptions, flags::speculate::LowSpeculate, flags::tools::LowChat,
+    grammar::compiler::Reach, grammar::source::GrammarSource, session::drafts::Speculation,
+    session::runner::Card, terminal::failure::BadInput,
 };
 
 /// Generate text of a grammar with a language model.

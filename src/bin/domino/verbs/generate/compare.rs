@@ -3,17 +3,12 @@
 
 use std::time::Duration;
 
-use domino::{
-    Constraint, TokenId,
-    decode::{Decoder, Generation},
-    proposer::Drafter,
-};
+use domino::decode::{Decoder, Generation};
+use domino::{Constraint, TokenId, proposer::Drafter};
 use serde_json::{Value, json};
 
-use crate::{
-    session::{load::step_error, runner::Runner},
-    terminal::{failure::note, interrupt, progress},
-};
+use crate::session::runner::{Runner, step_error};
+use crate::{terminal::failure::note, terminal::progress};
 
 /// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
 const ROUNDS: usize = 3;
@@ -68,7 +63,7 @@ pub(super) fn run(
     for round in 0..=ROUNDS {
         let mut texts: [Option<Generation>; 3] = [None, None, None];
         for turn in 0..3 {
-            if interrupt::pressed() {
+            if progress::interrupted() {
                 return Ok(None);
             }
             // The order changes from round to round, so that a drift of the machine favours no kind.

@@ -4,10 +4,7 @@ use std::{io::Write, path::Path};
 
 use serde_json::Value;
 
-use crate::{
-    files::output::Output,
-    terminal::{failure::BadInput, stdout},
-};
+use crate::{files::Output, terminal, terminal::failure::BadInput};
 
 /// Standard output, or a file.
 pub(super) struct Destination<'a>(Option<Output<'a>>);
@@ -32,7 +29,7 @@ impl<'a> Destination<'a> {
     pub(super) fn object(&self, object: &Value) -> anyhow::Result<()> {
         match &self.0 {
             Some(file) => file.write(format!("{object}\n").as_bytes()),
-            None => Ok(writeln!(stdout::lock(), "{object}")?),
+            None => Ok(writeln!(terminal::stdout(), "{object}")?),
         }
     }
 }

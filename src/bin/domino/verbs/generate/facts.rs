@@ -1,11 +1,7 @@
 //! Facts about a text that was generated, for its report.
 
-use domino::{
-    CompiledGrammar, TokenId, Vocabulary,
-    decode::{DecodeStats, Generation},
-    proposer::ForcedText,
-    vocab::Tokenizer,
-};
+use domino::decode::{DecodeStats, Generation};
+use domino::{CompiledGrammar, TokenId, Vocabulary, proposer::ForcedText, vocab::Tokenizer};
 
 /// Counts the bytes of a text that its grammar forced, but for their spelling. It is only for machines, since
 /// it reads the text once more.

@@ -3,9 +3,9 @@
 use domino::{CompiledGrammar, Compiler, Vocabulary, store::CacheFolder};
 
 use super::args::{Generate, TextsToWrite};
+use crate::grammar::compiled::{self, Capturing};
 use crate::{
-    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, trees, warned},
-    terminal::failure::BadInput,
+    grammar::notation::Parsed, grammar::source::GrammarSource, grammar::warned, terminal::failure::BadInput,
 };
 
 /// Makes the compiler of grammars.
@@ -33,9 +33,9 @@ pub(super) fn grammar(
         _ => after(grammar, compiler, healed)?,
     };
     warned::tell_open(&grammar.name(), &parsed.open_objects);
-    advice::give(grammar, &compiled);
+    compiled::give_advice(grammar, &compiled);
     if let Some(file) = &command.trees {
-        trees::attach(&compiled, file, &grammar.name())?;
+        compiled::attach_trees(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
     // Only JSON shows captures.

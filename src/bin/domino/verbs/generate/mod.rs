@@ -23,7 +23,7 @@ use crate::{session::model, terminal::failure::Exit};
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
     #[cfg(feature = "mistralrs")]
-    if let (crate::flags::device::EngineName::Mistralrs, TextsToWrite::One(prompt, options)) =
+    if let (crate::flags::EngineName::Mistralrs, TextsToWrite::One(prompt, options)) =
         (command.engine, &command.work)
     {
         return mistralrs::run(command, &folder, prompt, options, cache);

@@ -2,40 +2,21 @@
 
 use std::{path::Path, time::Instant};
 
-use domino::{
-    StepError,
-    decode::{DecodeOptions, Decoder, Healing, Steps},
-    grammar::GrammarWarning,
-    store::CacheFolder,
-};
+use domino::decode::{DecodeOptions, Decoder, Healing, Steps};
+use domino::{StepError, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::json;
 
-use super::{
-    args::Generate,
-    compare,
-    destination::Destination,
-    facts::{forced_bytes, usual_tokens},
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-    screen::Screen,
-};
-use crate::{
-    grammar::warned,
-    session::{
-        drafts::{draft_model, learner::Keeper},
-        load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{PromptSource, asked_text},
-        reach,
-        runner::Runner,
-        tokenizer,
-    },
-    terminal::{
-        failure::{self, Exit},
-        interrupt,
-        numbers::count,
-    },
-};
+use super::facts::{forced_bytes, usual_tokens};
+use super::grammar::{compiler, grammar};
+use super::report::{EndedRun, RunEnd};
+use super::{args::Generate, compare, destination::Destination, parsed, screen::Screen};
+use crate::grammar::{compiler, warned};
+use crate::session::chat::{PromptSource, asked_text};
+use crate::session::drafts::{self, Keeper};
+use crate::session::model;
+use crate::session::runner::{Runner, bad_model, load, read_tokenizer, step_error};
+use crate::terminal::failure::{self, Exit};
+use crate::terminal::{count, progress};
 
 /// Generates one text.
 pub(super) fn run(
@@ -47,7 +28,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let text = asked_text(prompt)?;
     let destination = Destination::of(command.out.as_deref())?;
-    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let vocabulary = model::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let mut prompt = command.prompts(folder)?.tokens(&tokenizer, &text, &vocabulary)?;
     let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
@@ -68,7 +49,7 @@ pub(super) fn run(
         speculation = command.speculation.drafter(source, grammar, folder, &tokenizer, draft.as_ref())?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
-    interrupt::watch();
+    progress::watch_interrupts();
     let speculative = speculation.is_some();
     let (mut drafter, keeper) = speculation.unzip();
     let keeper = keeper.flatten();
@@ -97,7 +78,7 @@ pub(super) fn run(
         options,
         seconds: begun.elapsed().as_secs_f64(),
         speculative,
-        draft: draft.as_ref().map(draft_model::tally),
+        draft: draft.as_ref().map(drafts::draft_tally),
         forced,
         captures,
         comparison,
@@ -121,9 +102,9 @@ fn tell(
     if command.json {
         let mut object = ended.object();
         if let Some((lookahead, terminals)) = keeper.map(Keeper::learnt_at) {
-            let lookahead = reach::lookahead_number(lookahead);
+            let lookahead = compiler::lookahead_number(lookahead);
             object["prior"] =
-                json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
+                json!({ "lookahead": lookahead, "terminals": compiler::terminals_name(terminals) });
         }
         destination.object(&warned::with(object, warnings))?;
     } else {
@@ -142,7 +123,7 @@ fn tell(
 fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize) -> anyhow::Result<RunEnd> {
     let mut screen = Screen::new(hidden);
     let mut failure = None;
-    while !interrupt::pressed() {
+    while !progress::interrupted() {
         match steps.next() {
             None => break,
             Some(Ok(_)) if quiet => {}

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use domino::{
-    decode::Generation,
-    grammar::tools::{Reasoning, Tools, calls},
-};
+use domino::decode::Generation;
+use domino::grammar::tools::{Reasoning, Tools, calls};
 use serde_json::{Map, Value, json};
 
-use crate::grammar::{captures::Capturing, notation::Notation, source::GrammarSource};
+use crate::{grammar::compiled::Capturing, grammar::notation::Notation, grammar::source::GrammarSource};
 
 /// Grammars of the program whose texts are documents in JSON.
 const JSON: [&str; 3] = ["json", "rfc8259", "paper/json"];

@@ -1,23 +1,14 @@
 //! The report on a text that was generated.
 
-use domino::{
-    TokenId, Vocabulary,
-    decode::{DecodeOptions, DraftTally, Finish, Generation, Logprobs, TokenLogprobs},
-};
+use domino::decode::{DecodeOptions, DraftTally, Finish, Generation, Logprobs, TokenLogprobs};
+use domino::{TokenId, Vocabulary};
 use serde_json::{Map, Value, json};
 
-use super::{
-    compare::Comparison,
-    facts::{acceptance, ratio, tokens_per_pass},
-};
-use crate::{
-    session::drafts::draft_model,
-    terminal::{
-        failure::{Exit, Paint, Told, note},
-        json::extend,
-        numbers::count,
-    },
-};
+use super::compare::Comparison;
+use super::facts::{acceptance, ratio, tokens_per_pass};
+use crate::session::drafts;
+use crate::terminal::failure::{Exit, Paint, Told, note};
+use crate::terminal::{count, extend};
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +119,7 @@ impl EndedRun<'_> {
             object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
         }
         if let Some(tally) = self.draft {
-            object["draft_model"] = draft_model::object(tally);
+            object["draft_model"] = drafts::draft_fields(tally);
         }
         if let Some(forced) = self.forced {
             object["forced_bytes"] = forced.into();

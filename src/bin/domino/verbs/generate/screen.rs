@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use domino::vocab::Utf8Stream;
 
-use crate::terminal::stdout::{self, Stdout};
+use crate::terminal::{self, Stdout};
 
 /// Standard output, and the length of the text that it shows.
 pub(super) struct Screen {
@@ -17,7 +17,7 @@ pub(super) struct Screen {
 impl Screen {
     /// Makes a screen that does not show the first `hidden` bytes.
     pub(super) fn new(hidden: usize) -> Self {
-        let out = stdout::lock();
+        let out = terminal::stdout();
         Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden }
     }
 

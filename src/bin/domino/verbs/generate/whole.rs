@@ -4,40 +4,19 @@
 use std::{num::NonZeroUsize, path::Path};
 
 use anyhow::Context;
-use domino::{
-    Constraint, TokenId,
-    decode::{CanonicalDecoder, ConditionalDecoder, DecodeOptions, Generation},
-    model::candle::CandleBatch,
-    store::CacheFolder,
-    vocab::Tokenizer,
-};
+use domino::decode::{CanonicalDecoder, ConditionalDecoder, DecodeOptions, Generation};
+use domino::{Constraint, TokenId, model::candle::CandleBatch, store::CacheFolder, vocab::Tokenizer};
 use serde_json::{Value, json};
 
-use super::{
-    args::{Generate, Way},
-    destination::Destination,
-    facts::forced_bytes,
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-    screen::Screen,
-};
-use crate::{
-    grammar::warned,
-    session::{
-        load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{PromptSource, prompt_text},
-        runner::tell_idle_quantising,
-        tokenizer,
-    },
-    terminal::{
-        failure::{BadInput, Exit, note},
-        interrupt,
-        json::extend,
-        numbers::count,
-        progress,
-    },
-};
+use super::args::{Generate, Way};
+use super::grammar::{compiler, grammar};
+use super::report::{EndedRun, RunEnd};
+use super::{destination::Destination, facts::forced_bytes, parsed, screen::Screen};
+use crate::session::chat::{PromptSource, prompt_text};
+use crate::session::runner::{bad_model, load, read_tokenizer, step_error, tell_idle_quantising};
+use crate::terminal::failure::{BadInput, Exit, note};
+use crate::terminal::{count, extend, progress};
+use crate::{grammar::warned, session::model};
 
 /// A text with the facts about how it was written: fields of the object, and a note for people.
 struct Written {
@@ -54,7 +33,7 @@ pub(super) fn run(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let destination = Destination::of(command.out.as_deref())?;
-    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let vocabulary = model::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let prompt = command.prompts(folder)?.tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
     let compiled = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
@@ -67,7 +46,7 @@ pub(super) fn run(
     let ended = EndedRun {
         forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
         captures: parsed::fields_of(command.grammar.as_ref(), capturing.as_ref(), &generation),
-        end: match interrupt::pressed() {
+        end: match progress::interrupted() {
             true => RunEnd::Interrupted,
             false => RunEnd::Finished(generation.finish),
         },
@@ -114,8 +93,8 @@ fn conditional(
     let mut decoder = ConditionalDecoder::new(model, start, options).map_err(|error| {
         BadInput::new(error.to_string()).hint("give a temperature above 0, and leave such options out")
     })?;
-    interrupt::watch();
-    let drawn = decoder.draw(prompt, &|| !interrupt::pressed()).map_err(step_error)?;
+    progress::watch_interrupts();
+    let drawn = decoder.draw(prompt, &|| !progress::interrupted()).map_err(step_error)?;
     Ok(Written {
         fields: json!({
             "particles": particles, "log_kept": drawn.log_kept, "log_language": drawn.log_language,
@@ -144,8 +123,8 @@ fn canonical(
     let mut decoder = CanonicalDecoder::new(&mut model, tokenizer, start, options).map_err(|error| {
         BadInput::new(error.to_string()).hint("leave one of the two out, or take --tokenization free")
     })?;
-    interrupt::watch();
-    let text = decoder.write(prompt, &|| !interrupt::pressed()).map_err(step_error)?;
+    progress::watch_interrupts();
+    let text = decoder.write(prompt, &|| !progress::interrupted()).map_err(step_error)?;
     let tokens = match text.canonical {
         Some(true) => "canonical tokens",
         Some(false) => "tokens that are not canonical",

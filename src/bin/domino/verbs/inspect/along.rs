@@ -5,10 +5,8 @@ use std::io::{self, Write};
 use domino::{Constraint, StepError, inspect::StateSizes};
 use serde_json::{Value, json};
 
-use super::{
-    args::OutputForm,
-    subject::{Subject, head, print_json},
-};
+use super::args::OutputForm;
+use super::subject::{Subject, head, print_json};
 use crate::terminal::{describe, failure};
 
 /// Number of parts of the text that are compared, to show growth.

@@ -5,12 +5,9 @@ use std::io::{self, Write};
 use domino::inspect::{AutomatonView, TerminalView};
 use serde_json::{Value, json};
 
-use super::{
-    args::OutputForm,
-    dot::Graph,
-    subject::{Subject, head, print_json, print_rest},
-};
-use crate::terminal::{describe, numbers::count};
+use super::subject::{Subject, head, print_json, print_rest};
+use super::{args::OutputForm, dot::Graph};
+use crate::terminal::{count, describe};
 
 /// Shows the automata.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {

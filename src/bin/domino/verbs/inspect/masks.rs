@@ -1,23 +1,17 @@
 //! Times of the masks along a text, and the parts of the grammar that make the slow ones.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    io::Write,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 use domino::{Constraint, TokenId, Vocabulary, ids::TerminalId};
 use serde_json::{Map, Value, json};
 
-use super::{
-    args::{OutputForm, SetsText},
-    origins::Origin,
-    subject::{Subject, head, left_language, milliseconds, print_json, print_rest},
-};
-use crate::{
-    grammar::reading::Reading,
-    terminal::{describe, numbers},
-};
+use super::args::{OutputForm, SetsText};
+use super::origins::Origin;
+use super::subject::{Subject, head, left_language, milliseconds, print_json, print_rest};
+use crate::grammar::reading::Reading;
+use crate::terminal::{self, describe};
 
 /// Limit on the terminals that are named for each mask; most masks have one or two.
 const MOST_TERMINALS: usize = 4;
@@ -49,7 +43,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
         object.insert("rows".to_owned(), rows.iter().map(|row| row_json(subject, row)).collect());
         return Ok(print_json(out, &Value::Object(object))?);
     }
-    let (counted, time) = (numbers::count(masks, "mask"), milliseconds(all));
+    let (counted, time) = (terminal::count(masks, "mask"), milliseconds(all));
     writeln!(out, "{counted} in {time:.3} ms, the slowest first")?;
     writeln!(out, "   after         ms    tokens  made of")?;
     for row in &rows {

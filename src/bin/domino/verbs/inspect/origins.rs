@@ -1,15 +1,10 @@
 //! Origins in a JSON Schema: the shapes that its parts became, and the keywords behind automata and warnings.
 
-use domino::grammar::{
-    Span,
-    json_schema::{Outline, SchemaPlaces},
-};
+use domino::grammar::Span;
+use domino::grammar::json_schema::{Outline, SchemaPlaces};
 use serde_json::{Map, Value};
 
-use crate::{
-    grammar::{budgets, source::GrammarText},
-    terminal::describe,
-};
+use crate::{grammar::compiler, grammar::source::GrammarText, terminal::describe};
 
 /// Keywords that make the automata of strings, and of numbers.
 const OF_STRINGS: &[&str] = &["pattern", "format", "minLength", "maxLength", "enum", "const"];
@@ -38,7 +33,7 @@ impl Origins {
     pub(super) fn of(text: &GrammarText, most: usize) -> Option<Self> {
         let (text, options) = text.schema()?;
         let places = SchemaPlaces::read(text)?;
-        let (outline, whole) = options.outline(text, &budgets::limits(), most).ok()?;
+        let (outline, whole) = options.outline(text, &compiler::limits(), most).ok()?;
         Some(Self { places, outline, whole })
     }
 

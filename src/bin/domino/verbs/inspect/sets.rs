@@ -2,19 +2,13 @@
 
 use std::io::{self, Write};
 
-use domino::{
-    Constraint,
-    inspect::{ItemOrigin, ItemView, SetView, SetsView},
-};
+use domino::Constraint;
+use domino::inspect::{ItemOrigin, ItemView, SetView, SetsView};
 use serde_json::{Value, json};
 
-use super::{
-    along,
-    args::OutputForm,
-    dot::Graph,
-    subject::{Subject, head, print_json, print_rest},
-};
-use crate::terminal::{describe::one_line, numbers::count};
+use super::subject::{Subject, head, print_json, print_rest};
+use super::{along, args::OutputForm, dot::Graph};
+use crate::{terminal::count, terminal::describe::one_line};
 
 /// Limit on the items of a set that are searched for those of a rule.
 const MOST_SEARCHED: usize = 10_000;

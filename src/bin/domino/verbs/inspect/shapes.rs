@@ -5,10 +5,8 @@ use std::io::{self, Write};
 use domino::inspect::TerminalView;
 use serde_json::{Map, Value, json};
 
-use super::{
-    origins::Origin,
-    subject::{Subject, print_rest},
-};
+use super::origins::Origin;
+use super::subject::{Subject, print_rest};
 use crate::terminal::describe;
 
 /// Limit on the automata that are shown, the largest first.

@@ -1,21 +1,16 @@
 //! The subject of all stages, and how they print it.
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::io::{self, Write};
+use std::time::Duration;
 
-use domino::{
-    CompiledGrammar, Vocabulary,
-    ids::{RuleId, TerminalId},
-    inspect::Inspection,
-};
+use domino::ids::{RuleId, TerminalId};
+use domino::{CompiledGrammar, Vocabulary, inspect::Inspection};
 use serde_json::{Value, json};
 
 use super::{args::Inspect, origins::Origins};
 use crate::{
-    grammar::{places::LineIndex, reading::Leaving, warned},
-    session::reach::terminals_name,
+    grammar::compiled::LineIndex, grammar::compiler::terminals_name, grammar::reading::Leaving,
+    grammar::warned,
 };
 
 /// The data that the stages show.

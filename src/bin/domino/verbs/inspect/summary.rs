@@ -1,22 +1,15 @@
 //! The summary of all stages: sizes and times.
 
-use std::{
-    io::{self, Write},
-    time::Instant,
-};
+use std::io::{self, Write};
+use std::time::Instant;
 
 use domino::inspect::{Warning, WarningKind};
 use serde_json::{Value, json};
 
-use super::{
-    args::OutputForm,
-    shapes,
-    subject::{Subject, head, milliseconds, print_json, print_rest},
-};
-use crate::{
-    session::reach,
-    terminal::{describe, failure::Paint, progress},
-};
+use super::subject::{Subject, head, milliseconds, print_json, print_rest};
+use super::{args::OutputForm, shapes};
+use crate::terminal::{describe, progress};
+use crate::{grammar::compiler, terminal::failure::Paint};
 
 /// Shows the sizes and times.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -63,7 +56,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         return print_json(out, &Value::Object(object));
     }
     writeln!(out, "{}", subject.command.grammar.name())?;
-    let terminals = format!("terminals, {}", reach::terminals_name(subject.command.terminals));
+    let terminals = format!("terminals, {}", compiler::terminals_name(subject.command.terminals));
     let rows = [
         (sizes.rules, "rules"),
         (sizes.folded_rules, "of them are terminals, or parts of terminals"),

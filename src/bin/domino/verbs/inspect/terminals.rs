@@ -5,10 +5,8 @@ use std::io::{self, Write};
 use domino::inspect::TerminalView;
 use serde_json::{Value, json};
 
-use super::{
-    args::OutputForm,
-    subject::{Subject, head, print_json, print_rest},
-};
+use super::args::OutputForm;
+use super::subject::{Subject, head, print_json, print_rest};
 use crate::terminal::{describe, progress};
 
 /// Limit on the tokens shown as examples.

@@ -4,16 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
-    engine::{Tables, Trees},
-    measure::Passes,
-};
+use super::engine::{Tables, Trees};
+use super::measure::Passes;
+use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
 use crate::{
-    files::input::Input,
-    flags::{grammar::LowGrammar, lookahead::LowReach, schema, vocabulary::LowVocabulary},
-    grammar::source::GrammarSource,
-    session::{reach::Reach, tokenizer::TokensOf},
-    terminal::failure::BadInput,
+    files::Input, flags::schema, grammar::compiler::Reach, grammar::source::GrammarSource,
+    session::model::TokensOf, terminal::failure::BadInput,
 };
 
 /// Measure masks and steps along given texts.

@@ -5,15 +5,10 @@
 
 use serde::Serialize;
 
-use super::{
-    args::Trace,
-    engine::{Tables, Trees},
-    input::Traces,
-    measure::{Measured, Record},
-    memory::MemoryMoments,
-    walk::Walk,
-};
-use crate::session::reach;
+use super::engine::{Tables, Trees};
+use super::measure::{Measured, Record};
+use super::{args::Trace, input::Traces, memory::MemoryMoments, walk::Walk};
+use crate::grammar::compiler;
 
 /// A file of results.
 #[derive(Debug, Serialize)]
@@ -116,8 +111,8 @@ impl Cell {
                 trees: command.trees,
                 tables: command.tables,
                 threads: command.threads,
-                lookahead: reach::lookahead_number(command.reach.lookahead),
-                terminals: reach::terminals_name(command.reach.terminals),
+                lookahead: compiler::lookahead_number(command.reach.lookahead),
+                terminals: compiler::terminals_name(command.reach.terminals),
                 machine: CellMachine::this(),
                 clock_ns: super::walk::clock_cost(),
                 allows_ns: records

@@ -8,10 +8,8 @@
 //! looked at in walks of their own: one on a grammar as fresh as in pass 1, and one before and one after the
 //! warm passes.
 
-use super::{
-    input::Trace,
-    walk::{Checks, Digest, Engine, Stuck, Walk, check, timed, walk},
-};
+use super::input::Trace;
+use super::walk::{Checks, Digest, Engine, Stuck, Walk, check, timed, walk};
 
 /// Numbers of passes.
 #[derive(Debug, Clone, Copy)]

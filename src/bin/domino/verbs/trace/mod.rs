@@ -19,23 +19,13 @@ use std::{io::Write, time::Instant};
 
 use domino::Vocabulary;
 
-use self::{
-    args::Trace,
-    cell::Cell,
-    engine::{Setup, Tables},
-    input::{Expected, Malformed, Traces},
-    measure::{Moment, Trouble, Wrong},
-    memory::MemoryMoments,
-    summary::Summary,
-    walk::Digest,
-};
-use crate::{
-    files::{input::Input, output::Output},
-    terminal::{
-        failure::{BadInput, Exit, Paint, note},
-        interrupt, progress, stdout,
-    },
-};
+use self::engine::{Setup, Tables};
+use self::input::{Expected, Malformed, Traces};
+use self::measure::{Moment, Trouble, Wrong};
+use self::{args::Trace, cell::Cell, memory::MemoryMoments, summary::Summary, walk::Digest};
+use crate::files::{Input, Output};
+use crate::terminal::failure::{BadInput, Exit, Paint, note};
+use crate::terminal::{self, progress};
 
 impl From<Malformed> for BadInput {
     fn from(error: Malformed) -> Self {
@@ -71,7 +61,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     memory.vocabulary_is_there();
     traces.fit(&vocabulary).map_err(BadInput::from)?;
 
-    interrupt::watch();
+    progress::watch_interrupts();
     let walks = traces.list.len() * command.passes.walks();
     let bar = progress::StepBar::start(format!("measuring {}", traces.grammar), walks);
     let mut setup =
@@ -87,7 +77,8 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
         Moment::Compiled => memory.grammar_is_compiled(),
         Moment::Walked => bar.one_more(),
     };
-    let measured = measure::run(&traces.list, command.passes, compile, compare, notify, interrupt::pressed);
+    let measured =
+        measure::run(&traces.list, command.passes, compile, compare, notify, progress::interrupted);
     drop(bar);
     let measured = measured.map_err(|trouble| match trouble {
         Trouble::Step(wrong) => describe(&wrong, &traces, &vocabulary),
@@ -101,7 +92,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     }
     let summary = Summary::new(&cell, expected.is_some());
     if command.json {
-        writeln!(stdout::lock(), "{}", summary.to_json())?;
+        writeln!(terminal::stdout(), "{}", summary.to_json())?;
     }
     note!("{}", summary.to_text(Paint::for_stderr()).trim_end());
     Ok(if cell.extra.interrupted { Exit::Interrupted } else { Exit::Success })

@@ -6,11 +6,8 @@ use domino::{TokenId, Vocabulary, VocabularyError, vocab::Tokenizer};
 use serde_json::json;
 
 use super::args::Trace;
-use crate::{
-    files::lines,
-    rows::{RowReader, RowReading},
-    terminal::failure::BadInput,
-};
+use crate::rows::{RowReader, RowReading};
+use crate::{files::lines, terminal::failure::BadInput};
 
 /// Limit on the length in bytes of a token that is looked for.
 const LONGEST: usize = 64;

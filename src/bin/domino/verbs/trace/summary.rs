@@ -4,11 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{
-    cell::{Cell, Row},
-    spread::{Spread, microseconds},
-};
-use crate::terminal::{failure::Paint, numbers::count};
+use super::cell::{Cell, Row};
+use super::spread::{Spread, microseconds};
+use crate::{terminal::count, terminal::failure::Paint};
 
 /// A summary for people.
 #[derive(Debug)]

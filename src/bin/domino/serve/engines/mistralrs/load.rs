@@ -22,7 +22,7 @@ use super::{
     },
     writer::MistralEngine,
 };
-use crate::{flags::device::EngineName, terminal::failure::BadInput};
+use crate::{flags::EngineName, terminal::failure::BadInput};
 
 /// Loads the model. Blocks while it reads the weights.
 pub(in super::super) async fn load(

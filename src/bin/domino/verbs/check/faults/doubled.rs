@@ -2,10 +2,8 @@
 
 use std::{collections::HashSet, fmt};
 
-use serde::{
-    Deserializer,
-    de::{self, DeserializeSeed},
-};
+use serde::Deserializer;
+use serde::de::{self, DeserializeSeed};
 
 /// Finds the first object in a whole JSON text in which a key comes twice; gives its pointer and the key.
 pub(super) fn doubled(text: &str) -> Option<(String, String)> {

@@ -2,12 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    finding::{Finding, Whereabouts},
-    sizes::{size, twice},
-    walk::SchemaWalk,
-    words::count,
-};
+use super::finding::{Finding, Whereabouts};
+use super::sizes::{size, twice};
+use super::{walk::SchemaWalk, words::count};
 
 impl SchemaWalk<'_> {
     /// Checks an array by one keyword.

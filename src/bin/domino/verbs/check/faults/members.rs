@@ -2,11 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    finding::{Finding, Whereabouts},
-    sizes::size,
-    walk::SchemaWalk,
-};
+use super::finding::{Finding, Whereabouts};
+use super::{sizes::size, walk::SchemaWalk};
 
 impl SchemaWalk<'_> {
     /// Checks an object by one keyword.

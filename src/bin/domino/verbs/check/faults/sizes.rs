@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 
-use super::{
-    compare::equal,
-    finding::{Finding, SchemaFault, Whereabouts},
-    words::{alternatives, count, shown},
-};
+use super::compare::equal;
+use super::finding::{Finding, SchemaFault, Whereabouts};
+use super::words::{alternatives, count, shown};
 
 /// Checks an instance by `enum` or `const`.
 pub(super) fn constant(keyword: &str, value: &Value, instance: &Value, here: &Whereabouts) -> Finding {

@@ -9,13 +9,10 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-use super::{
-    compare::Bound,
-    finding::{Finding, Whereabouts},
-    references::References,
-    sizes::{constant, distance, size},
-    words::{alternatives, kind, shown},
-};
+use super::finding::{Finding, Whereabouts};
+use super::sizes::{constant, distance, size};
+use super::words::{alternatives, kind, shown};
+use super::{compare::Bound, references::References};
 
 /// Limit on the depth of nested schemas.
 const DEEPEST: usize = 64;

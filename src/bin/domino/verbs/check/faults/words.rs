@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-pub(super) use crate::terminal::numbers::count;
+pub(super) use crate::terminal::count;
 
 /// Limit on the characters of a value that are shown.
 const LONGEST: usize = 40;

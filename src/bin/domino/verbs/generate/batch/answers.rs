@@ -1,22 +1,16 @@
 //! Destinations of a batch's answers: standard output, or a file that a later run goes on with.
 
-use std::{
-    collections::HashSet,
-    fs::{self, File, OpenOptions, TryLockError},
-    io::{BufRead, BufReader, Seek, SeekFrom, Write},
-    path::{Path, PathBuf},
-};
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::{
-    files::{input::Input, lines},
-    rows::{ObjectMembers, SeenIds, key_of},
-    terminal::{
-        failure::{BadInput, Paint, note},
-        stdout,
-    },
-};
+use crate::files::{Input, lines};
+use crate::rows::{ObjectMembers, SeenIds, key_of};
+use crate::terminal;
+use crate::terminal::failure::{BadInput, Paint, note};
 
 /// A destination of answers, a line each.
 #[derive(Debug)]
@@ -86,14 +80,14 @@ impl Answers {
 
     /// True if a person reads them as they come.
     pub(super) fn are_seen(&self) -> bool {
-        matches!(self, Self::Stdout) && stdout::lock().is_terminal()
+        matches!(self, Self::Stdout) && terminal::stdout().is_terminal()
     }
 
     /// Writes a line, which ends with a line feed, at once.
     pub(super) fn write(&mut self, line: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout => {
-                let mut out = stdout::lock();
+                let mut out = terminal::stdout();
                 out.write_all(line.as_bytes())?;
                 out.flush()?;
                 Ok(())

@@ -5,12 +5,11 @@ use std::rc::Rc;
 use domino::{CompiledGrammar, Compiler, proposer::Drafter};
 use serde_json::Value;
 
-use super::super::parsed::TextKind;
+use crate::rows::{LastUsed, Row, WantedGrammar};
+use crate::terminal::failure::{self, BadInput};
 use crate::{
-    flags::grammar::UsualGrammar,
-    grammar::{captures::Capturing, notation::relaxed_as_json, source::GrammarSource},
-    rows::{LastUsed, Row, WantedGrammar},
-    terminal::failure::{self, BadInput},
+    flags::grammar::UsualGrammar, grammar::compiled::Capturing, grammar::notation::relaxed_as_json,
+    grammar::source::GrammarSource, verbs::generate::parsed::TextKind,
 };
 
 /// Limit on the compiled grammars in the LRU cache. A batch that returns to others compiles them again.

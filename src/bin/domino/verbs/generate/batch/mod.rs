@@ -9,42 +9,26 @@ mod tally;
 
 use std::{collections::HashMap, path::Path, rc::Rc};
 
+use domino::decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId};
 use domino::{
-    CompiledGrammar, Constraint, Vocabulary,
-    decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
-    model::candle::CandleBatch,
-    proposer::Drafter,
-    store::CacheFolder,
-    vocab::Tokenizer,
+    CompiledGrammar, Constraint, Vocabulary, model::candle::CandleBatch, proposer::Drafter,
+    store::CacheFolder, vocab::Tokenizer,
 };
 use serde_json::{Value, json};
 
-use self::{
-    answers::{Answers, Earlier},
-    grammars::{Kit, KitMaker, RowGrammars},
-    tally::BatchTally,
-};
-use super::{
-    args::{BatchRows, Generate},
-    facts::usual_tokens,
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-};
+use self::answers::{Answers, Earlier};
+use self::grammars::{Kit, KitMaker, RowGrammars};
+use self::tally::BatchTally;
+use super::args::{BatchRows, Generate};
+use super::grammar::{compiler, grammar};
+use super::report::{EndedRun, RunEnd};
+use super::{facts::usual_tokens, parsed};
+use crate::rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey};
+use crate::session::runner::{bad_model, read_tokenizer, step_error, tell_idle_quantising};
+use crate::terminal::failure::{self, BadInput, Exit};
 use crate::{
-    flags::drawing::LowOptions,
-    grammar::{source::GrammarSource, warned},
-    rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
-    session::{
-        chat::Prompts,
-        load::{bad_model, read_tokenizer, step_error},
-        runner::tell_idle_quantising,
-        tokenizer,
-    },
-    terminal::{
-        failure::{self, BadInput, Exit},
-        interrupt, progress,
-    },
+    flags::drawing::LowOptions, grammar::source::GrammarSource, grammar::warned, session::chat::Prompts,
+    session::model, terminal::progress,
 };
 
 /// Answers all lines.
@@ -59,7 +43,7 @@ pub(super) fn run(
     let all = survey(&rows.requests, reading)?;
     let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
     let lines = Lines::read(&rows.requests, rows.parallel.get())?;
-    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let vocabulary = model::vocabulary(folder, cache)?;
     let compiler = compiler(command, &vocabulary, cache);
     let usual = grammar(command, &compiler, &[])?;
     let tokenizer = read_tokenizer(folder)?;
@@ -70,7 +54,7 @@ pub(super) fn run(
     .map_err(|error| bad_model(&error))?;
     tell_idle_quantising(folder, &command.load);
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
-    interrupt::watch();
+    progress::watch_interrupts();
     let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
         let shared = command.speculation.shared(source, grammar, folder, &tokenizer)?;
         Some(Rc::new(move || shared.drafter()) as Rc<dyn Fn() -> Drafter>)
@@ -137,8 +121,8 @@ impl RunningBatch<'_> {
     /// Adds texts as rows ask for them, up to `ahead` at a time, and writes those that end.
     fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
         let mut more = true;
-        while !interrupt::pressed() && (more || self.row.is_some() || !self.decoder.is_empty()) {
-            while self.decoder.len() < ahead && !interrupt::pressed() {
+        while !progress::interrupted() && (more || self.row.is_some() || !self.decoder.is_empty()) {
+            while self.decoder.len() < ahead && !progress::interrupted() {
                 if let Some(row) = self.row.take() {
                     self.begin(row)?;
                     continue;
@@ -225,7 +209,7 @@ impl RunningBatch<'_> {
                     self.running.insert(sequence, running);
                 }
                 // Ctrl-C cancels the row's grammar: the same command goes on with the row.
-                Err(_) if interrupt::pressed() => {}
+                Err(_) if progress::interrupted() => {}
                 Err(error) => self.wrong(&carried, &error)?,
             }
         }

@@ -2,12 +2,9 @@
 
 use std::time::Instant;
 
-use crate::terminal::{
-    failure::{Exit, Paint, note},
-    interrupt,
-    numbers::count,
-    progress::StepBar,
-};
+use crate::terminal::count;
+use crate::terminal::failure::{Exit, Paint, note};
+use crate::terminal::progress::{self, StepBar};
 
 /// Counts of the texts by what has become of them.
 pub(super) struct BatchTally {
@@ -98,7 +95,7 @@ impl BatchTally {
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
         let rate = if seconds > 0.0 { self.tokens as f64 / seconds } else { 0.0 };
         let paint = Paint::for_stderr();
-        let pressed = interrupt::pressed();
+        let pressed = progress::interrupted();
         let end = if pressed { paint.red("interrupted") } else { "done".to_owned() };
         let mut parts = vec![count(self.texts, "text")];
         let failed = self.failed + self.failed_before;

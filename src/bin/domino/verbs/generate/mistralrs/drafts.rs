@@ -12,7 +12,7 @@ use domino::{
 use domino::{mistralrs::Guesses, vocab::Tokenizer};
 
 #[cfg(feature = "mistralrs-speculation")]
-use crate::files::output::Output;
+use crate::files::Output;
 
 /// Makes the guessers for texts of a grammar.
 #[cfg(feature = "mistralrs-speculation")]
