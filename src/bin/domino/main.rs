@@ -32,8 +32,8 @@ use crate::cli::{Command, LowArgs};
 use crate::terminal::failure::{self, Exit};
 use crate::terminal::{log, progress};
 use crate::verbs::{
-    bench_model, cache, check, compile, completions, experiment, explain, generate, grammars, inspect, learn,
-    man, mask, model, retokenize, trace,
+    about, bench_model, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
+    retokenize, trace,
 };
 
 fn main() -> ExitCode {
@@ -72,14 +72,14 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Mask(command) => mask::run(command, cache),
         Command::Compile(command) => compile::run(command, cache),
         Command::Inspect(command) => inspect::run(command, cache),
-        Command::Grammars(command) => grammars::run(command),
+        Command::Grammars(command) => about::print_grammars(command),
         Command::Cache(command) => cache::run(command, cache),
         Command::Model(command) => model::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
-        Command::Completions(command) => completions::run(command, LowArgs::arranged()),
-        Command::Man(command) => man::run(command, LowArgs::arranged()),
+        Command::Completions(command) => about::print_completions(command, LowArgs::arranged()),
+        Command::Man(command) => about::print_man(command, LowArgs::arranged()),
     }
 }

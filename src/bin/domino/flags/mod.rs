@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum, builder::FalseyValueParser};
 use domino::model::candle::{CardMode, Format, KvFormat, LoadOptions, Placement, Precision};
 use domino::store::CacheFolder;
 
-use crate::{grammar::compiler, session::runner::Card, terminal::failure::BadInput};
+use crate::{grammar::compiler, session::model::Card, terminal::failure::BadInput};
 
 /// Flags of all commands that compile grammars: the time of a step, and the memory of a grammar.
 #[derive(Debug, Args)]

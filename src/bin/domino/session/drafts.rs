@@ -20,9 +20,9 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use crate::session::runner::{Card, Runner, load, read_tokenizer};
+use crate::session::model::{self, Card, Runner, load, read_tokenizer};
 use crate::terminal::failure::{BadInput, Paint, note};
-use crate::{files::Output, grammar::compiler, grammar::source::GrammarSource, session::model};
+use crate::{files::Output, grammar::compiler, grammar::source::GrammarSource};
 
 /// The value of `--speculate`.
 #[derive(Debug, Clone, Copy, PartialEq)]

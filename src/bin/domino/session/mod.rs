@@ -3,4 +3,3 @@
 pub(crate) mod chat;
 pub(crate) mod drafts;
 pub(crate) mod model;
-pub(crate) mod runner;

@@ -8,10 +8,10 @@ use domino::model::passes::{PassTimes, any_tokens};
 use domino::model::{Model, Rows};
 use serde_json::json;
 
-use crate::session::runner::{Card, Runner, tell_idle_quantising};
+use crate::flags::LowDevice;
+use crate::session::model::{self, Card, Runner, tell_idle_quantising};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, progress};
-use crate::{flags::LowDevice, session::model};
 
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
 ///

@@ -8,11 +8,11 @@ use domino::model::candle::{LoadOptions, join_threads};
 use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use serde_json::{Value, json};
 
+use crate::flags::LowDevice;
 use crate::session::chat::{PromptSource, prompt_text, prompt_tokens};
-use crate::session::runner::{Card, Runner, bad_model, load, read_tokenizer, step_error};
+use crate::session::model::{self, Card, Runner, bad_model, load, read_tokenizer, step_error};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, describe, progress};
-use crate::{flags::LowDevice, session::model};
 
 const EXAMPLES: &str = "\
 Examples:

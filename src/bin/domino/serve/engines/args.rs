@@ -9,7 +9,7 @@ use crate::{
     flags::{EngineName, LowContext, LowDevice},
     session::{
         drafts::{PAPER_DRAFT, Which, threshold},
-        runner::Card,
+        model::Card,
     },
     terminal::failure::BadInput,
 };

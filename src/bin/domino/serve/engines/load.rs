@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     flags::EngineName,
-    session::{model, runner::read_tokenizer},
+    session::model::{self, read_tokenizer},
     terminal::failure::BadInput,
 };
 

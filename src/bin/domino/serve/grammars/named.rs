@@ -237,7 +237,7 @@ mod tests {
     use domino::Compiler;
 
     use super::*;
-    use crate::{grammar::compiler::byte_vocabulary, verbs::check::verdict::judge};
+    use crate::{grammar::compiler::byte_vocabulary, verbs::check::texts::judge};
 
     fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
         NamedGrammars::new(folder, Arc::default())

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     faults::explain,
-    verdict::{Verdict, explained, judge},
+    texts::{Verdict, explained, judge},
 };
 use crate::{
     flags::schema,

@@ -13,7 +13,7 @@ use crate::session::chat::{Chat, PromptSource, Prompts};
 use crate::{
     files::Input, flags::drawing::LowOptions, flags::speculate::LowSpeculate, flags::tools::LowChat,
     grammar::compiler::Reach, grammar::source::GrammarSource, session::drafts::Speculation,
-    session::runner::Card, terminal::failure::BadInput,
+    session::model::Card, terminal::failure::BadInput,
 };
 
 /// Generate text of a grammar with a language model.

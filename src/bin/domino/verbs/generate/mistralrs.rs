@@ -14,12 +14,9 @@ use domino::{
 use self::drafts::TextDrafts;
 use super::{
     args::Generate,
-    destination::Destination,
-    facts::forced_bytes,
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-    screen::Screen,
+    grammar::{compiler, fields_of, grammar},
+    one::{Destination, Screen},
+    report::{EndedRun, RunEnd, forced_bytes},
 };
 use crate::{
     grammar::warned,
@@ -74,7 +71,7 @@ pub(super) fn run(
     }
     drafts.keep()?;
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
-    let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
+    let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
         end: if progress::interrupted() { RunEnd::Interrupted } else { RunEnd::Finished(generation.finish) },
         generation,

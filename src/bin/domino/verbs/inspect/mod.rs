@@ -4,13 +4,7 @@
 
 mod along;
 pub(crate) mod args;
-mod dfas;
-mod dot;
-mod masks;
-mod origins;
 mod rules;
-mod sets;
-mod shapes;
 mod subject;
 mod summary;
 mod terminals;
@@ -22,8 +16,7 @@ use domino::ids::{RuleId, TerminalId};
 use domino::{Constraint, inspect::Inspection, store::CacheFolder};
 
 use self::args::{Inspect, OutputForm, SetsText, View};
-use self::origins::Origins;
-use self::subject::{Subject, left_language};
+use self::subject::{Origins, Subject, left_language};
 use crate::grammar::warned::{self, report_keywords};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, progress};
@@ -78,9 +71,9 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         View::All => summary::show(&subject, &mut out)?,
         View::Rules => rules::show(&subject, &mut out)?,
         View::Terminals => terminals::show(&subject, &mut out)?,
-        View::Dfas => dfas::show(&subject, &mut out)?,
+        View::Dfas => terminals::show_automata(&subject, &mut out)?,
         View::Trees => trees::show(&subject, &mut out)?,
-        View::Masks => masks::show(&subject, &mut out)?,
+        View::Masks => along::show_masks(&subject, &mut out)?,
         // This stage was shown without compiling.
         View::Schema => {}
         View::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
@@ -122,7 +115,7 @@ fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Writ
         return Err(left_language(&leaving));
     }
     if let SetsText::After(_) = subject.command.text {
-        sets::show(subject, &reading.into_state(), out)?;
+        along::show_sets(subject, &reading.into_state(), out)?;
     }
     Ok(Exit::Success)
 }

@@ -7,8 +7,8 @@ use domino::ids::RuleId;
 use domino::inspect::{Became, NonterminalView, RuleView, SymbolView};
 use serde_json::{Value, json};
 
-use super::subject::{Subject, head, print_json, print_rest};
-use super::{args::OutputForm, dot::Graph};
+use super::args::OutputForm;
+use super::subject::{Graph, Subject, head, print_json, print_rest};
 use crate::terminal::describe::one_line;
 
 /// Limit on the symbols shown of one production.

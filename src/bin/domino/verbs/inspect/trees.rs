@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use domino::inspect::{SymbolView, TreeNodeView, TreeView};
 use serde_json::{Value, json};
 
-use super::subject::{Subject, head, print_json, print_rest};
-use super::{args::OutputForm, dot::Graph};
+use super::args::OutputForm;
+use super::subject::{Graph, Subject, head, print_json, print_rest};
 use crate::terminal::failure::BadInput;
 use crate::terminal::{count, describe, progress};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::engine::{Tables, Trees};
 use super::measure::Passes;
+use super::walk::{Tables, Trees};
 use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
 use crate::{
     files::Input, flags::schema, grammar::compiler::Reach, grammar::source::GrammarSource,

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     flags::EngineName,
-    session::runner::{Card, Runner, bad_model, tell_context},
+    session::model::{Card, Runner, bad_model, tell_context},
     terminal::failure::BadInput,
 };
 
