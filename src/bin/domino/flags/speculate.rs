@@ -142,7 +142,7 @@ impl LowSpeculate {
 
 /// Flags of a draft model.
 #[derive(Debug, Args)]
-pub(crate) struct LowDraftModel {
+struct LowDraftModel {
     /// Let a smaller model of the same tokenizer guess too, beside the counts. The surer of the two is heard,
     /// where that is worth the smaller model's time. A folder, a GGUF file or a model on the hub, as for
     /// --model; it runs where the model does, with the weights as they are stored. The text is the same, the

@@ -195,7 +195,7 @@ fn unknown(name: &str) -> BadInput {
 }
 
 /// Reads a chat template from its file, or from inside a `tokenizer_config.json`.
-pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
+fn template_of(path: &Path) -> Result<String, BadInput> {
     let text = files::read_text(path)?;
     let config: Option<Value> = serde_json::from_str(&text).ok();
     Ok(match config.as_ref().and_then(|config| config.get("chat_template")) {

@@ -6,11 +6,9 @@ use domino::grammar::json_schema::SchemaOptions;
 use domino::grammar::tools::{Calling, Choice};
 use serde_json::Value;
 
+use crate::flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts};
 use crate::grammar::source::{GrammarSource, GrammarText};
-use crate::{
-    flags::grammar::UsualGrammar, flags::schema::RowOptions, flags::tools::CallingParts,
-    grammar::notation::Notation, rows::keys::ObjectMembers, terminal::failure::BadInput,
-};
+use crate::{grammar::notation::Notation, rows::keys::ObjectMembers, terminal::failure::BadInput};
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -141,7 +141,7 @@ impl Carried {
     }
 
     /// Names a row that cannot be read by its line.
-    pub(super) fn line_number(number: usize) -> Self {
+    fn line_number(number: usize) -> Self {
         Self { id: number.to_string(), index: None, more: String::new() }
     }
 
@@ -152,7 +152,7 @@ impl Carried {
     }
 
     /// Copies a further column.
-    pub(super) fn copy(&mut self, key: &str, text: &str) {
+    fn copy(&mut self, key: &str, text: &str) {
         // Writing to a string cannot fail.
         let _ = write!(self.more, ",{}:{text}", Value::from(key));
     }

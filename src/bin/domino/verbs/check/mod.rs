@@ -17,13 +17,11 @@ use serde_json::{Map, Value, json};
 use self::texts::{TextCheck, explained, explained_field, judge};
 use crate::files::{Input, lines};
 use crate::flags::grammar::{LowCapture, LowGrammar, UsualGrammar};
+use crate::flags::schema;
+use crate::grammar::{compiler::byte_vocabulary, notation::relaxed_as_json, source::GrammarSource, warned};
 use crate::rows::{LastUsed, Row, RowGrammar, RowReader, RowReading, WantedGrammar};
 use crate::terminal::failure::{self, BadInput, Exit, note};
 use crate::terminal::{self, extend, progress};
-use crate::{
-    flags::schema, grammar::compiler::byte_vocabulary, grammar::notation::relaxed_as_json,
-    grammar::source::GrammarSource, grammar::warned,
-};
 
 /// Judges all texts, or all rows.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
@@ -163,7 +161,7 @@ struct Verdicts {
 }
 
 /// Answers all lines.
-pub(crate) fn run_batch(command: &RowCheck) -> anyhow::Result<Exit> {
+fn run_batch(command: &RowCheck) -> anyhow::Result<Exit> {
     let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
     let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
     judge.begin()?;

@@ -397,7 +397,7 @@ impl Several {
     /// Runs all definitions. A failure does not stop the others; it is reported at the end.
     fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
         // What is wrong with the last one should not come to light after an hour.
-        let definitions = self.runs.iter().map(self::Run::read).collect::<anyhow::Result<Vec<_>>>()?;
+        let definitions = self.runs.iter().map(Run::read).collect::<anyhow::Result<Vec<_>>>()?;
         refuse_same_names(&definitions)?;
         for (run, definition) in self.runs.iter().zip(&definitions) {
             run.models(definition)?;

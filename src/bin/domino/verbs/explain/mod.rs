@@ -17,16 +17,14 @@ use domino::{
 use self::facts::{Facts, Name, Underneath, Watched};
 use crate::flags::grammar::{LowGrammar, LowReach};
 use crate::flags::{LowContext, LowDevice};
+use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
 use crate::grammar::compiler::{Reach, byte_vocabulary};
 use crate::grammar::{compiled, warned};
 use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text};
 use crate::session::model::{self, Card, bad_model, load, read_tokenizer, step_error};
 use crate::terminal::failure::{self, BadInput, Exit};
 use crate::terminal::{self, progress};
-use crate::{
-    files::Output, flags::drawing::LowOptions, flags::speculate::LowSpeculate, flags::tools::LowChat,
-    grammar::source::GrammarSource, session::drafts::Speculation,
-};
+use crate::{files::Output, grammar::source::GrammarSource, session::drafts::Speculation};
 
 /// Limit on the characters of an expression that is its own name; longer ones are called by their rule.
 const SHORT: usize = 10;

@@ -314,7 +314,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Shows the bytes of a token, with marks in `<i>` for white space and for characters without a picture.
-pub(super) fn escaped_bytes(bytes: &[u8]) -> String {
+fn escaped_bytes(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {

@@ -9,12 +9,11 @@ use domino::{grammar::json_schema::SchemaOptions, model::candle::LoadOptions};
 
 use crate::flags::grammar::{LowCapture, LowGrammar, LowReach, UsualGrammar};
 use crate::flags::{EngineName, LowContext, LowDevice};
+use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
+use crate::grammar::{compiler::Reach, source::GrammarSource};
 use crate::session::chat::{Chat, PromptSource, Prompts};
-use crate::{
-    files::Input, flags::drawing::LowOptions, flags::speculate::LowSpeculate, flags::tools::LowChat,
-    grammar::compiler::Reach, grammar::source::GrammarSource, session::drafts::Speculation,
-    session::model::Card, terminal::failure::BadInput,
-};
+use crate::session::{drafts::Speculation, model::Card};
+use crate::{files::Input, terminal::failure::BadInput};
 
 /// Generate text of a grammar with a language model.
 ///

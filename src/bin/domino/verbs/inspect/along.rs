@@ -140,7 +140,7 @@ fn row_json(row: &ByteSizes) -> Value {
 }
 
 /// Writes sizes as JSON.
-pub(super) fn sizes_json(sizes: &StateSizes) -> Value {
+fn sizes_json(sizes: &StateSizes) -> Value {
     json!({
         "threads": sizes.threads, "doubled": sizes.doubled, "starting": sizes.starting, "sets": sizes.sets,
         "items": sizes.items, "known_sets": sizes.known_sets, "known_states": sizes.known_states,

@@ -13,10 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::args::Inspect;
 use crate::grammar::compiler::{self, terminals_name};
-use crate::{
-    grammar::compiled::LineIndex, grammar::reading::Leaving, grammar::source::GrammarText, grammar::warned,
-    terminal::describe,
-};
+use crate::grammar::{compiled::LineIndex, reading::Leaving, source::GrammarText, warned};
+use crate::terminal::describe;
 
 /// The data that the stages show.
 pub(super) struct Subject<'a> {

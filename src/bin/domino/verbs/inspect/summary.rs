@@ -149,7 +149,7 @@ impl Subject<'_> {
 }
 
 /// Adds the shapes of a schema and its largest automata to an object.
-pub(super) fn add_shapes(subject: &Subject<'_>, object: &mut Map<String, Value>) {
+fn add_shapes(subject: &Subject<'_>, object: &mut Map<String, Value>) {
     let Some(origins) = &subject.origins else { return };
     let shapes = origins.outline.iter();
     let shapes: Vec<Value> =
@@ -170,7 +170,7 @@ pub(super) fn add_shapes(subject: &Subject<'_>, object: &mut Map<String, Value>)
 }
 
 /// Shows the shapes of a schema and its largest automata.
-pub(super) fn show_shapes(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
+fn show_shapes(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
     let Some(origins) = &subject.origins else { return Ok(()) };
     writeln!(out, "shapes")?;
     for set in &origins.outline {

@@ -7,10 +7,8 @@ use clap::Args;
 use super::measure::Passes;
 use super::walk::{Tables, Trees};
 use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
-use crate::{
-    files::Input, flags::schema, grammar::compiler::Reach, grammar::source::GrammarSource,
-    session::model::TokensOf, terminal::failure::BadInput,
-};
+use crate::grammar::{compiler::Reach, source::GrammarSource};
+use crate::{files::Input, flags::schema, session::model::TokensOf, terminal::failure::BadInput};
 
 /// Measure masks and steps along given texts.
 ///

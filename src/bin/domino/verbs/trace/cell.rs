@@ -28,7 +28,7 @@ pub(crate) struct Cell {
     /// Time of the first compilation in this process.
     pub(crate) compile_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rss_kb: Option<MemoryMoments>,
+    rss_kb: Option<MemoryMoments>,
     pub(crate) extra: Extra,
     pub(crate) traces: Vec<Row>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Cell {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Extra {
     /// The file or name of the grammar: one language has several spellings.
-    pub(crate) grammar_source: String,
+    grammar_source: String,
     trees: Trees,
     tables: Tables,
     threads: usize,
@@ -46,15 +46,15 @@ pub(crate) struct Extra {
     terminals: &'static str,
     pub(crate) machine: CellMachine,
     /// Time that reading the clock adds to each measured time.
-    pub(crate) clock_ns: u64,
+    clock_ns: u64,
     /// Number of times that pass 1 was done.
     fresh: usize,
     /// Times of compiling before each text of pass 1, for each time that it was done.
-    pub(crate) compile_ns: Vec<u64>,
+    compile_ns: Vec<u64>,
     /// Times from the grammar's text to the first mask, for each time that pass 1 was done.
-    pub(crate) text_to_mask_ns: Vec<u64>,
+    text_to_mask_ns: Vec<u64>,
     /// Times of asking whether a token may follow, without a mask, for each text; medians of later passes.
-    pub(crate) allows_ns: Vec<Vec<u64>>,
+    allows_ns: Vec<Vec<u64>>,
     pub(crate) interrupted: bool,
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct CellMachine {
 pub(crate) struct Row {
     pub(crate) tokens: usize,
     pub(crate) rejected_at: Option<usize>,
-    pub(crate) start_first_ns: u64,
-    pub(crate) start_ns: u64,
-    pub(crate) mask_first_ns: Vec<u64>,
-    pub(crate) commit_first_ns: Vec<u64>,
-    pub(crate) mask_ns: Vec<u64>,
-    pub(crate) commit_ns: Vec<u64>,
-    pub(crate) check_commit_ns: Vec<u64>,
+    start_first_ns: u64,
+    start_ns: u64,
+    mask_first_ns: Vec<u64>,
+    commit_first_ns: Vec<u64>,
+    mask_ns: Vec<u64>,
+    commit_ns: Vec<u64>,
+    check_commit_ns: Vec<u64>,
     pop: Vec<u64>,
     hash: Vec<String>,
     eos: Vec<u8>,
@@ -298,7 +298,7 @@ impl MemoryMoments {
     }
 
     /// True if the system tells it.
-    pub(crate) fn is_known(&self) -> bool {
+    fn is_known(&self) -> bool {
         self.start > 0
     }
 }

@@ -221,7 +221,7 @@ pub(super) fn distance(found: &Finding, here: &Whereabouts) -> (bool, bool, usiz
 }
 
 /// Compares two values for equality; `None` where their numbers may differ by less than `f64` can show.
-pub(super) fn equal(one: &Value, other: &Value) -> Option<bool> {
+fn equal(one: &Value, other: &Value) -> Option<bool> {
     let all = |same: &mut dyn Iterator<Item = Option<bool>>| {
         let same: Vec<Option<bool>> = same.collect();
         if same.contains(&Some(false)) {

@@ -21,7 +21,7 @@ use self::walk::{References, SchemaWalk};
 const MOST: usize = 8;
 
 /// A function that asks the engine whether an instance (second) is valid by a schema (first), both in JSON.
-pub(super) type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
 /// Finds what is wrong with a text by its schema, as far as that can be told. If the text has `ended` too
 /// early, only missing parts are faults.

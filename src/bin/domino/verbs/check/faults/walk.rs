@@ -407,7 +407,7 @@ impl SchemaWalk<'_> {
 
 impl SchemaWalk<'_> {
     /// Checks an array by one keyword.
-    pub(super) fn of_array(
+    fn of_array(
         &self,
         schema: &Map<String, Value>,
         (keyword, value): (&str, &Value),

@@ -18,16 +18,14 @@ use self::answers::{Answers, BatchTally, Earlier};
 use super::args::{BatchRows, Generate};
 use super::grammar::{TextKind, compiler, fields, grammar};
 use super::report::{EndedRun, RunEnd, usual_tokens};
+use crate::flags::{drawing::LowOptions, grammar::UsualGrammar};
+use crate::grammar::{compiled::Capturing, notation::relaxed_as_json, source::GrammarSource, warned};
 use crate::rows::{
     Carried, LastUsed, Lines, NextLine, Row, RowReader, RowReading, SeenIds, WantedGrammar, survey,
 };
 use crate::session::model::{self, bad_model, read_tokenizer, step_error, tell_idle_quantising};
 use crate::terminal::failure::{self, BadInput, Exit};
-use crate::{
-    flags::drawing::LowOptions, flags::grammar::UsualGrammar, grammar::compiled::Capturing,
-    grammar::notation::relaxed_as_json, grammar::source::GrammarSource, grammar::warned,
-    session::chat::Prompts, terminal::progress,
-};
+use crate::{session::chat::Prompts, terminal::progress};
 
 /// Answers all lines.
 pub(super) fn run(
