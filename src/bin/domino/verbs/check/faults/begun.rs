@@ -1,5 +1,5 @@
-//! What a text of JSON shows before it is a value: the value that an unfinished text has begun, and a key
-//! that comes twice in an object, which a parsed value no longer shows.
+//! The value that an unfinished text of JSON has begun, and the search for a key that comes twice in an
+//! object, which a parsed value no longer shows.
 
 use std::{collections::HashSet, fmt};
 
