@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use crate::trace::{
     input::{Expected, Trace},
-    measure::{Record, Wrong},
-    spread::Spread,
+    measure::{Record, Spread, Wrong},
     walk::{Engine, Walk, timed},
 };
 

@@ -19,10 +19,8 @@ mod files {
 #[path = "../../src/bin/domino/verbs/trace"]
 #[allow(dead_code, unused_imports, reason = "the program uses more of it, its tests too")]
 mod trace {
-    pub(crate) mod engine;
     pub(crate) mod input;
     pub(crate) mod measure;
-    pub(crate) mod spread;
     pub(crate) mod walk;
 }
 
@@ -41,8 +39,8 @@ use crate::{
     lane::{Contestant, Lane, Outcome},
     llguidance::Tables,
     trace::{
-        engine::{Setup, Trees},
         input::{Expected, Traces},
+        walk::{Setup, Trees},
     },
 };
 
@@ -133,7 +131,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    trace::engine::at_most(usize::try_from(args.threads).unwrap_or(usize::MAX));
+    trace::walk::at_most(usize::try_from(args.threads).unwrap_or(usize::MAX));
     match compare(&args, &shared) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {

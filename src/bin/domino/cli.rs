@@ -8,45 +8,32 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use domino::store::CacheFolder;
 
-use crate::{
-    flags::{budgets::LowBudgetFlags, cache::LowCacheFlags},
-    help,
-    serve::{
-        self,
-        args::{LowServe, Serve},
-    },
-    terminal::{
-        failure::{BadInput, Exit},
-        log::LogFormat,
-        numbers,
-    },
-    verbs::{
-        bench_model::{BenchModel, LowBenchModel},
-        cache::{Cache, LowCache},
-        check::args::{Check, LowCheck},
-        compile::{Compile, LowCompile},
-        completions::LowCompletions,
-        experiment::{Experiment, LowExperiment},
-        explain::args::{Explain, LowExplain},
-        generate::args::{Generate, LowGenerate},
-        grammars::{Grammars, LowGrammars},
-        inspect::args::{Inspect, LowInspect},
-        learn::{Learn, LowLearn},
-        man::LowMan,
-        mask::{LowMask, Mask},
-        model::{LowModel, ModelFacts},
-        retokenize::{LowRetokenize, Retokenize},
-        trace::args::{LowTrace, Trace},
-    },
-};
+use crate::flags::{LowBudgetFlags, LowCacheFlags};
+use crate::serve::args::{LowServe, Serve};
+use crate::terminal::failure::{BadInput, Exit};
+use crate::verbs::about::{Grammars, LowCompletions, LowGrammars, LowMan};
+use crate::verbs::bench_model::{BenchModel, LowBenchModel};
+use crate::verbs::cache::{Cache, LowCache};
+use crate::verbs::check::{Check, LowCheck};
+use crate::verbs::compile::{Compile, LowCompile};
+use crate::verbs::experiment::{Experiment, LowExperiment};
+use crate::verbs::explain::{Explain, LowExplain};
+use crate::verbs::generate::args::{Generate, LowGenerate};
+use crate::verbs::inspect::args::{Inspect, LowInspect};
+use crate::verbs::learn::{Learn, LowLearn};
+use crate::verbs::mask::{LowMask, Mask};
+use crate::verbs::model::{LowModel, ModelFacts};
+use crate::verbs::retokenize::{LowRetokenize, Retokenize};
+use crate::verbs::trace::args::{LowTrace, Trace};
+use crate::{help, serve, terminal, terminal::log::LogFormat};
 
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
 #[derive(Debug, Parser)]
 #[command(
     name = "domino",
     version,
-    after_help = help::examples::SHORT,
-    after_long_help = help::examples::LONG,
+    after_help = help::SHORT,
+    after_long_help = help::LONG,
     max_term_width = 100
 )]
 pub(crate) struct LowArgs {
@@ -120,7 +107,7 @@ impl LowArgs {
         let mut read = |line: &[OsString]| {
             let matches = command.try_get_matches_from_mut(line);
             let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
-            args.map_err(|error| numbers::explained(error, &mut command))
+            args.map_err(|error| terminal::explain_numbers(error, &mut command))
         };
         read(&merged).or_else(|error| match merged == line || read(&line).is_err() {
             true => error.exit(),
@@ -139,7 +126,7 @@ impl LowArgs {
 
     /// Lists all commands and flags, as help shows them.
     pub(crate) fn arranged() -> clap::Command {
-        help::arranged(numbers::may_be_negative(Self::command()))
+        help::arranged(terminal::numbers_may_be_negative(Self::command()))
     }
 
     /// True if standard error gets nothing but errors.

@@ -28,16 +28,12 @@ use std::{io::Write, process::ExitCode};
 
 use domino::store::CacheFolder;
 
-use crate::{
-    cli::{Command, LowArgs},
-    terminal::{
-        failure::{self, Exit},
-        interrupt, log, stdout,
-    },
-    verbs::{
-        bench_model, cache, check, compile, completions, experiment, explain, generate, grammars, inspect,
-        learn, man, mask, model, retokenize, trace,
-    },
+use crate::cli::{Command, LowArgs};
+use crate::terminal::failure::{self, Exit};
+use crate::terminal::{log, progress};
+use crate::verbs::{
+    about, bench_model, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
+    retokenize, trace,
 };
 
 fn main() -> ExitCode {
@@ -52,7 +48,7 @@ fn main() -> ExitCode {
     failure::be_quiet(args.quiet());
     log::install(args.log());
     if !args.takes_signals() {
-        interrupt::install();
+        progress::catch_interrupts();
     }
     let json = args.json();
     let cache = args.cache();
@@ -60,7 +56,7 @@ fn main() -> ExitCode {
     let command = args.install_budgets().and_then(|()| args.resolve());
     let ended = command.map_err(Into::into).and_then(|command| run(&command, &cache));
     // The buffer of standard output is written now, since an error would be lost when the program ends.
-    match ended.and_then(|exit| Ok(stdout::lock().flush().map(|()| exit)?)) {
+    match ended.and_then(|exit| Ok(terminal::stdout().flush().map(|()| exit)?)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => failure::report(&error, json, failure),
     }
@@ -76,14 +72,14 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Mask(command) => mask::run(command, cache),
         Command::Compile(command) => compile::run(command, cache),
         Command::Inspect(command) => inspect::run(command, cache),
-        Command::Grammars(command) => grammars::run(command),
+        Command::Grammars(command) => about::print_grammars(command),
         Command::Cache(command) => cache::run(command, cache),
         Command::Model(command) => model::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
-        Command::Completions(command) => completions::run(command, LowArgs::arranged()),
-        Command::Man(command) => man::run(command, LowArgs::arranged()),
+        Command::Completions(command) => about::print_completions(command, LowArgs::arranged()),
+        Command::Man(command) => about::print_man(command, LowArgs::arranged()),
     }
 }

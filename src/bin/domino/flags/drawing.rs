@@ -1,10 +1,9 @@
-//! Flags about the drawing of texts and their ends, which a request of a batch may change.
+//! Flags about the drawing of texts and their ends, which a request or a row of a batch may change.
 
 use clap::{Args, ValueEnum};
+use domino::TrailingSpace;
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
 use serde::Deserialize;
-
-use super::space::Trailing;
 
 use crate::terminal::failure::{BadInput, Paint, note};
 
@@ -157,5 +156,22 @@ impl LowOptions {
         options.trailing_space = self.trailing_space.into();
         options.close = self.finish;
         Ok(options)
+    }
+}
+
+/// Value of `--trailing-space`: the fate of white space behind a complete text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Trailing {
+    Stop,
+    Keep,
+}
+
+impl From<Trailing> for TrailingSpace {
+    fn from(trailing: Trailing) -> Self {
+        match trailing {
+            Trailing::Stop => Self::Stop,
+            Trailing::Keep => Self::Keep,
+        }
     }
 }

@@ -1,18 +1,17 @@
-//! Flags that name a grammar.
+//! Flags that name a grammar, and how it is compiled: whose tokens are meant, how many terminals a token may
+//! begin and what counts as one, and what is captured.
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use domino::grammar::json_schema::SchemaOptions;
+use clap::{Args, ValueEnum};
+use domino::{Lookahead, Terminals, grammar::json_schema::SchemaOptions};
+use serde::Deserialize;
 
-use crate::{
-    flags::{
-        schema::{self, LowSchema},
-        tools::{CallingParts, LowTools},
-    },
-    grammar::{notation::Notation, source::GrammarSource},
-    terminal::failure::BadInput,
-};
+use crate::flags::schema::{self, LowSchema};
+use crate::flags::tools::{CallingParts, LowTools};
+use crate::grammar::compiler::{Reach, lookahead, lookahead_number};
+use crate::terminal::failure::{BadInput, Paint, note};
+use crate::{grammar::notation::Notation, grammar::source::GrammarSource, session::model::TokensOf};
 
 /// Flags that name the grammar of a command.
 #[derive(Debug, Args)]
@@ -132,4 +131,130 @@ pub(crate) struct UsualGrammar {
     pub(crate) options: SchemaOptions,
     /// The settings of calls where rows do not say.
     pub(crate) calling: CallingParts,
+}
+
+/// Flags that say whose tokens are meant, for commands that run no model.
+#[derive(Debug, Args)]
+pub(crate) struct LowVocabulary {
+    /// A tokenizer.json, a folder with one, or a GGUF file.
+    #[arg(long, short = 't', value_name = "DIR|FILE", conflicts_with = "model")]
+    tokenizer: Option<PathBuf>,
+    /// The model whose tokens are meant: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// As for `domino generate`; of the model nothing but its tokenizer is read.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+}
+
+impl LowVocabulary {
+    /// Takes the tokens of the flags, or else of the default model.
+    pub(crate) fn resolve(self) -> TokensOf {
+        self.given().unwrap_or(TokensOf::Model(None))
+    }
+
+    /// Takes the tokens of the flags, if there are any.
+    pub(crate) fn given(self) -> Option<TokensOf> {
+        let model = self.model.map(|model| TokensOf::Model(Some(model)));
+        self.tokenizer.map(TokensOf::Tokenizer).or(model)
+    }
+}
+
+/// Flags of how far masks look ahead.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LowReach {
+    /// Let a token reach at most this many terminals past the current one. Default: infinite.
+    ///
+    /// Fewer allow fewer tokens and bend the model more; infinite, that is, any number, bends it least.
+    /// --terminals says which parts of the grammar are terminals.
+    #[arg(short = 'k', long, value_name = "K|infinite", value_parser = lookahead)]
+    lookahead: Option<Lookahead>,
+    #[command(flatten)]
+    terminals: LowTerminals,
+}
+
+/// The flag that says which parts of a grammar are terminals.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LowTerminals {
+    /// Take these parts of the grammar as terminals: the largest regular ones, or those of a lexer.
+    ///
+    /// folded: the largest regular parts. written: those that a lexer written for the grammar would have:
+    /// literals, classes, and token-like rules such as string, number, name and ws. Without --lookahead the
+    /// text is the same, and folded is faster; with it only written counts as the DOMINO paper does. `domino
+    /// inspect terminals` lists them. Default: folded.
+    #[arg(long, value_name = "WHICH", value_enum)]
+    terminals: Option<WhichTerminals>,
+}
+
+/// The value of `--terminals`, also in requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WhichTerminals {
+    /// The largest regular parts.
+    Folded,
+    /// The terminals of a lexer.
+    Written,
+}
+
+impl From<WhichTerminals> for Terminals {
+    fn from(which: WhichTerminals) -> Self {
+        match which {
+            WhichTerminals::Folded => Self::Folded,
+            WhichTerminals::Written => Self::Written,
+        }
+    }
+}
+
+impl LowReach {
+    /// Refuses the flags if there is no grammar for them.
+    pub(crate) fn refuse_idle(self, constrained: bool) -> Result<(), BadInput> {
+        let flags =
+            [(self.lookahead.is_some(), "--lookahead"), (self.terminals.terminals.is_some(), "--terminals")];
+        match flags.into_iter().find(|(given, _)| *given && !constrained) {
+            Some((_, flag)) => {
+                Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the flags. Notes on standard error which terminals a lookahead counts, if no flag says.
+    pub(crate) fn resolve(self) -> Reach {
+        let lookahead = self.lookahead.unwrap_or_default();
+        if let (Some(k), None) = (lookahead_number(lookahead), self.terminals.terminals) {
+            let note = Paint::for_stderr().cyan("note:");
+            note!(
+                "{note} -k {k} counts folded terminals, the largest regular parts of the grammar; \
+                 --terminals written counts those of a lexer, as the DOMINO paper does"
+            );
+        }
+        Reach { lookahead, terminals: self.terminals.resolve() }
+    }
+}
+
+impl LowTerminals {
+    /// Reads the flag.
+    pub(crate) fn resolve(self) -> Terminals {
+        self.terminals.map_or_else(Terminals::default, Terminals::from)
+    }
+}
+
+/// Flags that name rules to capture, besides those that the grammar itself marks.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LowCapture {
+    /// List which bytes of the text the rule of this name has matched. Needs --json.
+    ///
+    /// They are in the field captures. Can be given more than once. Named groups of regular expressions and
+    /// rules that the grammar marks (`rule[capture]` in Lark) are listed without it.
+    #[arg(long = "capture", value_name = "RULE")]
+    rules: Vec<String>,
+}
+
+impl LowCapture {
+    /// Takes the names of the rules; refuses them without `--json`.
+    pub(crate) fn resolve(self, json: bool) -> Result<Vec<String>, BadInput> {
+        match self.rules.is_empty() || json {
+            true => Ok(self.rules),
+            false => Err(BadInput::new("--capture needs --json")),
+        }
+    }
 }

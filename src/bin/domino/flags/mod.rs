@@ -1,17 +1,206 @@
 //! Groups of flags that several commands share, as they are typed. Each resolves to what it means, a type of
 //! [`grammar`](crate::grammar) or [`session`](crate::session).
+//!
+//! Right here are those about the machine: budgets, the cache folder, the runner and its device.
 
-pub(crate) mod budgets;
-pub(crate) mod cache;
-pub(crate) mod capture;
-pub(crate) mod chat;
-pub(crate) mod device;
-pub(crate) mod draft_model;
 pub(crate) mod drawing;
 pub(crate) mod grammar;
-pub(crate) mod lookahead;
 pub(crate) mod schema;
-pub(crate) mod space;
 pub(crate) mod speculate;
 pub(crate) mod tools;
-pub(crate) mod vocabulary;
+
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum, builder::FalseyValueParser};
+use domino::model::candle::{CardMode, Format, KvFormat, LoadOptions, Placement, Precision};
+use domino::store::CacheFolder;
+
+use crate::{grammar::compiler, session::model::Card, terminal::failure::BadInput};
+
+/// Flags of all commands that compile grammars: the time of a step, and the memory of a grammar.
+#[derive(Debug, Args)]
+pub(crate) struct LowBudgetFlags {
+    /// Give a step (a mask, or a token of text) this many seconds before it ends in an error.
+    ///
+    /// Default: a fixed amount of work, the same on every machine, which takes one or two seconds; `serve`
+    /// gives a step 2 s and the long steps of a text 30 s besides.
+    #[arg(long, global = true, value_name = "SECONDS")]
+    max_step_seconds: Option<f64>,
+    /// Let a grammar take this much memory. Default: 432 MiB.
+    ///
+    /// It is that of its automata, and of what its texts share (parser sets, states, trees, masks).
+    #[arg(long, global = true, value_name = "MIB")]
+    max_memory: Option<usize>,
+}
+
+/// Least memory that a grammar can be compiled with, in MiB.
+const LEAST_MIB: usize = 4;
+
+impl LowBudgetFlags {
+    /// Takes the flags for this run.
+    pub(crate) fn install(&self) -> Result<(), BadInput> {
+        let step_time = match self.max_step_seconds {
+            None => None,
+            Some(seconds) => {
+                Some(Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(
+                    || {
+                        BadInput::new(format!(
+                            "--max-step-seconds {seconds}: a number of seconds above 0 is wanted"
+                        ))
+                    },
+                )?)
+            }
+        };
+        let memory = match self.max_memory {
+            None => None,
+            Some(mib) if mib < LEAST_MIB => {
+                return Err(BadInput::new(format!(
+                    "--max-memory {mib}: at least {LEAST_MIB} MiB are needed"
+                )));
+            }
+            Some(mib) => Some(mib.saturating_mul(1 << 20)),
+        };
+        compiler::set_budgets(step_time, memory);
+        Ok(())
+    }
+}
+
+/// Flags of the folder that keeps vocabularies, tables and trees between runs.
+#[derive(Debug, Args)]
+pub(crate) struct LowCacheFlags {
+    /// Keep vocabularies and tables of grammars in this folder, so that the next run need not make them.
+    /// Several runs may share it, and it may be deleted at any time. Default: domino in the user's cache
+    /// folder. `trace` measures without it.
+    #[arg(long, global = true, value_name = "DIR", env = "DOMINO_CACHE_DIR", hide_env_values = true)]
+    cache_dir: Option<OsString>,
+    /// Neither keep anything nor look for it.
+    #[arg(
+        long,
+        global = true,
+        env = "DOMINO_NO_CACHE",
+        hide_env_values = true,
+        value_parser = FalseyValueParser::new()
+    )]
+    no_cache: bool,
+}
+
+impl LowCacheFlags {
+    /// Finds the folder that the flags and variables mean.
+    pub(crate) fn resolve(&self) -> CacheFolder {
+        if self.no_cache {
+            return CacheFolder::none();
+        }
+        // Variables that are set to nothing mean that they are not set.
+        let named = self.cache_dir.as_ref().filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        // A home that is no absolute path would put the cache wherever the program is run.
+        let home = || dirs::cache_dir().filter(|folder| folder.is_absolute());
+        let folder = named.or_else(|| Some(home()?.join("domino")));
+        folder.map_or_else(CacheFolder::none, CacheFolder::new)
+    }
+}
+
+/// Flags of the device that runs the model, and of its numbers.
+#[derive(Debug, Args)]
+pub(crate) struct LowDevice {
+    /// Run the model on cpu, cuda (the first NVIDIA card) or cuda:INDEX. Cards need their own build of the
+    /// program (experiments/cuda).
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: Placement,
+    /// The numbers on a card: f32, f16 or bf16 (default). On the CPU weights stay in the format they are
+    /// stored in unless this is given: then the model runs as on a card, in these numbers, which is slower,
+    /// and shows what a card would answer.
+    #[arg(long, value_name = "P")]
+    precision: Option<Precision>,
+    /// The kernels of passes over few tokens on a card.
+    ///
+    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. fast:
+    /// some per cent quicker with one token, and drafts may change a text. blocks: Candle's tensors;
+    /// quantised weights stay as they are stored, and drafts may change a text.
+    #[arg(long, value_name = "KERNELS")]
+    card: Option<CardMode>,
+    /// Threads that share the work of a pass on the CPU.
+    ///
+    /// Default: what RAYON_NUM_THREADS says, or as many as there are cores.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k.
+    ///
+    /// Rows that are no whole blocks of it (256 numbers in the K formats) become q8_0. Less memory, quicker
+    /// passes, other texts. Matrices that are quantised already, as those of most GGUF files are, stay as
+    /// they are.
+    #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
+    quantize: Option<Format>,
+    /// Keep keys and values in this format: f32 (default), f16 or q8_0. Long contexts then take a half or a
+    /// quarter of the memory, and less time; other texts.
+    #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
+    kv: Option<KvFormat>,
+}
+
+/// The value of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Domino's own runner.
+    Domino,
+    /// mistral.rs.
+    Mistralrs,
+}
+
+/// The flag of how long texts may be.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LowContext {
+    /// Make room for this many tokens of a text, its prompt included. Default: as many as the model was made
+    /// for where memory allows, else half as many and so on; on a card at most 4096.
+    #[arg(long, value_name = "N")]
+    context: Option<NonZeroUsize>,
+}
+
+impl LowContext {
+    /// Adds the room to options for loading the model.
+    pub(crate) fn beside(self, options: LoadOptions) -> LoadOptions {
+        let mut options = options;
+        options.context = self.context.map(NonZeroUsize::get);
+        options
+    }
+}
+
+impl LowDevice {
+    /// The value of `--threads`.
+    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
+        self.threads
+    }
+
+    /// Reads the flags as options for loading the model.
+    pub(crate) fn load_options(&self) -> Result<LoadOptions, BadInput> {
+        let mut options = LoadOptions::default();
+        if self.quantize.is_some() && self.device.card.is_some() {
+            return Err(BadInput::new("--quantize: only on the CPU").hint("leave --device or --quantize out"));
+        }
+        if let Some(format) = self.quantize.filter(|format| !format.is_quantised()) {
+            return Err(BadInput::new(format!("--quantize {format}: floats are not quantised"))
+                .hint("for example q8_0 or q4_k"));
+        }
+        options.quantize = self.quantize;
+        if self.kv.is_some() && self.device.card.is_some() {
+            return Err(BadInput::new("--kv: only on the CPU").hint("leave --device or --kv out"));
+        }
+        if self.card.is_some() && self.device.card.is_none() {
+            return Err(
+                BadInput::new("--card: only with --device cuda").hint("leave --card out, or name a card")
+            );
+        }
+        options.kv = self.kv.unwrap_or_default();
+        Ok(options)
+    }
+
+    /// True if the model runs as tensors.
+    pub(crate) fn is_of_tensors(&self) -> bool {
+        self.device.card.is_some() || self.precision.is_some()
+    }
+
+    pub(crate) fn resolve(self) -> Card {
+        let tensors = self.is_of_tensors();
+        let Self { device, precision, card, .. } = self;
+        let device = device.with_mode(card.unwrap_or_default());
+        tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
+    }
+}

@@ -1,18 +1,13 @@
-//! Flags of speculation.
+//! Flags of speculation, and of a second, smaller model that guesses tokens.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use domino::decode::DraftMask;
 use domino::proposer::{DraftLength, Learning};
 
-use crate::{
-    flags::draft_model::LowDraftModel,
-    session::drafts::{
-        proposer::{self, PAPER_DRAFT, Which},
-        speculation::{Speculate, Speculation},
-    },
-    terminal::failure::BadInput,
-};
+use crate::session::drafts::{self, PAPER_DRAFT, Speculate, Speculation, WantedDraft, Which};
+use crate::terminal::failure::BadInput;
 
 /// Flags of speculation, of `domino generate` and `domino explain`.
 #[derive(Debug, Args)]
@@ -34,7 +29,7 @@ pub(crate) struct LowSpeculate {
     /// Draft only tokens that the proposer thinks will be accepted with at least this probability, from 0 to
     /// 1; with paper, their share of the counts at their place. Only for drafts of up to N tokens, since auto
     /// weighs probabilities itself. Default: 0.
-    #[arg(long, value_name = "SHARE", value_parser = proposer::threshold)]
+    #[arg(long, value_name = "SHARE", value_parser = drafts::threshold)]
     threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the
     /// model, for a grammar that comes with the program.
@@ -142,5 +137,38 @@ impl LowSpeculate {
         let length = DraftLength::up_to(tokens, threshold.unwrap_or_else(|| which.threshold()));
         let length = length.map_err(|error| BadInput::new(error.to_string()))?;
         Ok(Some(Speculate::To { length, most }))
+    }
+}
+
+/// Flags of a draft model.
+#[derive(Debug, Args)]
+struct LowDraftModel {
+    /// Let a smaller model of the same tokenizer guess too, beside the counts. The surer of the two is heard,
+    /// where that is worth the smaller model's time. A folder, a GGUF file or a model on the hub, as for
+    /// --model; it runs where the model does, with the weights as they are stored. The text is the same, the
+    /// time is not.
+    #[arg(long, value_name = "DIR|FILE|ID", requires = "LowGrammar")]
+    pub(crate) draft_model: Option<PathBuf>,
+    /// Keep the draft model to the grammar by a mask of its own (on), or not (off), to measure what that is
+    /// worth: a guess that the grammar forbids then ends the draft.
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = OnOff::On, requires = "draft_model")]
+    draft_mask: OnOff,
+}
+
+/// The value of `--draft-mask`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnOff {
+    On,
+    Off,
+}
+
+impl LowDraftModel {
+    /// Reads the flags as a draft model, if they name one.
+    pub(crate) fn resolve(self) -> Option<WantedDraft> {
+        let mask = match self.draft_mask {
+            OnOff::On => DraftMask::On,
+            OnOff::Off => DraftMask::Off,
+        };
+        self.draft_model.map(|name| WantedDraft { name, mask })
     }
 }

@@ -1,18 +1,14 @@
-//! `--tools`: functions that the model may call, given in place of a grammar.
+//! `--tools`: functions that the model may call, given in place of a grammar; and flags for prompts in a chat
+//! template.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::{
-    chat::ChatTemplate,
-    grammar::{
-        suggest,
-        tools::{Calling, Choice, Reasoning, Spelling},
-    },
-};
+use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling};
+use domino::{chat::ChatTemplate, grammar::suggest};
 use serde_json::Value;
 
-use crate::{files, session::model, terminal::failure::BadInput};
+use crate::{files, session::chat::Chat, session::model, terminal::failure::BadInput};
 
 /// Flags that name functions, and the spelling of calls.
 #[derive(Debug, Args)]
@@ -199,7 +195,7 @@ fn unknown(name: &str) -> BadInput {
 }
 
 /// Reads a chat template from its file, or from inside a `tokenizer_config.json`.
-pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
+fn template_of(path: &Path) -> Result<String, BadInput> {
     let text = files::read_text(path)?;
     let config: Option<Value> = serde_json::from_str(&text).ok();
     Ok(match config.as_ref().and_then(|config| config.get("chat_template")) {
@@ -223,4 +219,40 @@ fn of_template(path: &Path) -> Result<Spelling, BadInput> {
         BadInput::new(format!("{} does not show how the model writes calls", path.display()))
             .hint("give --tool-spelling NAME")
     })
+}
+
+/// Ways to put a prompt to the model.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LowChat {
+    /// Put the prompt into the model's chat template, as what a user says. Without, it stays as it is.
+    ///
+    /// An instruct model answers well only what is put to it as it was trained. The template is the model's
+    /// own, in its GGUF file or beside its tokenizer, or that of --chat-template; with --tools it shows the
+    /// model the functions too. See docs/chat.md.
+    #[arg(long)]
+    chat: bool,
+    /// Say this as the system, before the user speaks; for --chat.
+    #[arg(long, value_name = "TEXT", requires = "chat", allow_hyphen_values = true)]
+    system: Option<String>,
+}
+
+impl LowChat {
+    /// True if prompts are to be put into a template.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.chat
+    }
+
+    /// Resolves the flags, with the template of this file if there is one. `None` if prompts stay as they
+    /// are.
+    pub(crate) fn resolve(self, template: Option<PathBuf>) -> Option<Chat> {
+        self.chat.then_some(Chat { system: self.system, template })
+    }
+
+    /// Refuses the flags for a command without a prompt.
+    pub(crate) fn refuse_idle(&self, reason: &str) -> Result<(), BadInput> {
+        match self.chat {
+            true => Err(BadInput::new(format!("--chat is for prompts, and {reason}")).hint("leave it out")),
+            false => Ok(()),
+        }
+    }
 }

@@ -1,35 +1,16 @@
-//! Sources of grammars: a file, the command line, the program itself, a text.
+//! Sources of grammars: a file, the command line, the program itself, a row of a batch, a list of functions.
 
-mod inline;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use domino::grammar::json_schema::{Relaxed, SchemaError, SchemaOptions};
+use domino::grammar::tools::{Calling, Tools};
+use domino::{CompiledGrammar, Compiler, Grammar, grammar::suggest};
 
-use domino::{
-    CompiledGrammar, Compiler, Grammar,
-    grammar::{
-        json_schema::{Relaxed, SchemaError, SchemaOptions},
-        tools::{Calling, Tools},
-    },
-};
-
-use crate::{
-    files,
-    grammar::{
-        budgets,
-        keywords::Reports,
-        looks::Look,
-        notation::{Notation, Parsed},
-        shipped::{SHIPPED, Shipped, shipped_hint},
-        warned,
-    },
-    terminal::{
-        failure::{BadInput, Paint, note},
-        progress,
-    },
-};
+use crate::grammar::notation::{Look, Notation, Parsed};
+use crate::grammar::warned::{self, Reports};
+use crate::terminal::failure::{BadInput, Paint, note};
+use crate::{files, grammar::compiler, terminal::progress};
 
 /// A grammar as named on the command line.
 #[derive(Debug, Clone)]
@@ -194,9 +175,9 @@ impl GrammarText {
     /// Parses the text.
     pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
         let parsed = match &self.tools {
-            None => self.notation.read(&self.text, &self.schema, &budgets::limits()),
+            None => self.notation.read(&self.text, &self.schema, &compiler::limits()),
             Some((list, calling)) => {
-                let (limits, automata) = (budgets::limits(), budgets::automata());
+                let (limits, automata) = (compiler::limits(), compiler::automata());
                 let options = Notation::StructuralTag.options_inside(&self.schema);
                 let grammar = Tools::parse(list)
                     .and_then(|tools| tools.grammar_by(calling, &options, &limits, automata));
@@ -214,7 +195,7 @@ impl GrammarText {
 
     /// Reports on the keywords of the schema, or of the schemas of the functions.
     pub(crate) fn reports(&self) -> Result<Reports, BadInput> {
-        let limits = budgets::limits();
+        let limits = compiler::limits();
         let wrong = |error: SchemaError| BadInput::in_file(&self.name, &error);
         if let Some((list, _)) = &self.tools {
             let tools = Tools::parse(list).map_err(|error| BadInput::in_file(&self.name, &error))?;
@@ -269,4 +250,101 @@ fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> 
     let hint = "write it as JSON, for example: python3 -c 'import json, sys, yaml; \
                 print(json.dumps(yaml.safe_load(sys.stdin)))' < FILE > schema.json";
     Err(BadInput::new(format!("{}: YAML is not read", name.display())).hint(hint))
+}
+
+impl GrammarSource {
+    /// The notation of the text.
+    pub(crate) fn notation(&self) -> Notation {
+        match self {
+            Self::File(_, notation, _) => *notation,
+            Self::Shipped(shipped) => shipped.notation,
+            Self::Regex(_) => Notation::Regex,
+            Self::Tools(..) => Notation::StructuralTag,
+            Self::Text(text) => text.notation,
+        }
+    }
+
+    /// The way to call its functions, if it is made of functions.
+    pub(crate) fn calling(&self) -> Option<&Calling> {
+        match self {
+            Self::Tools(_, calling, _) => Some(calling),
+            Self::Text(text) => text.tools.as_ref().map(|(_, calling)| calling),
+            Self::File(..) | Self::Shipped(_) | Self::Regex(_) => None,
+        }
+    }
+}
+
+impl GrammarText {
+    /// Takes a text as it is.
+    pub(crate) fn inline(notation: Notation, text: String, schema: SchemaOptions) -> Self {
+        let (name, text) = ("the grammar".to_owned(), Cow::Owned(text.into_bytes()));
+        Self { name, notation, text, schema, tools: None, is_file: false }
+    }
+
+    /// Makes the text for a list of functions, which is called `name` in messages.
+    pub(crate) fn of_tools(
+        name: &str,
+        list: String,
+        calling: &Calling,
+        schema: SchemaOptions,
+    ) -> Result<Self, BadInput> {
+        let tag = Tools::parse(&list).and_then(|tools| tools.structural_tag(calling));
+        let tag = tag.map_err(|error| BadInput::in_file(name, &error))?;
+        let (name, notation) = (name.to_owned(), Notation::StructuralTag);
+        let text = Cow::Owned(tag.into_bytes());
+        Ok(Self { name, notation, text, schema, tools: Some((list, calling.clone())), is_file: false })
+    }
+
+    /// The list of functions that the text was made from, and the way to call them.
+    pub(crate) fn tools(&self) -> Option<&(String, Calling)> {
+        self.tools.as_ref()
+    }
+}
+
+/// A grammar that comes with the program, in GBNF.
+#[derive(Debug)]
+pub(crate) struct Shipped {
+    /// The name that `--grammar` takes.
+    pub(crate) name: &'static str,
+    /// The text of the grammar.
+    pub(crate) text: &'static str,
+    /// The notation of the text: for one of them more than GBNF can say.
+    pub(crate) notation: Notation,
+}
+
+impl Shipped {
+    /// Describes the grammar in a line, by the comment that it begins with.
+    pub(crate) fn about(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']).trim_end_matches('.')
+    }
+}
+
+/// Lists the grammars of these names, each in its notation.
+macro_rules! shipped {
+    ($($notation:ident: $($name:literal)*;)*) => {
+        &[$($(Shipped {
+            name: $name,
+            text: include_str!(concat!("../../../../grammars/", $name, ".gbnf")),
+            notation: Notation::$notation,
+        }),*),*]
+    };
+}
+
+/// All grammars that come with the program.
+pub(crate) const SHIPPED: &[Shipped] = shipped![
+    Gbnf: "json" "rfc8259" "gsm8k" "xml_person" "rpg" "c"
+    "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
+    "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c";
+];
+
+/// A hint for a name that no grammar has.
+pub(crate) fn shipped_hint(name: &str) -> String {
+    let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+    let near = suggest::did_you_mean(name, names.iter().copied());
+    // A word of a name is how people remember it: `xml` or `person` for `xml_person`.
+    let of_word = || {
+        let has = |one: &&&str| one.split(['_', '/']).any(|word| word == name);
+        names.iter().find(has).map(|one| format!("did you mean `{one}`?"))
+    };
+    near.or_else(of_word).unwrap_or_else(|| format!("grammars that need no file: {}", names.join(", ")))
 }

@@ -2,21 +2,13 @@
 
 use std::path::Path;
 
-use domino::grammar::{
-    json_schema::SchemaOptions,
-    tools::{Calling, Choice},
-};
+use domino::grammar::json_schema::SchemaOptions;
+use domino::grammar::tools::{Calling, Choice};
 use serde_json::Value;
 
-use super::members::ObjectMembers;
-use crate::{
-    flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts},
-    grammar::{
-        notation::Notation,
-        source::{GrammarSource, GrammarText},
-    },
-    terminal::failure::BadInput,
-};
+use crate::flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts};
+use crate::grammar::source::{GrammarSource, GrammarText};
+use crate::{grammar::notation::Notation, rows::keys::ObjectMembers, terminal::failure::BadInput};
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,26 +1,186 @@
 //! Rows: the lines of JSON that `generate`, `check` and `trace` read with `--batch`, in one format
 //! (docs/batch.md).
 //!
-//! [`row`] is that format. It takes a line apart by [`members`], whose values keep their text. [`keys`] lists
-//! the keys and their readers; [`grammar`] has a row's keys about its grammar, and [`carried`] the columns
-//! that go from a row into its answer. [`stream`] has the lines of an input, and [`kept`] is an LRU cache for
+//! [`row`] is that format, with the columns that go from a row into its answer. [`keys`] lists the keys and
+//! their readers, and takes a line apart; [`grammar`] has a row's keys about its grammar. Right here are the
+//! lines of an input as they come, a first look at all of them if the input is a file, and an LRU cache for
 //! compiled grammars.
 
-mod carried;
-mod drawing;
 mod grammar;
-mod kept;
-mod keys;
-pub(crate) mod members;
+pub(crate) mod keys;
 mod row;
-mod stream;
 
-pub(crate) use self::{
-    carried::{Carried, key_of},
-    grammar::{RowGrammar, WantedGrammar},
-    kept::LastUsed,
-    keys::RowReader,
-    members::ObjectMembers,
-    row::{Row, RowReading},
-    stream::{Lines, NextLine, SeenIds, survey},
-};
+use std::io::{self, BufRead};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::{collections::HashMap, hash::Hash, time::Duration};
+
+use anyhow::Context;
+
+pub(crate) use self::grammar::{RowGrammar, WantedGrammar};
+pub(crate) use self::keys::{ObjectMembers, RowReader};
+pub(crate) use self::row::{Carried, Row, RowReading, key_of};
+use crate::files::{Input, lines};
+use crate::terminal::failure::BadInput;
+
+/// Interval at which an idle program looks for Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The lines of an input. A thread of their own reads them, since their writer may wait for answers first.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    lines: Receiver<io::Result<(usize, Vec<u8>)>>,
+    name: String,
+}
+
+/// The state of the input at the moment.
+#[derive(Debug)]
+pub(crate) enum NextLine {
+    /// A line and its number, from 1.
+    Line(usize, Vec<u8>),
+    NotYet,
+    End,
+}
+
+impl Lines {
+    /// Starts to read, up to `ahead` lines before they are asked for.
+    pub(crate) fn read(input: &Input, ahead: usize) -> Result<Self, BadInput> {
+        // Standard input is locked by the thread that reads it.
+        if let Input::File(_) = input {
+            drop(input.open()?);
+        }
+        let (sender, lines) = mpsc::sync_channel(ahead);
+        let (source, name) = (input.clone(), input.name());
+        std::thread::spawn(move || match source.open() {
+            Ok(reader) => send_lines(reader, &sender),
+            Err(error) => drop(sender.send(Err(io::Error::other(error)))),
+        });
+        Ok(Self { lines, name })
+    }
+
+    /// The next line; with `idle` it is waited for a little.
+    pub(crate) fn next(&self, idle: bool) -> anyhow::Result<NextLine> {
+        let patience = if idle { PATIENCE } else { Duration::ZERO };
+        match self.lines.recv_timeout(patience) {
+            Ok(Ok((number, line))) => Ok(NextLine::Line(number, line)),
+            Ok(Err(error)) => Err(error).with_context(|| format!("cannot read {}", self.name)),
+            Err(RecvTimeoutError::Timeout) => Ok(NextLine::NotYet),
+            Err(RecvTimeoutError::Disconnected) => Ok(NextLine::End),
+        }
+    }
+}
+
+/// Sends all lines that are not blank, with their numbers from 1, until the receiver is gone.
+fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize, Vec<u8>)>>) {
+    for number in 1.. {
+        let mut line = Vec::new();
+        let sent = match reader.read_until(b'\n', &mut line) {
+            Ok(0) => return,
+            Ok(_) if lines::content(&line).is_empty() => continue,
+            Ok(_) => lines.send(Ok((number, line))),
+            Err(error) => lines.send(Err(error)),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// The ids that rows had so far, with their lines.
+#[derive(Debug, Default)]
+pub(crate) struct SeenIds {
+    lines: HashMap<String, usize>,
+}
+
+impl SeenIds {
+    /// Notes the id of the row of line `number`. A second line with the same id is an error that names both.
+    pub(crate) fn note(&mut self, key: String, name: &str, number: usize) -> Result<(), BadInput> {
+        match self.lines.insert(key, number) {
+            None => Ok(()),
+            Some(first) => Err(BadInput::new(format!("lines {first} and {number} have the same {name}"))
+                .hint("an id names one row; a row without one has the number of its line as its id")),
+        }
+    }
+}
+
+/// Counts the texts that the rows of a file ask for, and refuses a file in which two rows have one id. `None`
+/// for an input that can be read only once. Reads the whole file, and holds the ids in memory.
+pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>, BadInput> {
+    let Input::File(path) = input else { return Ok(None) };
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut reader = input.open()?;
+    let (mut seen, mut texts) = (SeenIds::default(), 0_usize);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let length = reader
+            .read_until(b'\n', &mut line)
+            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", input.name())))?;
+        if length == 0 {
+            break;
+        }
+        if lines::content(&line).is_empty() {
+            continue;
+        }
+        let (carried, row) = reading.row(&line, number);
+        texts = texts.saturating_add(row.map_or(1, |row| row.texts()));
+        seen.note(carried.key(), &carried.name(), number).map_err(|error| error.about(&input.name()))?;
+    }
+    Ok(Some(texts))
+}
+
+/// A cache of at most `most` values, which drops the one least recently used.
+#[derive(Debug)]
+pub(crate) struct LastUsed<K, V> {
+    most: usize,
+    /// Values with the time of their last use, counted in uses.
+    values: HashMap<K, (u64, V)>,
+    uses: u64,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> LastUsed<K, V> {
+    /// Makes a cache for `most` values, at least one.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), values: HashMap::new(), uses: 0 }
+    }
+
+    /// The value of a key, made if it is not there. A full cache searches all its values for the one to drop.
+    pub(crate) fn get_or_make(&mut self, key: K, make: impl FnOnce(&K) -> V) -> V {
+        self.uses += 1;
+        if let Some((used, value)) = self.values.get_mut(&key) {
+            *used = self.uses;
+            return value.clone();
+        }
+        while self.values.len() >= self.most
+            && let Some(oldest) = self.values.iter().min_by_key(|(_, (used, _))| *used)
+        {
+            let oldest = oldest.0.clone();
+            self.values.remove(&oldest);
+        }
+        let value = make(&key);
+        self.values.insert(key, (self.uses, value.clone()));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_value_is_evicted() {
+        let mut kept = LastUsed::new(2);
+        let mut made = Vec::new();
+        for key in [1, 2, 1, 3, 1, 2, 3, 3] {
+            assert_eq!(
+                kept.get_or_make(key, |&key| {
+                    made.push(key);
+                    key * 10
+                }),
+                key * 10
+            );
+        }
+        assert_eq!(made, [1, 2, 3, 2, 3]);
+    }
+}

@@ -1,9 +1,13 @@
-//! A row: a line of JSON that asks for a text, or has one.
+//! A row: a line of JSON that asks for a text, or has one; its keys about the drawing of texts, and the
+//! columns that it hands on to its answer.
+
+use std::{fmt::Write, num::NonZeroUsize};
 
 use serde_json::Value;
 
-use super::{carried::Carried, grammar::RowGrammar, keys::RowReader, members::ObjectMembers};
-use crate::{files::lines, rows::drawing::Drawing, terminal::failure::BadInput};
+use crate::flags::drawing::{LowMasking, LowOptions, Mask, Trailing};
+use crate::rows::keys::{ObjectMembers, RowReader};
+use crate::{files::lines, rows::grammar::RowGrammar, terminal::failure::BadInput};
 
 /// A row as the command reads it.
 #[derive(Debug, Default)]
@@ -109,5 +113,182 @@ impl Row {
                     .hint("a row looks like {\"id\": \"a\", \"text\": \"..\"}"))
             }
         }
+    }
+}
+
+/// The id of a row, and columns that are copied as they were written.
+#[derive(Debug, Clone)]
+pub(crate) struct Carried {
+    /// The id, in JSON.
+    id: String,
+    /// Number of the text among several of one row, in JSON.
+    index: Option<String>,
+    /// Further members, each after a comma.
+    more: String,
+}
+
+impl Carried {
+    /// Takes the columns that every row hands on: `meta`, and its id, which is its line if it has none.
+    pub(super) fn take(members: &mut ObjectMembers<'_>, number: usize) -> Self {
+        let mut carried = Self::line_number(number);
+        if let Some(id) = members.take_text("id") {
+            id.clone_into(&mut carried.id);
+        }
+        if let Some(meta) = members.take_text("meta") {
+            carried.copy("meta", meta);
+        }
+        carried
+    }
+
+    /// Names a row that cannot be read by its line.
+    fn line_number(number: usize) -> Self {
+        Self { id: number.to_string(), index: None, more: String::new() }
+    }
+
+    /// Sets the number of the text among several of its row.
+    pub(crate) fn with_index(mut self, index: impl ToString) -> Self {
+        self.index = Some(index.to_string());
+        self
+    }
+
+    /// Copies a further column.
+    fn copy(&mut self, key: &str, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.more, ",{}:{text}", Value::from(key));
+    }
+
+    /// Makes a key that is the same for equal ids, however they are written.
+    pub(crate) fn key(&self) -> String {
+        let plain = |text: &str| {
+            serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string())
+        };
+        match &self.index {
+            Some(index) => format!("{} {}", plain(&self.id), plain(index)),
+            None => plain(&self.id),
+        }
+    }
+
+    /// Names id and index for people.
+    pub(crate) fn name(&self) -> String {
+        match &self.index {
+            Some(index) => format!("id {}, index {index}", self.id),
+            None => format!("id {}", self.id),
+        }
+    }
+
+    /// Writes the line of its answer: these columns, then the members of `answer`.
+    pub(crate) fn line(&self, answer: &Value) -> String {
+        let index = self.index.as_ref().map_or_else(String::new, |index| format!(",\"index\":{index}"));
+        let answer = answer.to_string();
+        let members = answer.strip_prefix('{').unwrap_or("}");
+        let comma = if members == "}" { "" } else { "," };
+        format!("{{\"id\":{}{index}{}{comma}{members}\n", self.id, self.more)
+    }
+}
+
+/// Reads the key of a line, if it has an id.
+pub(crate) fn key_of(members: &mut ObjectMembers<'_>) -> Option<String> {
+    if !members.has("id") {
+        return None;
+    }
+    let carried = Carried::take(members, 0);
+    Some(match members.take_text("index") {
+        Some(index) => carried.with_index(index).key(),
+        None => carried.key(),
+    })
+}
+
+/// Keys under the names of the flags; the flags hold where they are absent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Drawing {
+    /// Number of texts of the row, each with a seed of its own.
+    pub(crate) texts: Option<NonZeroUsize>,
+    temperature: Option<f64>,
+    top_k: Option<usize>,
+    top_p: Option<f64>,
+    min_p: Option<f64>,
+    repeat_penalty: Option<f64>,
+    repeat_last_n: Option<usize>,
+    presence_penalty: Option<f64>,
+    frequency_penalty: Option<f64>,
+    seed: Option<u64>,
+    mask: Option<Mask>,
+    max_tokens: Option<usize>,
+    stop: Option<Vec<String>>,
+    trailing_space: Option<Trailing>,
+    finish: Option<bool>,
+    logprobs: Option<usize>,
+}
+
+impl Drawing {
+    /// Takes the keys.
+    pub(crate) fn take(members: &mut ObjectMembers<'_>) -> Result<Self, BadInput> {
+        Ok(Self {
+            texts: members.take("n")?,
+            temperature: members.take("temperature")?,
+            top_k: members.take("top_k")?,
+            top_p: members.take("top_p")?,
+            min_p: members.take("min_p")?,
+            repeat_penalty: members.take("repeat_penalty")?,
+            repeat_last_n: members.take("repeat_last_n")?,
+            presence_penalty: members.take("presence_penalty")?,
+            frequency_penalty: members.take("frequency_penalty")?,
+            seed: members.take("seed")?,
+            mask: members.take("mask")?,
+            max_tokens: members.take("max_tokens")?,
+            stop: members.take("stop")?,
+            trailing_space: members.take("trailing_space")?,
+            finish: members.take("finish")?,
+            logprobs: members.take("logprobs")?,
+        })
+    }
+
+    /// Changes the flags by what the row says, for its text number `index`, whose seed is that of the row
+    /// plus `index`.
+    pub(crate) fn options(&self, flags: &LowOptions, index: usize) -> LowOptions {
+        let flags = flags.clone();
+        let further = u64::try_from(index).unwrap_or_default();
+        LowOptions {
+            temperature: self.temperature.unwrap_or(flags.temperature),
+            top_k: self.top_k.unwrap_or(flags.top_k),
+            top_p: self.top_p.unwrap_or(flags.top_p),
+            min_p: self.min_p.unwrap_or(flags.min_p),
+            repeat_penalty: self.repeat_penalty.unwrap_or(flags.repeat_penalty),
+            repeat_last_n: self.repeat_last_n.unwrap_or(flags.repeat_last_n),
+            presence_penalty: self.presence_penalty.unwrap_or(flags.presence_penalty),
+            frequency_penalty: self.frequency_penalty.unwrap_or(flags.frequency_penalty),
+            seed: self.seed.unwrap_or(flags.seed).wrapping_add(further),
+            mask: self.mask.map_or(flags.mask, LowMasking::of),
+            max_tokens: self.max_tokens.unwrap_or(flags.max_tokens),
+            stop: self.stop.clone().unwrap_or(flags.stop),
+            trailing_space: self.trailing_space.unwrap_or(flags.trailing_space),
+            finish: self.finish.unwrap_or(flags.finish),
+            logprobs: self.logprobs.or(flags.logprobs),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn answers_carry_the_id_and_members_of_their_row() {
+        let mut members =
+            ObjectMembers::read(r#"{"id": "\u0061", "meta": {"x": 1.10}, "k\n": [1e400]}"#).unwrap();
+        let mut carried = Carried::take(&mut members, 7);
+        for (key, text) in members.rest() {
+            carried.copy(&key, text);
+        }
+        let line = carried.clone().with_index(2).line(&json!({ "text": "t" }));
+        assert_eq!(
+            line,
+            "{\"id\":\"\\u0061\",\"index\":2,\"meta\":{\"x\": 1.10},\"k\\n\":[1e400],\"text\":\"t\"}\n"
+        );
+        assert_eq!((carried.key(), carried.with_index(0).key()), ("\"a\"".into(), "\"a\" 0".into()));
+        let carried = Carried::take(&mut ObjectMembers::read(r#"{"id": null, "meta": null}"#).unwrap(), 7);
+        assert_eq!((carried.key(), carried.line(&json!({}))), ("7".into(), "{\"id\":7}\n".into()));
     }
 }

@@ -13,8 +13,8 @@ use super::{
     settings::flags::{LowRunning, RunningFlags},
 };
 use crate::{
-    flags::{drawing::LowMasking, lookahead::LowReach, schema::LowSchema},
-    session::reach::Reach,
+    flags::{drawing::LowMasking, grammar::LowReach, schema::LowSchema},
+    grammar::compiler::Reach,
     terminal::{failure::BadInput, log::LogFormat},
 };
 

@@ -44,7 +44,7 @@ use super::{
 };
 use crate::terminal::{
     failure::{BadInput, Exit, Paint, note},
-    interrupt, progress,
+    progress,
 };
 
 /// Time between two looks for Ctrl-C.
@@ -140,7 +140,7 @@ pub(crate) fn server(
     if spelling == Some(Spelling::Hermes) && shown != spelling {
         prompts.show_tools_in_words();
     }
-    let compiler = crate::grammar::budgets::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME);
+    let compiler = crate::grammar::compiler::shared_compiler(vocabulary.clone(), STEP_TIME, TEXT_TIME);
     let compiler = command.reach.of(compiler).cache(cache.clone());
     let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
@@ -210,7 +210,7 @@ async fn serve(
 ) -> anyhow::Result<Exit> {
     let router = router(server);
     let paint = Paint::for_stderr();
-    interrupt::watch();
+    progress::watch_interrupts();
     let (name, device) = (&server.model.name, command.engine.device());
     if command.json {
         let ready = json!({ "address": address.to_string(), "model": name, "device": device });
@@ -236,7 +236,7 @@ async fn serve(
 
 /// Waits for Ctrl-C or SIGTERM.
 async fn ended() {
-    while !interrupt::pressed() {
+    while !progress::interrupted() {
         tokio::time::sleep(TICK).await;
     }
 }

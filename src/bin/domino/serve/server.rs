@@ -18,7 +18,7 @@ use super::{
     prompts::PromptReader,
     writing::TextMaker,
 };
-use crate::session::reach::Reach;
+use crate::grammar::compiler::Reach;
 
 /// The model that is served.
 #[derive(Debug)]

@@ -1,25 +1,18 @@
-//! Prompts as the model gets them: unchanged, or in its chat template.
+//! Prompts: the text to go on from as it was given, and as the model gets it, unchanged or in its chat
+//! template.
 
-use std::{
-    cell::{Cell, OnceCell},
-    path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::cell::{Cell, OnceCell};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use domino::{
-    TokenId, Vocabulary,
-    chat::{ChatTemplate, Conversation},
-    grammar::tools::Spelling,
-    vocab::Tokenizer,
-};
+use domino::chat::{ChatTemplate, Conversation};
+use domino::{TokenId, Vocabulary, grammar::tools::Spelling, vocab::Tokenizer};
 use serde_json::Value;
 
-use crate::{
-    files,
-    grammar::source::GrammarSource,
-    terminal::failure::{self, BadInput, Paint, note},
-};
+use crate::files::{self, Input};
+use crate::terminal::failure::{self, BadInput, Paint, note};
+use crate::{grammar::source::GrammarSource, terminal::progress};
 
 /// Length in bytes of the shortest special token that shows a template written by hand; shorter ones may
 /// stand in a text by chance.
@@ -213,4 +206,41 @@ fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow
 fn functions(text: &str) -> Vec<Value> {
     let list: Value = serde_json::from_str(text).unwrap_or_default();
     list.get("tools").unwrap_or(&list).as_array().cloned().unwrap_or_default()
+}
+
+/// The text to go on from.
+#[derive(Debug)]
+pub(crate) enum PromptSource {
+    Text(String),
+    From(Input),
+}
+
+impl PromptSource {
+    /// Reads the two flags of the prompt, of which both take `-` for standard input; without either it is the
+    /// empty text.
+    pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
+        match (text, file) {
+            (Some(text), _) if text == "-" => Self::From(Input::Stdin),
+            (Some(text), _) => Self::Text(text),
+            (None, Some(file)) => Self::From(Input::new(file)),
+            (None, None) => Self::Text(String::new()),
+        }
+    }
+}
+
+/// Reads the text of a prompt, and tells a person where there is none.
+pub(crate) fn asked_text(prompt: &PromptSource) -> Result<String, BadInput> {
+    let text = prompt_text(prompt)?;
+    if text.is_empty() && progress::wanted() {
+        note!("no prompt is given, so the model is asked for nothing; --prompt says what the text is about");
+    }
+    Ok(text)
+}
+
+/// Reads the text of a prompt.
+pub(crate) fn prompt_text(prompt: &PromptSource) -> Result<String, BadInput> {
+    match prompt {
+        PromptSource::Text(text) => Ok(text.clone()),
+        PromptSource::From(input) => files::text(input.read()?, &input.name()),
+    }
 }

@@ -2,9 +2,4 @@
 
 pub(crate) mod chat;
 pub(crate) mod drafts;
-pub(crate) mod load;
 pub(crate) mod model;
-pub(crate) mod prompt;
-pub(crate) mod reach;
-pub(crate) mod runner;
-pub(crate) mod tokenizer;

@@ -3,21 +3,14 @@
 //! Bad input (flags, files, grammars, tokenizers, models) is [`BadInput`] and ends with 2, a budget that is
 //! used up with 4; every other error ends with 1.
 
-use std::{
-    error::Error,
-    fmt,
-    io::{self, IsTerminal, Write},
-    process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{error::Error, fmt, process::ExitCode};
 
-use domino::{
-    Budget, Constraint, LimitExceeded, StepError, StepErrorKind, TextPlace,
-    chat::ChatError,
-    decode::{DecodeError, DecodeErrorKind},
-};
+use domino::decode::{DecodeError, DecodeErrorKind};
+use domino::{Budget, Constraint, LimitExceeded, StepError, StepErrorKind, TextPlace, chat::ChatError};
 
-use crate::terminal::{describe, stdout};
+use crate::terminal::{self, describe};
 
 /// Exit codes, which mean the same in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,7 +281,7 @@ pub(crate) fn report(error: &anyhow::Error, json: bool, failure: Exit) -> ExitCo
                 None => serde_json::json!({ "error": told.sentence }),
             };
             // Nothing more can be done for a reader who has gone.
-            let _ = writeln!(stdout::lock(), "{object}");
+            let _ = writeln!(terminal::stdout(), "{object}");
         }
         told.print();
     }
@@ -354,7 +347,7 @@ mod tests {
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();
         limits.symbols = 1;
-        let vocabulary = crate::grammar::bytes::byte_vocabulary().unwrap();
+        let vocabulary = crate::grammar::compiler::byte_vocabulary().unwrap();
         let error = Compiler::new(vocabulary).limits(limits).compile(&grammar).map(drop).unwrap_err();
         assert!(error.to_string().contains("Limits::"), "{error}");
         error.into()
@@ -385,7 +378,7 @@ mod tests {
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();
         limits.step_work = 100_000;
-        let compiler = Compiler::new(crate::grammar::bytes::byte_vocabulary().unwrap()).limits(limits);
+        let compiler = Compiler::new(crate::grammar::compiler::byte_vocabulary().unwrap()).limits(limits);
         let mut constraint = compiler.compile(&grammar).unwrap().constraint();
         let mut bytes = 0;
         let error = loop {

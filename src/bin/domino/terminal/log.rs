@@ -5,19 +5,11 @@ use std::{env, fmt, io};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-use tracing::{
-    Event, Level, Subscriber,
-    field::{Field, Visit},
-};
-use tracing_subscriber::{
-    EnvFilter,
-    fmt::{
-        FmtContext, FormatEvent, FormatFields, FormattedFields,
-        format::Writer,
-        time::{FormatTime, SystemTime},
-    },
-    registry::LookupSpan,
-};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::{EnvFilter, fmt::format::Writer, registry::LookupSpan};
 
 use crate::terminal::failure::{self, Paint};
 

@@ -1,15 +1,18 @@
-//! Signs of life for work that takes long, shown to people only.
+//! Work that takes long: signs of life, shown to people only, and Ctrl-C, which ends it.
+//!
+//! While someone watches, the first Ctrl-C only raises a flag, so that what there is can be printed, and
+//! cancels the reading and compiling of grammars. The second one, or any that nobody watches for, ends the
+//! program at once.
 
-use std::{
-    io::{self, IsTerminal},
-    sync::mpsc::{self, RecvTimeoutError},
-    thread::JoinHandle,
-    time::Duration,
-};
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::{sync::LazyLock, thread::JoinHandle, time::Duration};
 
+use domino::Cancel;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::terminal::failure;
+use crate::terminal::failure::{self, Exit};
 
 /// Time before anything is shown.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -124,4 +127,43 @@ pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
         false => ProgressDrawTarget::hidden(),
     };
     ProgressBar::with_draw_target(u64::try_from(length).ok(), target).with_message(message)
+}
+
+static WATCHED: AtomicBool = AtomicBool::new(false);
+static PRESSED: AtomicUsize = AtomicUsize::new(0);
+static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::new);
+
+/// Takes Ctrl-C over from the system, for commands that do not take signals themselves.
+pub(crate) fn catch_interrupts() {
+    let handler = || {
+        interrupt();
+        CANCEL.cancel();
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        tracing::warn!("Ctrl-C is left to the system: {error}");
+    }
+}
+
+/// Does what a Ctrl-C does, but for grammars.
+pub(crate) fn interrupt() {
+    let before = PRESSED.fetch_add(1, Ordering::SeqCst);
+    if before > 0 || !WATCHED.load(Ordering::SeqCst) {
+        std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
+}
+
+/// The handle that Ctrl-C cancels: the reading and compiling of grammars, which may take seconds, does not
+/// look at [`interrupted`].
+pub(crate) fn cancel() -> &'static Cancel {
+    &CANCEL
+}
+
+/// Promises that [`interrupted`] is looked at often from now on.
+pub(crate) fn watch_interrupts() {
+    WATCHED.store(true, Ordering::SeqCst);
+}
+
+/// True if Ctrl-C was pressed.
+pub(crate) fn interrupted() -> bool {
+    PRESSED.load(Ordering::SeqCst) > 0
 }

@@ -3,24 +3,15 @@
 use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
-use domino::model::{
-    Model, Rows,
-    candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads},
-    passes::{PassTimes, any_tokens},
-};
+use domino::model::candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads};
+use domino::model::passes::{PassTimes, any_tokens};
+use domino::model::{Model, Rows};
 use serde_json::json;
 
-use crate::{
-    flags::device::LowDevice,
-    session::{
-        model,
-        runner::{Card, Runner, tell_idle_quantising},
-    },
-    terminal::{
-        failure::{BadInput, Exit},
-        interrupt, progress, stdout,
-    },
-};
+use crate::flags::LowDevice;
+use crate::session::model::{self, Card, Runner, tell_idle_quantising};
+use crate::terminal::failure::{BadInput, Exit};
+use crate::terminal::{self, progress};
 
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
 ///
@@ -126,7 +117,7 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     join_threads(command.threads);
     let room = command.prompt.max(command.context + command.most);
     let (mut model, name) = load(&command.source, &command.load, command.card)?;
-    interrupt::watch();
+    progress::watch_interrupts();
     let tokens = any_tokens(room, model.vocabulary_size());
     let (before, new) = tokens.split_at(command.context);
     let (mut prompt, mut times) = (PassTimes::default(), PassTimes::default());
@@ -146,7 +137,7 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
         }
         for n in 1..=command.most {
             times.pass(&mut model, &new[..n], Rows::All)?;
-            if interrupt::pressed() {
+            if progress::interrupted() {
                 return Ok(Exit::Interrupted);
             }
         }
@@ -189,7 +180,7 @@ fn device(command: &BenchModel) -> String {
 
 fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes) -> anyhow::Result<()> {
     let (median, least) = (times.median(1), times.least(1));
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let threads = command.threads.map_or_else(threads, NonZeroUsize::get);
     if command.json {
         let point = |n| {

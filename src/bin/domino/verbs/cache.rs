@@ -1,20 +1,15 @@
 //! `domino cache`: shows what the cache folder holds, or empties it.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-    time::UNIX_EPOCH,
-};
+use std::io::{self, Write};
+use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
 use clap::Args;
 use domino::store::{CacheFile, CacheFolder};
 use indicatif::BinaryBytes;
 use serde_json::json;
 
-use crate::terminal::{
-    failure::{BadInput, Exit},
-    stdout,
-};
+use crate::terminal;
+use crate::terminal::failure::{BadInput, Exit};
 
 /// Show what the cache folder holds, or empty it.
 ///
@@ -44,7 +39,7 @@ impl LowCache {
 
 /// Shows or empties the folder.
 pub(crate) fn run(command: &Cache, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let folder = cache.path().map(|path| path.display().to_string());
     let name = folder.as_deref().unwrap_or("no cache folder");
     let refuse = |error: io::Error| {

@@ -7,18 +7,10 @@ use clap::Args;
 use domino::{Terminals, store::CacheFolder};
 use serde_json::json;
 
-use crate::{
-    flags::{grammar::LowGrammar, lookahead::LowTerminals, vocabulary::LowVocabulary},
-    grammar::{
-        source::GrammarSource,
-        trees::{self, TreesFile},
-    },
-    session::tokenizer::TokensOf,
-    terminal::{
-        failure::{BadInput, Exit, Paint, note},
-        stdout,
-    },
-};
+use crate::flags::grammar::{LowGrammar, LowTerminals, LowVocabulary};
+use crate::grammar::compiled::{self, TreesFile};
+use crate::terminal::failure::{BadInput, Exit, Paint, note};
+use crate::{grammar::source::GrammarSource, session::model::TokensOf, terminal};
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
 ///
@@ -68,20 +60,21 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
     let vocabulary = command.tokens.vocabulary(cache)?;
     // With `--force` all trees are made anew, so the cache must not supply any.
     let known = if command.force { CacheFolder::none() } else { cache.clone() };
-    let compiler = crate::grammar::budgets::compiler(vocabulary).terminals(command.terminals).cache(known);
+    let compiler = crate::grammar::compiler::compiler(vocabulary).terminals(command.terminals).cache(known);
     let begun = Instant::now();
     let compiled = command.grammar.compile(&compiler)?;
     let compile_ms = milliseconds(begun);
-    let before = if command.force { TreesFile::Absent } else { trees::load(&compiled, &command.out)? };
+    let before =
+        if command.force { TreesFile::Absent } else { compiled::load_trees(&compiled, &command.out)? };
     let begun = Instant::now();
-    trees::grow(&compiled, &command.grammar.name());
+    compiled::grow_trees(&compiled, &command.grammar.name());
     let grow_ms = milliseconds(begun);
     let file = command.out.display();
     let bytes = match &before {
         TreesFile::Whole => fs::metadata(&command.out)
             .with_context(|| format!("cannot read {}", command.out.display()))?
             .len(),
-        TreesFile::Absent | TreesFile::Useless(_) => trees::write(&compiled, &command.out)?,
+        TreesFile::Absent | TreesFile::Useless(_) => compiled::write_trees(&compiled, &command.out)?,
     };
     if command.json {
         let made = !matches!(before, TreesFile::Whole);
@@ -93,10 +86,10 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
             "file": command.out, "bytes": bytes, "made": made, "replaced_because": useless,
             "compile_ms": compile_ms, "grow_ms": grow_ms,
         });
-        writeln!(stdout::lock(), "{object}")?;
+        writeln!(terminal::stdout(), "{object}")?;
         return Ok(Exit::Success);
     }
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     match before {
         TreesFile::Whole => writeln!(out, "{file}: right as it is, {bytes} bytes")?,
         TreesFile::Absent => {

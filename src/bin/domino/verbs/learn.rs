@@ -1,43 +1,27 @@
 //! `domino learn`: learns counts for speculation, from runs of a model or from given texts.
 
-use std::{
-    io::{self, Write},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use domino::{
-    CompiledGrammar,
-    decode::{Decoder, Sampling},
-    model::candle::{CandleModel, LoadOptions, join_threads},
-    proposer::{CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site},
-    store::CacheFolder,
-    vocab::Tokenizer,
+use domino::decode::{Decoder, Sampling};
+use domino::model::candle::{CandleModel, LoadOptions, join_threads};
+use domino::proposer::{
+    CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site,
 };
+use domino::{CompiledGrammar, store::CacheFolder, vocab::Tokenizer};
 use serde_json::json;
 
+use crate::files::{Input, Output};
+use crate::flags::grammar::{LowGrammar, LowReach};
+use crate::grammar::compiler::{self, Reach};
+use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text, prompt_tokens};
+use crate::session::drafts::{bad_prior, known_counts, load_prior, read_prior};
+use crate::terminal::failure::{BadInput, Exit};
+use crate::terminal::{self, count, progress};
 use crate::{
-    files::{input::Input, output::Output},
-    flags::{chat::LowChat, grammar::LowGrammar, lookahead::LowReach, space::Trailing},
-    grammar::source::GrammarSource,
-    session::{
-        chat::{Chat, Prompts, prompt_tokens},
-        drafts::{
-            learner::known,
-            prior::{bad_prior, load, read},
-        },
-        model,
-        prompt::{PromptSource, prompt_text},
-        reach::{self, Reach},
-        tokenizer,
-    },
-    terminal::{
-        failure::{BadInput, Exit},
-        interrupt,
-        numbers::count,
-        progress, stdout,
-    },
+    flags::drawing::Trailing, flags::tools::LowChat, grammar::source::GrammarSource, session::model,
 };
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.
@@ -177,7 +161,7 @@ pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> 
     join_threads(None);
     match command {
         Learn::Show { file, json } => {
-            let prior = Prior::open(&read(file)?).map_err(|error| bad_prior(file, &error))?;
+            let prior = Prior::open(&read_prior(file)?).map_err(|error| bad_prior(file, &error))?;
             show(&prior.summary(), *json)?;
             Ok(Exit::Success)
         }
@@ -188,12 +172,12 @@ pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> 
 impl Lesson {
     /// Reads what the file to be added to knows already.
     fn known(&self, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
-        let prior = load(&self.out, grammar)?;
+        let prior = load_prior(&self.out, grammar)?;
         if prior.lookahead() == self.reach.lookahead {
             return Ok(prior);
         }
         let [was, is] = [prior.lookahead(), self.reach.lookahead]
-            .map(|lookahead| reach::in_words(lookahead, self.reach.terminals));
+            .map(|lookahead| compiler::reach_in_words(lookahead, self.reach.terminals));
         Err(BadInput::new(format!("{}: learnt with {was}, and this is {is}", self.out.display()))
             .hint("give the same --lookahead, or another file"))
     }
@@ -201,14 +185,14 @@ impl Lesson {
     fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
         let output = Output::prepare(&self.out)?;
         let folder = model::locate(self.model.as_deref())?;
-        let vocabulary = tokenizer::vocabulary(&folder, cache)?;
+        let vocabulary = model::vocabulary(&folder, cache)?;
         let compiler = self.reach.compiler(vocabulary, cache);
         let compiled = self.grammar.compile(&compiler)?;
         let mut prior =
             if self.merge && self.out.exists() { self.known(&compiled)? } else { Prior::new(&compiled) };
         let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(&folder))
             .map_err(|error| BadInput::new(error.to_string()))?;
-        interrupt::watch();
+        progress::watch_interrupts();
         let learnt = if self.texts.is_empty() {
             prior.set_label(format!("{}, runs of {}", self.grammar.name(), name(&folder)));
             self.learn_runs(prior, &compiled, &folder, &tokenizer)?
@@ -222,7 +206,7 @@ impl Lesson {
         }
         output.write(&learnt.to_bytes())?;
         show(&learnt.summary(), self.json)?;
-        Ok(if interrupt::pressed() { Exit::Interrupted } else { Exit::Success })
+        Ok(if progress::interrupted() { Exit::Interrupted } else { Exit::Success })
     }
 
     /// Learns from runs of the model; after Ctrl-C, from those done so far.
@@ -258,13 +242,13 @@ impl Lesson {
             decoder.options_mut().trailing_space = self.trailing.into();
             for step in decoder.steps(prompt) {
                 step?;
-                if interrupt::pressed() {
-                    return Ok(known(&learner));
+                if progress::interrupted() {
+                    return Ok(known_counts(&learner));
                 }
             }
             bar.one_more();
         }
-        Ok(known(&learner))
+        Ok(known_counts(&learner))
     }
 
     /// Learns from texts; after Ctrl-C, from those done so far.
@@ -277,7 +261,7 @@ impl Lesson {
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, Learning::Online)));
         let bar = progress::StepBar::start("learning", self.texts.len());
         for input in &self.texts {
-            if interrupt::pressed() {
+            if progress::interrupted() {
                 break;
             }
             let bytes = input.read()?;
@@ -310,7 +294,7 @@ impl Lesson {
             }
             bar.one_more();
         }
-        Ok(known(&learner))
+        Ok(known_counts(&learner))
     }
 }
 
@@ -321,7 +305,7 @@ fn name(path: &Path) -> String {
 
 /// Prints what a prior knows.
 fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let PriorSummary { label, grammar, vocabulary, observed, levels, guesses, right, .. } = summary;
     let (lookahead, terminals) = (summary.lookahead, summary.terminals);
     let contexts: usize = levels.iter().map(|level| level.0).sum();
@@ -333,14 +317,14 @@ fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
         let object = json!({
             "label": label, "grammar": grammar, "vocabulary": vocabulary, "observed": observed,
             "contexts": contexts, "levels": levels, "guesses": guesses, "right": right,
-            "lookahead": reach::lookahead_number(lookahead), "terminals": reach::terminals_name(terminals),
+            "lookahead": compiler::lookahead_number(lookahead), "terminals": compiler::terminals_name(terminals),
         });
         return writeln!(out, "{object}");
     }
     writeln!(out, "{label}")?;
     writeln!(out, "grammar {grammar:.16}, vocabulary {vocabulary:.16}")?;
     writeln!(out, "learnt from {}, {}", count(observed, "token"), count(contexts, "context"))?;
-    writeln!(out, "learnt with {}", reach::in_words(lookahead, terminals))?;
+    writeln!(out, "learnt with {}", compiler::reach_in_words(lookahead, terminals))?;
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
     let share = 100.0 * *right as f64 / (*guesses).max(1) as f64;
     writeln!(out, "{share:.0}% of {} right while it learnt", count(guesses, "guess"))

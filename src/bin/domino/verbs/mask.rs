@@ -6,21 +6,12 @@ use clap::Args;
 use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
-use crate::{
-    flags::{grammar::LowGrammar, lookahead::LowReach, vocabulary::LowVocabulary},
-    grammar::{
-        reading::{Leaving, Reading},
-        source::GrammarSource,
-        trees, warned,
-    },
-    session::{reach::Reach, tokenizer::TokensOf},
-    terminal::{
-        describe,
-        failure::{self, BadInput, Exit, Told, note},
-        json::extend,
-        progress, stdout,
-    },
-};
+use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
+use crate::grammar::reading::{Leaving, Reading};
+use crate::grammar::{compiled, warned};
+use crate::terminal::failure::{self, BadInput, Exit, Told, note};
+use crate::terminal::{self, describe, extend, progress};
+use crate::{grammar::compiler::Reach, grammar::source::GrammarSource, session::model::TokensOf};
 
 /// Limit on the tokens and threads shown, unless all are asked for.
 const MOST_SHOWN: usize = 50;
@@ -75,7 +66,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let compiler = command.reach.compiler(vocabulary.clone(), cache);
     let compiled = command.grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {
-        trees::attach(&compiled, file, &command.grammar.name())?;
+        compiled::attach_trees(&compiled, file, &command.grammar.name())?;
     }
     let mut reading = Reading::new(compiled.constraint());
     let mut left = reading.push(command.text.as_bytes());
@@ -107,7 +98,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
             "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
             "threads": threads_json(&constraint),
         });
-        writeln!(stdout::lock(), "{}", warned::with(object, compiled.grammar_warnings()))?;
+        writeln!(terminal::stdout(), "{}", warned::with(object, compiled.grammar_warnings()))?;
     } else {
         show(command, &vocabulary, &constraint, &allowed)?;
     }
@@ -117,7 +108,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
 /// Reports that a budget was used up.
 fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
     if command.json {
-        writeln!(stdout::lock(), "{}", json!({ "error": told.sentence, "hint": told.hint }))?;
+        writeln!(terminal::stdout(), "{}", json!({ "error": told.sentence, "hint": told.hint }))?;
     }
     told.print();
     Ok(Exit::NoAnswer)
@@ -129,7 +120,7 @@ fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> an
     if command.json {
         let mut object = json!({ "error": what });
         extend(&mut object, leaving.fields());
-        writeln!(stdout::lock(), "{}", warned::with(object, warnings))?;
+        writeln!(terminal::stdout(), "{}", warned::with(object, warnings))?;
     }
     Told { sentence: what, hint: None }.print();
     note!("  at byte {}, line {}, column {}", leaving.offset, leaving.line, leaving.column);
@@ -159,7 +150,7 @@ fn show(
     allowed: &[TokenId],
 ) -> anyhow::Result<()> {
     let most = if command.all { usize::MAX } else { MOST_SHOWN };
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let complete = if constraint.is_complete() { "is complete" } else { "is not complete" };
     writeln!(out, "{} of {} tokens may follow; the text {complete}", allowed.len(), vocabulary.size())?;
     for &token in allowed.iter().take(most) {

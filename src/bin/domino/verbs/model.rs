@@ -1,28 +1,16 @@
 //! `domino model`: describes a model without loading it.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domino::{
-    Vocabulary,
-    chat::ChatTemplate,
-    grammar::tools::Spelling,
-    model::candle::{KvFormat, ModelDescription, ModelError, available_memory},
-    store::CacheFolder,
-};
+use domino::model::candle::{KvFormat, ModelDescription, ModelError, available_memory};
+use domino::{Vocabulary, chat::ChatTemplate, grammar::tools::Spelling, store::CacheFolder};
 use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
-use crate::{
-    session::{model, tokenizer},
-    terminal::{
-        failure::{BadInput, Exit},
-        stdout,
-    },
-};
+use crate::terminal::failure::{BadInput, Exit};
+use crate::{session::model, terminal};
 
 /// Limit on the special tokens that people are shown.
 const SHOWN: usize = 8;
@@ -80,10 +68,10 @@ pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<E
     let told = ModelTold {
         name: command.model.as_deref().unwrap_or_else(|| short(&folder)).display().to_string(),
         description: ModelDescription::of_model(&folder).map_err(bad_model)?,
-        vocabulary: tokenizer::vocabulary(&folder, cache)?,
+        vocabulary: model::vocabulary(&folder, cache)?,
         template: ChatTemplate::of_model(&folder, false).map_err(|error| error.to_string()),
     };
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     if command.json {
         writeln!(out, "{}", told.object())?;
     } else {

@@ -3,31 +3,16 @@
 use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
-use domino::{
-    TokenId, Vocabulary,
-    decode::{DecodeErrorKind, Decoder},
-    model::candle::{LoadOptions, join_threads},
-    store::CacheFolder,
-    vocab::Tokenizer,
-};
+use domino::decode::{DecodeErrorKind, Decoder};
+use domino::model::candle::{LoadOptions, join_threads};
+use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use serde_json::{Value, json};
 
-use crate::{
-    flags::device::LowDevice,
-    session::{
-        chat::prompt_tokens,
-        load::{bad_model, load, read_tokenizer, step_error},
-        model,
-        prompt::{PromptSource, prompt_text},
-        runner::{Card, Runner},
-        tokenizer,
-    },
-    terminal::{
-        describe,
-        failure::{BadInput, Exit},
-        progress, stdout,
-    },
-};
+use crate::flags::LowDevice;
+use crate::session::chat::{PromptSource, prompt_text, prompt_tokens};
+use crate::session::model::{self, Card, Runner, bad_model, load, read_tokenizer, step_error};
+use crate::terminal::failure::{BadInput, Exit};
+use crate::terminal::{self, describe, progress};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,7 +100,7 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
     let prompt = prompt_text(&command.prompt)?;
     let folder = model::locate(command.model.as_deref())?;
     join_threads(command.threads);
-    let vocabulary = tokenizer::vocabulary(&folder, cache)?;
+    let vocabulary = model::vocabulary(&folder, cache)?;
     let tokenizer = read_tokenizer(&folder)?;
     let ids = prompt_tokens(&tokenizer, &prompt, &vocabulary)?;
     let usual = usual_tokens(&tokenizer, &vocabulary, &text);
@@ -137,7 +122,7 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
         };
         Ok::<_, anyhow::Error>((own, usual))
     })?;
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     if command.json {
         writeln!(out, "{}", object(&vocabulary, &text, ids.len(), &own, &usual))?;
     } else {

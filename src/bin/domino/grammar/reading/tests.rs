@@ -30,7 +30,7 @@ fn a_budget_error_names_line_rules_and_flag_once() {
     let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
     let mut limits = Limits::default();
     limits.step_work = 300_000;
-    let compiler = Compiler::new(crate::grammar::bytes::byte_vocabulary().unwrap()).limits(limits);
+    let compiler = Compiler::new(crate::grammar::compiler::byte_vocabulary().unwrap()).limits(limits);
     let mut reading = Reading::new(compiler.compile(&grammar).unwrap().constraint());
     assert!(reading.push(b"a\na").unwrap().is_none());
     let unanswered = reading.push("a".repeat(100_000).as_bytes()).unwrap_err();
@@ -56,7 +56,7 @@ proptest! {
         size in 1_usize..5,
     ) {
         let grammar = Grammar::parse(Syntax::Regex, "([a日]|\n)*本", &Limits::default()).unwrap();
-        let compiler = Compiler::new(crate::grammar::bytes::byte_vocabulary().unwrap());
+        let compiler = Compiler::new(crate::grammar::compiler::byte_vocabulary().unwrap());
         let compiled = compiler.compile(&grammar).unwrap();
         let mut bytes = text.clone().into_bytes();
         if noise {

@@ -29,7 +29,7 @@ use super::super::{
         captured::{Captured, GrammarFinder},
     },
 };
-use crate::{grammar::budgets, session::reach::Reach};
+use crate::grammar::compiler::{self, Reach};
 
 /// The name that any server's model has beside its own.
 pub(super) const DEFAULT_MODEL: &str = "default";
@@ -133,7 +133,7 @@ async fn tools_order(
         Err(problem) if !problem.status().is_client_error() => Err(problem),
         Err(problem) => {
             let tools = tools.clone();
-            let look = move |cancel: &Cancel| tools.mistake(&budgets::limits().cancelled_by(cancel));
+            let look = move |cancel: &Cancel| tools.mistake(&compiler::limits().cancelled_by(cancel));
             let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
             Err(mistake.ok().flatten().unwrap_or(problem))
         }

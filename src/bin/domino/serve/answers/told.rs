@@ -10,10 +10,9 @@ use super::super::{
     access::caller::Caller, asked::request::Asked, problem::Problem, server::Server, writing::GrammarOrder,
 };
 use crate::grammar::{
-    budgets,
-    keywords::Reports,
+    compiler,
     notation::{Notation, relaxed_as_json},
-    warned,
+    warned::{self, Reports},
 };
 
 /// Makes the fields `relaxed`, `grammar_warnings` and `schema_report`.
@@ -59,7 +58,7 @@ pub(crate) async fn report(
     let (grammar, tools) = (asked.grammar.clone(), asked.tools.clone());
     let (schemas, named) = (Arc::clone(&server.schemas), server.registry.named().clone());
     let work = move |cancel: &Cancel| -> Option<Reports> {
-        let limits = budgets::limits().cancelled_by(cancel);
+        let limits = compiler::limits().cancelled_by(cancel);
         let Some(grammar) = grammar else { return tools?.reports(&limits) };
         let source = named.find(&grammar).ok().filter(|source| source.notation == Notation::JsonSchema)?;
         let report = schemas.report(&source.text, &source.options, &limits).ok()?;

@@ -10,7 +10,7 @@ use super::{
     options::OptionsAsked,
     schemas,
 };
-use crate::{grammar::notation::Notation, session::reach::Reach};
+use crate::grammar::{compiler::Reach, notation::Notation};
 
 /// Fields of a grammar of type `structural_tag`.
 const TAGS: [&str; 6] = ["type", "value", "order", "whitespace", "escapes", "numbers"];

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::super::problem::Problem;
 use crate::{
-    flags::{drawing::Mask, lookahead::WhichTerminals},
-    session::reach::{Reach, lookahead},
+    flags::{drawing::Mask, grammar::WhichTerminals},
+    grammar::compiler::{Reach, lookahead},
 };
 
 /// Settings of a request for its masks.

@@ -14,7 +14,7 @@ use super::{
     super::{args::SchemaRules, problem::Problem},
     fields,
 };
-use crate::{flags::schema::RowOptions, grammar::budgets};
+use crate::{flags::schema::RowOptions, grammar::compiler};
 
 /// Keywords whose value is a schema that values must satisfy, or a list of such.
 const ONE_OR_LIST: [&str; 7] =
@@ -33,7 +33,7 @@ impl SchemaRules {
     ) -> Result<SchemaGrammar, SchemaError> {
         let mut options = options.clone();
         options.documents.clone_from(&self.documents);
-        options.parse_with(text, limits, budgets::automata())
+        options.parse_with(text, limits, compiler::automata())
     }
 
     /// Reports what becomes of the keywords of a schema that is read with `options`.

@@ -12,7 +12,7 @@ use super::{
     grammar::GrammarAsked,
     options::OptionsAsked,
 };
-use crate::grammar::{budgets, keywords::Reports, notation::Notation};
+use crate::grammar::{compiler, notation::Notation, warned::Reports};
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
 const LONGEST_OPENING: usize = 8;
@@ -82,7 +82,7 @@ impl ToolsAsked {
     pub(crate) fn mistake(&self, limits: &Limits) -> Option<Problem> {
         let tools = Tools::parse(&self.list).ok()?;
         let options = Notation::StructuralTag.options_inside(self.options.options());
-        let error = tools.grammar_by(&self.calling, &options, limits, budgets::automata()).err()?;
+        let error = tools.grammar_by(&self.calling, &options, limits, compiler::automata()).err()?;
         (!error.is_cancelled()).then(|| wrong(error))
     }
 }

@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use domino::model::candle::{KvFormat, LoadOptions, Placement};
 
 use crate::{
-    flags::device::{EngineName, LowContext, LowDevice},
+    flags::{EngineName, LowContext, LowDevice},
     session::{
-        drafts::proposer::{PAPER_DRAFT, Which, threshold},
-        runner::Card,
+        drafts::{PAPER_DRAFT, Which, threshold},
+        model::Card,
     },
     terminal::failure::BadInput,
 };

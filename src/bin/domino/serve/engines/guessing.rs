@@ -21,7 +21,7 @@ use super::{
     kept::{Keeping, PriorKeeper},
 };
 use crate::{
-    session::drafts::{learner::Learner, proposer::Which},
+    session::drafts::{Learner, Which},
     terminal::failure::BadInput,
 };
 

@@ -25,7 +25,7 @@ use domino::{
 };
 
 use super::kept_files::{self, README};
-use crate::{session::drafts::learner::Learner, terminal::failure::BadInput};
+use crate::{session::drafts::Learner, terminal::failure::BadInput};
 
 /// Time between two rounds in which the counts are written that have changed.
 const EVERY: Duration = Duration::from_secs(300);

@@ -16,8 +16,8 @@ use super::{
     own,
 };
 use crate::{
-    flags::device::EngineName,
-    session::{load::read_tokenizer, model, tokenizer},
+    flags::EngineName,
+    session::model::{self, read_tokenizer},
     terminal::failure::BadInput,
 };
 
@@ -105,7 +105,7 @@ pub(crate) async fn load(
     let tokenizer = read_tokenizer(path)?;
     let (engine, vocabulary, context): (Arc<dyn Engine>, _, _) = match kind {
         EngineName::Domino => {
-            let vocabulary = tokenizer::vocabulary(path, cache)?;
+            let vocabulary = model::vocabulary(path, cache)?;
             let engine = own::load(args, path, &vocabulary, pulse).await?;
             let context = engine.context();
             (Arc::new(engine), vocabulary, context)

@@ -13,11 +13,10 @@ use domino::{Limits, grammar::json_schema::SchemaOptions};
 use super::super::{args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem};
 use crate::{
     grammar::{
-        budgets,
+        compiler::{self, Reach},
         notation::{Notation, Parsed},
-        shipped::{SHIPPED, Shipped},
+        source::{SHIPPED, Shipped},
     },
-    session::reach::Reach,
     terminal::failure::BadInput,
 };
 
@@ -113,7 +112,7 @@ impl NamedGrammars {
     pub(crate) fn mistakes(&self) -> Vec<(String, String)> {
         let mistake = |(name, path): (String, PathBuf)| match read(&path) {
             Ok((Notation::JsonSchema, text)) => {
-                let wrong = self.schemas.read(&text, &self.schemas.options, &budgets::limits()).err()?;
+                let wrong = self.schemas.read(&text, &self.schemas.options, &compiler::limits()).err()?;
                 Some((name, wrong.to_string()))
             }
             Ok((notation, text)) => Some((name, notation.parse(text.as_bytes()).err()?.to_string())),
@@ -238,7 +237,7 @@ mod tests {
     use domino::Compiler;
 
     use super::*;
-    use crate::{grammar::bytes::byte_vocabulary, verbs::check::verdict::judge};
+    use crate::{grammar::compiler::byte_vocabulary, verbs::check::texts::judge};
 
     fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
         NamedGrammars::new(folder, Arc::default())

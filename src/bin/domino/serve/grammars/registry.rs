@@ -31,14 +31,11 @@ use super::{
     named::{NamedGrammars, Source},
     shelf::Shelf,
 };
-use crate::{
-    grammar::{
-        budgets,
-        captures::Capturing,
-        notation::{Notation, Parsed},
-        warned,
-    },
-    session::reach::Reach,
+use crate::grammar::{
+    compiled::Capturing,
+    compiler::{self, Reach},
+    notation::{Notation, Parsed},
+    warned,
 };
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
@@ -128,7 +125,7 @@ impl Registry {
     /// for.
     pub(crate) fn prepare_for_schemas(&self) {
         let Shop { compiler, schemas, .. } = &*self.shop;
-        let kinds = schemas.options.kinds_of_values_with(&budgets::limits(), budgets::automata());
+        let kinds = schemas.options.kinds_of_values_with(&compiler::limits(), compiler::automata());
         let prepared = kinds.map(|kinds| compiler.prepare(&kinds.grammar));
         tracing::debug!(?prepared, "prepared for JSON Schemas");
     }
@@ -314,7 +311,7 @@ impl Drop for GrammarWaiter<'_> {
 impl Shop {
     /// Reads and compiles a grammar, unless it is given up meanwhile.
     fn prepare(&self, source: &Source, given_up: &Cancel) -> CompileOutcome {
-        let limits = budgets::limits().cancelled_by(given_up);
+        let limits = compiler::limits().cancelled_by(given_up);
         let read = source.read(&self.schemas, &limits);
         let Parsed { grammar, relaxed, open_objects } = read.map_err(|problem| problem.param("grammar"))?;
         if let Some([message, hint]) = warned::open_objects(&open_objects, "`closed` in `grammar_options`") {

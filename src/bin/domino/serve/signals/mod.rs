@@ -4,7 +4,7 @@
 
 use std::io;
 
-use crate::terminal::interrupt;
+use crate::terminal::progress;
 
 /// The hangups (SIGHUP) that come from now on. Where the system knows none, none come.
 pub(crate) struct Hangups(#[cfg(unix)] tokio::signal::unix::Signal);
@@ -20,7 +20,7 @@ pub(crate) fn install() -> io::Result<Hangups> {
         let mut ends = signal(kind)?;
         tokio::spawn(async move {
             while ends.recv().await.is_some() {
-                interrupt::press();
+                progress::interrupt();
             }
         });
     }
@@ -35,7 +35,7 @@ pub(crate) fn install() -> io::Result<Hangups> {
 pub(crate) fn install() -> io::Result<Hangups> {
     tokio::spawn(async {
         while tokio::signal::ctrl_c().await.is_ok() {
-            interrupt::press();
+            progress::interrupt();
         }
     });
     Ok(Hangups())

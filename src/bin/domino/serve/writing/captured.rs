@@ -16,7 +16,7 @@ use super::super::{
     problem::Problem,
     work::pool::Pool,
 };
-use crate::grammar::{budgets, captures::Capturing, notation::Notation};
+use crate::grammar::{compiled::Capturing, compiler, notation::Notation};
 
 /// Divisor of the usual budget of a parse: many texts end at once here.
 const SHARE: usize = 8;
@@ -83,7 +83,7 @@ impl GrammarFinder {
     ) -> Result<Arc<Capturing>, Problem> {
         let Self { named, schemas, pool, patience } = self;
         let find = move |cancel: &Cancel| {
-            let limits = budgets::limits().cancelled_by(cancel);
+            let limits = compiler::limits().cancelled_by(cancel);
             let grammar = named.find(&asked)?.read(&schemas, &limits)?.grammar;
             let found = Capturing::within(&grammar, &rules, &capture_limits()).map_err(|error| {
                 Problem::invalid("captures", format!("`captures`: {error}")).with("hint", error.hint())
@@ -95,7 +95,7 @@ impl GrammarFinder {
 }
 
 fn capture_limits() -> Limits {
-    let mut limits = budgets::limits();
+    let mut limits = compiler::limits();
     limits.captures /= SHARE;
     limits
 }

@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::grammar::bytes::byte_vocabulary;
+    use crate::grammar::compiler::byte_vocabulary;
 
     /// Lists of lists, whose completions grow by each bracket.
     fn lists() -> CompiledGrammar {

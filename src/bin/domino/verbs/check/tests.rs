@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::{
     faults::explain,
-    verdict::{Verdict, explained, judge},
+    texts::{Verdict, explained, judge},
 };
 use crate::{
     flags::schema,
-    grammar::{budgets, bytes::byte_vocabulary},
+    grammar::compiler::{self, byte_vocabulary},
 };
 
 /// A schema of a suite with its instances.
@@ -42,8 +42,8 @@ fn cases(file: &str) -> Vec<Case> {
 }
 
 fn judged(schema: &str, options: &SchemaOptions, text: &str) -> Option<Verdict> {
-    let parsed = options.parse_with(schema, &budgets::limits(), budgets::automata()).ok()?;
-    let compiled = budgets::compiler(byte_vocabulary().unwrap()).compile(&parsed.grammar).ok()?;
+    let parsed = options.parse_with(schema, &compiler::limits(), compiler::automata()).ok()?;
+    let compiled = compiler::compiler(byte_vocabulary().unwrap()).compile(&parsed.grammar).ok()?;
     judge(&compiled, text.as_bytes()).ok()
 }
 

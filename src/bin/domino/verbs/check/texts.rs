@@ -1,36 +1,23 @@
-//! Texts of files, read in pieces, so that the answer comes as soon as it is certain, whatever else may
+//! Verdicts of a grammar on texts, and what is wrong by a schema.
+//!
+//! Texts of files are read in pieces, so that the answer comes as soon as it is certain, whatever else may
 //! follow.
 
-use std::{
-    io::{BufRead, Read, Write},
-    time::{Duration, Instant},
-};
+use std::io::{BufRead, Read, Write};
+use std::time::{Duration, Instant};
 
-use domino::{CompiledGrammar, grammar::GrammarWarning};
+use domino::{CompiledGrammar, grammar::GrammarWarning, grammar::json_schema::SchemaOptions};
 use serde_json::{Map, Value, json};
 
-use super::{
-    faults::{self, finding::SchemaFault},
-    verdict::{Verdict, explained, explained_field, finish},
-};
-use crate::{
-    files::input::Input,
-    grammar::{
-        advice,
-        bytes::byte_vocabulary,
-        captures::Capturing,
-        keywords::report,
-        notation::{Parsed, relaxed_as_json},
-        reading::{Reading, Unanswered},
-        source::GrammarSource,
-        warned,
-    },
-    terminal::{
-        failure::{self, BadInput, Exit, Paint, Told},
-        json::extend,
-        progress, stdout,
-    },
-};
+use super::{faults, faults::finding::SchemaFault};
+use crate::grammar::compiled::{self, Capturing};
+use crate::grammar::compiler::{self, byte_vocabulary};
+use crate::grammar::notation::{Parsed, relaxed_as_json};
+use crate::grammar::reading::{Leaving, ReadEnd, Reading, Unanswered};
+use crate::grammar::warned::{self, report_keywords};
+use crate::terminal::failure::{self, BadInput, Exit, Paint, Told};
+use crate::terminal::{self, extend, progress};
+use crate::{files::Input, flags::schema, grammar::source::GrammarSource};
 
 /// The command without `--batch`.
 #[derive(Debug)]
@@ -110,9 +97,9 @@ fn answer(
 pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
     if command.report {
         let name = command.grammar.name();
-        report(&name, &command.grammar.load()?.reports()?, command.json)?;
+        report_keywords(&name, &command.grammar.load()?.reports()?, command.json)?;
     }
-    let compiler = crate::grammar::budgets::compiler(byte_vocabulary()?).any_special();
+    let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
     let (grammar, Parsed { grammar: parsed, relaxed, .. }) = command.grammar.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
     let capturing = match command.json {
@@ -136,7 +123,7 @@ pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
         });
         let costly = matches!(judged, Err(NoVerdict::Unanswered(_))) || start.elapsed() > PATIENCE;
         if !advised && costly {
-            advice::give(&command.grammar, &grammar);
+            compiled::give_advice(&command.grammar, &grammar);
             advised = true;
         }
         exits.push(match judged {
@@ -179,7 +166,7 @@ fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<E
             "file": input.name(), "accepted": null, "error": told.sentence, "hint": told.hint,
         });
         extend(&mut object, place);
-        writeln!(stdout::lock(), "{object}")?;
+        writeln!(terminal::stdout(), "{object}")?;
     }
     told.print();
     Ok(exit)
@@ -193,7 +180,7 @@ fn tell(
     warnings: &[GrammarWarning],
     (relaxed, captures): (&[Value], Map<String, Value>),
 ) -> anyhow::Result<()> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let name = input.name();
     let complete = verdict.leaving().is_none_or(|leaving| leaving.complete);
     let wrong = verdict.leaving().filter(|_| !verdict.accepted(command.prefix));
@@ -222,4 +209,83 @@ fn tell(
         writeln!(out, "  {line}")?;
     }
     Ok(())
+}
+
+/// A verdict of a grammar on a text.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The text is in the language.
+    Complete,
+    /// The whole text may be written, and more must follow.
+    Incomplete(Box<Leaving>),
+    /// The text leaves the language.
+    Left(Box<Leaving>),
+}
+
+impl Verdict {
+    /// True if the text is in the language, or, with `prefix`, the beginning of a text that is.
+    pub(crate) fn accepted(&self, prefix: bool) -> bool {
+        match self {
+            Self::Complete => true,
+            Self::Incomplete(_) => prefix,
+            Self::Left(_) => false,
+        }
+    }
+
+    /// The place where the text leaves the language or ends too early.
+    pub(crate) fn leaving(&self) -> Option<&Leaving> {
+        match self {
+            Self::Complete => None,
+            Self::Incomplete(leaving) | Self::Left(leaving) => Some(leaving),
+        }
+    }
+}
+
+/// Explains in the words of a schema what is wrong with a text that was refused, as far as that can be told.
+/// `schema` is its text with its options, if the grammar is a schema.
+pub(crate) fn explained(
+    schema: Option<(&str, &SchemaOptions)>,
+    verdict: &Verdict,
+    text: &[u8],
+) -> Vec<SchemaFault> {
+    let Some((schema, options)) = schema else { return Vec::new() };
+    let ended = match verdict {
+        Verdict::Complete => return Vec::new(),
+        Verdict::Incomplete(_) => true,
+        Verdict::Left(_) => false,
+    };
+    let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let engine = |schema: &str, instance: &str| {
+        let options = schema::for_checking().with_format(options.format);
+        let parsed = options.parse_with(schema, &compiler::limits(), compiler::automata()).ok()?;
+        let compiled = compiler::compiler(byte_vocabulary().ok()?).compile(&parsed.grammar).ok()?;
+        judge(&compiled, instance.as_bytes()).ok().map(|verdict| verdict.accepted(false))
+    };
+    faults::explain(schema, options, text, ended, &engine)
+}
+
+/// Makes the field of JSON about what is wrong by a schema; no field where nothing was found.
+pub(crate) fn explained_field(faults: &[SchemaFault]) -> Map<String, Value> {
+    let list = (!faults.is_empty()).then(|| ("schema_errors".to_owned(), faults::list(faults)));
+    Map::from_iter(list)
+}
+
+/// Judges `text` by a grammar compiled for [`byte_vocabulary`].
+pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, Box<Unanswered>> {
+    let mut reading = Reading::new(grammar.constraint());
+    if let Some(left) = reading.push(text)? {
+        return Ok(Verdict::Left(left));
+    }
+    finish(reading)
+}
+
+/// Gives the verdict on a text that was read to its end.
+pub(super) fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
+    if let Some(left) = reading.finish()? {
+        return Ok(Verdict::Left(left));
+    }
+    Ok(match reading.end() {
+        ReadEnd::Complete => Verdict::Complete,
+        ReadEnd::Incomplete(leaving) => Verdict::Incomplete(leaving),
+    })
 }

@@ -1,43 +1,31 @@
-//! `domino experiment`: runs a grid of texts by a definition, and summarises them.
+//! `domino experiment`: runs a grid of texts by a definition, or those of several, one after the other, and
+//! summarises them.
+//!
+//! A record tells its origin: the command, and the commit of the program.
 
 mod args;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
-mod provenance;
-mod several;
 
-use std::{
-    io::Write,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-    time::SystemTime,
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+use std::{io::Write, num::NonZeroUsize, process::Command};
+
+use domino::experiment::outputs::{Beside, Outputs, TABLES};
+use domino::experiment::summary::{self, Line};
+use domino::experiment::{
+    self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
+    ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
 };
+use domino::model::candle::{CandleModel, Format, LoadOptions, join_threads, threads};
+use domino::{chat::ChatTemplate, experiment::methods::Programs, store::CacheFolder, vocab::Tokenizer};
+use serde_json::{Value, json};
 
-use domino::{
-    chat::ChatTemplate,
-    experiment::{
-        self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
-        ModelPart, ModelRecord, Others, Plan, Records, Row, Watch,
-        methods::Programs,
-        outputs::{Beside, Outputs, TABLES},
-        summary::{self, Line},
-    },
-    model::candle::{CandleModel, Format, LoadOptions, join_threads, threads},
-    store::CacheFolder,
-    vocab::Tokenizer,
-};
-use serde_json::json;
-
-use self::args::Run;
 pub(crate) use self::args::{Experiment, LowExperiment};
-use crate::{
-    grammar::shipped::SHIPPED,
-    session::{model, tokenizer},
-    terminal::{
-        failure::{BadInput, Exit, note},
-        interrupt, progress, stdout,
-    },
-};
+use self::args::{Run, Several};
+use crate::terminal::failure::{BadInput, Exit, note};
+use crate::terminal::{self, count, progress};
+use crate::{grammar::source::SHIPPED, session::model};
 
 /// The default folder of records.
 const RECORDS: &str = "experiments/records";
@@ -118,7 +106,7 @@ impl Run {
         // Continued records keep the command that began them, and their date.
         let header = experiment::read_header(&folder).map_err(failed)?;
         join_threads(self.threads);
-        interrupt::watch();
+        progress::watch_interrupts();
         note!("{label}{} runs, records in {}", plan.runs(), folder.display());
         let mut load = |part: ModelPart| match (part, &draft) {
             (ModelPart::Draft, Some(DraftFile { name, path, options })) => load(name, path, options, cache),
@@ -222,8 +210,8 @@ impl Run {
             records.push(ModelRecord { name, hash: hash.map_err(failed)? });
         }
         let mut header = Header::new(definition, self.shard, records, SystemTime::now());
-        header.command = provenance::command();
-        header.commit = provenance::commit();
+        header.command = command_line();
+        header.commit = commit();
         Ok(header)
     }
 
@@ -279,7 +267,7 @@ fn load(
         name: name.to_owned(),
         message: error.to_string(),
     };
-    let vocabulary = tokenizer::vocabulary(path, cache).map_err(|error| bad(&error))?;
+    let vocabulary = model::vocabulary(path, cache).map_err(|error| bad(&error))?;
     let tokenizer = Tokenizer::from_tokenizer_file(path).map_err(|error| bad(&error))?;
     let model = CandleModel::load(path, options).map_err(|error| bad(&error))?;
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
@@ -306,7 +294,7 @@ fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     let beside = Beside::read(folder).map_err(failed)?;
     let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &beside);
     let written = outputs.write(folder).map_err(failed)?;
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     if json {
         let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         writeln!(out, "{}", json!({ "rows": rows.len(), "planned": outputs.planned, "files": files }))?;
@@ -335,7 +323,7 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
 
 /// Prints the summary of the rows.
 fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     let tables = folder.join(TABLES);
     if json {
         let folder = folder.display().to_string();
@@ -391,6 +379,220 @@ impl Watch for ProgressBar {
     }
 
     fn stops(&self) -> bool {
-        interrupt::pressed()
+        progress::interrupted()
+    }
+}
+
+/// The file with the tables of all, and the one that each folder of records has.
+const TABLES_OF_ALL: &str = "tables.md";
+
+/// Outcome of one of the definitions.
+struct OneOfSeveral {
+    name: String,
+    runs: usize,
+    made: anyhow::Result<RunsMade>,
+}
+
+impl Several {
+    /// Runs all definitions. A failure does not stop the others; it is reported at the end.
+    fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
+        // What is wrong with the last one should not come to light after an hour.
+        let definitions = self.runs.iter().map(Run::read).collect::<anyhow::Result<Vec<_>>>()?;
+        refuse_same_names(&definitions)?;
+        for (run, definition) in self.runs.iter().zip(&definitions) {
+            run.models(definition)?;
+        }
+        progress::watch_interrupts();
+        let mut parts: Vec<OneOfSeveral> = Vec::new();
+        let all = definitions.len();
+        for (number, (run, definition)) in (1..).zip(self.runs.iter().zip(definitions)) {
+            let (name, runs) = (definition.name.clone(), definition.runs());
+            let label = format!("[{number}/{all}] {name}: ");
+            let begun = Instant::now();
+            let made = run.make(definition, &label, cache);
+            match &made {
+                Ok(RunsMade { ended: Ended::Complete, .. }) => {
+                    note!("{label}done in {:.0} s", begun.elapsed().as_secs_f64());
+                }
+                Ok(_) => {}
+                Err(error) => note!("{label}failed: {error:#}"),
+            }
+            parts.push(OneOfSeveral { name, runs, made });
+            self.keep_tables(&parts)?;
+            if progress::interrupted() {
+                break;
+            }
+        }
+        self.tell(&parts)?;
+        end(parts)
+    }
+
+    /// Writes the tables of those that were run so far, if there is a folder for it.
+    fn keep_tables(&self, parts: &[OneOfSeveral]) -> anyhow::Result<()> {
+        let Some(out) = &self.out else { return Ok(()) };
+        experiment::write_file(&out.join(TABLES_OF_ALL), tables(parts, out).as_bytes()).map_err(failed)
+    }
+
+    fn tell(&self, parts: &[OneOfSeveral]) -> anyhow::Result<()> {
+        let mut written = terminal::stdout();
+        if self.json {
+            let parts: Vec<Value> = parts.iter().map(OneOfSeveral::to_json).collect();
+            let tables = self.out.as_ref().map(|out| out.join(TABLES_OF_ALL).display().to_string());
+            writeln!(written, "{}", json!({ "experiments": parts, "tables": tables }))?;
+            return Ok(());
+        }
+        let out = self.out.clone().unwrap_or_default();
+        write!(written, "{}", tables(parts, &out))?;
+        if self.out.is_some() {
+            note!("the tables of all: {}", out.join(TABLES_OF_ALL).display());
+        }
+        Ok(())
+    }
+}
+
+impl OneOfSeveral {
+    fn to_json(&self) -> Value {
+        match &self.made {
+            Ok(RunsMade { folder, rows, ended, lines }) => json!({
+                "name": self.name, "folder": folder.display().to_string(), "rows": rows,
+                "planned": self.runs, "complete": *ended == Ended::Complete, "summary": lines,
+            }),
+            Err(error) => json!({ "name": self.name, "planned": self.runs, "error": format!("{error:#}") }),
+        }
+    }
+
+    /// Says how far it came, in words.
+    fn state(&self) -> String {
+        match &self.made {
+            Ok(RunsMade { ended: Ended::Complete, rows, .. }) => {
+                format!("{}, all of them", count(rows, "run"))
+            }
+            Ok(RunsMade { rows, .. }) => format!("{rows} of {}", count(self.runs, "run")),
+            Err(error) => format!("failed: {}", format!("{error:#}").replace('\n', "; ")),
+        }
+    }
+}
+
+/// Refuses two definitions whose records would go into one folder.
+fn refuse_same_names(definitions: &[Definition]) -> Result<(), BadInput> {
+    for (number, definition) in definitions.iter().enumerate() {
+        if definitions[..number].iter().any(|other| other.name == definition.name) {
+            return Err(BadInput::new(format!("two of the definitions are called {:?}", definition.name))
+                .hint("give one of them another `name`: their records have folders of that name"));
+        }
+    }
+    Ok(())
+}
+
+/// The tables of all, each under its name; links lead from the folder `out`.
+fn tables(parts: &[OneOfSeveral], out: &Path) -> String {
+    let mut text = format!("# {}\n\n", count(parts.len(), "experiment"));
+    for part in parts {
+        text += &format!("* {}: {}\n", part.name, part.state());
+    }
+    for RunsMade { folder, .. } in parts.iter().filter_map(|part| part.made.as_ref().ok()) {
+        let own = std::fs::read_to_string(folder.join(TABLES_OF_ALL)).unwrap_or_default();
+        let place: PathBuf = folder.strip_prefix(out).unwrap_or(folder).to_owned();
+        let link = format!("]({}/figures/", place.display());
+        for line in own.lines() {
+            let deeper = if line.starts_with('#') { "#" } else { "" };
+            text += &format!("\n{deeper}{}", line.replace("](figures/", &link));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The exit of all: that of a failure if one failed, with its error; else that of an interruption, if there
+/// was one.
+fn end(parts: Vec<OneOfSeveral>) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Success;
+    let mut failures = Vec::new();
+    for OneOfSeveral { name, made, .. } in parts {
+        match made {
+            Ok(RunsMade { ended: Ended::Complete, .. }) => {}
+            Ok(made) => exit = made.exit(),
+            Err(error) => failures.push(error.context(format!("{name} failed"))),
+        }
+    }
+    match failures.into_iter().next() {
+        Some(first) => Err(first),
+        None => Ok(exit),
+    }
+}
+
+/// The command that was given, with the program by its name alone. Absolute paths would reveal the folders of
+/// a person, so they are made relative to the current folder, or reduced to the name of the file.
+fn command_line() -> Vec<String> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| shown(&word.to_string_lossy(), &here)).collect();
+    if let Some(program) = words.first_mut() {
+        *program = "domino".to_owned();
+    }
+    words
+}
+
+/// Removes absolute paths from a word of a command.
+fn shown(word: &str, here: &Path) -> String {
+    if let Some((flag, value)) = word.split_once('=').filter(|(flag, _)| flag.starts_with('-')) {
+        return format!("{flag}={}", shown(value, here));
+    }
+    let path = Path::new(word);
+    if !path.is_absolute() {
+        return word.to_owned();
+    }
+    let inside = path.strip_prefix(here).ok().filter(|inside| !inside.as_os_str().is_empty());
+    let name = inside.map(Path::as_os_str).or(path.file_name());
+    name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The commit of the program: the one that `DOMINO_COMMIT` named when it was built, or else that of the
+/// working tree that it runs in, if that is one of this package. A tree whose files differ from its commit is
+/// marked as modified.
+fn commit() -> Option<String> {
+    if let Some(commit) = option_env!("DOMINO_COMMIT") {
+        return Some(commit.to_owned());
+    }
+    let root = git(&["rev-parse", "--show-toplevel"])?;
+    let manifest = std::fs::read_to_string(Path::new(&root).join("Cargo.toml")).ok()?;
+    let own = concat!("name = \"", env!("CARGO_PKG_NAME"), "\"");
+    if !manifest.lines().any(|line| line == own) {
+        return None;
+    }
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changes.is_empty() { commit } else { format!("{commit}, modified") })
+}
+
+/// Runs git and returns its output; `None` if there is no git or it fails.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).stdin(std::process::Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn commands_have_no_absolute_paths() {
+        for (word, expected) in [
+            ("experiment", "experiment"),
+            ("d.toml", "d.toml"),
+            ("../d.toml", "../d.toml"),
+            ("/projects/domino/d.toml", "d.toml"),
+            ("/projects/domino/a/d.toml", "a/d.toml"),
+            ("/elsewhere/d.toml", "d.toml"),
+            ("--out=/projects/domino/out", "--out=out"),
+            ("--out=/tmp/out", "--out=out"),
+            ("--shard", "--shard"),
+            ("1/2", "1/2"),
+            ("/", "/"),
+        ] {
+            assert_eq!(shown(word, Path::new("/projects/domino")), expected);
+        }
     }
 }

@@ -1,14 +1,13 @@
-//! Facts about a text, token by token.
+//! Facts about a text, token by token, and as JSON; and the writing of the text, with a record of its passes.
 
 use std::ops::Range;
 
-use domino::{
-    TerminalRun, TokenId, Vocabulary,
-    decode::{Generation, Replayed, TokenLogprobs},
-};
+use domino::decode::{Decoder, Generation, Replayed, TokenLogprobs};
+use domino::{TerminalRun, TokenId, Vocabulary};
+use serde_json::{Value, json};
 
-use super::watch::ObservedPass;
-use crate::terminal::numbers::count;
+use crate::session::model::{Runner, step_error};
+use crate::terminal::{count, progress};
 
 /// A text with everything that is known of it.
 pub(super) struct Facts {
@@ -216,4 +215,131 @@ impl Facts {
             count(*drafted, "drafted token"),
         )
     }
+}
+
+/// Makes the object. Minus infinity has no number in JSON: it is null.
+pub(super) fn facts_as_json(facts: &Facts) -> Value {
+    let tokens: Vec<Value> = facts.tokens.iter().map(|token| facts.token(token)).collect();
+    let mut object = json!({
+        "text": String::from_utf8_lossy(&facts.text),
+        "finish": facts.finish,
+        "complete": facts.complete,
+        "model": facts.model,
+        "grammar": facts.grammar,
+        "prompt": facts.prompt,
+        "perplexity": facts.perplexity(),
+        "log_kept": facts.log_kept(),
+        "interventions": facts.interventions(),
+        "passes": facts.passes,
+        "drafted": facts.drafted,
+        "accepted": facts.accepted,
+        "tokens": tokens,
+    });
+    for (name, value) in &facts.settings {
+        object["settings"][name.replace(' ', "_")] = value.as_str().into();
+    }
+    if let Some(appended) = &facts.appended {
+        object["appended"] = String::from_utf8_lossy(appended).into();
+    }
+    if let Some(trouble) = facts.underneath.as_ref().and_then(|underneath| underneath.trouble.as_ref()) {
+        object["no_terminals_because"] = trouble.as_str().into();
+    }
+    object
+}
+
+impl Facts {
+    fn token(&self, token: &TokenFacts) -> Value {
+        let mut object = self.named(token.id);
+        let replayed = &token.replayed;
+        object["logprob"] = replayed.logprobs.taken.model.into();
+        object["constrained_logprob"] = replayed.logprobs.taken.constrained.into();
+        object["log_kept"] = replayed.logprobs.kept.into();
+        object["allowed"] = replayed.allowed.into();
+        object["own"] = self.named(replayed.own);
+        object["intervened"] = token.intervened().into();
+        object["pass"] = token.pass.into();
+        object["draft"] = match token.draft {
+            Draft::None => json!({ "what": "none" }),
+            Draft::Accepted => json!({ "what": "accepted" }),
+            Draft::Refused { said, lost } => {
+                json!({ "what": "refused", "said": self.named(said), "lost_behind_it": lost })
+            }
+            Draft::Beyond => json!({ "what": "beyond" }),
+        };
+        object["pieces"] = token.pieces.iter().map(|piece| self.piece(piece)).collect();
+        let alternatives = token.alternatives();
+        let alternative = |Alternative { logprobs, .. }: &Alternative| self.alternative(logprobs);
+        object["alternatives"] = alternatives.iter().map(alternative).collect();
+        object
+    }
+
+    fn piece(&self, piece: &TokenPart) -> Value {
+        let text = String::from_utf8_lossy(self.text.get(piece.bytes.clone()).unwrap_or_default());
+        let TokenPart { begins, ends, .. } = piece;
+        let terminals: Vec<Value> =
+            self.terminals(piece).map(|name| json!({ "name": name.label, "written": name.whole })).collect();
+        json!({ "text": text, "terminals": terminals, "begins": begins, "ends": ends })
+    }
+
+    fn alternative(&self, logprobs: &TokenLogprobs) -> Value {
+        let mut object = self.named(logprobs.token);
+        object["logprob"] = logprobs.model.into();
+        object["constrained_logprob"] = logprobs.constrained.into();
+        object
+    }
+
+    fn named(&self, token: TokenId) -> Value {
+        let bytes = self.vocabulary.bytes(token);
+        let name = self.vocabulary.name(token).map(str::to_owned);
+        let token_text = bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).or(name);
+        json!({ "token_id": token.raw(), "token": token_text })
+    }
+}
+
+/// A pass of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ObservedPass {
+    /// Index of the first token that was drawn from it.
+    pub(super) first: usize,
+    /// Tokens of the draft that it verified.
+    pub(super) drafted: Vec<TokenId>,
+    /// Number of tokens of the draft that were drawn as well.
+    pub(super) accepted: usize,
+}
+
+/// A text and the passes that wrote it.
+pub(super) struct Watched {
+    pub(super) generation: Generation,
+    pub(super) passes: Vec<ObservedPass>,
+    /// True if Ctrl-C ended it.
+    pub(super) interrupted: bool,
+}
+
+/// Writes the text behind a prompt, to its end or to Ctrl-C.
+pub(super) fn write_watched(decoder: &mut Decoder<Runner>, prompt: &[TokenId]) -> anyhow::Result<Watched> {
+    let close = decoder.options_mut().close;
+    let mut steps = decoder.steps(prompt);
+    let mut passes: Vec<ObservedPass> = Vec::new();
+    let mut before = *steps.stats();
+    while !progress::interrupted() {
+        let first = steps.tokens().len();
+        let step = steps.next();
+        let stats = *steps.stats();
+        if stats.passes > before.passes {
+            passes.push(ObservedPass { first, drafted: steps.drafted().to_vec(), accepted: 0 });
+        }
+        if let Some(pass) = passes.last_mut() {
+            pass.accepted += stats.accepted - before.accepted;
+        }
+        before = stats;
+        match step {
+            None => break,
+            Some(step) => step.map_err(step_error)?,
+        };
+    }
+    let interrupted = steps.finish().is_none();
+    if interrupted && close {
+        steps.close()?;
+    }
+    Ok(Watched { generation: steps.into_generation(), passes, interrupted })
 }

@@ -1,16 +1,15 @@
 //! The page of `domino explain`: one file of HTML, which needs neither network nor server.
 //!
-//! Invariant: all text from a model, a grammar or the command line goes through [`html`](super::html). The
-//! markup is complete without the script, which only moves the cursor.
+//! Invariant: all text from a model, a grammar or the command line goes through [`escaped`] or
+//! [`escaped_bytes`], so that none of it becomes markup, and none of it is invisible. The markup is complete
+//! without the script, which only moves the cursor.
 
 use std::fmt::Write;
 
 use domino::TokenId;
 
-use super::{
-    facts::{Alternative, Draft, Facts, Name, TokenFacts, TokenPart},
-    html,
-};
+use super::facts::{Alternative, Draft, Facts, Name, TokenFacts, TokenPart};
+use crate::terminal::describe;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -21,7 +20,7 @@ const NAME: usize = 14;
 /// Writes the whole page.
 pub(super) fn page(facts: &Facts) -> String {
     let grammar = facts.grammar.as_deref().unwrap_or("no grammar");
-    let title = format!("{} \u{b7} {}", html::text(grammar), html::text(&facts.model));
+    let title = format!("{} \u{b7} {}", escaped(grammar), escaped(&facts.model));
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -47,9 +46,9 @@ pub(super) fn page(facts: &Facts) -> String {
 /// Writes the request and the totals of the text.
 fn head(facts: &Facts) -> String {
     let mut out = "<header>\n<h1>How this text was written</h1>\n<p class=\"about\">".to_owned();
-    let grammar = facts.grammar.as_deref().map_or("none".to_owned(), html::text);
-    let mut parts = vec![("model".to_owned(), html::text(&facts.model)), ("grammar".to_owned(), grammar)];
-    parts.extend(facts.settings.iter().map(|(name, value)| ((*name).to_owned(), html::text(value))));
+    let grammar = facts.grammar.as_deref().map_or("none".to_owned(), escaped);
+    let mut parts = vec![("model".to_owned(), escaped(&facts.model)), ("grammar".to_owned(), grammar)];
+    parts.extend(facts.settings.iter().map(|(name, value)| ((*name).to_owned(), escaped(value))));
     for (name, value) in parts {
         let _ = write!(out, "<span>{name} <b>{value}</b></span> ");
     }
@@ -70,10 +69,10 @@ fn head(facts: &Facts) -> String {
         tile(format!("{} of {}", facts.accepted, facts.drafted), "drafted tokens accepted");
     }
     out += "</div>\n";
-    let prompt = if facts.prompt.is_empty() { "<i>empty</i>".to_owned() } else { html::text(&facts.prompt) };
+    let prompt = if facts.prompt.is_empty() { "<i>empty</i>".to_owned() } else { escaped(&facts.prompt) };
     let _ = write!(out, "<details><summary>Prompt</summary><pre>{prompt}</pre></details>\n</header>\n");
     if let Some(trouble) = facts.underneath.as_ref().and_then(|underneath| underneath.trouble.as_ref()) {
-        let _ = writeln!(out, "<p class=\"trouble\">Terminals are not shown: {}</p>", html::text(trouble));
+        let _ = writeln!(out, "<p class=\"trouble\">Terminals are not shown: {}</p>", escaped(trouble));
     }
     out
 }
@@ -101,7 +100,7 @@ fn stream(facts: &Facts) -> String {
         let _ = write!(
             out,
             "<span class=\"appended\" title=\"appended to complete the text\">{}</span>",
-            html::bytes(appended)
+            escaped_bytes(appended)
         );
     }
     out += "</section>\n";
@@ -130,8 +129,8 @@ impl Facts {
             }
         }
         match (self.vocabulary.bytes(token), self.vocabulary.name(token)) {
-            (Some(bytes), _) => html::bytes(bytes),
-            (None, Some(name)) => format!("<i>{}</i>", html::text(name)),
+            (Some(bytes), _) => escaped_bytes(bytes),
+            (None, Some(name)) => format!("<i>{}</i>", escaped(name)),
             (None, None) => format!("<i>token {token}</i>"),
         }
     }
@@ -174,8 +173,8 @@ impl Facts {
         let hue = piece.terminals.first().map_or(0, |terminal| terminal * 137 % 360);
         format!(
             "<span class=\"{class}\" style=\"--g:{hue}\" title=\"{}\">{}</span>",
-            html::text(&names),
-            html::text(&label)
+            escaped(&names),
+            escaped(&label)
         )
     }
 
@@ -216,8 +215,8 @@ impl Facts {
         }
         fact("pass", self.pass(token));
         for piece in &token.pieces {
-            let text = html::bytes(self.text.get(piece.bytes.clone()).unwrap_or_default());
-            let names = html::text(&self.names(piece).1);
+            let text = escaped_bytes(self.text.get(piece.bytes.clone()).unwrap_or_default());
+            let names = escaped(&self.names(piece).1);
             fact("terminal", format!("<code>{text}</code> in <span class=\"name\">{names}</span>"));
         }
         out += "</dl><table><thead><tr><th>token<th>model<th>grammar</thead><tbody>";
@@ -297,6 +296,73 @@ fn shortened(name: &str) -> String {
     match name.char_indices().nth(NAME) {
         None => name.to_owned(),
         Some((end, _)) => format!("{}\u{2026}", &name[..end]),
+    }
+}
+
+/// Escapes text for the content of elements and for attributes in double quotes. Line feeds stay; other
+/// control characters and marks that turn the direction of text are spelled out.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | ' ' => out.push(character),
+            '\t' => out.push_str("    "),
+            _ => push(&mut out, character),
+        }
+    }
+    out
+}
+
+/// Shows the bytes of a token, with marks in `<i>` for white space and for characters without a picture.
+fn escaped_bytes(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                ' ' => out.push_str("<i>\u{b7}</i>"),
+                '\n' => out.push_str("<i>\u{23ce}</i>"),
+                '\t' => out.push_str("<i>\u{21e5}</i>"),
+                _ if describe::is_visible(character) => push(&mut out, character),
+                _ => {
+                    out.push_str("<i>");
+                    push(&mut out, character);
+                    out.push_str("</i>");
+                }
+            }
+        }
+        for byte in chunk.invalid() {
+            out += &format!("<i>\\x{byte:02X}</i>");
+        }
+    }
+    out
+}
+
+fn push(out: &mut String, character: char) {
+    match character {
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        '&' => out.push_str("&amp;"),
+        '"' => out.push_str("&quot;"),
+        '\'' => out.push_str("&#39;"),
+        _ if describe::is_visible(character) => out.push(character),
+        _ => out.extend(character.escape_unicode()),
+    }
+}
+
+#[cfg(test)]
+mod html_tests {
+    #[test]
+    fn texts_are_escaped_and_invisible_characters_shown() {
+        assert_eq!(
+            super::escaped("<a href=\"x\">'&'</a>\n"),
+            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;\n"
+        );
+        assert_eq!(super::escaped("\0\u{202e}\tx"), "\\u{0}\\u{202e}    x");
+        assert_eq!(
+            super::escaped_bytes(b" <\n\xed\xa0\x80\xff"),
+            "<i>\u{b7}</i>&lt;<i>\u{23ce}</i><i>\\xED</i><i>\\xA0</i><i>\\x80</i><i>\\xFF</i>"
+        );
+        assert_eq!(super::escaped_bytes("\u{301}e\u{7}".as_bytes()), "<i>\\u{301}</i>e<i>\\u{7}</i>");
     }
 }
 

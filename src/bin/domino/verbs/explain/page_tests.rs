@@ -8,14 +8,8 @@ use domino::{
     model::ScriptedModel,
 };
 
-use super::{
-    super::{
-        facts::{self, Draft, Facts, Name, Underneath},
-        json,
-        watch::ObservedPass,
-    },
-    page,
-};
+use super::page;
+use crate::verbs::explain::facts::{self, Draft, Facts, Name, ObservedPass, Underneath};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 const END: u32 = 9;
@@ -164,7 +158,7 @@ fn each_token_has_a_box_and_a_card() {
 #[test]
 fn the_data_has_all_that_the_page_shows() {
     let facts = facts();
-    let object = json::object(&facts);
+    let object = facts::facts_as_json(&facts);
     let tokens = object["tokens"].as_array().unwrap();
     assert_eq!(tokens.len(), facts.tokens.len());
     let pieces: String = tokens

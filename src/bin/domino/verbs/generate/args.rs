@@ -1,38 +1,19 @@
 //! Flags of `domino generate`.
 
-use std::{
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::{
-    decode::{DecodeOptions, Masking},
-    grammar::json_schema::SchemaOptions,
-    model::candle::LoadOptions,
-};
+use domino::decode::{DecodeOptions, Masking};
+use domino::{grammar::json_schema::SchemaOptions, model::candle::LoadOptions};
 
-use crate::{
-    files::input::Input,
-    flags::{
-        capture::LowCapture,
-        chat::LowChat,
-        device::{EngineName, LowContext, LowDevice},
-        drawing::LowOptions,
-        grammar::{LowGrammar, UsualGrammar},
-        lookahead::LowReach,
-        speculate::LowSpeculate,
-    },
-    grammar::source::GrammarSource,
-    session::{
-        chat::{Chat, Prompts},
-        drafts::speculation::Speculation,
-        prompt::PromptSource,
-        reach::Reach,
-        runner::Card,
-    },
-    terminal::failure::BadInput,
-};
+use crate::flags::grammar::{LowCapture, LowGrammar, LowReach, UsualGrammar};
+use crate::flags::{EngineName, LowContext, LowDevice};
+use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
+use crate::grammar::{compiler::Reach, source::GrammarSource};
+use crate::session::chat::{Chat, PromptSource, Prompts};
+use crate::session::{drafts::Speculation, model::Card};
+use crate::{files::Input, terminal::failure::BadInput};
 
 /// Generate text of a grammar with a language model.
 ///

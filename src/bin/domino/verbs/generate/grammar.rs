@@ -1,12 +1,16 @@
-//! The grammar of the command line, compiled for a text.
+//! The grammar of the command line, compiled for a text, and the meaning of the text beside its characters: a
+//! value of JSON, or calls of functions.
 
-use domino::{CompiledGrammar, Compiler, Vocabulary, store::CacheFolder};
+use std::rc::Rc;
+
+use domino::grammar::tools::{Reasoning, Tools, calls};
+use domino::{CompiledGrammar, Compiler, Vocabulary, decode::Generation, store::CacheFolder};
+use serde_json::{Map, Value, json};
 
 use super::args::{Generate, TextsToWrite};
-use crate::{
-    grammar::{advice, captures::Capturing, notation::Parsed, source::GrammarSource, trees, warned},
-    terminal::failure::BadInput,
-};
+use crate::grammar::compiled::{self, Capturing};
+use crate::grammar::notation::{Notation, Parsed};
+use crate::{grammar::source::GrammarSource, grammar::warned, terminal::failure::BadInput};
 
 /// Makes the compiler of grammars.
 pub(super) fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
@@ -33,9 +37,9 @@ pub(super) fn grammar(
         _ => after(grammar, compiler, healed)?,
     };
     warned::tell_open(&grammar.name(), &parsed.open_objects);
-    advice::give(grammar, &compiled);
+    compiled::give_advice(grammar, &compiled);
     if let Some(file) = &command.trees {
-        trees::attach(&compiled, file, &grammar.name())?;
+        compiled::attach_trees(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
     // Only JSON shows captures.
@@ -60,4 +64,94 @@ fn after(
             .hint("close the objects (additionalProperties: false, or --closed), or leave --heal out")
     })?;
     Ok((text.compile_parsed(&grammar, compiler)?, parsed))
+}
+
+/// Grammars of the program whose texts are documents in JSON.
+const JSON: [&str; 3] = ["json", "rfc8259", "paper/json"];
+
+/// The reader of a grammar's texts.
+#[derive(Debug, Clone)]
+pub(super) enum TextKind {
+    /// Reads a text as JSON if it is an object or a list.
+    Text,
+    /// Reads every text as JSON.
+    Json,
+    /// Takes texts apart as answers that may call functions.
+    Calls(Rc<calls::Reader>),
+}
+
+impl TextKind {
+    /// Finds the reader of the grammar's texts.
+    pub(super) fn of(source: Option<&GrammarSource>) -> Self {
+        let Some(source) = source else { return Self::Text };
+        if let Some(calling) = source.calling()
+            && let Ok(text) = source.load()
+            && let Some((list, _)) = text.tools()
+            && let Ok(tools) = Tools::parse(list)
+        {
+            let reader = calls::Reader::new(calling.spelling, &tools);
+            let open = calling.reasoning == Reasoning::Open;
+            return Self::Calls(Rc::new(if open { reader.open() } else { reader }));
+        }
+        match source {
+            GrammarSource::Shipped(shipped) if JSON.contains(&shipped.name) => Self::Json,
+            source if source.notation() == Notation::JsonSchema => Self::Json,
+            _ => Self::Text,
+        }
+    }
+
+    /// Makes the fields about the meaning of a text. `value` is the value of a complete text in JSON;
+    /// `content`, `reasoning_content` and `tool_calls` are the parts of an answer that may call functions, as
+    /// in a message of OpenAI's API, as far as it goes.
+    pub(super) fn fields(&self, text: &[u8], complete: bool) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let text = String::from_utf8_lossy(text);
+        match self {
+            Self::Calls(reader) => calls_of(reader, &text, &mut fields),
+            Self::Json | Self::Text if complete => {
+                let value = serde_json::from_str(&text).ok();
+                let is_structure = |value: &Value| value.is_object() || value.is_array();
+                if let Some(value) = value.filter(|value| matches!(self, Self::Json) || is_structure(value)) {
+                    fields.insert("value".to_owned(), value);
+                }
+            }
+            Self::Json | Self::Text => {}
+        }
+        fields
+    }
+}
+
+fn calls_of(reader: &calls::Reader, text: &str, fields: &mut Map<String, Value>) {
+    let answer = reader.read(text, true);
+    fields.insert("content".to_owned(), answer.content.into());
+    if !answer.reasoning.is_empty() {
+        fields.insert("reasoning_content".to_owned(), answer.reasoning.into());
+    }
+    let call = |(number, call): (usize, &calls::Call)| {
+        json!({
+            "id": format!("call_{number}"), "type": "function",
+            "function": { "name": call.name, "arguments": call.arguments },
+        })
+    };
+    fields.insert("tool_calls".to_owned(), answer.calls.iter().enumerate().map(call).collect());
+}
+
+/// Makes the fields about a text of a grammar from this source.
+pub(super) fn fields_of(
+    source: Option<&GrammarSource>,
+    capturing: Option<&Capturing>,
+    generation: &Generation,
+) -> Map<String, Value> {
+    fields(&TextKind::of(source), capturing, generation)
+}
+
+/// Makes the fields about the meaning of a text, and about its captures.
+pub(super) fn fields(
+    reading: &TextKind,
+    capturing: Option<&Capturing>,
+    generation: &Generation,
+) -> Map<String, Value> {
+    let mut fields = reading.fields(&generation.text, generation.complete);
+    fields.extend(capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text)));
+    fields
 }

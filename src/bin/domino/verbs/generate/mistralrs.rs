@@ -14,22 +14,19 @@ use domino::{
 use self::drafts::TextDrafts;
 use super::{
     args::Generate,
-    destination::Destination,
-    facts::forced_bytes,
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-    screen::Screen,
+    grammar::{compiler, fields_of, grammar},
+    one::{Destination, Screen},
+    report::{EndedRun, RunEnd, forced_bytes},
 };
 use crate::{
     grammar::warned,
     session::{
-        prompt::{PromptSource, prompt_text},
-        tokenizer,
+        chat::{PromptSource, prompt_text},
+        model,
     },
     terminal::{
         failure::{BadInput, Exit},
-        interrupt, progress,
+        progress,
     },
 };
 
@@ -42,7 +39,7 @@ pub(super) fn run(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let (text, destination) = (prompt_text(prompt)?, Destination::of(command.out.as_deref())?);
-    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let vocabulary = model::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut drafts = drafts(command, grammar.as_ref(), folder)?;
@@ -56,7 +53,7 @@ pub(super) fn run(
     let prompt = command.prompts(folder)?.tokens(runner.tokenizer(), &text, &vocabulary)?;
     drafts.begin(grammar.as_ref(), &runner);
     let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
-    interrupt::watch();
+    progress::watch_interrupts();
     let (mut screen, mut broken) = (Screen::new(0), Ok(()));
     let begun = Instant::now();
     let generation = drafts.write(&runner, &prompt, constraint.as_ref(), options, |tokens| {
@@ -64,7 +61,7 @@ pub(super) fn run(
         if !command.json && !destination.is_file() && options.stop.is_empty() {
             broken = screen.show(&vocabulary.concat(tokens));
         }
-        if broken.is_err() || interrupt::pressed() { GoOn::No } else { GoOn::Yes }
+        if broken.is_err() || progress::interrupted() { GoOn::No } else { GoOn::Yes }
     })?;
     let seconds = begun.elapsed().as_secs_f64();
     broken?;
@@ -74,9 +71,9 @@ pub(super) fn run(
     }
     drafts.keep()?;
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
-    let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
+    let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
-        end: if interrupt::pressed() { RunEnd::Interrupted } else { RunEnd::Finished(generation.finish) },
+        end: if progress::interrupted() { RunEnd::Interrupted } else { RunEnd::Finished(generation.finish) },
         generation,
         vocabulary: &vocabulary,
         options,

@@ -2,17 +2,11 @@
 
 pub(crate) mod args;
 mod batch;
-mod compare;
-mod destination;
-mod facts;
 mod grammar;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 mod one;
-mod parsed;
 mod report;
-mod screen;
-mod whole;
 
 use domino::{model::candle::join_threads, store::CacheFolder};
 
@@ -23,7 +17,7 @@ use crate::{session::model, terminal::failure::Exit};
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
     #[cfg(feature = "mistralrs")]
-    if let (crate::flags::device::EngineName::Mistralrs, TextsToWrite::One(prompt, options)) =
+    if let (crate::flags::EngineName::Mistralrs, TextsToWrite::One(prompt, options)) =
         (command.engine, &command.work)
     {
         return mistralrs::run(command, &folder, prompt, options, cache);
@@ -32,7 +26,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     match &command.work {
         TextsToWrite::One(prompt, options) => one::run(command, &folder, prompt, options, cache),
         TextsToWrite::Whole { prompt, options, way } => {
-            whole::run(command, &folder, (prompt, options, *way), cache)
+            one::run_whole(command, &folder, (prompt, options, *way), cache)
         }
         TextsToWrite::Batch(rows) => batch::run(command, &folder, rows, cache),
     }

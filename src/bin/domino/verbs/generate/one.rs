@@ -1,41 +1,33 @@
-//! One text, which is shown as it comes.
+//! One text, which is shown as it comes, or when it is whole, on standard output or in the file of `--out`.
+//!
+//! Whole are the texts of `--sampling conditional`, which draws one of several, and of `--tokenization
+//! canonical`, which takes tokens back.
 
-use std::{path::Path, time::Instant};
+use std::io::{self, Write};
+use std::{num::NonZeroUsize, path::Path, time::Instant};
 
+use anyhow::Context;
+use domino::decode::{
+    CanonicalDecoder, ConditionalDecoder, DecodeOptions, Decoder, Generation, Healing, Steps,
+};
+use domino::vocab::{Tokenizer, Utf8Stream};
 use domino::{
-    StepError,
-    decode::{DecodeOptions, Decoder, Healing, Steps},
-    grammar::GrammarWarning,
-    store::CacheFolder,
+    Constraint, StepError, TokenId, grammar::GrammarWarning, model::candle::CandleBatch, store::CacheFolder,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{
-    args::Generate,
-    compare,
-    destination::Destination,
-    facts::{forced_bytes, usual_tokens},
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-    screen::Screen,
+use super::args::{Generate, Way};
+use super::grammar::{compiler, fields_of, grammar};
+use super::report::{self, EndedRun, RunEnd, forced_bytes, usual_tokens};
+use crate::grammar::compiler::{lookahead_number, terminals_name};
+use crate::session::chat::{PromptSource, asked_text, prompt_text};
+use crate::session::drafts::{self, Keeper};
+use crate::session::model::{
+    self, Runner, bad_model, load, read_tokenizer, step_error, tell_idle_quantising,
 };
-use crate::{
-    grammar::warned,
-    session::{
-        drafts::{draft_model, learner::Keeper},
-        load::{bad_model, load, read_tokenizer, step_error},
-        prompt::{PromptSource, asked_text},
-        reach,
-        runner::Runner,
-        tokenizer,
-    },
-    terminal::{
-        failure::{self, Exit},
-        interrupt,
-        numbers::count,
-    },
-};
+use crate::terminal::failure::{self, BadInput, Exit, note};
+use crate::terminal::{self, Stdout, count, extend, progress};
+use crate::{files::Output, grammar::warned};
 
 /// Generates one text.
 pub(super) fn run(
@@ -47,7 +39,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let text = asked_text(prompt)?;
     let destination = Destination::of(command.out.as_deref())?;
-    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let vocabulary = model::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let mut prompt = command.prompts(folder)?.tokens(&tokenizer, &text, &vocabulary)?;
     let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
@@ -68,7 +60,7 @@ pub(super) fn run(
         speculation = command.speculation.drafter(source, grammar, folder, &tokenizer, draft.as_ref())?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
-    interrupt::watch();
+    progress::watch_interrupts();
     let speculative = speculation.is_some();
     let (mut drafter, keeper) = speculation.unzip();
     let keeper = keeper.flatten();
@@ -76,7 +68,7 @@ pub(super) fn run(
     if let Some(grammar) = grammar.as_ref().filter(|_| command.speculation.compare)
         && let Some(compared) = drafter.take()
     {
-        comparison = compare::run(&mut decoder, &grammar.constraint(), compared, &prompt)?;
+        comparison = report::compare(&mut decoder, &grammar.constraint(), compared, &prompt)?;
     } else {
         decoder.set_drafter(drafter);
     }
@@ -88,7 +80,7 @@ pub(super) fn run(
     let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
-    let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
+    let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -97,7 +89,7 @@ pub(super) fn run(
         options,
         seconds: begun.elapsed().as_secs_f64(),
         speculative,
-        draft: draft.as_ref().map(draft_model::tally),
+        draft: draft.as_ref().map(drafts::draft_tally),
         forced,
         captures,
         comparison,
@@ -121,9 +113,8 @@ fn tell(
     if command.json {
         let mut object = ended.object();
         if let Some((lookahead, terminals)) = keeper.map(Keeper::learnt_at) {
-            let lookahead = reach::lookahead_number(lookahead);
-            object["prior"] =
-                json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
+            let lookahead = lookahead_number(lookahead);
+            object["prior"] = json!({ "lookahead": lookahead, "terminals": terminals_name(terminals) });
         }
         destination.object(&warned::with(object, warnings))?;
     } else {
@@ -142,7 +133,7 @@ fn tell(
 fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize) -> anyhow::Result<RunEnd> {
     let mut screen = Screen::new(hidden);
     let mut failure = None;
-    while !interrupt::pressed() {
+    while !progress::interrupted() {
         match steps.next() {
             None => break,
             Some(Ok(_)) if quiet => {}
@@ -189,4 +180,187 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> RunEnd {
         told.sentence += &steps.constraint().map(failure::in_terminals).unwrap_or_default();
     }
     RunEnd::Failed(told, Exit::of(error))
+}
+
+/// Standard output, and the length of the text that it shows.
+pub(super) struct Screen {
+    out: Stdout,
+    people: bool,
+    characters: Utf8Stream,
+    shown: usize,
+}
+
+impl Screen {
+    /// Makes a screen that does not show the first `hidden` bytes.
+    pub(super) fn new(hidden: usize) -> Self {
+        let out = terminal::stdout();
+        Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden }
+    }
+
+    /// Shows the new part of `text`.
+    pub(super) fn show(&mut self, text: &[u8]) -> io::Result<()> {
+        // Text that may become a stop string comes later or never.
+        let bytes = text.get(self.shown..).unwrap_or_default();
+        self.shown = self.shown.max(text.len());
+        // A terminal wants whole characters, a file the very bytes.
+        if self.people {
+            self.out.write_all(self.characters.push(bytes).as_bytes())?;
+        } else {
+            self.out.write_all(bytes)?;
+        }
+        self.out.flush()
+    }
+
+    /// Ends the display.
+    pub(super) fn finish(self) -> io::Result<()> {
+        let Self { mut out, people, mut characters, .. } = self;
+        if people { writeln!(out, "{}", characters.finish()) } else { Ok(()) }
+    }
+}
+
+/// Standard output, or a file.
+pub(super) struct Destination<'a>(Option<Output<'a>>);
+
+impl<'a> Destination<'a> {
+    /// Takes the file of `--out`, if there is one. A file that cannot be written is refused before any work.
+    pub(super) fn of(file: Option<&'a Path>) -> Result<Self, BadInput> {
+        file.map(Output::prepare).transpose().map(Self)
+    }
+
+    /// True for a file.
+    pub(super) fn is_file(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Writes a whole text to the file; standard output has it already.
+    pub(super) fn text(&self, text: &[u8]) -> anyhow::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |file| file.write(text))
+    }
+
+    /// Writes an object.
+    pub(super) fn object(&self, object: &Value) -> anyhow::Result<()> {
+        match &self.0 {
+            Some(file) => file.write(format!("{object}\n").as_bytes()),
+            None => Ok(writeln!(terminal::stdout(), "{object}")?),
+        }
+    }
+}
+
+/// A text with the facts about how it was written: fields of the object, and a note for people.
+struct Written {
+    generation: Generation,
+    fields: Value,
+    note: String,
+}
+
+/// Writes a text and prints it.
+pub(super) fn run_whole(
+    command: &Generate,
+    folder: &Path,
+    (prompt, options, way): (&PromptSource, &DecodeOptions, Way),
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    let destination = Destination::of(command.out.as_deref())?;
+    let vocabulary = model::vocabulary(folder, cache)?;
+    let tokenizer = read_tokenizer(folder)?;
+    let prompt = command.prompts(folder)?.tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
+    let compiled = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
+    let (grammar, capturing) = compiled.context("there is no grammar")?;
+    let (start, from) = (grammar.constraint(), (folder, &*prompt));
+    let Written { generation, fields, note } = match way {
+        Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
+        Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
+    };
+    let ended = EndedRun {
+        forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
+        captures: fields_of(command.grammar.as_ref(), capturing.as_ref(), &generation),
+        end: match progress::interrupted() {
+            true => RunEnd::Interrupted,
+            false => RunEnd::Finished(generation.finish),
+        },
+        vocabulary: &vocabulary,
+        options,
+        seconds: generation.stats.total_time.as_secs_f64(),
+        generation,
+        appended: None,
+        speculative: false,
+        draft: None,
+        comparison: None,
+    };
+    if command.json {
+        let mut object = ended.object();
+        extend(&mut object, fields.as_object().cloned().unwrap_or_default());
+        destination.object(&warned::with(object, grammar.grammar_warnings()))?;
+    } else {
+        if destination.is_file() {
+            destination.text(&ended.generation.text)?;
+        } else {
+            let mut screen = Screen::new(0);
+            screen.show(&ended.generation.text)?;
+            screen.finish()?;
+        }
+        ended.summary(false);
+        note!("[{note}]");
+    }
+    Ok(ended.exit())
+}
+
+/// Draws one of several texts by their weights.
+fn conditional(
+    command: &Generate,
+    (folder, prompt): (&Path, &[TokenId]),
+    start: &Constraint,
+    options: &DecodeOptions,
+    particles: NonZeroUsize,
+) -> anyhow::Result<Written> {
+    let model = progress::during(format!("loading {}", folder.display()), || {
+        CandleBatch::load(folder, particles, &command.load)
+    });
+    let model = model.map_err(|error| bad_model(&error))?;
+    tell_idle_quantising(folder, &command.load);
+    let mut decoder = ConditionalDecoder::new(model, start, options).map_err(|error| {
+        BadInput::new(error.to_string()).hint("give a temperature above 0, and leave such options out")
+    })?;
+    progress::watch_interrupts();
+    let drawn = decoder.draw(prompt, &|| !progress::interrupted()).map_err(step_error)?;
+    Ok(Written {
+        fields: json!({
+            "particles": particles, "log_kept": drawn.log_kept, "log_language": drawn.log_language,
+            "effective": drawn.effective, "resamplings": drawn.resamplings, "fed": drawn.fed,
+        }),
+        note: format!(
+            "{}, {:.1} effective, drawn anew {}, {} fed",
+            count(particles.get(), "particle"),
+            drawn.effective,
+            count(drawn.resamplings, "time"),
+            count(drawn.fed, "token")
+        ),
+        generation: drawn.generation,
+    })
+}
+
+/// Writes a text of canonical tokens.
+fn canonical(
+    command: &Generate,
+    (folder, prompt): (&Path, &[TokenId]),
+    start: &Constraint,
+    options: &DecodeOptions,
+    tokenizer: &Tokenizer,
+) -> anyhow::Result<Written> {
+    let mut model = load(folder, &command.load, command.card)?;
+    let mut decoder = CanonicalDecoder::new(&mut model, tokenizer, start, options).map_err(|error| {
+        BadInput::new(error.to_string()).hint("leave one of the two out, or take --tokenization free")
+    })?;
+    progress::watch_interrupts();
+    let text = decoder.write(prompt, &|| !progress::interrupted()).map_err(step_error)?;
+    let tokens = match text.canonical {
+        Some(true) => "canonical tokens",
+        Some(false) => "tokens that are not canonical",
+        None => "a text that the tokenizer does not split",
+    };
+    Ok(Written {
+        fields: json!({ "redraws": text.redraws, "canonical": text.canonical }),
+        note: format!("{tokens}, {} refused or taken back", text.redraws),
+        generation: text.generation,
+    })
 }

@@ -1,23 +1,19 @@
-//! The report on a text that was generated.
+//! The report on a text that was generated, with facts about it; and `domino generate --compare`, which
+//! compares runs without grammar, with it, and with speculation too, from the same prompt and seed.
 
-use domino::{
-    TokenId, Vocabulary,
-    decode::{DecodeOptions, DraftTally, Finish, Generation, Logprobs, TokenLogprobs},
+use std::time::Duration;
+
+use domino::decode::{
+    DecodeOptions, DecodeStats, Decoder, DraftTally, Finish, Generation, Logprobs, TokenLogprobs,
 };
+use domino::proposer::{Drafter, ForcedText};
+use domino::{CompiledGrammar, Constraint, TokenId, Vocabulary, vocab::Tokenizer};
 use serde_json::{Map, Value, json};
 
-use super::{
-    compare::Comparison,
-    facts::{acceptance, ratio, tokens_per_pass},
-};
-use crate::{
-    session::drafts::draft_model,
-    terminal::{
-        failure::{Exit, Paint, Told, note},
-        json::extend,
-        numbers::count,
-    },
-};
+use crate::session::drafts;
+use crate::session::model::{Runner, step_error};
+use crate::terminal::failure::{Exit, Paint, Told, note};
+use crate::terminal::{count, extend, progress};
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +124,7 @@ impl EndedRun<'_> {
             object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
         }
         if let Some(tally) = self.draft {
-            object["draft_model"] = draft_model::object(tally);
+            object["draft_model"] = drafts::draft_fields(tally);
         }
         if let Some(forced) = self.forced {
             object["forced_bytes"] = forced.into();
@@ -237,5 +233,196 @@ impl RunEnd {
             Self::Interrupted => "interrupted",
             Self::Failed(..) => "error",
         }
+    }
+}
+
+/// Counts the bytes of a text that its grammar forced, but for their spelling. It is only for machines, since
+/// it reads the text once more.
+pub(super) fn forced_bytes(grammar: Option<&CompiledGrammar>, generation: &Generation) -> Option<usize> {
+    ForcedText::count(&grammar?.constraint(), &generation.text)
+}
+
+/// The tokens that the tokenizer makes of the completion by itself, if there is one and they spell it.
+pub(super) fn usual_tokens(
+    tokenizer: &Tokenizer,
+    vocabulary: &Vocabulary,
+    generation: &Generation,
+) -> Option<Vec<TokenId>> {
+    let bytes = &generation.completion.as_ref()?.bytes;
+    let tokens = tokenizer.encode(str::from_utf8(bytes).ok()?, false).ok()?;
+    (vocabulary.concat(&tokens) == *bytes).then_some(tokens)
+}
+
+/// Tokens per pass of the model, the pass over the prompt included.
+pub(super) fn tokens_per_pass(stats: &DecodeStats) -> f64 {
+    ratio(stats.tokens, stats.passes)
+}
+
+/// The share of the drafted tokens that were drawn as well.
+pub(super) fn acceptance(stats: &DecodeStats) -> f64 {
+    ratio(stats.accepted, stats.drafted)
+}
+
+pub(super) fn ratio(part: usize, whole: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+    let ratio = part as f64 / whole.max(1) as f64;
+    ratio
+}
+
+/// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
+const ROUNDS: usize = 3;
+
+/// A comparison of three ways to make a text.
+pub(super) struct Comparison {
+    /// True if the speculative runs made the tokens of the plain ones.
+    same_tokens: bool,
+    unconstrained: RoundTimes,
+    plain: RoundTimes,
+    speculative: RoundTimes,
+    tokens_per_pass: f64,
+    acceptance: f64,
+}
+
+/// Sums over rounds.
+#[derive(Default)]
+struct RoundTimes {
+    tokens: usize,
+    time: Duration,
+}
+
+impl RoundTimes {
+    fn add(&mut self, generation: &Generation) {
+        self.tokens += generation.stats.tokens;
+        self.time += generation.stats.total_time;
+    }
+
+    fn rate(&self) -> f64 {
+        float(self.tokens) / self.time.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Runs the three in turns. `None` if Ctrl-C was pressed. The decoder stays as it was, but for the drafter,
+/// which it keeps.
+pub(super) fn compare(
+    decoder: &mut Decoder<Runner>,
+    constraint: &Constraint,
+    drafter: Drafter,
+    prompt: &[TokenId],
+) -> anyhow::Result<Option<Comparison>> {
+    let mut found = Comparison {
+        same_tokens: true,
+        unconstrained: RoundTimes::default(),
+        plain: RoundTimes::default(),
+        speculative: RoundTimes::default(),
+        tokens_per_pass: 0.0,
+        acceptance: 0.0,
+    };
+    let bar = progress::StepBar::start("comparing", 3 * (ROUNDS + 1));
+    let mut drafter = Some(drafter);
+    for round in 0..=ROUNDS {
+        let mut texts: [Option<Generation>; 3] = [None, None, None];
+        for turn in 0..3 {
+            if progress::interrupted() {
+                return Ok(None);
+            }
+            // The order changes from round to round, so that a drift of the machine favours no kind.
+            let kind = (round + turn) % 3;
+            decoder.set_constraint((kind > 0).then(|| constraint.clone()))?;
+            if kind == 2 {
+                decoder.set_drafter(drafter.take());
+                decoder.calibrate()?;
+            }
+            let generation = decoder.generate(prompt).map_err(step_error);
+            if kind == 2 {
+                drafter = decoder.set_drafter(None);
+            }
+            texts[kind] = Some(generation?);
+            bar.one_more();
+        }
+        // Round 0 only warms up.
+        if let ([Some(free), Some(plain), Some(speculative)], 1..) = (&texts, round) {
+            found.unconstrained.add(free);
+            found.plain.add(plain);
+            found.speculative.add(speculative);
+            found.same_tokens &= plain.tokens == speculative.tokens;
+            let stats = &speculative.stats;
+            found.tokens_per_pass = tokens_per_pass(stats);
+            found.acceptance = acceptance(stats);
+        }
+    }
+    decoder.set_constraint(Some(constraint.clone()))?;
+    decoder.set_drafter(drafter);
+    Ok(Some(found))
+}
+
+impl Comparison {
+    fn over_plain(&self) -> f64 {
+        self.speculative.rate() / self.plain.rate()
+    }
+
+    fn over_unconstrained(&self) -> f64 {
+        self.speculative.rate() / self.unconstrained.rate()
+    }
+
+    /// Says what is wrong: speculation made other tokens, or nothing could be compared.
+    pub(super) fn trouble(&self) -> Option<&'static str> {
+        if self.plain.tokens == 0 {
+            return Some("nothing was compared: no token was generated");
+        }
+        (!self.same_tokens).then_some("with speculation other tokens were generated, which must not be")
+    }
+
+    /// Makes the object that `--json` prints as `compare`.
+    pub(super) fn object(&self) -> Value {
+        json!({
+            "same_tokens": self.same_tokens,
+            "speedup_over_plain": self.over_plain(),
+            "speedup_over_unconstrained": self.over_unconstrained(),
+            "tokens_per_pass": self.tokens_per_pass,
+            "acceptance": self.acceptance,
+            "unconstrained_tokens_per_second": self.unconstrained.rate(),
+            "plain_tokens_per_second": self.plain.rate(),
+            "speculative_tokens_per_second": self.speculative.rate(),
+        })
+    }
+
+    /// Prints the comparison on standard error.
+    pub(super) fn summary(&self) {
+        let [free, plain, speculative] =
+            [&self.unconstrained, &self.plain, &self.speculative].map(RoundTimes::rate);
+        let same = if self.same_tokens { "the same tokens" } else { "OTHER TOKENS, which must not be" };
+        note!(
+            "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: \
+             {:.2} times the first, {:.2} times the second, with {same}]",
+            self.over_unconstrained(),
+            self.over_plain()
+        );
+    }
+}
+
+/// Converts a count of tokens to a number to divide.
+fn float(tokens: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+    let count = tokens as f64;
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_reports_other_tokens_and_empty_texts() {
+        let compared = |same_tokens, tokens| Comparison {
+            same_tokens,
+            unconstrained: RoundTimes::default(),
+            plain: RoundTimes { tokens, time: Duration::from_secs(1) },
+            speculative: RoundTimes::default(),
+            tokens_per_pass: 1.0,
+            acceptance: 0.0,
+        };
+        assert_eq!(compared(true, 3).trouble(), None);
+        assert!(compared(false, 3).trouble().is_some_and(|why| why.contains("other tokens")));
+        assert!(compared(true, 0).trouble().is_some_and(|why| why.contains("nothing")));
     }
 }

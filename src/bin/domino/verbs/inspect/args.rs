@@ -5,12 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use domino::Terminals;
 
+use crate::flags::grammar::{LowGrammar, LowTerminals, LowVocabulary};
 use crate::{
-    files::input::Input,
-    flags::{grammar::LowGrammar, lookahead::LowTerminals, vocabulary::LowVocabulary},
-    grammar::source::GrammarSource,
-    session::tokenizer::TokensOf,
-    terminal::failure::BadInput,
+    files::Input, grammar::source::GrammarSource, session::model::TokensOf, terminal::failure::BadInput,
 };
 
 const EXAMPLES: &str = "\

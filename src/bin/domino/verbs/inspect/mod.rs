@@ -4,13 +4,7 @@
 
 mod along;
 pub(crate) mod args;
-mod dfas;
-mod dot;
-mod masks;
-mod origins;
 mod rules;
-mod sets;
-mod shapes;
 mod subject;
 mod summary;
 mod terminals;
@@ -18,25 +12,15 @@ mod trees;
 
 use std::{io::Write, time::Instant};
 
-use domino::{
-    Constraint,
-    ids::{RuleId, TerminalId},
-    inspect::Inspection,
-    store::CacheFolder,
-};
+use domino::ids::{RuleId, TerminalId};
+use domino::{Constraint, inspect::Inspection, store::CacheFolder};
 
-use self::{
-    args::{Inspect, OutputForm, SetsText, View},
-    origins::Origins,
-    subject::{Subject, left_language},
-};
-use crate::{
-    grammar::{bytes::byte_vocabulary, keywords::report, places::LineIndex, reading::Reading, warned},
-    terminal::{
-        failure::{BadInput, Exit},
-        progress, stdout,
-    },
-};
+use self::args::{Inspect, OutputForm, SetsText, View};
+use self::subject::{Origins, Subject, left_language};
+use crate::grammar::warned::{self, report_keywords};
+use crate::terminal::failure::{BadInput, Exit};
+use crate::terminal::{self, progress};
+use crate::{grammar::compiled::LineIndex, grammar::compiler::byte_vocabulary, grammar::reading::Reading};
 
 /// Compiles the grammar and shows the stage that was asked for.
 pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
@@ -47,7 +31,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Some(tokens) => tokens.vocabulary(cache)?,
         None => byte_vocabulary()?,
     };
-    let compiler = crate::grammar::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
+    let compiler = crate::grammar::compiler::compiler(vocabulary.clone()).terminals(command.terminals);
     // Without a tokenizer any special token may exist.
     let compiler = if command.tokens.is_none() { compiler.any_special() } else { compiler };
     let text = command.grammar.load()?;
@@ -82,14 +66,14 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         reading,
         compiling,
     };
-    let mut out = stdout::lock();
+    let mut out = terminal::stdout();
     match command.stage {
         View::All => summary::show(&subject, &mut out)?,
         View::Rules => rules::show(&subject, &mut out)?,
         View::Terminals => terminals::show(&subject, &mut out)?,
-        View::Dfas => dfas::show(&subject, &mut out)?,
+        View::Dfas => terminals::show_automata(&subject, &mut out)?,
         View::Trees => trees::show(&subject, &mut out)?,
-        View::Masks => masks::show(&subject, &mut out)?,
+        View::Masks => along::show_masks(&subject, &mut out)?,
         // This stage was shown without compiling.
         View::Schema => {}
         View::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
@@ -101,7 +85,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
 /// error's.
 fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
     let text = command.grammar.load()?;
-    report(&command.grammar.name(), &text.reports()?, command.form == OutputForm::Json)?;
+    report_keywords(&command.grammar.name(), &text.reports()?, command.form == OutputForm::Json)?;
     warned::tell(&command.grammar.name(), text.parse()?.warnings());
     Ok(Exit::Success)
 }
@@ -131,7 +115,7 @@ fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Writ
         return Err(left_language(&leaving));
     }
     if let SetsText::After(_) = subject.command.text {
-        sets::show(subject, &reading.into_state(), out)?;
+        along::show_sets(subject, &reading.into_state(), out)?;
     }
     Ok(Exit::Success)
 }

@@ -1,21 +1,14 @@
 //! The stage of the rules, and of the productions that they became.
 
-use std::{
-    collections::HashMap,
-    io::{self, Write},
-};
+use std::collections::HashMap;
+use std::io::{self, Write};
 
-use domino::{
-    ids::RuleId,
-    inspect::{Became, NonterminalView, RuleView, SymbolView},
-};
+use domino::ids::RuleId;
+use domino::inspect::{Became, NonterminalView, RuleView, SymbolView};
 use serde_json::{Value, json};
 
-use super::{
-    args::OutputForm,
-    dot::Graph,
-    subject::{Subject, head, print_json, print_rest},
-};
+use super::args::OutputForm;
+use super::subject::{Graph, Subject, head, print_json, print_rest};
 use crate::terminal::describe::one_line;
 
 /// Limit on the symbols shown of one production.

@@ -1,22 +1,20 @@
-//! The subject of all stages, and how they print it.
+//! The subject of all stages, and how they print it, also as graphs in Graphviz's language.
+//!
+//! Of a JSON Schema there are origins: the shapes that its parts became, and the keywords behind automata and
+//! warnings.
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::io::{self, Write};
+use std::{fmt::Write as _, time::Duration};
 
-use domino::{
-    CompiledGrammar, Vocabulary,
-    ids::{RuleId, TerminalId},
-    inspect::Inspection,
-};
-use serde_json::{Value, json};
+use domino::grammar::json_schema::{Outline, SchemaPlaces};
+use domino::ids::{RuleId, TerminalId};
+use domino::{CompiledGrammar, Vocabulary, grammar::Span, inspect::Inspection};
+use serde_json::{Map, Value, json};
 
-use super::{args::Inspect, origins::Origins};
-use crate::{
-    grammar::{places::LineIndex, reading::Leaving, warned},
-    session::reach::terminals_name,
-};
+use super::args::Inspect;
+use crate::grammar::compiler::{self, terminals_name};
+use crate::grammar::{compiled::LineIndex, reading::Leaving, source::GrammarText, warned};
+use crate::terminal::describe;
 
 /// The data that the stages show.
 pub(super) struct Subject<'a> {
@@ -91,4 +89,153 @@ pub(super) fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String
         map.insert("grammar_warnings".to_owned(), warned::list(warnings));
     }
     map
+}
+
+/// Keywords that make the automata of strings, and of numbers.
+const OF_STRINGS: &[&str] = &["pattern", "format", "minLength", "maxLength", "enum", "const"];
+const OF_NUMBERS: &[&str] =
+    &["multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"];
+
+/// Keywords that make no part of the grammar.
+const REMARKS: &[&str] = &["title", "description", "default", "examples", "$comment", "$schema", "$id"];
+
+/// Facts about the schema that a grammar was made of.
+pub(super) struct Origins {
+    places: SchemaPlaces,
+    pub(super) outline: Vec<Outline>,
+    /// True if the outline is complete.
+    pub(super) whole: bool,
+}
+
+/// A place in a schema, with its keywords.
+pub(super) struct Origin {
+    pointer: String,
+    keywords: Vec<String>,
+}
+
+impl Origins {
+    /// Finds the origins of a schema, with up to `most` sets of values. `None` for other grammars.
+    pub(super) fn of(text: &GrammarText, most: usize) -> Option<Self> {
+        let (text, options) = text.schema()?;
+        let places = SchemaPlaces::read(text)?;
+        let (outline, whole) = options.outline(text, &compiler::limits(), most).ok()?;
+        Some(Self { places, outline, whole })
+    }
+
+    /// Finds the origin of a rule with this name and span.
+    pub(super) fn of_rule(&self, name: &str, span: Span) -> Option<Origin> {
+        let pointer = self.places.pointer(span)?;
+        let all = self.places.keywords(span).into_iter().filter(|keyword| !REMARKS.contains(keyword));
+        let all: Vec<String> = all.map(str::to_owned).collect();
+        let wanted = match name.split('~').next() {
+            Some("strings") => OF_STRINGS,
+            Some("numbers") => OF_NUMBERS,
+            _ => return Some(Origin { pointer, keywords: all }),
+        };
+        let some: Vec<String> =
+            all.iter().filter(|keyword| wanted.contains(&keyword.as_str())).cloned().collect();
+        Some(Origin { pointer, keywords: if some.is_empty() { all } else { some } })
+    }
+}
+
+impl Origin {
+    /// Adds the origin to a JSON object.
+    pub(super) fn into(self, object: &mut Map<String, Value>) {
+        object.insert("pointer".to_owned(), self.pointer.into());
+        object.insert("keywords".to_owned(), self.keywords.into());
+    }
+
+    /// Describes the origin for people.
+    pub(super) fn words(&self) -> String {
+        let keywords = self.keywords.join(", ");
+        describe::one_line(&format!("{} ({keywords})", self.pointer))
+    }
+}
+
+/// Limit on the characters of a line of a label; longer lines are cut.
+const LABEL_CHARS: usize = 100;
+
+/// A directed graph that is being written.
+#[derive(Debug)]
+pub(super) struct Graph {
+    text: String,
+    depth: usize,
+}
+
+impl Graph {
+    /// Begins an empty graph, drawn from left to right.
+    pub(super) fn new(name: &str) -> Self {
+        let mut graph = Self { text: String::new(), depth: 1 };
+        let _ = writeln!(graph.text, "digraph {} {{", quoted(name));
+        graph.line("rankdir=LR; node [fontname=\"monospace\"]; edge [fontname=\"monospace\"];");
+        graph
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.text, "{:1$}{text}", "", self.depth * 2);
+    }
+
+    /// Adds a node; line feeds in the label begin new lines.
+    pub(super) fn node(&mut self, id: &str, label: &str, shape: &str) {
+        self.line(&format!("{} [label={}, shape={shape}];", quoted(id), quoted(label)));
+    }
+
+    /// Adds an edge.
+    pub(super) fn edge(&mut self, from: &str, to: &str, label: &str) {
+        let label = if label.is_empty() { String::new() } else { format!(" [label={}]", quoted(label)) };
+        self.line(&format!("{} -> {}{label};", quoted(from), quoted(to)));
+    }
+
+    /// Draws a box around the nodes and edges that `inside` adds.
+    pub(super) fn cluster(&mut self, id: &str, label: &str, inside: impl FnOnce(&mut Self)) {
+        self.line(&format!("subgraph {} {{", quoted(&format!("cluster {id}"))));
+        self.depth += 1;
+        self.line(&format!("label={};", quoted(label)));
+        inside(self);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Ends the graph and returns its text.
+    pub(super) fn finish(mut self) -> String {
+        self.text.push_str("}\n");
+        self.text
+    }
+}
+
+/// Quotes a string of the language. A backslash is doubled, so that it never begins an escape of Graphviz's.
+/// Line feeds become its line breaks, other control characters are escaped visibly; long lines are cut.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            quoted.push_str("\\n");
+        }
+        for character in line.chars().take(LABEL_CHARS) {
+            match character {
+                '"' | '\\' => quoted.extend(['\\', character]),
+                _ if character.is_control() => {
+                    quoted.push_str(&format!("\\\\u{{{:x}}}", u32::from(character)))
+                }
+                _ => quoted.push(character),
+            }
+        }
+        if line.chars().nth(LABEL_CHARS).is_some() {
+            quoted.push_str("...");
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn quoted_strings_escape_quotes_and_have_a_length_limit() {
+        assert_eq!(quoted("a\"b\\\"c\\"), r#""a\"b\\\"c\\""#);
+        assert_eq!(quoted("a\nb\t\u{e9}"), "\"a\\nb\\\\u{9}\u{e9}\"");
+        assert_eq!(quoted(&"\\".repeat(200)).len(), 2 + 2 * 100 + 3);
+    }
 }

@@ -5,12 +5,10 @@ use std::io::{self, Write};
 use domino::inspect::{SymbolView, TreeNodeView, TreeView};
 use serde_json::{Value, json};
 
-use super::{
-    args::OutputForm,
-    dot::Graph,
-    subject::{Subject, head, print_json, print_rest},
-};
-use crate::terminal::{describe, failure::BadInput, numbers::count, progress};
+use super::args::OutputForm;
+use super::subject::{Graph, Subject, head, print_json, print_rest};
+use crate::terminal::failure::BadInput;
+use crate::terminal::{count, describe, progress};
 
 /// Shows all trees, or one.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {

@@ -4,17 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
-    engine::{Tables, Trees},
-    measure::Passes,
-};
-use crate::{
-    files::input::Input,
-    flags::{grammar::LowGrammar, lookahead::LowReach, schema, vocabulary::LowVocabulary},
-    grammar::source::GrammarSource,
-    session::{reach::Reach, tokenizer::TokensOf},
-    terminal::failure::BadInput,
-};
+use super::measure::Passes;
+use super::walk::{Tables, Trees};
+use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
+use crate::grammar::{compiler::Reach, source::GrammarSource};
+use crate::{files::Input, flags::schema, session::model::TokensOf, terminal::failure::BadInput};
 
 /// Measure masks and steps along given texts.
 ///

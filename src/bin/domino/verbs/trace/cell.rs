@@ -1,19 +1,18 @@
-//! The results of one engine on one grammar and vocabulary: format `peers-cell-1`.
+//! The results of one engine on one grammar and vocabulary: format `peers-cell-1`, its summary in a few
+//! lines, and the resident memory at the moments that the format asks for, where the system tells it.
 //!
 //! Times are in nanoseconds unless the name says otherwise. If pass 1 was done several times, its times are
 //! medians. If no later pass was finished, `mask_ns`, `commit_ns` and `check_commit_ns` are empty.
 
-use serde::Serialize;
+use std::fmt::{self, Write as _};
 
-use super::{
-    args::Trace,
-    engine::{Tables, Trees},
-    input::Traces,
-    measure::{Measured, Record},
-    memory::MemoryMoments,
-    walk::Walk,
-};
-use crate::session::reach;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::measure::{Measured, Record, Spread, microseconds};
+use super::walk::{Tables, Trees, Walk};
+use super::{args::Trace, input::Traces};
+use crate::{grammar::compiler, terminal::count, terminal::failure::Paint};
 
 /// A file of results.
 #[derive(Debug, Serialize)]
@@ -29,7 +28,7 @@ pub(crate) struct Cell {
     /// Time of the first compilation in this process.
     pub(crate) compile_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rss_kb: Option<MemoryMoments>,
+    rss_kb: Option<MemoryMoments>,
     pub(crate) extra: Extra,
     pub(crate) traces: Vec<Row>,
 }
@@ -38,7 +37,7 @@ pub(crate) struct Cell {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Extra {
     /// The file or name of the grammar: one language has several spellings.
-    pub(crate) grammar_source: String,
+    grammar_source: String,
     trees: Trees,
     tables: Tables,
     threads: usize,
@@ -47,15 +46,15 @@ pub(crate) struct Extra {
     terminals: &'static str,
     pub(crate) machine: CellMachine,
     /// Time that reading the clock adds to each measured time.
-    pub(crate) clock_ns: u64,
+    clock_ns: u64,
     /// Number of times that pass 1 was done.
     fresh: usize,
     /// Times of compiling before each text of pass 1, for each time that it was done.
-    pub(crate) compile_ns: Vec<u64>,
+    compile_ns: Vec<u64>,
     /// Times from the grammar's text to the first mask, for each time that pass 1 was done.
-    pub(crate) text_to_mask_ns: Vec<u64>,
+    text_to_mask_ns: Vec<u64>,
     /// Times of asking whether a token may follow, without a mask, for each text; medians of later passes.
-    pub(crate) allows_ns: Vec<Vec<u64>>,
+    allows_ns: Vec<Vec<u64>>,
     pub(crate) interrupted: bool,
 }
 
@@ -73,13 +72,13 @@ pub(crate) struct CellMachine {
 pub(crate) struct Row {
     pub(crate) tokens: usize,
     pub(crate) rejected_at: Option<usize>,
-    pub(crate) start_first_ns: u64,
-    pub(crate) start_ns: u64,
-    pub(crate) mask_first_ns: Vec<u64>,
-    pub(crate) commit_first_ns: Vec<u64>,
-    pub(crate) mask_ns: Vec<u64>,
-    pub(crate) commit_ns: Vec<u64>,
-    pub(crate) check_commit_ns: Vec<u64>,
+    start_first_ns: u64,
+    start_ns: u64,
+    mask_first_ns: Vec<u64>,
+    commit_first_ns: Vec<u64>,
+    mask_ns: Vec<u64>,
+    commit_ns: Vec<u64>,
+    check_commit_ns: Vec<u64>,
     pop: Vec<u64>,
     hash: Vec<String>,
     eos: Vec<u8>,
@@ -116,8 +115,8 @@ impl Cell {
                 trees: command.trees,
                 tables: command.tables,
                 threads: command.threads,
-                lookahead: reach::lookahead_number(command.reach.lookahead),
-                terminals: reach::terminals_name(command.reach.terminals),
+                lookahead: compiler::lookahead_number(command.reach.lookahead),
+                terminals: compiler::terminals_name(command.reach.terminals),
                 machine: CellMachine::this(),
                 clock_ns: super::walk::clock_cost(),
                 allows_ns: records
@@ -172,5 +171,169 @@ impl CellMachine {
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             debug_build: cfg!(debug_assertions),
         }
+    }
+}
+
+/// A summary for people.
+#[derive(Debug)]
+pub(crate) struct Summary<'a> {
+    cell: &'a Cell,
+    /// True if the masks were compared with expected ones.
+    compared: bool,
+    times: Vec<(&'static str, &'static str, Option<Spread>)>,
+}
+
+impl<'a> Summary<'a> {
+    /// Summarises `cell`, whose masks are the expected ones if they were `compared`.
+    pub(crate) fn new(cell: &'a Cell, compared: bool) -> Self {
+        let all = |of: fn(&Row) -> &[u64]| Spread::new(cell.traces.iter().flat_map(of).copied());
+        let each = |of: fn(&Row) -> u64| Spread::new(cell.traces.iter().map(of));
+        let allows = cell.extra.allows_ns.iter().flatten().copied();
+        let times = vec![
+            ("mask_us", "mask, warm", all(|row| &row.mask_ns)),
+            ("mask_first_us", "mask, first visit", all(|row| &row.mask_first_ns)),
+            ("commit_us", "commit", all(|row| &row.commit_ns)),
+            ("commit_first_us", "commit, first visit", all(|row| &row.commit_first_ns)),
+            ("allows_us", "allows, no mask", Spread::new(allows)),
+            ("check_commit_us", "allows + commit", all(|row| &row.check_commit_ns)),
+            ("start_us", "start of a request", each(|row| row.start_ns)),
+            ("compile_us", "compile", Spread::new(cell.extra.compile_ns.iter().copied())),
+            (
+                "text_to_mask_us",
+                "text to first mask",
+                Spread::new(cell.extra.text_to_mask_ns.iter().copied()),
+            ),
+        ];
+        Self { cell, compared, times }
+    }
+
+    /// Makes an object of JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        let cell = self.cell;
+        let mut object = json!({
+            "grammar": cell.grammar, "vocab": cell.vocab, "grammar_source": cell.extra.grammar_source,
+            "traces": cell.traces.len(), "masks": self.masks(), "passes": cell.passes,
+            "interrupted": cell.extra.interrupted, "rejected": self.rejected(),
+            "as_expected": self.compared.then_some(true),
+            "vocab_ms": cell.vocab_ms, "compile_ms": cell.compile_ms,
+            "clock_us": microseconds(u128::from(cell.extra.clock_ns)), "rss_kb": cell.rss_kb,
+        });
+        for (key, _, spread) in &self.times {
+            object[*key] = spread.map_or(Value::Null, Spread::to_json);
+        }
+        object
+    }
+
+    /// Writes a table.
+    pub(crate) fn to_text(&self, paint: Paint) -> String {
+        let cell = self.cell;
+        let mut text = format!(
+            "{}, {}: {}, {}, {}{}\n",
+            cell.grammar,
+            cell.vocab,
+            count(cell.traces.len(), "trace"),
+            count(self.masks(), "mask"),
+            count(cell.passes, "pass"),
+            if self.compared { "; every mask is as expected" } else { "" },
+        );
+        let _ = writeln!(text, "{:<20}{:>11}{:>11}{:>11}{:>11}  us", "", "mean", "p50", "p99", "max");
+        for (_, name, spread) in &self.times {
+            if let Some(Spread { mean, p50, p99, max }) = spread {
+                let _ = writeln!(text, "{name:<20}{mean:>11.3}{p50:>11.3}{p99:>11.3}{max:>11.3}");
+            }
+        }
+        let _ = writeln!(text, "vocabulary {:.1} ms, first compile {:.2} ms", cell.vocab_ms, cell.compile_ms);
+        if let Some(memory) = &cell.rss_kb {
+            let _ = writeln!(text, "memory {memory}");
+        }
+        for rejected in self.rejected() {
+            let _ = writeln!(text, "{}", paint.red(&format!("the mask excludes a token: {rejected}")));
+        }
+        if cell.extra.interrupted {
+            let _ = writeln!(text, "{}", paint.red("interrupted: these are the finished traces and passes"));
+        }
+        text
+    }
+
+    fn masks(&self) -> usize {
+        self.cell.traces.iter().map(|row| row.mask_first_ns.len()).sum()
+    }
+
+    fn rejected(&self) -> Vec<Value> {
+        let rows = self.cell.traces.iter().enumerate();
+        rows.filter_map(|(trace, row)| Some(json!({ "trace": trace, "token": row.rejected_at? }))).collect()
+    }
+}
+
+/// Memory at each moment, in KiB.
+#[derive(Debug, Default, Clone, Serialize)]
+pub(crate) struct MemoryMoments {
+    start: u64,
+    vocab: u64,
+    compiled: u64,
+    end: u64,
+    peak: u64,
+}
+
+impl MemoryMoments {
+    /// Notes the memory before anything is read.
+    pub(crate) fn at_start() -> Self {
+        Self { start: now("VmRSS"), ..Self::default() }
+    }
+
+    pub(crate) fn vocabulary_is_there(&mut self) {
+        self.vocab = now("VmRSS");
+    }
+
+    /// Notes the memory after the first compiled grammar; later calls change nothing.
+    pub(crate) fn grammar_is_compiled(&mut self) {
+        if self.compiled == 0 {
+            self.compiled = now("VmRSS");
+        }
+    }
+
+    pub(crate) fn all_is_done(&mut self) {
+        self.end = now("VmRSS");
+        self.peak = now("VmHWM");
+    }
+
+    /// True if the system tells it.
+    fn is_known(&self) -> bool {
+        self.start > 0
+    }
+}
+
+impl fmt::Display for MemoryMoments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { start, vocab, compiled, end, peak } = self;
+        write!(
+            f,
+            "{start} KiB at the start, {vocab} with the vocabulary, {compiled} compiled, {end} at the end, \
+             peak {peak}"
+        )
+    }
+}
+
+/// Reads the number of `field` in this process's status; 0 if there is none.
+fn now(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    kibibytes(&status, field).unwrap_or(0)
+}
+
+fn kibibytes(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kibibytes;
+
+    #[test]
+    fn memory_fields_of_proc_status_are_read_by_whole_names() {
+        let status = "Name:\tdomino\nVmHWM:\t    1024 kB\nVmRSS:\t     512 kB\nThreads:\t1\n";
+        assert_eq!(kibibytes(status, "VmRSS"), Some(512));
+        assert_eq!(kibibytes(status, "VmHWM"), Some(1024));
+        assert_eq!((kibibytes(status, "Vm"), kibibytes(status, "Threads")), (None, None));
     }
 }

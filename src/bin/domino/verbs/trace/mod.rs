@@ -1,41 +1,31 @@
 //! `domino trace`: measures every step of given texts, in the format in which engines are compared.
 //!
-//! [`input`] reads texts and expected masks, [`walk`] reads the clock, [`measure`] orders the passes,
-//! [`cell`] is the resulting file and [`summary`] its form for people. `benches/compare` walks with the same
-//! clock, so [`input`], [`walk`], [`measure`], [`engine`] and [`spread`] see nothing of the program.
+//! [`input`] reads texts and expected masks, [`walk`] reads the clock, [`measure`] orders the passes, and
+//! [`cell`] is the resulting file with its form for people. `benches/compare` walks with the same clock, so
+//! [`input`], [`walk`] and [`measure`] see nothing of the program. Texts can also be rows of a batch, such as
+//! `domino generate --batch` writes.
 
 pub(crate) mod args;
 mod cell;
-mod engine;
 mod input;
 mod measure;
-mod memory;
-mod rows;
-mod spread;
-mod summary;
 mod walk;
 
-use std::{io::Write, time::Instant};
+use std::io::{BufRead, Write};
+use std::{path::Path, time::Instant};
 
-use domino::Vocabulary;
+use domino::{TokenId, Vocabulary, VocabularyError, vocab::Tokenizer};
+use serde_json::json;
 
-use self::{
-    args::Trace,
-    cell::Cell,
-    engine::{Setup, Tables},
-    input::{Expected, Malformed, Traces},
-    measure::{Moment, Trouble, Wrong},
-    memory::MemoryMoments,
-    summary::Summary,
-    walk::Digest,
-};
-use crate::{
-    files::{input::Input, output::Output},
-    terminal::{
-        failure::{BadInput, Exit, Paint, note},
-        interrupt, progress, stdout,
-    },
-};
+use self::args::Trace;
+use self::cell::{Cell, MemoryMoments, Summary};
+use self::input::{Expected, Malformed, Traces};
+use self::measure::{Moment, Trouble, Wrong};
+use self::walk::{Digest, Setup, Tables};
+use crate::files::{Input, Output, lines};
+use crate::rows::{RowReader, RowReading};
+use crate::terminal::failure::{BadInput, Exit, Paint, note};
+use crate::terminal::{self, progress};
 
 impl From<Malformed> for BadInput {
     fn from(error: Malformed) -> Self {
@@ -53,13 +43,13 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     let output = command.out.as_deref().map(Output::prepare).transpose()?;
     let tokenizer = command.tokens.locate()?;
     let traces = match command.batch {
-        true => rows::read(command, &tokenizer)?,
+        true => rows_as_traces(command, &tokenizer)?,
         false => command.traces.read()?,
     };
     let traces = Traces::parse(&traces, &command.traces.name()).map_err(BadInput::from)?;
     let expected = command.expected.as_ref().map(|file| expected(file, &traces)).transpose()?;
     let grammar = command.grammar.load()?;
-    engine::at_most(command.threads);
+    walk::at_most(command.threads);
 
     let mut memory = MemoryMoments::at_start();
     let begun = Instant::now();
@@ -71,7 +61,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     memory.vocabulary_is_there();
     traces.fit(&vocabulary).map_err(BadInput::from)?;
 
-    interrupt::watch();
+    progress::watch_interrupts();
     let walks = traces.list.len() * command.passes.walks();
     let bar = progress::StepBar::start(format!("measuring {}", traces.grammar), walks);
     let mut setup =
@@ -87,7 +77,8 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
         Moment::Compiled => memory.grammar_is_compiled(),
         Moment::Walked => bar.one_more(),
     };
-    let measured = measure::run(&traces.list, command.passes, compile, compare, notify, interrupt::pressed);
+    let measured =
+        measure::run(&traces.list, command.passes, compile, compare, notify, progress::interrupted);
     drop(bar);
     let measured = measured.map_err(|trouble| match trouble {
         Trouble::Step(wrong) => describe(&wrong, &traces, &vocabulary),
@@ -101,7 +92,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     }
     let summary = Summary::new(&cell, expected.is_some());
     if command.json {
-        writeln!(stdout::lock(), "{}", summary.to_json())?;
+        writeln!(terminal::stdout(), "{}", summary.to_json())?;
     }
     note!("{}", summary.to_text(Paint::for_stderr()).trim_end());
     Ok(if cell.extra.interrupted { Exit::Interrupted } else { Exit::Success })
@@ -127,4 +118,71 @@ fn describe(wrong: &Wrong, traces: &Traces, vocabulary: &Vocabulary) -> anyhow::
         end.escape_ascii(),
         sentence,
     )
+}
+
+/// Limit on the length in bytes of a token that is looked for.
+const LONGEST: usize = 64;
+
+/// Reads the traces of all rows, as a file of traces has them. The tokens of a text are those of the row if
+/// they spell it, or else those that the tokenizer makes of it.
+fn rows_as_traces(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInput> {
+    let vocab = tokenizer.display().to_string();
+    let bad = |error: VocabularyError| BadInput::new(error.to_string());
+    let vocabulary = Vocabulary::from_tokenizer_file(tokenizer).map_err(bad)?;
+    let tokenizer = Tokenizer::from_tokenizer_file(tokenizer).map_err(bad)?;
+    let reading = RowReading { reader: RowReader::Trace, keep: true };
+    let (name, mut reader) = (command.traces.name(), command.traces.open()?);
+    let (mut line, mut traces) = (Vec::new(), Vec::new());
+    for number in 1.. {
+        line.clear();
+        let length = reader
+            .read_until(b'\n', &mut line)
+            .map_err(|error| BadInput::new(format!("cannot read {name}: {error}")))?;
+        if length == 0 {
+            break;
+        }
+        if lines::content(&line).is_empty() {
+            continue;
+        }
+        let place = |error: BadInput| error.about(&name);
+        let in_line = |error: BadInput| error.about(&format!("{name}: line {number}"));
+        let row = reading.row(&line, number).1.map_err(place)?;
+        if row.grammar.is_own() {
+            let error = BadInput::new("the row has a grammar of its own");
+            return Err(in_line(error.hint("trace measures one grammar, that of the command line")));
+        }
+        let text = row.text().map_err(in_line)?;
+        let own = row.token_ids.as_ref().map(|ids| ids.iter().copied().map(TokenId::new).collect());
+        let encoded = || tokenizer.encode(text, false).ok();
+        let tokens = own
+            .and_then(|tokens| spelling(tokens, text, &vocabulary))
+            .or_else(|| spelling(encoded()?, text, &vocabulary))
+            .or_else(|| longest(text.as_bytes(), &vocabulary))
+            .ok_or_else(|| in_line(BadInput::new("the vocabulary cannot spell the text")))?;
+        let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
+        traces.push(json!({ "text": text, "tokens": tokens }));
+    }
+    Ok(json!({ "grammar": command.grammar.name(), "vocab": vocab, "traces": traces })
+        .to_string()
+        .into_bytes())
+}
+
+/// These tokens, if they spell the text.
+fn spelling(tokens: Vec<TokenId>, text: &str, vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
+    let known = tokens.iter().all(|token| vocabulary.bytes(*token).is_some());
+    (known && vocabulary.concat(&tokens) == text.as_bytes()).then_some(tokens)
+}
+
+/// Cuts a text into the longest token at each place (maximal munch), for tokenizers that put a blank before a
+/// text.
+fn longest(mut rest: &[u8], vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
+    let mut tokens = Vec::new();
+    while !rest.is_empty() {
+        let mut lengths = (1..=rest.len().min(LONGEST)).rev();
+        let found = lengths.find_map(|length| Some((length, vocabulary.token_of(&rest[..length])?)));
+        let (length, token) = found?;
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+    Some(tokens)
 }

@@ -8,7 +8,7 @@ use domino::{
 };
 
 use super::*;
-use crate::grammar::bytes::byte_vocabulary;
+use crate::grammar::compiler::byte_vocabulary;
 
 const LONG: Duration = Duration::from_secs(60);
 const NEVER: Duration = Duration::from_secs(1 << 20);

@@ -17,7 +17,7 @@ use super::super::{
     engine::TextOrder,
     guessing::GrammarGuesses,
 };
-use crate::flags::device::EngineName;
+use crate::flags::EngineName;
 
 /// Drafts of an engine, if it was loaded for them.
 #[derive(Clone)]

@@ -19,7 +19,7 @@ use super::{
     drafting::RequestDrafts,
     writer::MistralEngine,
 };
-use crate::{flags::device::EngineName, terminal::failure::BadInput};
+use crate::{flags::EngineName, terminal::failure::BadInput};
 
 /// Loads the model. Blocks while it reads the weights.
 pub(in super::super) async fn load(

@@ -36,11 +36,8 @@ use super::{
     engine::{Engine, EngineEvent, TextOrder},
 };
 use crate::{
-    flags::device::EngineName,
-    session::{
-        load::bad_model,
-        runner::{Card, Runner, tell_context},
-    },
+    flags::EngineName,
+    session::model::{Card, Runner, bad_model, tell_context},
     terminal::failure::BadInput,
 };
 

@@ -1,7 +1,7 @@
 //! Tests of grammars that several callers ask for.
 
 use super::*;
-use crate::grammar::bytes::byte_vocabulary;
+use crate::grammar::compiler::byte_vocabulary;
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -5,28 +5,23 @@
 //! its members, or for a keyword that is not looked at here.
 
 mod begun;
-mod compare;
-mod doubled;
 pub(super) mod finding;
-mod items;
-mod members;
-mod references;
-mod sizes;
 mod walk;
-mod words;
 
 use std::cell::Cell;
 
 use domino::grammar::json_schema::{Draft, DuplicateKeys, Format, SchemaOptions};
 use serde_json::{Value, json};
 
-use self::{begun::begun, doubled::doubled, finding::SchemaFault, references::References, walk::SchemaWalk};
+use self::begun::{begun, doubled};
+use self::finding::SchemaFault;
+use self::walk::{References, SchemaWalk};
 
 /// Limit on the faults reported for one text.
 const MOST: usize = 8;
 
 /// A function that asks the engine whether an instance (second) is valid by a schema (first), both in JSON.
-pub(super) type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
 /// Finds what is wrong with a text by its schema, as far as that can be told. If the text has `ended` too
 /// early, only missing parts are faults.

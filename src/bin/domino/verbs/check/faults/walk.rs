@@ -3,18 +3,14 @@
 //!
 //! It knows the commonest keywords and asks the engine about patterns and formats. It is no validator: where
 //! the answer is uncertain it finds no fault and [`Finding::sure`] is false, so that nobody takes the silence
-//! for an answer. Objects and arrays have files of their own.
+//! for an answer.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-use super::{
-    compare::Bound,
-    finding::{Finding, Whereabouts},
-    references::References,
-    sizes::{constant, distance, size},
-    words::{alternatives, kind, shown},
+use super::finding::{
+    Bound, Finding, Whereabouts, alternatives, constant, count, distance, kind, shown, size, twice,
 };
 
 /// Limit on the depth of nested schemas.
@@ -294,4 +290,239 @@ impl SchemaWalk<'_> {
         let place = Whereabouts { schema: format!("{parent}/{branch}"), ..here.clone() };
         schema.get(branch).map_or_else(Finding::valid, |schema| self.schema(schema, instance, &place))
     }
+}
+
+impl SchemaWalk<'_> {
+    /// Checks an object by one keyword.
+    pub(super) fn of_object(
+        &self,
+        schema: &Map<String, Value>,
+        (keyword, value): (&str, &Value),
+        members: &Map<String, Value>,
+        here: &Whereabouts,
+    ) -> Finding {
+        let missing = |names: &Value, because: &str| {
+            let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let absent = names.filter(|name| !members.contains_key(*name));
+            absent.fold(Finding::valid(), |found, name| {
+                found.and(here.lack(format!("missing required key `{name}`{because}")))
+            })
+        };
+        match keyword {
+            "required" => missing(value, ""),
+            "minProperties" | "maxProperties" => size(keyword, value, members.len(), here, ("object", "key")),
+            "dependentRequired" | "dependencies" | "dependentSchemas" => {
+                let asked = value.as_object().into_iter().flatten();
+                let asked = asked.filter(|(name, _)| members.contains_key(*name));
+                asked.fold(Finding::valid(), |found, (name, asks)| {
+                    found.and(match asks {
+                        Value::Array(_) => missing(asks, &format!(" (beside `{name}`)")),
+                        schema => {
+                            let whole = Value::Object(members.clone());
+                            self.schema(schema, &whole, &here.under(name))
+                        }
+                    })
+                })
+            }
+            "propertyNames" => members.keys().fold(Finding::valid(), |found, name| {
+                let key = Value::String(name.clone());
+                found.and(self.schema(value, &key, &here.at(name)))
+            }),
+            "properties" => self.listed(schema, value, members, here),
+            "patternProperties" => {
+                let patterns = value.as_object().into_iter().flatten();
+                let pairs = patterns.flat_map(|pattern| members.iter().map(move |member| (pattern, member)));
+                pairs.fold(Finding::valid(), |found, ((pattern, schema), (name, member))| {
+                    found.and(match self.matches(pattern, name) {
+                        Some(true) => self.schema(schema, member, &here.under(pattern).at(name)),
+                        Some(false) => Finding::valid(),
+                        None => Finding::unknown(),
+                    })
+                })
+            }
+            "additionalProperties" => self.additional(schema, value, members, here),
+            "unevaluatedProperties" | "$dynamicRef" | "$recursiveRef" => Finding::unknown(),
+            _ => Finding::valid(),
+        }
+    }
+
+    /// Checks the members that `properties` names; where objects are closed, all others are faults.
+    fn listed(
+        &self,
+        schema: &Map<String, Value>,
+        value: &Value,
+        members: &Map<String, Value>,
+        here: &Whereabouts,
+    ) -> Finding {
+        let listed = value.as_object().into_iter().flatten();
+        let found = listed.fold(Finding::valid(), |found, (name, schema)| match members.get(name) {
+            Some(member) => found.and(self.schema(schema, member, &here.under(name).at(name))),
+            None => found,
+        });
+        let open = ["additionalProperties", "unevaluatedProperties"];
+        match self.closed && !open.iter().any(|key| schema.contains_key(*key)) {
+            true => found.and(self.additional(schema, &Value::Bool(false), members, here)),
+            false => found,
+        }
+    }
+
+    /// Asks the engine whether the pattern of `patternProperties` matches a key.
+    fn matches(&self, pattern: &str, key: &str) -> Option<bool> {
+        let schema = serde_json::json!({ "type": "string", "pattern": pattern });
+        (self.engine)(&schema, &key.into())
+    }
+
+    /// Checks the members that neither `properties` nor `patternProperties` name.
+    fn additional(
+        &self,
+        schema: &Map<String, Value>,
+        value: &Value,
+        members: &Map<String, Value>,
+        here: &Whereabouts,
+    ) -> Finding {
+        let listed = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array).filter(|_| self.closed);
+        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+        members.iter().fold(Finding::valid(), |found, (name, member)| {
+            let mentioned = required.is_some_and(|list| list.iter().any(|one| one == name.as_str()));
+            if mentioned || listed.is_some_and(|listed| listed.contains_key(name)) {
+                return found;
+            }
+            for pattern in patterns.into_iter().flat_map(Map::keys) {
+                match self.matches(pattern, name) {
+                    Some(true) => return found,
+                    Some(false) => {}
+                    None => return found.and(Finding::unknown()),
+                }
+            }
+            found.and(match value {
+                Value::Bool(false) => {
+                    here.at(name).fault(format!("additional property `{name}` is not allowed"))
+                }
+                value => self.schema(value, member, &here.at(name)),
+            })
+        })
+    }
+}
+
+impl SchemaWalk<'_> {
+    /// Checks an array by one keyword.
+    fn of_array(
+        &self,
+        schema: &Map<String, Value>,
+        (keyword, value): (&str, &Value),
+        items: &[Value],
+        here: &Whereabouts,
+    ) -> Finding {
+        let each = |schemas: &dyn Fn(usize) -> Option<(Whereabouts, Value)>| {
+            items.iter().enumerate().fold(Finding::valid(), |found, (index, item)| match schemas(index) {
+                Some((place, schema)) => found.and(self.schema(&schema, item, &place.at(&index.to_string()))),
+                None => found,
+            })
+        };
+        let listed =
+            |list: &[Value]| each(&|index| Some((here.under(&index.to_string()), list.get(index)?.clone())));
+        match (keyword, value) {
+            ("minItems" | "maxItems", _) => size(keyword, value, items.len(), here, ("array", "item")),
+            ("prefixItems" | "items", Value::Array(list)) => listed(list),
+            ("items", _) => {
+                let first = schema.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+                each(&|index| (index >= first).then(|| (here.clone(), value.clone())))
+            }
+            ("additionalItems", _) => match schema.get("items") {
+                Some(Value::Array(list)) => {
+                    each(&|index| (index >= list.len()).then(|| (here.clone(), value.clone())))
+                }
+                _ => Finding::valid(),
+            },
+            ("uniqueItems", Value::Bool(true)) => twice(items, here),
+            ("contains", _) => self.contains(schema, value, items, here),
+            ("unevaluatedItems" | "$dynamicRef" | "$recursiveRef", _) => Finding::unknown(),
+            _ => Finding::valid(),
+        }
+    }
+
+    fn contains(
+        &self,
+        schema: &Map<String, Value>,
+        value: &Value,
+        items: &[Value],
+        here: &Whereabouts,
+    ) -> Finding {
+        let found: Vec<Finding> = items.iter().map(|item| self.schema(value, item, here)).collect();
+        if found.iter().any(|found| !found.is_wrong() && !found.sure) {
+            return Finding::unknown();
+        }
+        let right = found.iter().filter(|found| found.is_right()).count();
+        let bound =
+            |name: &str| schema.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        let (least, most) = (bound("minContains").unwrap_or(1), bound("maxContains").unwrap_or(usize::MAX));
+        let have = count(right, "item");
+        here.lack_if(right < least, || {
+            format!("{have} as `contains` wants, and at least {least} must be there")
+        })
+        .and(
+            here.fault_if(right > most, || {
+                format!("{have} as `contains` says, and at most {most} are allowed")
+            }),
+        )
+    }
+}
+
+/// A schema, and the rules by which its references are read.
+pub(super) struct References<'a> {
+    pub(super) root: &'a Value,
+    /// True if all keywords beside `$ref` are ignored, as in drafts 4 to 7.
+    pub(super) alone: bool,
+    /// True if schemas inside have names of their own, to which references may be relative.
+    named: bool,
+}
+
+impl<'a> References<'a> {
+    pub(super) fn new(root: &'a Value, alone: bool) -> Self {
+        Self { root, alone, named: children(root).any(has_name) }
+    }
+
+    /// Finds the schema at an address in this document, with its JSON pointer; `None` where that is
+    /// uncertain.
+    pub(super) fn find(&self, address: &str) -> Option<(&'a Value, String)> {
+        let fragment = address.strip_prefix('#').filter(|_| !self.named)?;
+        let pointer = decoded(fragment)?;
+        if pointer.is_empty() || pointer.starts_with('/') {
+            return Some((self.root.pointer(&pointer)?, pointer));
+        }
+        None
+    }
+}
+
+/// The values directly inside a value.
+fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
+    match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(members) => Box::new(members.values()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// True if the value, or any value inside, has a name that references are relative to.
+fn has_name(value: &Value) -> bool {
+    let named = ["$id", "id"].into_iter().any(|key| value.get(key).is_some_and(Value::is_string));
+    named || children(value).any(has_name)
+}
+
+/// Decodes the percent signs of a fragment.
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, behind) = rest.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok()
 }

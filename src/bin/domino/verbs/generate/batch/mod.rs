@@ -1,51 +1,31 @@
 //! `domino generate --batch`: reads rows and writes texts as they end, several at a time.
 //!
-//! Rows are read while texts are written, and at most a few wait. [`answers`] is the destination of the texts
-//! and knows earlier ones; [`grammars`] has their grammars, and [`tally`] the counts.
+//! Rows are read while texts are written, and at most a few wait. [`answers`] is the destination of the
+//! texts, knows earlier ones and counts them. The compiled grammars of a batch are here.
 
 mod answers;
-mod grammars;
-mod tally;
 
 use std::{collections::HashMap, path::Path, rc::Rc};
 
+use domino::decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId};
 use domino::{
-    CompiledGrammar, Constraint, Vocabulary,
-    decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
-    model::candle::CandleBatch,
-    proposer::Drafter,
-    store::CacheFolder,
-    vocab::Tokenizer,
+    CompiledGrammar, Compiler, Constraint, Vocabulary, model::candle::CandleBatch, proposer::Drafter,
+    store::CacheFolder, vocab::Tokenizer,
 };
 use serde_json::{Value, json};
 
-use self::{
-    answers::{Answers, Earlier},
-    grammars::{Kit, KitMaker, RowGrammars},
-    tally::BatchTally,
+use self::answers::{Answers, BatchTally, Earlier};
+use super::args::{BatchRows, Generate};
+use super::grammar::{TextKind, compiler, fields, grammar};
+use super::report::{EndedRun, RunEnd, usual_tokens};
+use crate::flags::{drawing::LowOptions, grammar::UsualGrammar};
+use crate::grammar::{compiled::Capturing, notation::relaxed_as_json, source::GrammarSource, warned};
+use crate::rows::{
+    Carried, LastUsed, Lines, NextLine, Row, RowReader, RowReading, SeenIds, WantedGrammar, survey,
 };
-use super::{
-    args::{BatchRows, Generate},
-    facts::usual_tokens,
-    grammar::{compiler, grammar},
-    parsed,
-    report::{EndedRun, RunEnd},
-};
-use crate::{
-    flags::drawing::LowOptions,
-    grammar::{source::GrammarSource, warned},
-    rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
-    session::{
-        chat::Prompts,
-        load::{bad_model, read_tokenizer, step_error},
-        runner::tell_idle_quantising,
-        tokenizer,
-    },
-    terminal::{
-        failure::{self, BadInput, Exit},
-        interrupt, progress,
-    },
-};
+use crate::session::model::{self, bad_model, read_tokenizer, step_error, tell_idle_quantising};
+use crate::terminal::failure::{self, BadInput, Exit};
+use crate::{session::chat::Prompts, terminal::progress};
 
 /// Answers all lines.
 pub(super) fn run(
@@ -59,7 +39,7 @@ pub(super) fn run(
     let all = survey(&rows.requests, reading)?;
     let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
     let lines = Lines::read(&rows.requests, rows.parallel.get())?;
-    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let vocabulary = model::vocabulary(folder, cache)?;
     let compiler = compiler(command, &vocabulary, cache);
     let usual = grammar(command, &compiler, &[])?;
     let tokenizer = read_tokenizer(folder)?;
@@ -70,7 +50,7 @@ pub(super) fn run(
     .map_err(|error| bad_model(&error))?;
     tell_idle_quantising(folder, &command.load);
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
-    interrupt::watch();
+    progress::watch_interrupts();
     let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
         let shared = command.speculation.shared(source, grammar, folder, &tokenizer)?;
         Some(Rc::new(move || shared.drafter()) as Rc<dyn Fn() -> Drafter>)
@@ -137,8 +117,8 @@ impl RunningBatch<'_> {
     /// Adds texts as rows ask for them, up to `ahead` at a time, and writes those that end.
     fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
         let mut more = true;
-        while !interrupt::pressed() && (more || self.row.is_some() || !self.decoder.is_empty()) {
-            while self.decoder.len() < ahead && !interrupt::pressed() {
+        while !progress::interrupted() && (more || self.row.is_some() || !self.decoder.is_empty()) {
+            while self.decoder.len() < ahead && !progress::interrupted() {
                 if let Some(row) = self.row.take() {
                     self.begin(row)?;
                     continue;
@@ -225,7 +205,7 @@ impl RunningBatch<'_> {
                     self.running.insert(sequence, running);
                 }
                 // Ctrl-C cancels the row's grammar: the same command goes on with the row.
-                Err(_) if interrupt::pressed() => {}
+                Err(_) if progress::interrupted() => {}
                 Err(error) => self.wrong(&carried, &error)?,
             }
         }
@@ -297,12 +277,12 @@ impl RunningBatch<'_> {
         let cut = !generation.complete && matches!(end, RunEnd::Finished(finish) if finish != Finish::Stop);
         self.tally.ended(failed, cut, generation.stats.tokens);
         let drafted = generation.stats.drafted > 0;
-        let reading = kit.as_ref().map_or(parsed::TextKind::Text, |kit| kit.reading.clone());
+        let reading = kit.as_ref().map_or(TextKind::Text, |kit| kit.reading.clone());
         let capturing = kit.as_ref().and_then(|kit| kit.capturing.as_deref());
         let ended = EndedRun {
             appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
             seconds: generation.stats.total_time.as_secs_f64(),
-            captures: parsed::fields(&reading, capturing, &generation),
+            captures: fields(&reading, capturing, &generation),
             generation,
             end,
             vocabulary: &self.vocabulary,
@@ -343,5 +323,86 @@ fn complete(generation: &mut Generation, mut constraint: Constraint) {
         generation.text.extend_from_slice(&completion.bytes);
         generation.completion = Some(completion);
         generation.complete = true;
+    }
+}
+
+/// Limit on the compiled grammars in the LRU cache. A batch that returns to others compiles them again.
+const MOST_KEPT: usize = 64;
+
+/// A compiled grammar with the drafter and the readers of its texts.
+#[derive(Clone)]
+struct Kit {
+    grammar: CompiledGrammar,
+    capturing: Option<Rc<Capturing>>,
+    reading: TextKind,
+    /// Makes the drafter of one of its texts.
+    drafter: Option<Rc<dyn Fn() -> Drafter>>,
+    /// Places where it allows more than its schema.
+    relaxed: Vec<Value>,
+}
+
+/// A function that finds the drafters for texts of a grammar, if there are to be any.
+type Drafters<'a> = dyn Fn(Option<&GrammarSource>, &CompiledGrammar) -> Option<Rc<dyn Fn() -> Drafter>> + 'a;
+
+/// A maker of kits.
+struct KitMaker<'a> {
+    compiler: Compiler,
+    /// Names of the rules to capture.
+    captured: &'a [String],
+    drafters: &'a Drafters<'a>,
+}
+
+impl KitMaker<'_> {
+    /// Makes a kit with a grammar that is compiled already.
+    fn kit(
+        &self,
+        source: Option<&GrammarSource>,
+        grammar: CompiledGrammar,
+        capturing: Option<Capturing>,
+        relaxed: Vec<Value>,
+    ) -> Kit {
+        let drafter = (self.drafters)(source, &grammar);
+        let (reading, capturing) = (TextKind::of(source), capturing.map(Rc::new));
+        Kit { grammar, capturing, reading, drafter, relaxed }
+    }
+
+    fn make(&self, source: &GrammarSource) -> Result<Kit, BadInput> {
+        let text = source.load()?;
+        let parsed = text.read()?;
+        let compiled = text.compile_parsed(&parsed.grammar, &self.compiler)?;
+        let capturing = Capturing::of(&source.name(), parsed.grammar, self.captured)?;
+        // Masks are not explored ahead: where each row has a grammar of its own, that costs more time than
+        // all else, and memory that grows with the rows.
+        Ok(self.kit(Some(source), compiled, capturing, relaxed_as_json(&parsed.relaxed)))
+    }
+}
+
+/// The grammars of rows.
+struct RowGrammars<'a> {
+    maker: KitMaker<'a>,
+    usual: &'a UsualGrammar,
+    /// The grammar of the command line.
+    first: Option<(WantedGrammar, Kit)>,
+    kept: LastUsed<WantedGrammar, Result<Kit, String>>,
+}
+
+impl<'a> RowGrammars<'a> {
+    /// Makes the grammars, of which that of the command line may be compiled already, in `kit`.
+    fn new(maker: KitMaker<'a>, usual: &'a UsualGrammar, kit: Option<Kit>) -> Self {
+        Self { maker, usual, first: WantedGrammar::usual(usual).zip(kit), kept: LastUsed::new(MOST_KEPT) }
+    }
+
+    /// Finds the grammar of a row, if it or the command line has one. The error says what is wrong with it.
+    fn of(&mut self, row: &Row) -> Result<Option<Kit>, String> {
+        let resolved = row.grammar.resolve(self.usual).map_err(|error| failure::told(&error).line())?;
+        let Some((wanted, source)) = resolved else { return Ok(None) };
+        if let Some((first, kit)) = &self.first
+            && *first == wanted
+        {
+            return Ok(Some(kit.clone()));
+        }
+        let maker = &self.maker;
+        let make = |_: &WantedGrammar| maker.make(&source).map_err(|error| failure::told(&error).line());
+        self.kept.get_or_make(wanted, make).map(Some)
     }
 }

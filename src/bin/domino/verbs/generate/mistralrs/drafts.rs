@@ -9,7 +9,7 @@ use domino::{
     vocab::Tokenizer,
 };
 
-use crate::files::output::Output;
+use crate::files::Output;
 
 /// Makes the guessers for texts of a grammar.
 type GuessMaker = Box<dyn FnOnce(&CompiledGrammar, &Tokenizer) -> Guesses>;

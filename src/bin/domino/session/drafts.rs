@@ -1,33 +1,28 @@
-//! Speculation: the drafts that flags ask for, and the proposers that guess them.
+//! Drafts: those that flags ask for, who guesses, by what counts, and how long guesses are.
+//!
+//! Counts come from files that were learnt before, named ones or those of a model, or are learnt while texts
+//! are written. A second, smaller model can guess too.
 
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::ValueEnum;
+use domino::decode::{DraftMask, DraftModel, DraftModelError, DraftTally};
 #[cfg(feature = "mistralrs-speculation")]
 use domino::mistralrs::Guesses;
+use domino::proposer::{
+    CountProposer, Counting, DraftLength, DraftRecipe, Drafter, Learning, Prior, PriorError, Propose,
+};
 use domino::{
-    CompiledGrammar,
-    proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, Learning, Prior, Propose},
-    store::CacheFolder,
+    CompiledGrammar, Lookahead, Terminals, Vocabulary, model::candle::LoadOptions, store::CacheFolder,
     vocab::Tokenizer,
 };
+use serde_json::{Value, json};
 
-use crate::{
-    grammar::source::GrammarSource,
-    session::{
-        drafts::{
-            draft_model::{Drafting, WantedDraft},
-            learner::{Keeper, Learner},
-            prior::{load, shipped_prior, tell_apart},
-            proposer::Which,
-        },
-        runner::Card,
-    },
-    terminal::failure::BadInput,
-};
+use crate::session::model::{self, Card, Runner, load, read_tokenizer};
+use crate::terminal::failure::{BadInput, Paint, note};
+use crate::{files::Output, grammar::compiler, grammar::source::GrammarSource};
 
 /// The value of `--speculate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -212,7 +207,7 @@ impl Speculation {
             if self.learning == Learning::Online && !file.exists() {
                 return Ok(Some(Prior::new(grammar)));
             }
-            let prior = load(file, grammar)?;
+            let prior = load_prior(file, grammar)?;
             tell_apart(&prior, file, grammar);
             return Ok(Some(prior));
         }
@@ -239,4 +234,190 @@ impl Shared {
         };
         self.recipe.drafter(counts, None, self.length)
     }
+}
+
+/// Default length of a draft of the paper's proposer in tokens, and default threshold of its guesses, as in
+/// definitions of experiments.
+pub(crate) const PAPER_DRAFT: usize = 10;
+const PAPER_THRESHOLD: f64 = 0.5;
+
+/// The value of `--proposer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Which {
+    /// The proposer of the DOMINO paper (section 3.6).
+    Paper,
+    /// Counts with all refinements and repeats; where nothing was learnt of the grammar, text that it forces.
+    #[default]
+    Shipped,
+}
+
+impl Which {
+    /// True if only counts guess.
+    pub(crate) fn is_paper(self) -> bool {
+        self == Self::Paper
+    }
+
+    /// The contexts that are counted, and the rule that makes guesses of the counts.
+    pub(crate) fn counting(self) -> Counting {
+        match self {
+            Self::Paper => Counting::paper(),
+            Self::Shipped => Counting::default(),
+        }
+    }
+
+    /// The recipe of drafters for texts of `grammar`. `known` says whether something was learnt of it before.
+    pub(crate) fn recipe(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer, known: bool) -> DraftRecipe {
+        match self {
+            Self::Paper => DraftRecipe::counts_alone(),
+            Self::Shipped => DraftRecipe::standard(tokenizer, grammar.vocabulary(), known),
+        }
+    }
+
+    /// The least acceptance of a guess, unless a flag says otherwise.
+    pub(crate) fn threshold(self) -> f64 {
+        if self.is_paper() { PAPER_THRESHOLD } else { 0.0 }
+    }
+}
+
+#[cfg(feature = "mistralrs-speculation")]
+impl Which {
+    /// Makes the guessers for texts of `grammar` in mistral.rs; `threshold` is the least acceptance of a
+    /// draft's tokens.
+    pub(crate) fn guesses(
+        self,
+        grammar: &CompiledGrammar,
+        tokenizer: &Tokenizer,
+        prior: Prior,
+        learning: Learning,
+        threshold: f64,
+    ) -> Guesses {
+        let guesses = match self {
+            Self::Paper => Guesses::of_paper(prior, learning),
+            Self::Shipped => Guesses::new(grammar, tokenizer, prior, learning),
+        };
+        guesses.at_least(threshold)
+    }
+}
+
+/// Reads the value of `--threshold`.
+pub(crate) fn threshold(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
+}
+
+/// A proposer whose counts can be read while it learns.
+pub(crate) type Learner = Arc<Mutex<CountProposer>>;
+
+/// Copies the counts of a learner.
+pub(crate) fn known_counts(learner: &Learner) -> Prior {
+    learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
+}
+
+/// A learner that learns while a text is written, and the file for its counts.
+pub(crate) struct Keeper {
+    learner: Learner,
+    file: Option<PathBuf>,
+}
+
+impl Keeper {
+    /// The lookahead and the terminals that the prior was learnt at.
+    pub(crate) fn learnt_at(&self) -> (Lookahead, Terminals) {
+        let learner = self.learner.lock().unwrap_or_else(PoisonError::into_inner);
+        (learner.prior().lookahead(), learner.prior().terminals())
+    }
+
+    /// Writes the counts to the file, if there is one.
+    pub(crate) fn keep(&self) -> anyhow::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        Output::prepare(file)?.write(&known_counts(&self.learner).to_bytes())
+    }
+}
+
+/// Finds the prior that comes with the model. If it cannot be used, for instance since the grammar has
+/// changed, a note says so, and there is none.
+fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path) -> Option<Prior> {
+    let GrammarSource::Shipped(shipped) = source else { return None };
+    let file = model.join("priors").join(shipped.name).with_extension("prior");
+    if !file.is_file() {
+        return None;
+    }
+    load_prior(&file, grammar)
+        .map_err(|error| {
+            let paint = Paint::for_stderr();
+            note!("{} {error}; going on without", paint.cyan("note:"));
+        })
+        .ok()
+        .inspect(|prior| tell_apart(prior, &file, grammar))
+}
+
+/// Notes that a prior was learnt with another lookahead. Its contexts do not depend on that, so it is of use,
+/// but its counts are of tokens that other masks allowed.
+fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
+    if prior.lookahead() == grammar.lookahead() {
+        return;
+    }
+    let was = compiler::reach_in_words(prior.lookahead(), prior.terminals());
+    let is = compiler::reach_in_words(grammar.lookahead(), grammar.terminals());
+    let (note, file) = (Paint::for_stderr().cyan("note:"), file.display());
+    note!("{note} {file} was learnt with {was}, and this is {is}: its guesses may be worse");
+}
+
+/// Reads the prior of a file.
+pub(crate) fn load_prior(file: &Path, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
+    let bytes = read_prior(file)?;
+    Prior::from_bytes(&bytes, grammar).map_err(|error| bad_prior(file, &error))
+}
+
+/// Reads the bytes of a file of counts.
+pub(crate) fn read_prior(file: &Path) -> Result<Vec<u8>, BadInput> {
+    std::fs::read(file).map_err(|error| BadInput::new(format!("cannot read {}: {error}", file.display())))
+}
+
+/// Makes the error for a prior that cannot be used, with advice.
+pub(crate) fn bad_prior(file: &Path, error: &PriorError) -> BadInput {
+    BadInput::new(format!("{}: {error}", file.display())).hint(error.hint())
+}
+
+/// A draft model that is not loaded yet.
+#[derive(Debug)]
+pub(crate) struct WantedDraft {
+    pub(crate) name: PathBuf,
+    pub(crate) mask: DraftMask,
+}
+
+/// A loaded draft model that can be asked for the tally of its guesses.
+pub(crate) type Drafting = Arc<Mutex<DraftModel<Runner>>>;
+
+impl WantedDraft {
+    /// Loads the draft model for texts of a model of this vocabulary and tokenizer.
+    pub(crate) fn load(
+        &self,
+        card: Card,
+        vocabulary: &Vocabulary,
+        splits: &Tokenizer,
+        cache: &CacheFolder,
+    ) -> Result<Drafting, BadInput> {
+        let folder = model::locate(Some(&self.name))?;
+        let bad = |error: DraftModelError| {
+            BadInput::new(format!("--draft-model {}: {error}", self.name.display())).hint(error.hint())
+        };
+        let own = (model::vocabulary(&folder, cache)?, read_tokenizer(&folder)?);
+        let model = load(&folder, &LoadOptions::default(), card)?;
+        let draft = DraftModel::new(model, &own.0, vocabulary).map_err(bad)?;
+        let draft = draft.splitting(&own.1, splits).map_err(bad)?;
+        Ok(Arc::new(Mutex::new(draft.mask(self.mask))))
+    }
+}
+
+/// Reads the tally of a draft model's guesses.
+pub(crate) fn draft_tally(draft: &Drafting) -> DraftTally {
+    draft.lock().unwrap_or_else(PoisonError::into_inner).tally()
+}
+
+/// Makes the object that `--json` prints as `draft_model`.
+pub(crate) fn draft_fields(tally: DraftTally) -> Value {
+    let DraftTally { guessed, judged, right, .. } = tally;
+    json!({ "guessed": guessed, "judged": judged, "right": right })
 }
