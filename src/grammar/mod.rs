@@ -11,14 +11,16 @@
 pub mod ir;
 pub mod json_schema;
 pub mod source;
+pub mod suggest;
 pub mod tools;
 
 mod document;
 mod errors;
 mod extension;
-mod file_text;
 mod gbnf;
 mod lark;
+#[cfg(test)]
+mod mistakes;
 mod regex;
 pub(crate) mod regular;
 #[cfg(feature = "schemars")]
@@ -26,28 +28,29 @@ mod rust_types;
 pub(crate) mod spelled;
 mod structural;
 mod substring;
-mod syntax;
 mod token_numbers;
 
-pub use errors::{GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Location, suggest};
-pub use ir::{
-    DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, LengthBounded,
-    any_order::{self, AnyOrder, AnyOrderPart},
-    automaton::{self, Automaton},
-    decisions,
-    pattern::{self, Pattern, PatternKind},
-};
-pub use json_schema::AutomataCache;
-pub use source::{Source, Span};
-pub use spelled::{Bounds, Spelled};
-pub use syntax::Syntax;
+use std::borrow::Cow;
 
+use self::{json_schema::SchemaOptions, lark::Lexing};
 use crate::{
     ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
 };
-use json_schema::SchemaOptions;
-use lark::Lexing;
+
+pub use self::{
+    errors::{GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Location},
+    ir::{
+        DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, LengthBounded,
+        any_order::{self, AnyOrder, AnyOrderPart},
+        automaton::{self, Automaton},
+        decisions,
+        pattern::{self, Pattern, PatternKind},
+    },
+    json_schema::AutomataCache,
+    source::{Source, Span},
+    spelled::{Bounds, Spelled},
+};
 
 impl Grammar {
     /// Reads a grammar.
@@ -158,8 +161,118 @@ impl Grammar {
                 let message = format!("the grammar text is not UTF-8: byte {at} is wrong");
                 let error = GrammarError::new(GrammarErrorKind::NotUtf8, message);
                 let error = error.at(Source::from_bytes(bytes), Span::from_range(at..end), "");
-                Err(error.with_hint(file_text::encoding_hint(bytes)))
+                Err(error.with_hint(encoding_hint(bytes)))
             }
         }
+    }
+}
+
+/// A notation of grammars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Syntax {
+    /// llama.cpp's GBNF.
+    Gbnf,
+    /// One regular expression that matches the whole text, in the dialect of the `regex` crate together with
+    /// some natural writings of Python, PCRE and ECMAScript (`docs/regex.md` has the table). Parts that one
+    /// of those reads in another way are among the [warnings](Grammar::warnings). POSIX classes are
+    /// ASCII, all others Unicode. Groups such as `(?P<SUBSTRING_OF>some text)` are languages by name.
+    Regex,
+    /// XGrammar's EBNF (`docs/lark.md` says where it differs from GBNF).
+    Ebnf,
+    /// Lark, in the dialect of llguidance (`docs/lark.md` has the table). Every way to split a text into
+    /// terminals is followed.
+    Lark,
+    /// Lark with greedy lexing, as llguidance and other lexers read it: a terminal goes on as long as any
+    /// that may stand there can, and of those that match equally far all are taken. The lexer may take texts
+    /// from which no end can be reached (`docs/lark.md`).
+    LarkGreedy,
+    /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
+    JsonSchema,
+    /// XGrammar's structural tags in JSON: free text, interrupted by tags with grammars in them
+    /// (`docs/structural-tags.md`).
+    StructuralTag,
+}
+
+// A text in a program's memory is taken as it is. A file may have come through an editor, a shell or a
+// version control system of Windows, whose additions are not part of the grammar.
+
+impl Syntax {
+    /// The grammar text in a file with this content: without a byte order mark; with `\n` for `\r\n`; and,
+    /// for a regular expression, without the line end behind it, which nobody means as a part of it. So a
+    /// file means the same whatever editor has saved it. Linear; copies the text only if it has `\r\n`.
+    ///
+    /// [`Grammar::parse`] takes a text as it is but for a byte order mark, and a regular expression entirely as
+    /// it is.
+    ///
+    /// # Examples
+    /// ```
+    /// use domino::Syntax;
+    ///
+    /// assert_eq!(Syntax::Regex.text_of_file("\u{FEFF}[a-z]+\r\n"), "[a-z]+");
+    /// assert_eq!(Syntax::Gbnf.text_of_file("root ::= a\r\na ::= \"x\"\r\n"), "root ::= a\na ::= \"x\"\n");
+    /// ```
+    #[must_use]
+    pub fn text_of_file(self, content: &str) -> Cow<'_, str> {
+        let content = content.strip_prefix('\u{FEFF}').unwrap_or(content);
+        let is_json = matches!(self, Self::JsonSchema | Self::StructuralTag);
+        // JSON has no line ends inside of strings.
+        let text = match !is_json && content.contains("\r\n") {
+            true => Cow::Owned(content.replace("\r\n", "\n")),
+            false => Cow::Borrowed(content),
+        };
+        match (self, text) {
+            (Self::Regex, Cow::Borrowed(text)) => Cow::Borrowed(text.strip_suffix('\n').unwrap_or(text)),
+            (Self::Regex, Cow::Owned(mut text)) => {
+                if text.ends_with('\n') {
+                    text.pop();
+                }
+                Cow::Owned(text)
+            }
+            (_, text) => text,
+        }
+    }
+}
+
+/// A hint for bytes that are not UTF-8.
+fn encoding_hint(bytes: &[u8]) -> &'static str {
+    let is_utf_16 = bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF");
+    // Without a mark, every other byte of an ASCII text in UTF-16 is NUL.
+    let looks_so = bytes.len() > 1 && (bytes[0] == 0) != (bytes[1] == 0);
+    match is_utf_16 || looks_so {
+        true => "the text is UTF-16, as shells of Windows write it: save it as UTF-8",
+        false => "save the text as UTF-8",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_byte_order_marks_and_line_ends_are_removed() {
+        for (syntax, content, want) in [
+            (Syntax::Regex, "a\r\n", "a"),
+            (Syntax::Regex, "a\n", "a"),
+            (Syntax::Regex, "\u{FEFF}a", "a"),
+            (Syntax::Regex, "a\r\nb\r\n", "a\nb"),
+            (Syntax::Regex, "a\n\n", "a\n"),
+            (Syntax::Regex, "a\r\n\r\n", "a\n"),
+            (Syntax::Regex, "a\r", "a\r"),
+            (Syntax::Regex, "a\u{FEFF}", "a\u{FEFF}"),
+            (Syntax::Regex, "\r\n", ""),
+            (Syntax::Ebnf, "\u{FEFF}root ::= \"a\"\r\n", "root ::= \"a\"\n"),
+            (Syntax::Lark, "start: \"a\"\r\n", "start: \"a\"\n"),
+            (Syntax::JsonSchema, "\u{FEFF}{}\r\n", "{}\r\n"),
+        ] {
+            assert_eq!(syntax.text_of_file(content), want, "{syntax:?} {content:?}");
+        }
+    }
+
+    #[test]
+    fn the_encoding_hint_recognises_utf_16() {
+        assert!(encoding_hint(b"\xFF\xFEa\0").contains("UTF-16"));
+        assert!(encoding_hint(b"\xFE\xFF\0a").contains("UTF-16"));
+        assert!(!encoding_hint(b"\xE9t\xE9").contains("UTF-16"));
     }
 }

@@ -9,10 +9,8 @@
 //! Names with arguments are new here ([`extensions`]): `SUBSTRING_OF("text")` and others, in both dialects.
 //!
 //! XGrammar's EBNF is a dialect of it: other names and escapes ([`lexer`], [`text`]), macros and options of
-//! rules ([`macros`], [`dispatch`]), and lookahead assertions, which are hints for its compiler and cause a
-//! warning.
+//! rules ([`macros`]), and lookahead assertions, which are hints for its compiler and cause a warning.
 
-mod dispatch;
 mod extensions;
 mod lexer;
 mod macros;

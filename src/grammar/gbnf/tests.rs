@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use regex_syntax::hir::HirKind;
 
 use super::*;
-use crate::grammar::{Expr, Syntax, errors::mistakes};
+use crate::grammar::{Expr, Syntax, mistakes};
 
 /// The grammar with one unambiguous line for each rule; classes and literals as `regex-syntax` prints them.
 fn shown(grammar: &Grammar) -> String {

@@ -3,9 +3,9 @@
 use std::{borrow::Cow, fmt};
 
 use super::{
-    address::shown_address,
     document::{Documents, NodeId},
     leaf::LeafError,
+    resolve::shown_address,
 };
 use crate::{
     grammar::{GrammarError, GrammarErrorKind, Location, source::Source},

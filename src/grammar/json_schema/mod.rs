@@ -11,7 +11,10 @@
 //! grammar. What cannot be had exactly is an error, or is listed in [`SchemaGrammar::relaxed`] if the options
 //! allow that.
 
-mod address;
+pub mod leaf;
+pub mod numbers;
+pub mod strings;
+
 mod algebra;
 pub(super) mod arguments;
 mod automata;
@@ -24,43 +27,39 @@ mod emit;
 mod engine_tests;
 mod error;
 mod keywords;
-pub mod leaf;
-mod metaschemas;
-pub mod numbers;
 mod options;
-mod places;
 #[cfg(test)]
 mod probe;
 mod report;
 mod resolve;
-pub mod strings;
 mod survey;
 mod translate;
-
-pub use automata::AutomataCache;
-pub use emit::Outline;
-pub use error::{Relaxed, SchemaError, SchemaErrorKind};
-pub use leaf::{Escapes, Numbers};
-use leaf::{LeafError, ValueSpelling};
-use numbers::{Decimal, Integers, NumberSet};
-pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
-pub use places::SchemaPlaces;
-pub use report::{KeywordReport, KeywordStatus, SchemaReport};
-pub(super) use report::{key_span, keyword_warnings};
-use strings::StringSet;
 
 use hashbrown::HashMap;
 
 use self::{
     algebra::{Algebra, Automata, FormulaId},
-    document::{Documents, NodeId},
+    document::{Documents, NodeId, Value},
     error::Checked,
+    leaf::{LeafError, ValueSpelling},
+    numbers::{Decimal, Integers, NumberSet},
     resolve::Resolver,
+    strings::StringSet,
 };
-use super::{Grammar, GrammarError, Pattern, document};
+use super::{Grammar, GrammarError, Pattern, document, source::Span};
 use crate::{
     cores,
     limits::{Budget, LimitExceeded, Limits},
+};
+
+pub(super) use self::report::{key_span, keyword_warnings};
+pub use self::{
+    automata::AutomataCache,
+    emit::Outline,
+    error::{Relaxed, SchemaError, SchemaErrorKind},
+    leaf::{Escapes, Numbers},
+    options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace},
+    report::{KeywordReport, KeywordStatus, SchemaReport},
 };
 
 /// A schema as a grammar, and the parts of the schema that are not in it.
@@ -195,4 +194,58 @@ fn read(documents: &mut Documents, text: &str, limits: &Limits) -> Result<NodeId
         return Err(SchemaError::of_text(GrammarError::limit(limit)));
     }
     documents.read(text).map_err(|wrong| SchemaError::of_text(wrong.shown(text)))
+}
+
+/// The schemas of a text by their places.
+#[derive(Debug)]
+pub struct SchemaPlaces {
+    documents: Documents,
+    objects: HashMap<Span, NodeId>,
+}
+
+impl SchemaPlaces {
+    /// Reads a text. `None` if it is not JSON. Linear.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut documents = Documents::default();
+        documents.read(text).ok()?;
+        let objects = documents.objects().map(|node| (documents.span(node), node)).collect();
+        Some(Self { documents, objects })
+    }
+
+    /// The JSON pointer, as a URI fragment, of the schema that is the span of a rule of its grammar. `None`
+    /// for rules of another document, and for those not made of one schema alone.
+    #[must_use]
+    pub fn pointer(&self, span: Span) -> Option<String> {
+        self.objects.get(&span).map(|&node| self.documents.pointer(node))
+    }
+
+    /// The keywords of the schema at a span, in the order of the text.
+    #[must_use]
+    pub fn keywords(&self, span: Span) -> Vec<&str> {
+        match self.objects.get(&span).map(|&node| self.documents.value(node)) {
+            Some(Value::Object(members)) => members.iter().map(|(key, _)| &**key).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grammar, Limits, Syntax};
+
+    #[test]
+    fn rules_are_traced_to_the_pointers_of_their_schemas() {
+        let text = r#"{"properties": {"a/b": {"type": "string", "pattern": "^a+$"}}, "type": "object"}"#;
+        let grammar = Grammar::parse(Syntax::JsonSchema, text, &Limits::default()).unwrap();
+        let places = SchemaPlaces::read(text).unwrap();
+        let spans: Vec<_> = grammar.rules().map(|rule| grammar.rule_span(rule)).collect();
+        let pointers: Vec<_> = spans.iter().filter_map(|&span| places.pointer(span)).collect();
+        assert!(pointers.contains(&"#/properties/a~1b".to_owned()), "{pointers:?}");
+        let span = *spans.iter().find(|&&span| places.pointer(span).is_some_and(|p| p.len() > 1)).unwrap();
+        assert_eq!(places.keywords(span), ["type", "pattern"]);
+        assert_eq!(places.pointer(Span::new(3, 4)), None);
+        assert!(SchemaPlaces::read("{").is_none());
+    }
 }

@@ -3,15 +3,11 @@
 
 use std::collections::HashMap;
 
+use super::syntax::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal};
 use crate::grammar::{
     errors::{GrammarError, GrammarErrorKind, MOST_SHOWN, quoted, quoted_list},
     source::{Source, Span},
     suggest, token_numbers,
-};
-
-use super::{
-    common,
-    syntax::{Ending, ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
 };
 
 /// The name of the start rule.
@@ -126,16 +122,16 @@ impl<'a, 't> Collector<'a, 't> {
                 .at(self.source, module_span, "")
                 .with_hint("there is `common` alone, no files are read: `%import common.NAME`"));
         }
-        common::expression(name).ok_or_else(|| {
+        common_expression(name).ok_or_else(|| {
             let error = GrammarError::new(
                 GrammarErrorKind::Undefined(vec![format!("common.{name}")]),
                 format!("`common` has no terminal {}", quoted(name)),
             );
-            let label = match suggest::nearest(name, common::names()) {
+            let label = match suggest::nearest(name, common_names()) {
                 Some(meant) => format!("did you mean {}?", quoted(meant)),
                 None => String::new(),
             };
-            let all: Vec<&str> = common::names().collect();
+            let all: Vec<&str> = common_names().collect();
             error.at(self.source, span, label).with_hint(format!("it has {}", all.join(", ")))
         })
     }
@@ -269,7 +265,7 @@ impl<'a, 't> Collector<'a, 't> {
         let mut importable = None;
         for &(name, span) in &self.undefined {
             let label = match suggest::nearest(name, self.names.keys().copied()) {
-                _ if common::expression(name).is_some() => {
+                _ if common_expression(name).is_some() => {
                     importable = importable.or(Some(name));
                     "a terminal of `common`".to_owned()
                 }
@@ -373,4 +369,46 @@ fn names_in<'t>(expr: &LarkExpr<'t>) -> Vec<&'t str> {
         open.extend(expr.parts());
     }
     found
+}
+
+// The terminals of `%import common` have the names and languages of Lark's library `common` as llguidance
+// reads it: an `ESCAPED_STRING` may contain a line end.
+
+/// The names of the terminals, and their expressions.
+const COMMON_TERMINALS: [(&str, &str); 25] = [
+    ("DIGIT", "[0-9]"),
+    ("HEXDIGIT", "[0-9a-fA-F]"),
+    ("INT", "[0-9]+"),
+    ("SIGNED_INT", "[+-]?[0-9]+"),
+    ("DECIMAL", r"[0-9]+\.[0-9]*|\.[0-9]+"),
+    ("_EXP", "[eE][+-]?[0-9]+"),
+    ("FLOAT", r"[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("SIGNED_FLOAT", r"[+-]?(?:[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"),
+    ("NUMBER", r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("SIGNED_NUMBER", r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("ESCAPED_STRING", r#""(?:[^"\\]|\\.)*""#),
+    ("LCASE_LETTER", "[a-z]"),
+    ("UCASE_LETTER", "[A-Z]"),
+    ("LETTER", "[A-Za-z]"),
+    ("WORD", "[A-Za-z]+"),
+    ("CNAME", "[A-Za-z_][A-Za-z0-9_]*"),
+    ("WS_INLINE", r"[ \t]+"),
+    ("WS", r"[ \t\f\r\n]+"),
+    ("CR", r"\r"),
+    ("LF", r"\n"),
+    ("NEWLINE", r"(?:\r?\n)+"),
+    ("SH_COMMENT", "#[^\n]*"),
+    ("CPP_COMMENT", "//[^\n]*"),
+    ("C_COMMENT", r"/\*(?:[^*]|\*+[^*/])*\*+/"),
+    ("SQL_COMMENT", "--[^\n]*"),
+];
+
+/// The expression of a terminal.
+fn common_expression(name: &str) -> Option<&'static str> {
+    COMMON_TERMINALS.iter().find(|(known, _)| *known == name).map(|&(_, expression)| expression)
+}
+
+/// The names of all terminals.
+fn common_names() -> impl ExactSizeIterator<Item = &'static str> {
+    COMMON_TERMINALS.iter().map(|&(name, _)| name)
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::{
     Grammar, GrammarError, Limits, Syntax,
-    grammar::{GrammarErrorKind, GrammarWarningKind, errors::mistakes},
+    grammar::{GrammarErrorKind, GrammarWarningKind, mistakes},
 };
 
 fn read(text: &str) -> Result<Grammar, GrammarError> {

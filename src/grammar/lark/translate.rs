@@ -3,32 +3,31 @@
 //! Texts of `%ignore` may stand behind every lexeme, so a reference to a rule for them follows each lexeme.
 //! Terminals are written out in the IR without it. A terminal with `&` or `~`, or that is cut short by `lazy`
 //! and the like, is an automaton ([`super::terminal`]).
+
 use std::{collections::HashMap, rc::Rc};
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use crate::{
-    grammar::{
-        AutomataCache, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
-        errors::MOST_SHOWN,
-        ir::embed::embed,
-        json_schema::SchemaOptions,
-        regex,
-        regular::Language,
-        source::{Source, Span},
-        substring,
-    },
-    ids::ExprId,
-    limits::{LimitExceeded, Limits},
-};
-
 use super::{
-    Lexing,
-    options::{self, Structured},
+    Lexing, Structured,
     scope::{self, Meaning, Scope},
     syntax::{ExprKind, LarkDefinition, LarkExpr, LarkItem, is_terminal},
     template::{Instance, TemplateArguments},
     uses::{LexemeUse, Used, has_lazy},
+};
+use crate::{
+    grammar::{
+        AutomataCache, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
+        errors::MOST_SHOWN,
+        ir::embed,
+        json_schema::SchemaOptions,
+        regex,
+        regular::Language,
+        source::{Source, Span},
+        substring, token_numbers,
+    },
+    ids::ExprId,
+    limits::{LimitExceeded, Limits},
 };
 
 pub(super) type LarkResult<T> = Result<T, GrammarError>;
@@ -120,7 +119,7 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
     /// Translates all definitions of a grammar; returns the name of its start rule in the IR.
     fn grammar(&mut self, items: &'a [LarkItem<'t>], prefix: String, at: Span) -> LarkResult<String> {
         let scope = Rc::new(scope::of(self.text, items, prefix, at)?);
-        let options = options::read(self.text, &scope.options)?;
+        let options = super::read_options(self.text, &scope.options)?;
         // Rules are numbered in the order in which they are first mentioned.
         for definition in scope.definitions.iter().filter(|definition| definition.parameters.is_empty()) {
             self.builder.declare(&scope.name(definition.name));
@@ -356,7 +355,7 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
     }
 
     fn structured(&self, value: Span) -> LarkResult<Pattern> {
-        let made = match options::structured(self.text, value)? {
+        let made = match super::structured(self.text, value)? {
             Structured::Chars(text) => substring::pattern(&text),
             Structured::Words(text) => {
                 substring::of_pieces(&substring::words(&text), self.limits).map(Pattern::automaton)
@@ -423,5 +422,19 @@ impl<'a, 't> Scope<'a, 't> {
     /// The meaning of a name.
     pub(super) fn meaning(&self, name: &str) -> Option<Meaning<'a, 't>> {
         self.names.get(name).map(|&(meaning, _)| meaning)
+    }
+}
+
+impl LarkTranslator<'_, '_, '_> {
+    /// Translates `<name>`, `<[12]>` and the like.
+    fn token_of_model(&mut self, written: &str, span: Span) -> LarkResult<ExprId> {
+        let source = self.source();
+        let made = if token_numbers::begins(written) {
+            let picked = token_numbers::read(written, source, span)?;
+            self.builder.picked(picked, source, span)
+        } else {
+            self.builder.special_at(written, source, span)
+        };
+        made.map_err(|limit| self.limit(limit, span))
     }
 }

@@ -8,7 +8,6 @@
 
 mod class;
 mod extensions;
-mod named_groups;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -155,7 +154,7 @@ fn drop_anchors(ast: &mut Ast, at_start: bool, at_end: bool) {
         return;
     }
     match ast {
-        Ast::Group(group) if named_groups::index(group).is_none() => {
+        Ast::Group(group) if extensions::index(group).is_none() => {
             drop_anchors(&mut group.ast, at_start, at_end);
         }
         Ast::Alternation(choice) => {
@@ -314,7 +313,7 @@ impl Visitor for RegexCheck<'_, '_> {
             Ast::ClassPerl(class) => self.named_class(&class.span),
             Ast::Group(group) => {
                 self.outer.push(self.modes);
-                self.found.foldings.extend(named_groups::index(group).map(|index| (index, self.modes)));
+                self.found.foldings.extend(extensions::index(group).map(|index| (index, self.modes)));
                 if let Some(flags) = group.flags() {
                     self.modes.set(flags);
                 }

@@ -15,7 +15,7 @@ use regex_syntax::ast;
 
 use super::{
     class::{self, ClassMark, NestingLimits, WalkedClass},
-    named_groups::{self, DELIMITER, ExtensionUse},
+    extensions::{self, DELIMITER, ExtensionUse},
     names,
 };
 use crate::grammar::{
@@ -234,12 +234,12 @@ impl<'t> RegexReader<'t> {
             let delimiters = &mut self.done.uses[index].delimiters;
             delimiters.push(head);
             let number = delimiters.len();
-            self.replace(name, &named_groups::delimiter(index, number));
+            self.replace(name, &extensions::delimiter(index, number));
             self.open.push(Open { free, delimited: None });
             return Ok(());
         }
         let found =
-            named_groups::of_name(text).map_err(|(error, label)| self.error(error, name.clone(), &label))?;
+            extensions::of_name(text).map_err(|(error, label)| self.error(error, name.clone(), &label))?;
         let Some(extension) = found else {
             self.open.push(Open { free, delimited: None });
             return Ok(());
@@ -250,7 +250,7 @@ impl<'t> RegexReader<'t> {
         if given != wanted {
             let what = if wanted { "needs an" } else { "takes no" };
             let error = GrammarError::syntax(format!("`{extension}` {what} argument"))
-                .with_hint(format!("it is written {}", named_groups::form(extension)));
+                .with_hint(format!("it is written {}", extensions::form(extension)));
             return Err(self.error(error, head.range(), ""));
         }
         if let Some(expression) = extension.expression() {

@@ -7,7 +7,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
-use super::{lexer::CharacterLexer, place::NO_END};
+use super::{lexer::CharacterLexer, numbers::NO_END};
 use crate::automata::{
     csr::Grouped,
     minimize::{DfaTable, NONE},

@@ -31,7 +31,7 @@ use crate::{
 };
 
 use super::{
-    ast::JsonForm,
+    JsonForm,
     translate::{TagResult, TagTranslator},
 };
 

@@ -1,4 +1,4 @@
-//! Parses JSON into the tree of `ast`. Each error has line, column and JSON pointer.
+//! Parses JSON into the tree of [formats](super::TagFormat). Each error has line, column and JSON pointer.
 
 use crate::grammar::{
     GrammarError,
@@ -8,7 +8,7 @@ use crate::grammar::{
     suggest::nearest,
 };
 
-use super::ast::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger};
+use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger};
 
 pub(super) type ReadResult<T> = Result<T, GrammarError>;
 

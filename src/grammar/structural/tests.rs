@@ -2,7 +2,7 @@
 
 use crate::{
     Grammar, GrammarError, Limits, Syntax,
-    grammar::{GrammarErrorKind, GrammarWarningKind, errors::mistakes},
+    grammar::{GrammarErrorKind, GrammarWarningKind, mistakes},
 };
 
 fn read(text: &str) -> Result<Grammar, GrammarError> {

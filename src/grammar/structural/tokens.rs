@@ -7,7 +7,7 @@ use crate::grammar::{
 };
 
 use super::{
-    ast::{FormatKind, Tag, TagFormat},
+    FormatKind, Tag, TagFormat,
     reader::{ReadResult, TagReader},
 };
 

@@ -7,7 +7,7 @@ use crate::{
         AnyOrder, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
         document::Documents,
         errors::{MOST_SHOWN, quoted},
-        ir::embed::embed,
+        ir::embed,
         json_schema::{AutomataCache, SchemaError, SchemaGrammar, SchemaOptions, parse_all},
         regex,
         source::{Source, Span},
@@ -16,11 +16,7 @@ use crate::{
     limits::{LimitExceeded, Limits},
 };
 
-use super::{
-    ast::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat},
-    free::Stops,
-    reader::Structure,
-};
+use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, free::Stops, reader::Structure};
 
 pub(super) type TagResult<T> = Result<T, GrammarError>;
 

@@ -4,17 +4,11 @@
 //! members and items are formulas again. Formulas are interned and expansion is memoised, so recursive
 //! schemas close. Products may be exponential, so each is counted against a budget.
 
-mod arrays;
-mod automata;
 mod choose;
 mod classes;
 mod combine;
-mod conditional;
 mod conditions;
-mod empty;
-mod finite;
 mod formula;
-mod keys;
 mod meet;
 mod shape;
 
@@ -22,25 +16,26 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use hashbrown::{HashMap, HashSet};
 
-pub(super) use automata::Automata;
-pub(super) use classes::ValueClass;
-use conditions::Conditions;
-pub(super) use conditions::{ConditionId, Statement};
-pub(super) use empty::Depth;
-pub(super) use formula::{Formula, FormulaId, Formulas};
-pub(super) use keys::{KeySets, Keys, KeysId};
-use meet::StringTag;
-pub(super) use shape::{ArrayShape, ConstantShapes, ItemCount, ObjectShape, Shape};
-
+use self::{conditions::Conditions, meet::StringTag};
 use super::{
-    NumberSet, StringSet,
+    AutomataCache, LeafError, NumberSet, StringSet,
     document::{NodeId, Value},
     emit::DecidedObject,
     error::{Checked, PendingError, SchemaErrorKind},
     options::SchemaOptions,
     resolve::{AnchorScope, Resolver},
 };
-use crate::ids::Numbered;
+use crate::{
+    ids::Numbered,
+    limits::{Cancel, LimitExceeded, Limits},
+};
+
+pub(super) use self::{
+    classes::{Depth, ValueClass},
+    conditions::{ConditionId, Statement},
+    formula::{Formula, FormulaId, Formulas},
+    shape::{ArrayShape, ConstantShapes, ItemCount, KeySets, Keys, KeysId, ObjectShape, Shape},
+};
 
 /// Limit on the array shapes, and on the object shapes, of one set of values.
 const MOST_SHAPES: usize = 2_048;
@@ -379,5 +374,72 @@ impl<'o> Algebra<'o> {
     /// The value that stands at a node.
     pub(super) fn value(&mut self, node: NodeId) -> FormulaId {
         self.formulas.intern(Formula::Value { node, negated: false })
+    }
+}
+
+/// The cache of automata that all schemas share, the memory budget of one schema's own, and the handle that
+/// ends the reading.
+#[derive(Debug)]
+pub(super) struct Automata<'o> {
+    pub(super) common: &'o AutomataCache,
+    /// Memory of the automata of patterns, in bytes: the limit, then what is taken of it.
+    most: usize,
+    bytes: usize,
+    cancel: Option<Cancel>,
+}
+
+impl<'o> Automata<'o> {
+    pub(super) fn new(common: &'o AutomataCache, limits: &Limits) -> Self {
+        Self { common, most: limits.terminal_bytes, bytes: 0, cancel: limits.cancel.clone() }
+    }
+
+    /// Takes room for a set of strings that is kept as long as the schema is read.
+    ///
+    /// # Errors
+    /// If the budget is used up.
+    pub(super) fn take(&mut self, set: &StringSet) -> Result<(), LeafError> {
+        self.bytes = self.bytes.saturating_add(set.bytes());
+        if self.bytes > self.most {
+            return Err(LimitExceeded::of_terminals(self.most).into());
+        }
+        Ok(())
+    }
+}
+
+impl Algebra<'_> {
+    /// The problem of a budget that is used up at the schema at work.
+    pub(super) fn too_large(&self, what: &str) -> Box<PendingError> {
+        PendingError::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
+            .with_hint("combine fewer alternatives, or patterns with smaller counts")
+    }
+
+    /// The work counted so far.
+    pub(super) fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Counts work that is about to be done against the budget.
+    pub(super) fn spend(&mut self, units: usize) -> Checked<()> {
+        self.work += units;
+        let made = self.formulas.len().max(self.leaves.len()).max(self.keys.len());
+        let made = made.max(self.conditions.len());
+        let most = self.trial.unwrap_or(MOST_WORK);
+        if self.work > most.min(MOST_WORK) || made > MOST_FORMULAS {
+            return Err(self.too_large(TOO_MANY));
+        }
+        self.look()
+    }
+
+    /// Checks that nobody has cancelled the reading: whenever work is counted, and after each language of a
+    /// leaf, the longest work in one piece.
+    pub(super) fn look(&self) -> Checked<()> {
+        let looked = self.automata.cancel.as_ref().map_or(Ok(()), Cancel::look);
+        looked.map_err(|limit| PendingError::of_limit(self.here(), limit))
+    }
+
+    /// Turns an exceeded budget of a leaf language into a problem of the schema at work.
+    pub(super) fn fitting<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
+        self.look()?;
+        result.map_err(|error| PendingError::of_leaf(self.here(), None, error))
     }
 }

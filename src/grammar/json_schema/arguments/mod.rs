@@ -2,13 +2,11 @@
 //!
 //! The schema of all arguments is expanded like any other. Its objects say which arguments there are, and the
 //! set of values of each argument is split: strings are written as they are ([`raw`]), all else as JSON. A
-//! text that reads as JSON of a type that the argument may have is that value ([`reading`], [`json_prefix`]).
-//! A string that is spelled like such JSON is written in quotes, as any string may be.
+//! text that reads as JSON of a type that the argument may have is that value ([`reading`]). A string that is
+//! spelled like such JSON is written in quotes, as any string may be.
 
-mod json_prefix;
 mod raw;
 mod reading;
-mod utf8;
 
 use std::rc::Rc;
 
@@ -291,7 +289,7 @@ fn names(keys: &StringSet) -> Result<Option<Automaton>, LeafError> {
     for (min, max, dfa) in names.windows() {
         all = all.or(&dfa.within(min, max)?)?;
     }
-    if all.is_empty() { Ok(None) } else { utf8::plain(&all).map(Some) }
+    if all.is_empty() { Ok(None) } else { raw::in_utf8(&all).map(Some) }
 }
 
 impl Algebra<'_> {

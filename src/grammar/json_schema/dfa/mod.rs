@@ -15,8 +15,6 @@
 //! time linear in the cells of its product's table, which [`MAX_STATES`] and [`MAX_CELLS`] bound.
 
 mod alphabet;
-mod between;
-mod duties;
 mod finite;
 mod lengths;
 mod nfa;

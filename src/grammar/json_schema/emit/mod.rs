@@ -3,13 +3,11 @@
 
 mod array;
 mod decided;
-mod diagram;
 mod distinct;
 mod nothing;
 mod object;
 mod outline;
 mod plan;
-mod productive;
 mod space;
 mod states;
 
@@ -147,7 +145,7 @@ pub(super) fn emit(
     let open = std::mem::take(&mut emitter.open_objects);
     let problem = |reason| PendingError::new(SchemaErrorKind::Invalid, start, None, reason);
     let grammar = emitter.builder.finish("root").map_err(|_| problem("the grammar is not whole"))?;
-    if !productive::has_text(&grammar) {
+    if !nothing::has_text(&grammar) {
         return Err(algebra.nothing_allowed(root));
     }
     Ok((grammar, open))

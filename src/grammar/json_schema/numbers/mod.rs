@@ -3,19 +3,17 @@
 //! Values are exact decimals. A set knows its values, and for draft 4, where `1` is an integer and `1.0` is
 //! not, also those that it has only if they are written without fraction and exponent.
 //!
-//! `decimal` has numbers, `residues` functions of divisors, `reals` sets of values; `bounds` and `multiples`
-//! are automata that read texts digit by digit, `texts` combines them, and `plain` restricts them to texts
-//! that all parsers read, within the `edges` of their types.
+//! `decimal` has numbers, `reals` sets of values and functions of divisors; `bounds` and `multiples` are
+//! automata that read texts digit by digit, `texts` combines them, and `plain` restricts them to texts that
+//! all parsers read, within the `edges` of their types.
 
 mod bounds;
 mod decimal;
-mod edges;
 mod multiples;
 mod plain;
 #[cfg(test)]
 mod plain_tests;
 mod reals;
-mod residues;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -10,8 +10,7 @@ use super::{
     bounds::{Mark, WantedComparison, compared, marks},
     decimal::Decimal,
     multiples::{fraction_digits, multiples},
-    reals::{Gap, Reals},
-    residues::Residues,
+    reals::{Gap, Reals, Residues},
 };
 use crate::{
     grammar::json_schema::{

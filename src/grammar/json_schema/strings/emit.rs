@@ -10,8 +10,7 @@ use hashbrown::HashMap;
 
 use super::{
     StringSet,
-    common::{AnyCharacters, BLOCK, BLOCK_CHARACTERS, any_string, block, common},
-    counts::size::is_too_large,
+    counts::is_too_large,
     spelling::{Style, quoted, spell},
 };
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
-            automata::AutomataCache,
+            automata::{AutomataCache, recipe},
             dfa::{CharClass, CharDfa, CountAt, LengthProduct, MAX_STATES, char_at, too_many_states},
             leaf::{LeafError, ValueSpelling},
         },
@@ -492,6 +491,103 @@ impl StringEmitter<'_> {
             let whole = self.builder.sequence(vec![open, characters], self.span)?;
             self.parts.push(whole);
         }
+        Ok(())
+    }
+}
+
+// All schemas share the automata of strings of any characters.
+
+/// Names of the automata of any characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum AnyCharacters {
+    /// All strings, with both quotes.
+    Whole,
+    /// All strings, with the closing quote.
+    Rest,
+    /// All strings, without quotes.
+    Inside,
+    /// All strings of `min` to `max` characters, with the closing quote.
+    Counted(u64, Option<u64>),
+    /// Blocks of exactly [`BLOCK`] characters.
+    Block,
+}
+recipe!(AnyCharacters, |_| 0, |common| !matches!(common, AnyCharacters::Counted(..)));
+
+impl StringSet {
+    /// The automata that terminals made of sets of strings mostly agree with: all strings, all strings with
+    /// the closing quote alone, and all strings without quotes.
+    pub(in super::super) fn common(
+        spelling: ValueSpelling,
+        automata: &AutomataCache,
+    ) -> Result<[Automaton; 3], LeafError> {
+        let style = Style::of(spelling.escapes);
+        let any = |which, quotes| common(which, style, automata, || spell(&CharDfa::all(), style, quotes));
+        Ok([
+            any_string(style, automata)?,
+            any(AnyCharacters::Rest, (false, true))?,
+            any(AnyCharacters::Inside, (false, false))?,
+        ])
+    }
+}
+
+/// An automaton of any characters, cached if the style is the usual one.
+fn common(
+    which: AnyCharacters,
+    style: Style,
+    automata: &AutomataCache,
+    make: impl FnOnce() -> Result<Automaton, LeafError>,
+) -> Result<Automaton, LeafError> {
+    if style == Style::All { automata.automaton(which, make) } else { make() }
+}
+
+/// The automaton of any string with its quotes.
+fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
+    common(AnyCharacters::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
+}
+
+/// Number of characters in a block of a counted string, which is more than nearly all tokens have.
+const BLOCK: u64 = BLOCK_CHARACTERS as u64;
+/// The number [`BLOCK`] as that of a state.
+const BLOCK_CHARACTERS: u32 = 64;
+
+/// The automaton of a block of characters of a class.
+fn block(class: &CharClass, style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
+    let make = || spell(&CharDfa::repeated(class, BLOCK, Some(BLOCK)), style, (false, false));
+    if *class == CharClass::all() { common(AnyCharacters::Block, style, automata, make) } else { make() }
+}
+
+/// Characters of a piece of a string that is too long for one automaton.
+const PIECE_CHARS: usize = 256;
+
+impl StringEmitter<'_> {
+    /// Adds these strings in several automata. Sorted strings share their beginnings, so neighbours go
+    /// together.
+    pub(super) fn strings(&mut self, strings: &[String]) -> Result<(), LeafError> {
+        let mut open = vec![strings];
+        while let Some(strings) = open.pop() {
+            if let Ok(automaton) = CharDfa::of(strings).and_then(|dfa| quoted(&dfa, self.style)) {
+                self.automaton(automaton)?;
+            } else if let [only] = strings {
+                self.long(only)?;
+            } else {
+                let (before, after) = strings.split_at(strings.len() / 2);
+                open.extend([after, before]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one string in pieces.
+    fn long(&mut self, string: &str) -> Result<(), LeafError> {
+        let characters: Vec<char> = string.chars().collect();
+        let mut row = vec![self.quote()?];
+        for piece in characters.chunks(PIECE_CHARS) {
+            let piece = CharDfa::of([piece.iter().collect::<String>()])?;
+            row.push(self.pattern(spell(&piece, self.style, (false, false))?)?);
+        }
+        row.push(self.quote()?);
+        let whole = self.builder.sequence(row, self.span)?;
+        self.parts.push(whole);
         Ok(())
     }
 }

@@ -8,13 +8,11 @@
 
 use crate::ids::as_u64;
 
-mod common;
 mod counts;
 mod emit;
 mod formats;
 #[cfg(test)]
 mod length_bounded_tests;
-mod lists;
 pub(super) mod pattern;
 mod spelling;
 #[cfg(test)]
@@ -112,7 +110,7 @@ impl StringSet {
     /// If the expression is none of ECMA-262, has a back-reference, flags, or look-ahead and look-behind one
     /// inside of the other, or needs a larger automaton than the budget allows.
     pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
-        pattern::looks::set(pattern)
+        pattern::set(pattern)
     }
 
     /// The strings of a format, or `None` if the format is unknown, and so an annotation. [`FORMATS`] says

@@ -10,7 +10,7 @@ use super::{
         spelling::{Style, quoted},
     },
     listed::{distances, index, step},
-    size, spelled,
+    spelled,
 };
 use crate::{
     Compiler, Constraint, Grammar, TokenId, Vocabulary,
@@ -201,7 +201,7 @@ proptest! {
         let within = dfa.within(min, max.filter(|max| *max < 1 << 20)).unwrap();
         for style in [Style::All, Style::Usual, Style::Minimal] {
             let states = quoted(&within, style).unwrap().states().len();
-            prop_assert!(!size::is_above(&within, style, states), "{:?}: {}", style, states);
+            prop_assert!(!super::is_above(&within, style, states), "{:?}: {}", style, states);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! ECMA-262 regular expressions -> syntax trees.
+//! ECMA-262 regular expressions -> syntax trees, with the classes that have names there.
 //!
 //! The dialect is that of Unicode mode, with the liberties that most readers take without it: `{`, `}` and
 //! `]` may stand for themselves, and so may any escaped character that is no letter or digit. Capturing
 //! groups are plain groups and lazy repetition is repetition, since only the set of matching strings counts.
 
 use hashbrown::HashMap;
+use regex_syntax::hir::{Class, HirKind};
 
-use super::classes;
 use crate::grammar::json_schema::{
     dfa::{Assertion, CharClass},
     leaf::LeafError,
@@ -135,7 +135,7 @@ impl EcmaParser {
         match character {
             '^' => Ok(RegexNode::Assert(Assertion::Start)),
             '$' => Ok(RegexNode::Assert(Assertion::End)),
-            '.' => Ok(RegexNode::Class(classes::line_terminators().complement())),
+            '.' => Ok(RegexNode::Class(line_terminators().complement())),
             '[' => Ok(RegexNode::Class(self.class()?)),
             '(' => self.group(at),
             '\\' => match self.peek() {
@@ -267,7 +267,7 @@ impl EcmaParser {
                     return Err(self.wrong("a range in the wrong order"));
                 }
                 (ClassMember::Code(first), ClassMember::Code(last)) => {
-                    class = class.union(&classes::of_codes(*first, *last));
+                    class = class.union(&of_codes(*first, *last));
                 }
                 _ => {
                     // A `-` beside a class such as `\w` stands for itself.
@@ -292,7 +292,7 @@ impl EcmaParser {
     fn escape(&mut self, in_class: bool) -> Result<ClassMember, LeafError> {
         let Some(character) = self.peek() else { return Err(self.wrong("a `\\` at the end")) };
         let code = |character: char| Ok(ClassMember::Code(u32::from(character)));
-        if let Some(class) = classes::named(character) {
+        if let Some(class) = named_class(character) {
             self.at += 1;
             return Ok(ClassMember::Class(class));
         }
@@ -382,7 +382,7 @@ impl EcmaParser {
         let name: String = self.text[self.at..].iter().take_while(|&&character| character != '}').collect();
         self.at += name.chars().count();
         let closed = self.eat("}");
-        let known = self.properties.get(&name).cloned().or_else(|| classes::property(&name));
+        let known = self.properties.get(&name).cloned().or_else(|| property_class(&name));
         if let Some(known) = &known {
             self.properties.entry_ref(&name).or_insert_with(|| known.clone());
         }
@@ -403,8 +403,76 @@ enum ClassMember {
 impl ClassMember {
     fn class(&self) -> CharClass {
         match self {
-            Self::Code(code) => classes::of_codes(*code, *code),
+            Self::Code(code) => of_codes(*code, *code),
             Self::Class(class) => class.clone(),
         }
+    }
+}
+
+/// The class `\w`, which `\b` is defined by too.
+pub(super) fn word_characters() -> CharClass {
+    CharClass::new([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')])
+}
+
+/// The characters that `.` does not match.
+fn line_terminators() -> CharClass {
+    CharClass::new([('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
+}
+
+/// The class `\s`: white space and line terminators.
+fn space() -> CharClass {
+    CharClass::new([
+        ('\t', '\r'),
+        (' ', ' '),
+        ('\u{a0}', '\u{a0}'),
+        ('\u{1680}', '\u{1680}'),
+        ('\u{2000}', '\u{200a}'),
+        ('\u{2028}', '\u{2029}'),
+        ('\u{202f}', '\u{202f}'),
+        ('\u{205f}', '\u{205f}'),
+        ('\u{3000}', '\u{3000}'),
+        ('\u{feff}', '\u{feff}'),
+    ])
+}
+
+/// The class that a backslash and this letter stand for.
+fn named_class(letter: char) -> Option<CharClass> {
+    let class = match letter.to_ascii_lowercase() {
+        'd' => CharClass::new([('0', '9')]),
+        'w' => word_characters(),
+        's' => space(),
+        _ => return None,
+    };
+    Some(if letter.is_ascii_uppercase() { class.complement() } else { class })
+}
+
+/// The characters among these code points. Surrogates are no characters.
+fn of_codes(first: u32, last: u32) -> CharClass {
+    let below = |code: u32| char::from_u32(code).or_else(|| char::from_u32(0xd7ff));
+    let above = |code: u32| char::from_u32(code).or_else(|| char::from_u32(0xe000));
+    match (above(first), below(last)) {
+        (Some(first), Some(last)) if first <= last => CharClass::new([(first, last)]),
+        _ => CharClass::default(),
+    }
+}
+
+/// The characters of a Unicode property, as `\p{..}` names it.
+fn property_class(name: &str) -> Option<CharClass> {
+    let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '=');
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    let hir = regex_syntax::parse(&format!("\\p{{{name}}}")).ok()?;
+    match hir.kind() {
+        HirKind::Class(Class::Unicode(class)) => {
+            Some(CharClass::new(class.iter().map(|range| (range.start(), range.end()))))
+        }
+        // A class of one character is a literal.
+        HirKind::Literal(literal) => {
+            let text = std::str::from_utf8(&literal.0).ok()?;
+            let mut characters = text.chars();
+            characters.next().filter(|_| characters.next().is_none()).map(CharClass::one)
+        }
+        _ => None,
     }
 }

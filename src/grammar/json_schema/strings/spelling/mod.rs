@@ -5,11 +5,9 @@
 //! digits serves all. A block of code points with one target gets one shared tail, and only blocks with
 //! several are split.
 
-pub(super) mod changed;
-mod digits;
 pub(super) mod word;
 
-use std::rc::Rc;
+use std::{ops::Range, rc::Rc};
 
 use hashbrown::{HashMap, HashTable};
 
@@ -24,8 +22,6 @@ use crate::{
     },
     ids::{as_index, number},
 };
-use changed::{RangeTo, Usual, few_others, hex_bytes, with};
-use digits::{ASCII, Digit, FOUR_BYTES, PAIR, THREE_BYTES, TWO_BYTES, UNIT};
 
 /// Limit on the byte states of one spelled automaton. The engine's own limit for a terminal is 20,000.
 pub(super) const MAX_SPELLED: usize = 16_000;
@@ -227,7 +223,7 @@ impl Speller {
         let escape = plain.iter().find(|edge| edge.first == b'\\').map(|edge| edge.to);
         let escape = self.escape_but(escape, others)?;
         changed.push((b'\\', escape));
-        Ok(with(&plain, &mut changed))
+        Ok(with_changed(&plain, &mut changed))
     }
 
     /// The state behind a backslash: like `plain`, which is for all characters, but for some.
@@ -245,7 +241,7 @@ impl Speller {
             let plain = known.iter().find(|edge| edge.first <= b'u' && b'u' <= edge.last).map(|edge| edge.to);
             changed.push((b'u', self.unit_but(plain, &units)?));
         }
-        self.node(with(&known, &mut changed))
+        self.node(with_changed(&known, &mut changed))
     }
 
     /// The state behind `\u`: like `plain`, but for some ASCII characters.
@@ -277,7 +273,7 @@ impl Speller {
     /// A state like `plain`, with the edges of some bytes changed.
     fn node_but(&mut self, plain: Usual, changed: &mut [(u8, Usual)]) -> Result<Usual, LeafError> {
         let edges = plain.map_or(&[][..], |plain| &self.nodes[plain as usize].edges);
-        self.node(with(edges, changed))
+        self.node(with_changed(edges, changed))
     }
 
     /// The edges by which every character leads to one state.
@@ -446,4 +442,171 @@ impl CharacterPlan {
         let first = speller.make_character(ways)?;
         Ok(Self { between: speller.nodes.drain(states..).collect(), first })
     }
+}
+
+// Digits are groups of bits of a code point, or hex digits.
+
+/// A digit: the number of its values, and the bytes that write each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Digit {
+    /// A byte: value `v < radix` is the byte `base + v`.
+    Byte { base: u8, radix: u32 },
+    /// A hex digit: value `v < radix` is the digit of `base + v`, in either case.
+    Hex { base: u32, radix: u32 },
+}
+
+impl Digit {
+    /// The number of its values.
+    fn radix(self) -> u32 {
+        match self {
+            Self::Byte { radix, .. } | Self::Hex { radix, .. } => radix,
+        }
+    }
+
+    /// Adds edges for the bytes that write a value to a state's edges.
+    fn edges(self, value: u32, to: u32, edges: &mut Vec<Edge>) {
+        let mut push = |code: u32| {
+            // A value below the radix is written by one byte.
+            let Ok(byte) = u8::try_from(code) else { return };
+            match edges.last_mut() {
+                Some(last) if last.to == to && last.last.checked_add(1) == Some(byte) => last.last = byte,
+                _ => edges.push(Edge { first: byte, last: byte, to }),
+            }
+        };
+        match self {
+            Self::Byte { base, .. } => push(u32::from(base) + value),
+            Self::Hex { base, .. } => {
+                let digit = base + value;
+                if digit < 10 {
+                    push(u32::from(b'0') + digit);
+                } else {
+                    push(u32::from(b'A') + digit - 10);
+                    push(u32::from(b'a') + digit - 10);
+                }
+            }
+        }
+    }
+}
+
+const fn byte(base: u8, radix: u32) -> Digit {
+    Digit::Byte { base, radix }
+}
+
+const fn hex(base: u32, radix: u32) -> Digit {
+    Digit::Hex { base, radix }
+}
+
+const REST: Digit = byte(0x80, 64);
+/// Characters of one byte of UTF-8.
+const ASCII: &[Digit] = &[byte(0, 128)];
+/// Characters of two bytes.
+const TWO_BYTES: &[Digit] = &[byte(0xc0, 32), REST];
+/// Characters of three bytes.
+const THREE_BYTES: &[Digit] = &[byte(0xe0, 16), REST, REST];
+/// Characters of four bytes.
+const FOUR_BYTES: &[Digit] = &[byte(0xf0, 8), REST, REST, REST];
+const ANY_HEX: Digit = hex(0, 16);
+/// The four hex digits behind `\u`.
+const UNIT: &[Digit] = &[ANY_HEX, ANY_HEX, ANY_HEX, ANY_HEX];
+/// The rest of a surrogate pair behind its `\uD`: the bits of the code point minus `0x10000`.
+const PAIR: &[Digit] =
+    &[hex(8, 4), ANY_HEX, ANY_HEX, byte(b'\\', 1), byte(b'u', 1), hex(0xd, 1), hex(0xc, 4), ANY_HEX, ANY_HEX];
+
+// A state that sends most characters to one state and a few elsewhere has the edges of the common case,
+// patched for the few.
+
+/// A range of code points, first and last, and the state that it leads to.
+pub(super) type RangeTo = (u32, u32, u32);
+
+/// The target of all characters but a few; `None` if they have none.
+type Usual = Option<u32>;
+
+/// The first code point beyond ASCII.
+const ASCII_END: u32 = 0x80;
+
+/// Limit on the characters that lead elsewhere; with more of them, ranges are followed instead.
+const MOST_OTHERS: usize = 24;
+
+/// The common target, and the ASCII characters that lead elsewhere, ascending. `None` if the state is not of
+/// this kind.
+fn few_others(ways: &[RangeTo]) -> Option<(Usual, Vec<(u32, Usual)>)> {
+    // All characters beyond ASCII must have one target.
+    let usual = match ways.iter().find(|way| way.1 >= 0x80) {
+        None => None,
+        Some(&(first, last, to)) => {
+            let after = ways.iter().filter(|way| way.0 > last);
+            let rest: Vec<&RangeTo> = after.collect();
+            let whole = match rest[..] {
+                [] => last == 0x10_ffff,
+                [&(0xe000, 0x10_ffff, other)] => last == 0xd7ff && other == to,
+                _ => false,
+            };
+            (first <= 0x80 && whole).then_some(())?;
+            Some(to)
+        }
+    };
+    let mut others = Vec::new();
+    let mut add = |codes: Range<u32>, to: Usual| {
+        if to == usual {
+            return Some(());
+        }
+        for code in codes {
+            (others.len() < MOST_OTHERS).then_some(())?;
+            others.push((code, to));
+        }
+        Some(())
+    };
+    // The edges of ASCII characters, and the gaps between them.
+    let mut next = 0;
+    for &(first, last, to) in ways.iter().take_while(|way| way.0 < ASCII_END) {
+        add(next..first, None)?;
+        next = ASCII_END.min(last + 1);
+        add(first..next, Some(to))?;
+    }
+    add(next..ASCII_END, None)?;
+    Some((usual, others))
+}
+
+/// The bytes that write a hex digit, ascending.
+fn hex_bytes(digit: u32) -> impl Iterator<Item = u8> {
+    let digit = u8::try_from(digit).unwrap_or(0);
+    let (one, other) =
+        if digit < 10 { (b'0' + digit, None) } else { (b'A' + digit - 10, Some(b'a' + digit - 10)) };
+    std::iter::once(one).chain(other)
+}
+
+/// Replaces the targets of some bytes in a list of edges, which ascend.
+fn with_changed(edges: &[Edge], changed: &mut [(u8, Usual)]) -> Vec<Edge> {
+    changed.sort_unstable();
+    let mut made: Vec<Edge> = Vec::with_capacity(edges.len() + 2 * changed.len());
+    let mut push = |first: u8, last: u8, to: u32| match made.last_mut() {
+        Some(before) if before.to == to && before.last.checked_add(1) == Some(first) => before.last = last,
+        _ => made.push(Edge { first, last, to }),
+    };
+    let mut left = changed.iter().peekable();
+    for edge in edges {
+        // First the changed bytes before the edge, then those in it with what the edge has between them.
+        let mut first = Some(edge.first);
+        while let Some(&&(byte, to)) = left.peek().filter(|(byte, _)| *byte <= edge.last) {
+            left.next();
+            if let Some(from) = first.filter(|from| *from < byte) {
+                push(from, byte - 1, edge.to);
+            }
+            if let Some(to) = to {
+                push(byte, byte, to);
+            }
+            if byte >= edge.first {
+                first = byte.checked_add(1);
+            }
+        }
+        if let Some(from) = first.filter(|from| *from <= edge.last) {
+            push(from, edge.last, edge.to);
+        }
+    }
+    for &(byte, to) in left {
+        if let Some(to) = to {
+            push(byte, byte, to);
+        }
+    }
+    made
 }

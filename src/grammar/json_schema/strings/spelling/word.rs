@@ -3,7 +3,7 @@
 //! The keys of a schema are thousands of ASCII words, for which [automata over characters](super)
 //! are a detour: their automata are chains, with a branch over the escape of each character.
 
-use super::{MAX_SPELLED, Style, changed::hex_bytes};
+use super::{MAX_SPELLED, Style, hex_bytes};
 use crate::{
     grammar::{
         automaton::{Automaton, Edge, State},

@@ -5,11 +5,7 @@ use crate::grammar::{Grammar, GrammarError};
 /// Compares the message of each mistake in `file`, and returns the messages. Mistakes are separated by lines
 /// of `=====`, and each from its message by `-----`. With `DOMINO_BLESS` set, the current messages are
 /// written to `path` instead.
-pub(in crate::grammar) fn check(
-    file: &str,
-    path: &str,
-    read: fn(&str) -> Result<Grammar, GrammarError>,
-) -> Vec<String> {
+pub(super) fn check(file: &str, path: &str, read: fn(&str) -> Result<Grammar, GrammarError>) -> Vec<String> {
     let cases: Vec<(&str, &str)> =
         file.split("\n=====\n").map(|case| case.split_once("\n-----\n").unwrap_or((case, ""))).collect();
     let found: Vec<String> =

@@ -1,17 +1,16 @@
-//! Errors in grammar texts: what is wrong, and where.
+//! Mistakes in grammar texts: errors, and warnings of parts that are valid but may not mean what their author
+//! expects.
 //!
-//! Every front end makes these. An error owns short excerpts and not the text, so it stays small for any
-//! text.
+//! Every front end makes errors, and attaches warnings to the grammar; nothing prints them here. Both own
+//! short excerpts and not the text, so they stay small for any text.
 
 use std::fmt;
 
-use crate::{
-    grammar::source::{Excerpt, Position, Source, Span},
-    limits::LimitExceeded,
-};
+use super::source::{Excerpt, Position, Source, Span};
+use crate::limits::LimitExceeded;
 
 /// Limit on the places shown of one error, and on the names listed in a message.
-pub(in crate::grammar) const MOST_SHOWN: usize = 20;
+pub(super) const MOST_SHOWN: usize = 20;
 /// Limit on the characters shown of a name.
 const NAME_CHARS: usize = 60;
 
@@ -63,18 +62,18 @@ pub struct Location {
 }
 
 impl Location {
-    pub(in crate::grammar) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
+    pub(super) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
         Self { span, excerpt: source.excerpt(span), label: label.into(), document: None }
     }
 
     /// Makes it a place in another text than the grammar's, which has a name.
-    pub(in crate::grammar) fn in_document(mut self, name: Option<&str>) -> Self {
+    pub(super) fn in_document(mut self, name: Option<&str>) -> Self {
         self.document = name.map(Into::into);
         self
     }
 
     /// Moves the place of a text that is a part of another one. Places in further documents stay.
-    pub(in crate::grammar) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+    pub(super) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         if self.document.is_some() {
             return self.clone();
         }
@@ -183,7 +182,7 @@ impl GrammarError {
 
     /// Adds a place that may be in another text. One that is not shown is not made, which would take time
     /// linear in the text.
-    pub(in crate::grammar) fn at_place(mut self, place: impl FnOnce() -> Location) -> Self {
+    pub(super) fn at_place(mut self, place: impl FnOnce() -> Location) -> Self {
         if self.inner.places.len() < MOST_SHOWN {
             self.inner.places.push(place());
         } else {
@@ -200,7 +199,7 @@ impl GrammarError {
     }
 
     /// Makes all places those of another text than the grammar's, and puts its name before the message.
-    pub(in crate::grammar) fn in_document(mut self, name: &str) -> Self {
+    pub(super) fn in_document(mut self, name: &str) -> Self {
         let places = std::mem::take(&mut self.inner.places);
         self.inner.places = places.into_iter().map(|place| place.in_document(Some(name))).collect();
         self.within(name)
@@ -247,7 +246,7 @@ impl std::error::Error for GrammarError {
 }
 
 /// A name between backquotes, cut if it is very long.
-pub(in crate::grammar) fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     match name.char_indices().nth(NAME_CHARS) {
         Some((end, _)) => format!("`{}\u{2026}`", &name[..end]),
         None => format!("`{name}`"),
@@ -255,9 +254,147 @@ pub(in crate::grammar) fn quoted(name: &str) -> String {
 }
 
 /// Names between backquotes with commas, and the number of those left out.
-pub(in crate::grammar) fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+pub(super) fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let hidden = names.len().saturating_sub(MOST_SHOWN);
     let shown: Vec<String> = names.take(MOST_SHOWN).map(quoted).collect();
     let more = if hidden > 0 { format!(" and {hidden} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))
+}
+
+/// The kind of a [`GrammarWarning`]. Most are about what another dialect of regular expressions reads in
+/// another way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum GrammarWarningKind {
+    /// `[a&&b]`, `[a--b]`, `[a~~b]`: a set operation, not characters.
+    SetOperation,
+    /// `[a[b]]`: a literal `[` where other dialects nest a class.
+    NestedClass,
+    /// `[:alpha:]` outside of a class: a class of these letters.
+    PosixOutsideClass,
+    /// `[]...[...]`: a class that begins with a literal `]`, not an empty class.
+    LeadingBracket,
+    /// `[--a]`, `[]-a]`: a first dash or bracket is a character of its own and begins no range.
+    LeadingRange,
+    /// `(?x)[a b]`: white space is left out of a class too.
+    SpaceInClass,
+    /// `a{2, 3}`: a count, although white space is in it.
+    SpaceInCount,
+    /// `a*+`: a repeat of a repeat, not a possessive one.
+    Possessive,
+    /// `\v`: the vertical tab, not all vertical white space.
+    VerticalTab,
+    /// Lark's `name.2: ..`: every way to split a text is followed, so priorities decide nothing.
+    Priority,
+    /// An option that does not change the set of texts, such as `temperature`, or a keyword of a JSON Schema
+    /// that restricts nothing in its place, such as one that its draft does not have.
+    WithoutEffect,
+    /// A schema inside of another grammar, where the rule that no key comes twice cannot be kept.
+    DuplicateKeys,
+    /// Strings between tags that are longer than can be counted, which are left out.
+    LongStrings,
+    /// XGrammar's lookahead assertion: a hint for its compiler.
+    Lookahead,
+    /// A keyword of a JSON Schema that no draft knows, which restricts nothing.
+    UnknownKeyword,
+}
+
+impl GrammarWarningKind {
+    /// The name of the kind in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SetOperation => "set operation",
+            Self::NestedClass => "nested class",
+            Self::PosixOutsideClass => "POSIX class outside of a class",
+            Self::LeadingBracket => "leading bracket",
+            Self::LeadingRange => "leading range",
+            Self::SpaceInClass => "space in class",
+            Self::SpaceInCount => "space in count",
+            Self::Possessive => "possessive",
+            Self::VerticalTab => "vertical tab",
+            Self::Priority => "priority",
+            Self::WithoutEffect => "without effect",
+            Self::DuplicateKeys => "duplicate keys",
+            Self::LongStrings => "long strings",
+            Self::Lookahead => "lookahead",
+            Self::UnknownKeyword => "unknown keyword",
+        }
+    }
+}
+
+/// A part of a grammar text that may not mean what its author expects. `Display` prints, like an error, the
+/// message, the line and column, the line with carets, and a hint; there is no line feed at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrammarWarning {
+    kind: GrammarWarningKind,
+    message: String,
+    place: Location,
+    hint: String,
+}
+
+impl GrammarWarning {
+    pub(crate) fn new(
+        kind: GrammarWarningKind,
+        message: impl Into<String>,
+        source: Source<'_>,
+        span: Span,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { kind, message: message.into(), place: Location::new(source, span, ""), hint: hint.into() }
+    }
+
+    /// Moves a warning of a text that is a part of `source`; `to` maps its places.
+    pub(super) fn moved(self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+        Self { place: self.place.moved(source, to), ..self }
+    }
+
+    /// Makes the place one in another text than the grammar's, which has a name.
+    pub(super) fn in_document(self, name: Option<&str>) -> Self {
+        Self { place: self.place.in_document(name), ..self }
+    }
+
+    /// Adds to the message that `count` more warnings are not shown.
+    pub(super) fn with_more(mut self, count: usize) -> Self {
+        self.message += &format!(" (and {count} more warnings)");
+        self
+    }
+
+    /// Puts the name of a part before the message.
+    pub(super) fn within(self, part: &str) -> Self {
+        Self { message: format!("{part}: {}", self.message), ..self }
+    }
+
+    /// The kind of the warning.
+    #[must_use]
+    pub fn kind(&self) -> GrammarWarningKind {
+        self.kind
+    }
+
+    /// The message: how the part is read here and elsewhere, in one line of words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The place of the part.
+    #[must_use]
+    pub fn place(&self) -> &Location {
+        &self.place
+    }
+
+    /// A hint: a form that all dialects read in the same way.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl fmt::Display for GrammarWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        writeln!(f)?;
+        self.place.write(f)?;
+        write!(f, "\nhint: {}", self.hint)
+    }
 }
