@@ -15,12 +15,10 @@ use tokio::sync::Semaphore;
 use super::drafting::RequestDrafts as EngineDrafting;
 #[cfg(not(feature = "mistralrs-speculation"))]
 use super::undrafted::NoDrafts as EngineDrafting;
-use super::{
-    super::{
-        super::bounds::gate::Pulse,
-        args::{Dtype, EngineArgs},
-    },
-    writer::MistralEngine,
+use super::writer::MistralEngine;
+use crate::serve::{
+    args::{Dtype, EngineArgs},
+    bounds::Pulse,
 };
 use crate::{flags::device::EngineName, terminal::failure::BadInput};
 

@@ -6,11 +6,8 @@ use std::sync::Arc;
 use domino::{Vocabulary, mistralrs::RequestWatch};
 use mistralrs_core::{Loader, NormalRequest};
 
-use super::super::{
-    super::{bounds::gate::Pulse, problem::Problem},
-    args::EngineArgs,
-    engine::TextOrder,
-};
+use super::super::TextOrder;
+use crate::serve::{args::EngineArgs, bounds::Pulse, problem::Problem};
 
 /// An engine that drafts nothing.
 #[derive(Debug, Clone)]

@@ -23,12 +23,10 @@ use super::drafting::RequestDrafts as EngineDrafting;
 #[cfg(not(feature = "mistralrs-speculation"))]
 use super::undrafted::NoDrafts as EngineDrafting;
 use super::{
-    super::{
-        super::{bounds::gate::Pulse, problem::Problem},
-        engine::{Engine, EngineEvent, TextOrder, WrittenToken},
-    },
+    super::{Engine, EngineEvent, TextOrder, WrittenToken},
     recorder::Recorder,
 };
+use crate::serve::{bounds::Pulse, problem::Problem};
 
 /// A model that mistral.rs runs.
 #[derive(Clone)]
