@@ -1,25 +1,12 @@
 //! Grammars that requests name: those of a folder, and those that come with the program.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::BTreeMap, fs, io, path::Path, path::PathBuf, sync::Arc};
 
 use domino::{Limits, grammar::json_schema::SchemaOptions};
 
 use super::super::{args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem};
-use crate::{
-    grammar::{
-        budgets,
-        notation::{Notation, Parsed},
-        shipped::{SHIPPED, Shipped},
-    },
-    session::reach::Reach,
-    terminal::failure::BadInput,
-};
+use crate::grammar::{budgets, notation::Notation, notation::Parsed, shipped::SHIPPED, shipped::Shipped};
+use crate::{session::reach::Reach, terminal::failure::BadInput};
 
 /// Largest file of the folder that is read, in bytes. Whoever starts the server chose what is in it.
 const MOST_BYTES: u64 = 64 << 20;
