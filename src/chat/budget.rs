@@ -2,15 +2,9 @@
 //!
 //! Work is counted in bytes and values that are looked at; instructions are counted by minijinja besides.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 
-use minijinja::{
-    Error, ErrorKind, Value,
-    value::{ValueIter, ValueKind},
-};
+use minijinja::{Error, ErrorKind, Value, value::ValueIter, value::ValueKind};
 use serde_json::Value as Json;
 
 /// Limit on instructions: a constant, and an addition for each value of the messages and tools.

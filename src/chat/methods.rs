@@ -1,9 +1,10 @@
-//! Methods of Python's strings, dictionaries and lists.
+//! Messages and tools as values of a template, with the methods of Python's strings, dictionaries and lists.
 
-use minijinja::{
-    Error, ErrorKind, Value,
-    value::{Kwargs, ValueKind, from_args},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, ValueKind, from_args};
+use minijinja::{Error, ErrorKind, State, Value};
+use serde_json::Value as Json;
 
 use super::budget::{RenderBudget, passed};
 
@@ -35,7 +36,7 @@ fn unknown(value: &Value, method: &str) -> Error {
     Error::new(ErrorKind::UnknownMethod, format!("{} has no method named {method}", value.kind()))
 }
 
-pub(super) fn of_mapping(
+fn of_mapping(
     value: &Value,
     method: &str,
     arguments: &[Value],
@@ -284,4 +285,57 @@ fn by_spaces(text: &str, most: Option<usize>) -> Vec<&str> {
 fn list(parts: Vec<&str>, budget: &RenderBudget) -> Result<Value, Error> {
     budget.list(parts.len())?;
     Ok(Value::from(parts.into_iter().map(Value::from).collect::<Vec<_>>()))
+}
+
+/// A mapping whose methods take precedence over keys of the same name, as in Python: schemas have keys such
+/// as `items`.
+#[derive(Debug)]
+struct Mapping {
+    names: Vec<Arc<str>>,
+    values: HashMap<Arc<str>, Value>,
+    budget: RenderBudget,
+}
+
+impl Object for Mapping {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.values.get(key.as_str()?).cloned()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.names.iter().map(|name| Value::from(Arc::clone(name))).collect())
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _: &State<'_, '_>,
+        method: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Error> {
+        of_mapping(&Value::from_dyn_object(Arc::clone(self)), method, arguments, &self.budget)
+    }
+}
+
+/// Converts a value of JSON, whose methods will use this budget.
+pub(super) fn value(json: &Json, budget: &RenderBudget) -> Value {
+    match json {
+        Json::Null => Value::from(()),
+        Json::Bool(bool) => Value::from(*bool),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Value::from(number),
+            (None, Some(number)) => Value::from(number),
+            (None, None) => Value::from(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => Value::from(text.as_str()),
+        Json::Array(items) => Value::from(items.iter().map(|item| value(item, budget)).collect::<Vec<_>>()),
+        Json::Object(members) => {
+            let names: Vec<Arc<str>> = members.keys().map(|name| Arc::from(name.as_str())).collect();
+            let values = members.values().map(|member| value(member, budget));
+            let values = names.iter().cloned().zip(values).collect();
+            Value::from_object(Mapping { names, values, budget: budget.clone() })
+        }
+    }
 }

@@ -11,16 +11,12 @@
 mod admission;
 mod budget;
 mod conversation;
-mod date;
 mod error;
-mod family;
 mod files;
 mod filters;
-mod lexer;
 mod methods;
 mod python;
 mod template;
-mod values;
 
 pub use conversation::Conversation;
 pub use error::{ChatError, ChatErrorKind};

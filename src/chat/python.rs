@@ -1,9 +1,6 @@
 //! Writes values as Python does: `str` and `repr`, and JSON like its `json.dumps`.
 
-use minijinja::{
-    Error, ErrorKind, Value,
-    value::{Kwargs, ValueKind},
-};
+use minijinja::{Error, ErrorKind, Value, value::Kwargs, value::ValueKind};
 
 use super::budget::{RenderBudget, passed};
 

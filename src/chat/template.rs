@@ -1,23 +1,13 @@
 //! Chat templates and their rendering.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::{collections::BTreeMap, io, panic::AssertUnwindSafe, panic::catch_unwind};
 
 use minijinja::{Error, ErrorKind, Value};
 use serde_json::{Value as Json, json};
 
-use super::{
-    admission::admit,
-    budget::RenderBudget,
-    conversation::Conversation,
-    error::{ChatError, ChatErrorKind},
-    family,
-    filters::{Refusal, environment},
-    values,
-};
+use super::error::{ChatError, ChatErrorKind};
+use super::filters::{Refusal, environment};
+use super::{admission::admit, budget::RenderBudget, conversation::Conversation, methods};
 
 /// The name of the template in minijinja.
 const NAME: &str = "chat template";
@@ -78,7 +68,7 @@ impl ChatTemplate {
     /// The family of prompts that the template writes, such as ChatML, by its marks; `None` if it is unknown.
     #[must_use]
     pub fn family(&self) -> Option<&'static str> {
-        family::of(&self.source)
+        family_of(&self.source)
     }
 
     /// True if the template looks at the functions that may be called, so that the model is shown them.
@@ -125,7 +115,7 @@ impl ChatTemplate {
             .as_object()
             .into_iter()
             .flatten()
-            .map(|(name, value)| (name.clone(), values::value(value, &budget)))
+            .map(|(name, value)| (name.clone(), methods::value(value, &budget)))
             .collect();
         let mut out = Bounded { text: Vec::new(), most: budget.most_text() };
         let rendered = template.render_captured_to(context, &mut out);
@@ -214,4 +204,27 @@ fn placed(error: ChatError, line: Option<usize>) -> ChatError {
         Some(line) => error.on_line(line),
         None => error,
     }
+}
+
+/// The families, with the marks that all their templates have, the most specific first.
+const FAMILIES: [(&str, &[&str]); 13] = [
+    ("Harmony", &["<|channel|>", "<|start|>"]),
+    ("Llama 4", &["<|header_start|>"]),
+    ("Llama 3", &["<|start_header_id|>"]),
+    ("DeepSeek", &["<\u{ff5c}User\u{ff5c}>"]),
+    ("Gemma", &["<start_of_turn>"]),
+    ("Command R", &["<|START_OF_TURN_TOKEN|>"]),
+    ("Granite", &["<|start_of_role|>"]),
+    ("ChatML", &["<|im_start|>"]),
+    ("Phi", &["<|end|>", "<|assistant|>"]),
+    ("Zephyr", &["<|assistant|>"]),
+    ("Llama 2", &["[INST]", "<<SYS>>"]),
+    ("Mistral", &["[INST]"]),
+    ("Alpaca", &["### Instruction"]),
+];
+
+/// The family of a template; `None` if its marks are unknown. Linear.
+fn family_of(template: &str) -> Option<&'static str> {
+    let has_all = |marks: &[&str]| marks.iter().all(|mark| template.contains(mark));
+    FAMILIES.iter().find(|(_, marks)| has_all(marks)).map(|(name, _)| *name)
 }

@@ -1,10 +1,7 @@
 //! Tests of splitting and rewriting templates.
 
-use super::{
-    ChatErrorKind, ChatTemplate, Conversation,
-    admission::{HELD, HELD_INSIDE, admit},
-    lexer::{TemplatePiece, lines, pieces},
-};
+use super::admission::{HELD, HELD_INSIDE, TemplatePiece, admit, lines, pieces};
+use super::{ChatErrorKind, ChatTemplate, Conversation};
 
 #[test]
 fn pieces_of_a_template_cover_all_of_it() {

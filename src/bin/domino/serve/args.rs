@@ -1,21 +1,17 @@
-//! Flags of `domino serve`.
+//! Flags of `domino serve`, those about the model and the engine that runs it among them.
 
-use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::Args;
-use domino::{
-    decode::Masking,
-    grammar::{json_schema::SchemaOptions, tools::Spelling},
-};
+use clap::{Args, ValueEnum};
+use domino::model::candle::{KvFormat, LoadOptions, Placement};
+use domino::{decode::Masking, grammar::json_schema::SchemaOptions, grammar::tools::Spelling};
 
-use super::{
-    engines::args::{EngineArgs, LowEngine},
-    settings::flags::{LowRunning, RunningFlags},
-};
+use super::settings::{LowRunning, RunningFlags};
+use crate::flags::{EngineName, LowContext, LowDevice};
+use crate::session::drafts::{PAPER_DRAFT, Which, threshold};
 use crate::{
-    flags::{drawing::LowMasking, grammar::LowReach, schema::LowSchema},
-    grammar::compiler::Reach,
-    terminal::{failure::BadInput, log::LogFormat},
+    flags::drawing::LowMasking, flags::grammar::LowReach, flags::schema::LowSchema, grammar::compiler::Reach,
+    session::model::Card, terminal::failure::BadInput, terminal::log::LogFormat,
 };
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
@@ -257,5 +253,414 @@ impl LowServe {
             masking: self.mask.resolve(),
             json,
         })
+    }
+}
+
+/// Texts that our own engine writes at once, unless told otherwise.
+const USUAL_TEXTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+
+/// Flags of the model and its engine.
+#[derive(Debug, Args)]
+pub(crate) struct LowEngine {
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// A folder has config.json, tokenizer.json, tokenizer_config.json and *.safetensors. Default: that of
+    /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+    /// Run the model by domino (this program's own runner, many texts at once) or mistralrs (mistral.rs,
+    /// one text at a time; needs a build with the feature mistralrs).
+    ///
+    /// Default: domino for each model that it can load, mistralrs for all others. --device, --precision,
+    /// --card, --threads, --quantize and --kv are for domino (--device also for mistralrs, in a build with
+    /// the feature mistralrs-cuda). With --device cuda and with --precision domino writes one text at a
+    /// time, and keeps no beginnings of prompts.
+    #[arg(long, value_name = "ENGINE", value_enum)]
+    engine: Option<EngineName>,
+    #[command(flatten)]
+    device: LowDevice,
+    #[command(flatten)]
+    context: LowContext,
+    /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
+    ///
+    /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
+    /// as long as that pays, and not with mistralrs (where on needs the feature mistralrs-speculation).
+    #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
+        default_missing_value = "on", default_value = "auto")]
+    grammar_speculate: WhenToGuess,
+    /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
+    #[arg(long = "s", value_name = "N|auto")]
+    s: Option<DraftSize>,
+    /// Guess by shipped (counts of what came at such a place of the grammar and after such tokens, repeats,
+    /// and without a prior also text that the grammar forces) or paper (section 3.6 of the DOMINO paper: the
+    /// token that came most often at such a place, and nothing else). The texts are the same.
+    #[arg(long, value_name = "WHICH", value_enum)]
+    proposer: Option<Which>,
+    /// Guess only tokens that are accepted with this probability, from 0 to 1, as the proposer thinks; of
+    /// paper, its share of the counts at its place. For guesses of N tokens, since auto weighs that itself.
+    /// Default: 0, and 0.5 with --proposer paper.
+    #[arg(long, value_name = "SHARE", value_parser = threshold)]
+    threshold: Option<f64>,
+    /// Guess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
+    ///
+    /// A file is for the grammar it was made for, the files of a folder (and of the folders in it) are for
+    /// the named grammars. Default: the folder priors of the model.
+    #[arg(long, value_name = "FILE|DIR")]
+    prior: Option<PathBuf>,
+    /// Keep what guesses learn in this folder, and begin with it at the next start.
+    ///
+    /// The files hold parts of the texts that were written for users: guard the folder as you would guard
+    /// these. Each client (API key) has a folder of its own in it, unless --share-caches; on a network the
+    /// server therefore needs keys. It is written every five minutes and at the end, 1 GiB at the most. It is
+    /// for one server.
+    #[arg(long, value_name = "DIR")]
+    prior_dir: Option<PathBuf>,
+    /// Memory for keys and values of the texts that are written, in MiB. Texts past that wait. For the engine
+    /// domino. Default: enough for all places, at most half of the free memory.
+    #[arg(long, value_name = "MIB")]
+    kv_memory: Option<NonZeroUsize>,
+    /// Memory for keys and values of the beginnings of prompts, in MiB, which need not be read again; those
+    /// that were not used for longest go first. 0 keeps none. For the engine domino.
+    #[arg(long, value_name = "MIB", default_value = "256")]
+    prefix_cache: usize,
+    /// Share the beginnings of prompts that are kept, and the counts that guesses are made by, between all
+    /// clients.
+    ///
+    /// They are apart for each API key unless this is given: from times, from cached_tokens and from the
+    /// share of right guesses one client could tell what another one wrote.
+    #[arg(long)]
+    share_caches: bool,
+    /// Close a text that would be cut by its length by its shortest completion, within the limit, where a
+    /// request does not say otherwise ("finish": false).
+    #[arg(long)]
+    finish: bool,
+    /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ... For the engine mistralrs.
+    #[arg(long, value_name = "Q")]
+    isq: Option<String>,
+    /// The numbers that are computed with. For the engine mistralrs. Default: auto.
+    #[arg(long, value_name = "TYPE", value_enum)]
+    dtype: Option<Dtype>,
+    /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
+    #[arg(long, value_name = "FILE")]
+    chat_template: Option<PathBuf>,
+    /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision, and with the
+    /// engine mistralrs, which on the CPU mixes up texts of the same length (0.8.1).
+    #[arg(long, value_name = "N")]
+    max_seqs: Option<NonZeroUsize>,
+}
+
+/// `--grammar-speculate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenToGuess {
+    Auto,
+    On,
+    Off,
+}
+
+/// Tokens of a guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DraftSize {
+    Auto,
+    Tokens(NonZeroUsize),
+}
+
+impl FromStr for DraftSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => {
+                text.parse().map(Self::Tokens).map_err(|_| format!("{text:?} is neither auto nor 1 or more"))
+            }
+        }
+    }
+}
+
+/// Numbers that mistral.rs computes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dtype {
+    Auto,
+    F32,
+    F16,
+    Bf16,
+}
+
+/// A model, and the engine that is to run it.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
+pub(crate) struct EngineArgs {
+    /// Path or name of the model; `None`: the default model.
+    pub(crate) model: Option<PathBuf>,
+    /// The engine; `None`: ours if it can load the model.
+    pub(crate) engine: Option<EngineName>,
+    pub(crate) guess: WhenToGuess,
+    /// Way to guess, where that is done.
+    pub(crate) speculation: Speculation,
+    /// Options of our own runner for loading the model.
+    pub(crate) load: LoadOptions,
+    /// Threads that share the work of a pass; `None`: as many as there are cores.
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// The device of a model that runs as tensors; `None`: it runs on the CPU as it is stored.
+    pub(crate) card: Card,
+    /// Bytes of keys and values of texts.
+    pub(crate) kv_memory: Option<u64>,
+    /// Bytes of keys and values of beginnings of prompts.
+    pub(crate) prefix_cache: usize,
+    /// Do all clients share what is kept of prompts and texts?
+    pub(crate) share_caches: bool,
+    /// Are texts closed that would be cut by their length?
+    pub(crate) finish: bool,
+    pub(crate) isq: Option<String>,
+    pub(crate) dtype: Option<Dtype>,
+    pub(crate) chat_template: Option<PathBuf>,
+    /// Texts at once; `None`: as many as is usual for the engine.
+    pub(crate) texts: Option<NonZeroUsize>,
+}
+
+/// Ways to speculate.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
+pub(crate) struct Speculation {
+    pub(crate) size: DraftSize,
+    pub(crate) proposer: Which,
+    /// The least acceptance of guessed tokens, where a guess has a fixed number of them.
+    pub(crate) threshold: f64,
+    pub(crate) prior: Option<PathBuf>,
+    /// Folder for what is learnt. `None`: it is forgotten.
+    pub(crate) prior_dir: Option<PathBuf>,
+}
+
+impl LowEngine {
+    /// Resolves the flags.
+    pub(crate) fn resolve(self) -> Result<EngineArgs, BadInput> {
+        let asked = self.s.is_some() || self.proposer.is_some() || self.threshold.is_some();
+        let files = self.prior.is_some() || self.prior_dir.is_some();
+        if self.grammar_speculate == WhenToGuess::Off && (asked || files) {
+            return Err(BadInput::new(
+                "--s, --proposer, --threshold, --prior and --prior-dir are for guesses",
+            )
+            .hint("leave them out, or take --grammar-speculate=off back"));
+        }
+        let proposer = self.proposer.unwrap_or_default();
+        let usual = match proposer {
+            Which::Paper => NonZeroUsize::new(PAPER_DRAFT).map_or(DraftSize::Auto, DraftSize::Tokens),
+            Which::Shipped => DraftSize::Auto,
+        };
+        let size = self.s.unwrap_or(usual);
+        if size == DraftSize::Auto && self.threshold.is_some() {
+            return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
+        }
+        let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
+        let (prior, prior_dir) = (self.prior, self.prior_dir);
+        let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
+        let load = self.context.beside(self.device.load_options()?);
+        Ok(EngineArgs {
+            model: self.model,
+            engine: self.engine,
+            guess: self.grammar_speculate,
+            speculation: Speculation { size, proposer, threshold, prior, prior_dir },
+            load,
+            threads: self.device.threads(),
+            card: self.device.resolve(),
+            kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
+            prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
+            share_caches: self.share_caches,
+            finish: self.finish,
+            isq: self.isq,
+            dtype: self.dtype,
+            chat_template: self.chat_template,
+            texts: self.max_seqs,
+        })
+    }
+}
+
+#[cfg_attr(
+    not(any(feature = "serve", test)),
+    expect(dead_code, reason = "a build without a server has no engine")
+)]
+impl EngineArgs {
+    /// Texts that the engine writes at once.
+    pub(crate) fn texts(&self, engine: EngineName) -> NonZeroUsize {
+        self.texts.unwrap_or(match engine {
+            EngineName::Domino if self.card.is_none() => USUAL_TEXTS,
+            // Models have one cache there.
+            EngineName::Domino | EngineName::Mistralrs => NonZeroUsize::MIN,
+        })
+    }
+
+    /// Names the device that runs the model, and the numbers there if the model's are not kept.
+    pub(crate) fn device(&self) -> String {
+        match (self.card, self.engine) {
+            (None, _) => "cpu".to_owned(),
+            (Some(place), Some(EngineName::Mistralrs)) => place.to_string(),
+            (Some(place), _) => format!("{place} in {}", place.precision),
+        }
+    }
+
+    /// Returns the way in which the engine guesses, if it does.
+    pub(crate) fn guesses(&self, engine: EngineName) -> Option<&Speculation> {
+        match (self.guess, engine) {
+            (WhenToGuess::Off, _) | (WhenToGuess::Auto, EngineName::Mistralrs) => None,
+            (WhenToGuess::On, _) | (WhenToGuess::Auto, EngineName::Domino) => Some(&self.speculation),
+        }
+    }
+
+    /// Refuses flags that the engine does not know.
+    pub(crate) fn check(&self, engine: EngineName) -> Result<(), BadInput> {
+        let LoadOptions { quantize, context, .. } = self.load;
+        let kv = self.load.kv != KvFormat::default();
+        let (foreign, hint) = match engine {
+            EngineName::Domino => (
+                vec![(self.isq.is_some(), "--isq"), (self.dtype.is_some(), "--dtype")],
+                "leave it out (--quantize is the engine domino's), or take --engine mistralrs",
+            ),
+            EngineName::Mistralrs => (
+                vec![
+                    (!self.is_for_mistralrs(), "--device cuda or --precision"),
+                    (self.threads.is_some(), "--threads"),
+                    (quantize.is_some(), "--quantize"),
+                    (kv, "--kv"),
+                    (context.is_some(), "--context"),
+                ],
+                "leave it out, or take --engine domino",
+            ),
+        };
+        if let Some((_, flag)) = foreign.iter().find(|(given, _)| *given) {
+            let other = if engine == EngineName::Domino { "mistralrs" } else { "domino" };
+            return Err(BadInput::new(format!("{flag} is for the engine {other}")).hint(hint));
+        }
+        if engine == EngineName::Domino {
+            self.check_card()?;
+        }
+        let guesses = self.guesses(engine).is_some();
+        if engine == EngineName::Mistralrs && guesses && !cfg!(feature = "mistralrs-speculation") {
+            return Err(BadInput::new("this build of domino guesses nothing in mistral.rs").hint(
+                "leave --grammar-speculate out, or build with --features serve,mistralrs-speculation",
+            ));
+        }
+        if self.speculation.prior_dir.is_some() && !guesses {
+            return Err(BadInput::new("--prior-dir keeps what guesses learn; --engine mistralrs makes none")
+                .hint("give --grammar-speculate too, or leave it out"));
+        }
+        // Its attention on the CPU reads the keys of the first text for all of a batch.
+        if engine == EngineName::Mistralrs && self.card.is_none() && self.texts(engine).get() > 1 {
+            return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
+                .hint("leave --max-seqs at 1, and requests wait for their turn; or take --engine domino"));
+        }
+        Ok(())
+    }
+
+    /// Can mistral.rs take the device? It takes cards, in a build for them; its numbers there are those of
+    /// `--dtype`, and its kernels its own.
+    fn is_for_mistralrs(&self) -> bool {
+        let is_plain = |place: Placement| place.card.is_some_and(|card| place == Placement::cuda(card));
+        self.card.is_none_or(|place| cfg!(feature = "mistralrs-cuda") && is_plain(place))
+    }
+
+    /// Refuses flags that a model cannot follow which runs as tensors: it has one cache, which is as large as
+    /// its context.
+    fn check_card(&self) -> Result<(), BadInput> {
+        if self.card.is_some() && self.texts.is_some_and(|texts| texts.get() > 1) {
+            return Err(BadInput::new("--max-seqs: one text at a time with --device cuda or --precision")
+                .hint("leave --max-seqs out, and requests wait for their turn"));
+        }
+        if self.card.is_some() && self.kv_memory.is_some() {
+            return Err(BadInput::new("--kv-memory: not with --device cuda or --precision")
+                .hint("leave it out; --context bounds the memory of the one text"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        engine: LowEngine,
+    }
+
+    fn resolved(flags: &[&str]) -> Result<EngineArgs, BadInput> {
+        Line::parse_from([&["serve"], flags].concat()).engine.resolve()
+    }
+
+    #[test]
+    fn drafts_are_made_if_asked_for_or_if_they_pay() {
+        let made = |flags: &[&str]| {
+            let args = resolved(flags).unwrap();
+            [EngineName::Domino, EngineName::Mistralrs].map(|engine| args.guesses(engine).is_some())
+        };
+        assert_eq!(made(&[]), [true, false]);
+        assert_eq!(made(&["--grammar-speculate=auto"]), [true, false]);
+        assert_eq!(made(&["--grammar-speculate"]), [true, true]);
+        assert_eq!(made(&["--grammar-speculate=on", "--s", "3"]), [true, true]);
+        assert_eq!(made(&["--grammar-speculate=off"]), [false, false]);
+        assert!(resolved(&["--grammar-speculate=off", "--s", "3"]).is_err());
+        assert!(resolved(&["--grammar-speculate=off", "--prior-dir", "a"]).is_err());
+        let kept = |flags: &[&str], engine| {
+            let flags = [&["--prior-dir", "a"], flags].concat();
+            resolved(&flags).unwrap().check(engine).is_ok()
+        };
+        assert!(kept(&[], EngineName::Domino) && !kept(&[], EngineName::Mistralrs));
+        // Where the build has the guesses themselves.
+        let has = cfg!(feature = "mistralrs-speculation");
+        assert_eq!(kept(&["--grammar-speculate"], EngineName::Mistralrs), has);
+        assert!(resolved(&["--threshold", "0.5"]).is_err());
+        assert!(resolved(&["--threshold", "0.5", "--s", "3"]).is_ok());
+    }
+
+    #[test]
+    fn flags_of_the_other_engine_are_refused() {
+        let refused = |flags: &[&str], engine| resolved(flags).unwrap().check(engine).is_err();
+        for flags in [["--isq", "4"], ["--dtype", "f32"]] {
+            assert!(refused(&flags, EngineName::Domino) && !refused(&flags, EngineName::Mistralrs));
+        }
+        for flags in [
+            ["--quantize", "q8_0"],
+            ["--kv", "f16"],
+            ["--context", "9"],
+            ["--max-seqs", "2"],
+            ["--precision", "f32"],
+            ["--threads", "2"],
+        ] {
+            assert!(!refused(&flags, EngineName::Domino) && refused(&flags, EngineName::Mistralrs));
+        }
+        // mistral.rs runs on cards in a build for them, with its own numbers and kernels.
+        let has_cards = cfg!(feature = "mistralrs-cuda");
+        assert_eq!(refused(&["--device", "cuda:1"], EngineName::Mistralrs), !has_cards);
+        for flags in [["--precision", "f32"], ["--card", "fast"]] {
+            assert!(refused(&[&["--device", "cuda"], &flags[..]].concat(), EngineName::Mistralrs));
+        }
+    }
+
+    #[test]
+    fn a_card_writes_one_text_at_a_time() {
+        for card in [["--device", "cuda"], ["--device", "cuda:3"], ["--precision", "bf16"]] {
+            let checked = |more: &[&str]| {
+                let args = resolved(&[&card[..], more].concat()).unwrap();
+                (args.texts(EngineName::Domino).get(), args.check(EngineName::Domino).is_ok())
+            };
+            assert_eq!(checked(&[]), (1, true));
+            assert_eq!(checked(&["--max-seqs", "1"]), (1, true));
+            assert!(!checked(&["--max-seqs", "2"]).1 && !checked(&["--kv-memory", "64"]).1);
+        }
+        assert_eq!(resolved(&["--device", "cpu"]).unwrap().texts(EngineName::Domino), USUAL_TEXTS);
+        // As everywhere.
+        for flags in [
+            ["--device", "cuda", "--quantize", "q8_0"],
+            ["--device", "cuda", "--kv", "f16"],
+            ["--device", "cpu", "--card", "exact"],
+        ] {
+            assert!(resolved(&flags).is_err(), "{flags:?}");
+        }
+        let device = |flags: &[&str]| resolved(flags).unwrap().device();
+        assert_eq!(device(&[]), "cpu");
+        assert_eq!(device(&["--precision", "f16"]), "cpu in f16");
+        assert_eq!(device(&["--device", "cuda:1"]), "cuda:1 in bf16");
     }
 }

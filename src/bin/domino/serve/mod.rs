@@ -11,7 +11,6 @@
 //! `settings` has the flags of those who run it, `observe` what they see.
 
 pub(crate) mod args;
-pub(crate) mod engines;
 pub(crate) mod settings;
 
 #[cfg(feature = "serve")]
@@ -27,7 +26,7 @@ mod bounds;
 #[cfg(feature = "serve")]
 mod connections;
 #[cfg(feature = "serve")]
-mod endpoint;
+mod engines;
 #[cfg(feature = "serve")]
 mod grammars;
 #[cfg(feature = "serve")]
@@ -42,8 +41,6 @@ mod prompts;
 mod run;
 #[cfg(feature = "serve")]
 mod server;
-#[cfg(feature = "serve")]
-mod signals;
 #[cfg(feature = "serve")]
 mod work;
 #[cfg(feature = "serve")]

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use axum::{
-    Json,
-    http::{HeaderValue, StatusCode, header::RETRY_AFTER},
-    response::{IntoResponse, Response},
-};
+use axum::http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use axum::{Json, response::IntoResponse, response::Response};
 use domino::{CompileError, GrammarError, grammar::json_schema::SchemaError};
 use serde_json::{Value, json};
 

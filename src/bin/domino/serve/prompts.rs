@@ -3,20 +3,12 @@
 //! Callers are not trusted: a prompt that cannot fit is refused before it is tokenised, long ones are
 //! tokenised in fair turns, and none on a thread that answers.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{path::Path, sync::Arc, time::SystemTime, time::UNIX_EPOCH};
 
-use domino::{
-    TokenId, Vocabulary,
-    chat::{ChatTemplate, Conversation},
-    vocab::Tokenizer,
-};
+use domino::{TokenId, Vocabulary, chat::ChatTemplate, chat::Conversation, vocab::Tokenizer};
 use serde_json::{Map, Value};
 
-use super::{access::caller::Caller, problem::Problem, work::pool::Pool};
+use super::{access::Caller, problem::Problem, work::Pool};
 use crate::{session::chat::prompt_tokens, terminal::failure::BadInput};
 
 /// Bytes past which a prompt is read in its caller's turn: it takes some ten milliseconds or more.

@@ -1,51 +1,27 @@
-//! Starts the server and ends it.
+//! Starts the server and ends it: Ctrl-C and SIGTERM do, and SIGHUP has it look at the file of keys again.
+//!
+//! The signals are taken here instead of in `progress`, which takes SIGHUP for one more Ctrl-C.
 
-use std::{
-    fs,
-    io::{self, Write},
-    net::SocketAddr,
-    path::Path,
-    sync::{Arc, OnceLock},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io, io::Write, net::SocketAddr, path::Path, sync::Arc, sync::OnceLock};
 
 use anyhow::Context;
 use domino::{
-    grammar::tools::Spelling,
-    model::candle::available_memory,
-    store::{CacheFolder, WholeFile},
+    grammar::tools::Spelling, model::candle::available_memory, store::CacheFolder, store::WholeFile,
 };
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::bounds::{BodyMemory, Gate, Pulse};
+use super::engines::{Guessing, load, load::LoadedModel};
+use super::grammars::{Registry, Shop, named::NamedGrammars};
+use super::server::{Health, Served, Server};
 use super::{
-    access::{keys::ApiKeys, visitors::Visitors},
-    addresses::{health::Health, router::router},
-    args::Serve,
-    bounds::{
-        bodies::BodyMemory,
-        gate::{Gate, Pulse},
-    },
-    connections::{self, ConnectionBounds},
-    engines::{
-        guessing::Guessing,
-        load::{self, LoadedModel},
-    },
-    grammars::{
-        named::NamedGrammars,
-        registry::{Registry, Shop},
-    },
-    memory,
-    observe::metrics::Metrics,
-    prompts::PromptReader,
-    server::{Served, Server},
-    signals,
-    work::pool::Pool,
+    access::ApiKeys, access::Visitors, addresses::router, args::Serve, connections,
+    connections::ConnectionBounds, memory, observe::metrics::Metrics, prompts::PromptReader, work::Pool,
 };
-use crate::terminal::{
-    failure::{BadInput, Exit, Paint, note},
-    progress,
-};
+use crate::terminal::failure::{BadInput, Exit, Paint, note};
+use crate::terminal::progress;
 
 /// Time between two looks for Ctrl-C.
 const TICK: Duration = Duration::from_millis(50);
@@ -76,7 +52,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
     // While the model is loaded.
     runtime.spawn_blocking(|| memory::take_ahead(available_memory()));
     let ended = runtime.block_on(async {
-        let hangups = signals::install().context("cannot take signals")?;
+        let hangups = take_signals().context("cannot take signals")?;
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
         let address = listener.local_addr()?;
@@ -238,5 +214,54 @@ async fn serve(
 async fn ended() {
     while !progress::interrupted() {
         tokio::time::sleep(TICK).await;
+    }
+}
+
+/// The hangups (SIGHUP) that come from now on. Where the system knows none, none come.
+struct Hangups(#[cfg(unix)] tokio::signal::unix::Signal);
+
+/// Takes the signals over from the system, in a runtime.
+///
+/// # Errors
+/// If the system refuses.
+#[cfg(unix)]
+fn take_signals() -> io::Result<Hangups> {
+    use tokio::signal::unix::{SignalKind, signal};
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let mut ends = signal(kind)?;
+        tokio::spawn(async move {
+            while ends.recv().await.is_some() {
+                progress::interrupt();
+            }
+        });
+    }
+    signal(SignalKind::hangup()).map(Hangups)
+}
+
+/// Takes Ctrl-C over from the system, in a runtime.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+fn take_signals() -> io::Result<Hangups> {
+    tokio::spawn(async {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            progress::interrupt();
+        }
+    });
+    Ok(Hangups())
+}
+
+impl Hangups {
+    /// Has `act` called at each of them.
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "none come"))]
+    fn each(self, act: impl Fn() + Send + 'static) {
+        #[cfg(unix)]
+        tokio::spawn(async move {
+            let Self(mut hangups) = self;
+            while hangups.recv().await.is_some() {
+                act();
+            }
+        });
     }
 }

@@ -1,41 +1,32 @@
-//! The two addresses that write text.
+//! The two addresses that write text. The engine's order is made of what a request asks for, its grammar
+//! compiled and its prompts as tokens, and the answer tells of its grammar beside its texts, where that says
+//! anything.
 
-use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::{Duration, Instant},
-};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::{collections::VecDeque, convert::Infallible, pin::Pin, sync::Arc, time::Duration, time::Instant};
 
-use axum::{
-    Json,
-    extract::Request,
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
-};
+use axum::response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive};
+use axum::{Json, extract::Request};
+use domino::{Cancel, TokenId, Vocabulary};
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
-use super::{
-    super::{
-        access::caller::Caller,
-        answers::{
-            form::{Form, Spent, with_said},
-            told,
-            tool_calls::{News, ToolCall},
-        },
-        asked::body,
-        endpoint::Endpoint,
-        problem::Problem,
-        server::Server,
-        writing::{self, Piece, Pieces, chances::Chance},
-    },
-    order::order,
+use super::super::answers::{Chance, Form, News, Spent, ToolCall, with_said};
+use super::super::asked::{
+    self, Asked, CapturesAsked, fields::Endpoint, grammar::GrammarAsked, tools::ToolsAsked, tools::reasoning,
 };
+use super::super::engines::{Client, kept};
+use super::super::writing::{
+    self, GrammarOrder, Order, Piece, Pieces, PromptOrder, captured::Captured, captured::GrammarFinder,
+};
+use super::super::{
+    access::Caller, grammars::Prepared, problem::Problem, prompts::PromptAsked, server::Server,
+};
+use crate::grammar::warned::{self, Reports};
+use crate::grammar::{compiler, notation::Notation, notation::relaxed_as_json};
+use crate::grammar::compiler::Reach;
 
 /// Time between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -113,13 +104,13 @@ struct Begun {
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
     let caller = Caller::of(request.extensions());
     let (limits, spelling) = (&server.limits, server.model.spelling);
-    let asked = body::read(request, endpoint, limits, &server.bodies, &server.schemas, spelling).await?;
+    let asked = asked::read(request, endpoint, limits, &server.bodies, &server.schemas, spelling).await?;
     let (stream, include_usage) = (asked.stream, asked.include_usage);
     let logprobs = asked.drawing.options.logprobs.is_some();
-    let report = told::report(server, &asked, &caller).await?;
+    let report = schema_report(server, &asked, &caller).await?;
     let order = order(server, asked, &caller).await?;
     let choices = order.texts();
-    let told = told::of_grammar(order.grammar.as_ref(), report);
+    let told = told_of_grammar(order.grammar.as_ref(), report);
     let mut pieces = writing::begin(&server.text_maker(), order);
     let form = Form::new(endpoint, &server.model.name, told);
     match pieces.recv().await {
@@ -305,4 +296,196 @@ impl Stream for Events {
             }
         }
     }
+}
+
+/// The name that any server's model has beside its own.
+pub(super) const DEFAULT_MODEL: &str = "default";
+
+/// Makes the engine's order of a request. The request holds its places until the order is dropped.
+pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -> Result<Order, Problem> {
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    check_model(server, asked.model.as_deref())?;
+    let mut options = asked.drawing.options.clone();
+    options.masking = asked.reach.masking.unwrap_or(server.masking);
+    let reach = asked.reach.reach(server.reach);
+    server.engine.check(&options)?;
+    let size = server.model.vocabulary.size();
+    if let Some(token) = options.bias.tokens().find(|token| token.index() >= size) {
+        let message = format!("`logit_bias`: there is no token {token}; the model has {size}");
+        return Err(Problem::invalid("logit_bias", message));
+    }
+    if asked.tools.is_some() && options.logprobs.is_some() {
+        let message = "log-probabilities of an answer that may call functions are not served";
+        return Err(Problem::unsupported("logprobs", message));
+    }
+    let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
+    let mut grammar = match asked.grammar {
+        Some(grammar) => Some(grammar_order(server, caller, grammar.reaching(reach), asked.captures).await?),
+        None => None,
+    };
+    let mut prompts = Vec::with_capacity(asked.prompts.len());
+    for prompt in asked.prompts {
+        let text = match &prompt {
+            PromptAsked::Text(text) if asked.echo => Some(text.clone()),
+            _ => None,
+        };
+        let tokens = server.prompts.read(server.registry.pool(), caller, prompt).await?;
+        // Past its context the model has no room.
+        let left = server.model.context.saturating_sub(tokens.len());
+        let most = asked.drawing.most.map_or(left, |most| most.min(left));
+        let echo = asked.echo.then(|| text.unwrap_or_else(|| text_of(&server.model.vocabulary, &tokens)));
+        prompts.push(PromptOrder { tokens, most, echo });
+    }
+    if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
+        grammar = Some(tools_order(server, caller, (tools, reach), &prompt.tokens).await?);
+    }
+    let client = Client(caller.number());
+    let shared = if server.share_caches { Client::default() } else { client };
+    if let Some(grammar) = &grammar {
+        read_counts(server, caller, shared, &grammar.grammar).await;
+    }
+    // Set for each text.
+    options.seed = 0;
+    options.prompt_logprobs = asked.echo && options.logprobs.is_some();
+    Ok(Order {
+        prompts,
+        choices: asked.choices,
+        options,
+        seed: asked.seed.unwrap_or_else(random),
+        stops: asked.drawing.stops,
+        finish: asked.finish.unwrap_or(server.finish),
+        grammar,
+        client,
+        shared,
+        request: REQUESTS.fetch_add(1, Ordering::Relaxed),
+        places,
+    })
+}
+
+/// Makes the part of an order that is about its grammar, and the parts of that whose texts are listed.
+async fn grammar_order(
+    server: &Server,
+    caller: &Caller,
+    asked: GrammarAsked,
+    captures: CapturesAsked,
+) -> Result<GrammarOrder, Problem> {
+    let grammar = server.registry.get(caller, asked.clone()).await?;
+    let pool = Arc::clone(server.registry.pool());
+    let capturing = match captures {
+        CapturesAsked::Off => None,
+        CapturesAsked::Marked => grammar.captures.clone(),
+        CapturesAsked::Rules(rules) => {
+            let (named, schemas) = (server.registry.named().clone(), Arc::clone(&server.schemas));
+            let finder =
+                GrammarFinder { named, schemas, pool: Arc::clone(&pool), patience: server.limits.compile };
+            Some(finder.capturing(caller, asked, rules).await?)
+        }
+    };
+    let captured = capturing.map(|capturing| Captured { capturing, pool, caller: caller.clone() });
+    Ok(GrammarOrder { grammar, calls: None, captured })
+}
+
+/// Makes the same of an answer to a prompt that may call functions. A mistake in a schema of a function is
+/// told with its place in the list of functions, which is looked for in the caller's turn.
+async fn tools_order(
+    server: &Server,
+    caller: &Caller,
+    (tools, reach): (&ToolsAsked, Option<Reach>),
+    prompt: &[TokenId],
+) -> Result<GrammarOrder, Problem> {
+    let model = &server.model;
+    let (tags, reader) = tools.tags(reasoning(&model.vocabulary, prompt, model.thinks))?;
+    match server.registry.get(caller, tools.grammar(tags).reaching(reach)).await {
+        Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
+        Err(problem) if !problem.status().is_client_error() => Err(problem),
+        Err(problem) => {
+            let tools = tools.clone();
+            let look = move |cancel: &Cancel| tools.mistake(&compiler::limits().cancelled_by(cancel));
+            let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
+            Err(mistake.ok().flatten().unwrap_or(problem))
+        }
+    }
+}
+
+/// Reads what texts of the grammar have taught before this run, if that is kept and was not read yet.
+async fn read_counts(server: &Server, caller: &Caller, shared: Client, grammar: &Prepared) {
+    let Some(guesses) = grammar.guesses.clone().filter(|guesses| guesses.are_on_disk(shared)) else { return };
+    let name = if server.share_caches { Some("shared".to_owned()) } else { caller.lasting() };
+    let Some(name) = name.map(|name| kept::plain(&name)) else { return };
+    let grammar = grammar.grammar.clone();
+    // Without them the texts are the same.
+    let _ = tokio::task::spawn_blocking(move || guesses.read(shared, &name, &grammar)).await;
+}
+
+/// The text of a prompt of tokens, without special ones.
+fn text_of(vocabulary: &Vocabulary, tokens: &[TokenId]) -> String {
+    let bytes = tokens.iter().flat_map(|&token| vocabulary.bytes(token).unwrap_or_default());
+    String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned()
+}
+
+/// Refuses the name of another model.
+fn check_model(server: &Server, asked: Option<&str>) -> Result<(), Problem> {
+    let name = &server.model.name;
+    match asked {
+        Some(asked) if asked != name && asked != DEFAULT_MODEL => {
+            let message =
+                format!("there is no model {asked:?}; this server's is {name:?}, or \"{DEFAULT_MODEL}\"");
+            Err(Problem::not_found("model_not_found", message).param("model"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a seed for a request that names none.
+fn random() -> u64 {
+    RandomState::new().hash_one(Instant::now())
+}
+
+/// Makes the fields `relaxed`, `grammar_warnings` and `schema_report`.
+fn told_of_grammar(order: Option<&GrammarOrder>, report: Option<Value>) -> Map<String, Value> {
+    let mut told = Map::new();
+    if let Some(GrammarOrder { grammar, calls, .. }) = order {
+        if !grammar.relaxed.is_empty() {
+            told.insert("relaxed".to_owned(), relaxed_as_json(&grammar.relaxed).into());
+        }
+        let warnings = grammar.grammar.grammar_warnings();
+        if !warnings.is_empty() {
+            let mut list = warned::list(warnings);
+            // Those of tools have places in the tags that were made of them, which nobody has seen.
+            if calls.is_some() {
+                list.as_array_mut().into_iter().flatten().for_each(without_place);
+            }
+            told.insert("grammar_warnings".to_owned(), list);
+        }
+    }
+    told.extend(report.map(|report| ("schema_report".to_owned(), report)));
+    told
+}
+
+fn without_place(warning: &mut Value) {
+    if let Value::Object(warning) = warning {
+        warning.retain(|key, _| key != "line" && key != "column");
+    }
+}
+
+/// Reports what becomes of the keywords of the schema, or of those of the functions, if the request asks for
+/// that and they can be read in the time that a grammar may take. Reads them once more, in the caller's turn.
+///
+/// # Errors
+/// If too much work waits.
+async fn schema_report(server: &Server, asked: &Asked, caller: &Caller) -> Result<Option<Value>, Problem> {
+    if !asked.schema_report {
+        return Ok(None);
+    }
+    let (grammar, tools) = (asked.grammar.clone(), asked.tools.clone());
+    let (schemas, named) = (Arc::clone(&server.schemas), server.registry.named().clone());
+    let work = move |cancel: &Cancel| -> Option<Reports> {
+        let limits = compiler::limits().cancelled_by(cancel);
+        let Some(grammar) = grammar else { return tools?.reports(&limits) };
+        let source = named.find(&grammar).ok().filter(|source| source.notation == Notation::JsonSchema)?;
+        let report = schemas.report(&source.text, &source.options, &limits).ok()?;
+        Some(Reports { list: vec![(None, report)] })
+    };
+    let made = server.registry.pool().run_within(caller, server.limits.compile, work).await?;
+    Ok(made.map(|reports| Value::Object(reports.fields())))
 }

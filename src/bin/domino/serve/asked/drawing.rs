@@ -2,16 +2,13 @@
 //!
 //! Invariant: each is in its range, whatever the text must be.
 
-use domino::{
-    TokenId,
-    decode::{DecodeOptions, LogitBias, Penalties, PenaltyError, Sampling, SamplingError, StopStrings},
+use domino::TokenId;
+use domino::decode::{
+    DecodeOptions, LogitBias, Penalties, PenaltyError, Sampling, SamplingError, StopStrings,
 };
 use serde_json::{Map, Value};
 
-use super::{
-    super::{endpoint::Endpoint, problem::Problem},
-    fields,
-};
+use super::{super::problem::Problem, fields, fields::Endpoint};
 
 /// Most strings that end an answer.
 const MOST_STOPS: usize = 16;

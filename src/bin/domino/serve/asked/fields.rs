@@ -1,4 +1,4 @@
-//! The fields that bodies may have.
+//! The two addresses that write text ([`Endpoint`]), and the fields that bodies may have.
 //!
 //! An allow-list. Fields of OpenAI's API that are about OpenAI's service, or are mere
 //! hints, are taken and left without effect, so that its clients need not be changed. A field that asks for
@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::{endpoint::Endpoint, problem::Problem};
+use super::super::problem::Problem;
 
 /// Fields that are read, at both addresses.
 const READ: [&str; 39] = [
@@ -138,6 +138,23 @@ pub(crate) fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Probl
 fn unknown(name: &str) -> Problem {
     let message = format!("this server takes no field `{name}`");
     Problem::bad_request("unknown_parameter", message).param(name)
+}
+
+/// Address that a request came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Chat,
+    Completions,
+}
+
+impl Endpoint {
+    /// Name in metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    super::{
-        problem::Problem,
-        prompts::{ChatAsked, PromptAsked},
-    },
-    fields::{self, flag},
-};
+use super::super::{problem::Problem, prompts::ChatAsked, prompts::PromptAsked};
+use super::fields::{self, flag};
 
 /// Most prompts of one request.
 const MOST_PROMPTS: usize = 64;

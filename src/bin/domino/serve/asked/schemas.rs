@@ -1,20 +1,17 @@
-//! JSON Schemas in requests: their text as it was sent, how they are read, and what OpenAI's strict mode asks
-//! for.
+//! JSON Schemas in requests: their text as it was sent, how they are read, what OpenAI's strict mode asks
+//! for, and `grammar_options`: options for the schemas of a request, wherever they stand in it.
+//!
+//! Invariant: an option is either taken by a schema of the request or refused by name.
 
 use std::collections::HashMap;
 
-use domino::{
-    Limits,
-    grammar::json_schema::{SchemaError, SchemaGrammar, SchemaOptions, SchemaReport},
-};
+use domino::Limits;
+use domino::grammar::json_schema::{SchemaError, SchemaGrammar, SchemaOptions, SchemaReport};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{
-    super::{args::SchemaRules, problem::Problem},
-    fields,
-};
-use crate::{flags::schema::RowOptions, grammar::compiler};
+use super::{super::args::SchemaRules, super::problem::Problem, fields};
+use crate::{flags::schema::RowOptions, grammar::compiler, grammar::notation::Notation};
 
 /// Keywords whose value is a schema that values must satisfy, or a list of such.
 const ONE_OR_LIST: [&str; 7] =
@@ -187,55 +184,71 @@ fn refusal(pointer: &str, keyword: &str, message: &str) -> Problem {
         .with("hint", hint)
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+const FIELD: &str = "grammar_options";
 
-    use super::*;
+/// Options for the schemas of a request, where these say nothing themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OptionsAsked {
+    /// The server's options, under those of the request.
+    options: SchemaOptions,
+    /// Names of the options that the request gives.
+    given: Vec<&'static str>,
+}
 
-    /// Pointer and keyword of what strict mode refuses.
-    fn refused(schema: Value) -> Option<(String, String)> {
-        let asked = json!({ "name": "n", "strict": true, "schema": schema });
-        assert!(of_format(&asked, true).is_ok());
-        let error = of_format(&asked, false).err()?.to_json()["error"].clone();
-        let text = |key: &str| error[key].as_str().unwrap().to_owned();
-        assert!(text("message").contains(&format!(" {}: ", text("pointer"))), "{error}");
-        Some((text("pointer"), text("keyword")))
+impl OptionsAsked {
+    /// Takes the options out of a body.
+    ///
+    /// # Errors
+    /// If there is no such option, or no such value of it.
+    pub(crate) fn read(body: &mut Map<String, Value>, rules: &SchemaRules) -> Result<Self, Problem> {
+        let Some(value) = body.shift_remove(FIELD) else {
+            return Ok(Self { options: rules.options.clone(), given: Vec::new() });
+        };
+        let Value::Object(object) = value else {
+            let message = format!("`{FIELD}` must be an object, such as {{\"whitespace\": \"compact\"}}");
+            return Err(Problem::invalid(FIELD, message));
+        };
+        let options = options(&object, FIELD, &[], &rules.options)?;
+        let is_given = |name: &&str| object.get(*name).is_some_and(|value| !value.is_null());
+        Ok(Self { options, given: RowOptions::NAMES.into_iter().filter(is_given).collect() })
     }
 
-    #[test]
-    fn strict_mode_asks_for_closed_objects_with_all_their_properties() {
-        let closed = json!({
-            "type": "object", "properties": { "a": {} }, "required": ["a"], "additionalProperties": false,
-        });
-        let open = json!({ "type": ["object", "null"] });
-        let partial =
-            json!({ "properties": { "a": {}, "b": {} }, "required": ["a"], "additionalProperties": false });
-        let in_list =
-            |schema: &Value| json!({ "type": "array", "items": { "anyOf": [{ "type": "null" }, schema] } });
-        let in_definition = |schema: &Value| json!({ "$ref": "#/$defs/a~1b", "$defs": { "a/b": schema } });
-        for (schema, wanted) in [
-            (json!(true), None),
-            (json!({ "type": "string" }), None),
-            (closed.clone(), None),
-            (in_list(&closed), None),
-            (open.clone(), Some(("#", "additionalProperties"))),
-            (partial.clone(), Some(("#", "required"))),
-            (in_list(&open), Some(("#/items/anyOf/1", "additionalProperties"))),
-            (in_definition(&partial), Some(("#/$defs/a~1b", "required"))),
-            (json!({ "not": open }), None),
-        ] {
-            let found = refused(schema.clone());
-            let wanted = wanted.map(|(pointer, keyword)| (pointer.to_owned(), keyword.to_owned()));
-            assert_eq!(found, wanted, "{schema}");
-        }
+    /// The options for a schema that says nothing itself.
+    pub(crate) fn options(&self) -> &SchemaOptions {
+        &self.options
     }
 
-    #[test]
-    fn schemas_that_are_not_strict_may_be_open() {
-        let open = json!({ "type": "object" });
-        for strict in [json!(false), json!(null)] {
-            assert!(of_format(&json!({ "schema": open, "strict": strict }), false).is_ok());
+    /// Does the request give any?
+    pub(crate) fn is_given(&self) -> bool {
+        !self.given.is_empty()
+    }
+
+    /// Checks that schemas of a grammar in this notation take what the request gives. `None`: the request
+    /// has no schema.
+    ///
+    /// # Errors
+    /// If they do not.
+    pub(crate) fn check(&self, notation: Option<Notation>) -> Result<(), Problem> {
+        let taken = match notation {
+            Some(notation) => notation.schema_flags(),
+            None => Some(&[][..]),
+        };
+        let Some(taken) = taken else { return Ok(()) };
+        let taken: Vec<String> =
+            taken.iter().map(|flag| flag.trim_start_matches('-').replace('-', "_")).collect();
+        let Some(name) = self.given.iter().find(|name| !taken.iter().any(|taken| taken == *name)) else {
+            return Ok(());
+        };
+        if taken.is_empty() {
+            let message = format!("`{FIELD}` is for JSON Schemas, and the request has none");
+            return Err(Problem::unsupported(FIELD, message).with("hint", "leave it out"));
         }
+        let param = format!("{FIELD}.{name}");
+        let message = format!("`{param}` is for a JSON Schema that is the whole text");
+        let hint = format!("schemas inside of tags, functions and Lark take {} here", taken.join(", "));
+        Err(Problem::unsupported(&param, message).with("hint", hint))
     }
 }
+
+#[cfg(test)]
+mod tests;

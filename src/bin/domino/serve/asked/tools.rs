@@ -1,16 +1,11 @@
 //! `tools` of a request -> structural tags: which functions may or must be called.
 
-use domino::{
-    GrammarError, Limits, TokenId, Vocabulary,
-    grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools, calls},
-};
+use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools, calls};
+use domino::{GrammarError, Limits, TokenId, Vocabulary};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
-    super::{endpoint::Endpoint, problem::Problem},
-    fields,
-    grammar::GrammarAsked,
-    options::OptionsAsked,
+    super::problem::Problem, fields, fields::Endpoint, grammar::GrammarAsked, schemas::OptionsAsked,
 };
 use crate::grammar::{compiler, notation::Notation, warned::Reports};
 

@@ -1,15 +1,8 @@
 //! Connections over the loopback device, with a router of their own.
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    time::Instant,
-};
+use std::{io::Read, io::Write, net::TcpStream, time::Instant};
 
-use axum::{
-    extract::Request,
-    routing::{get, post},
-};
+use axum::{extract::Request, routing::get, routing::post};
 use tokio::sync::Notify;
 
 use super::*;

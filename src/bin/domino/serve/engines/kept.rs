@@ -5,26 +5,16 @@
 //!
 //! Invariants: a file under its final name is whole, since it is written under another one and then renamed.
 //! A file that cannot be read or written costs a line in the log, never a request. Files of other programs
-//! are neither read nor changed.
+//! are neither read nor changed, and nothing is removed that does not have the name of such a file.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::{
-        Arc, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+use std::{ffi::OsStr, fs, fs::DirEntry, io, sync::Arc, sync::MutexGuard, sync::PoisonError, thread};
 
-use domino::{
-    CompiledGrammar,
-    proposer::{CountProposer, Prior},
-};
+use domino::{CompiledGrammar, proposer::CountProposer, proposer::Prior, store::WholeFile};
 
-use super::kept_files::{self, README};
 use crate::{session::drafts::Learner, terminal::failure::BadInput};
 
 /// Time between two rounds in which the counts are written that have changed.
@@ -101,9 +91,9 @@ impl PriorKeeper {
             BadInput::new(format!("--prior-dir: files cannot be made in {}: {error}", path.display()))
                 .hint("it takes a folder of the server's own, which is made if it is not there")
         };
-        kept_files::make_folder(path).map_err(bad)?;
-        kept_files::write_whole(&path.join(README), kept_files::README_TEXT.as_bytes()).map_err(bad)?;
-        let folder = Arc::new(PriorFolder { path: path.to_owned(), model: kept_files::plain(model) });
+        make_folder(path).map_err(bad)?;
+        write_whole(&path.join(README), README_TEXT.as_bytes()).map_err(bad)?;
+        let folder = Arc::new(PriorFolder { path: path.to_owned(), model: plain(model) });
         let (jobs, work) = channel();
         // What earlier runs have written is looked at after the first file.
         let writer = CountWriter { folder: Arc::clone(&folder), kept: Vec::new(), unseen: MOST_UNSEEN };
@@ -155,8 +145,8 @@ impl PriorFolder {
     fn file(&self, client: &str, prior: &Prior) -> PathBuf {
         let short = |fingerprint: &str, length: usize| fingerprint.chars().take(length).collect::<String>();
         let model = format!("{}-{}", self.model, short(prior.vocabulary(), 8));
-        let name = short(prior.grammar(), kept_files::NAME_LENGTH);
-        self.path.join(client).join(model).join(name).with_extension(kept_files::ENDING)
+        let name = short(prior.grammar(), NAME_LENGTH);
+        self.path.join(client).join(model).join(name).with_extension(ENDING)
     }
 }
 
@@ -170,7 +160,7 @@ struct CountWriter {
 
 impl CountWriter {
     fn work(mut self, jobs: &Receiver<KeeperJob>, every: Duration) {
-        kept_files::tell_of_others(&self.folder.path);
+        tell_of_others(&self.folder.path);
         let mut next = Instant::now() + every;
         loop {
             match jobs.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -222,7 +212,7 @@ impl CountWriter {
         }
         if self.unseen > MOST_UNSEEN {
             self.unseen = 0;
-            kept_files::trim(&self.folder.path, MOST_BYTES);
+            trim(&self.folder.path, MOST_BYTES);
         }
     }
 }
@@ -230,13 +220,161 @@ impl CountWriter {
 fn write(file: &Path, mut prior: Prior) -> io::Result<u64> {
     prior.set_label(LABEL);
     let bytes = prior.to_bytes();
-    file.parent().map_or(Ok(()), kept_files::make_folder)?;
-    kept_files::write_whole(file, &bytes)?;
+    file.parent().map_or(Ok(()), make_folder)?;
+    write_whole(file, &bytes)?;
     Ok(u64::try_from(bytes.len()).unwrap_or_default())
 }
 
 fn held(learner: &Learner) -> MutexGuard<'_, CountProposer> {
     learner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ending of a file of counts.
+const ENDING: &str = "prior";
+
+/// Characters of a file's name before its ending.
+const NAME_LENGTH: usize = 32;
+
+/// Folders above a file of counts: the client, and the model.
+const LEVELS: usize = 2;
+
+/// Age after which a file that is being written never will be finished.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// Foreign files that the log names.
+const MOST_TOLD: usize = 8;
+
+/// The file that says what the others are.
+pub(super) const README: &str = "README.txt";
+
+const README_TEXT: &str = "\
+The files *.prior in the folders here are counts of `domino serve --prior-dir`: which tokens came at
+which places of a grammar, in texts that were written for clients. They hold parts of these texts, so
+guard them as you would guard the texts themselves.
+
+CLIENT/MODEL/GRAMMAR.prior is what the texts of one client (a folder of its own, named by its API key's
+name or its address), one model and one grammar have taught. The server reads a file before it writes
+the first text of that kind, and writes it every five minutes and when it ends. A file or a folder may
+be removed at any time while no server runs: what is in it is then forgotten.
+";
+
+/// Makes the name of a file or a folder of any text: its plain characters, at most 40, and a hash of all.
+pub(crate) fn plain(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let shown: String = text.chars().take(40).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    format!("{shown}-{}", &hash[..8])
+}
+
+/// Makes a folder, and those above it, for the server's user alone.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
+/// Writes a file whole or not at all, for the server's user alone.
+fn write_whole(file: &Path, content: &[u8]) -> io::Result<()> {
+    WholeFile::new(file).synced().private().write(content)
+}
+
+/// Tells in the log which files are none of counts, and removes those that were begun long ago and never
+/// finished.
+fn tell_of_others(folder: &Path) {
+    let mut others = Vec::new();
+    for found in walk(folder) {
+        if found.is_part() {
+            if found.changed.elapsed().is_ok_and(|age| age > STALE) {
+                let _ = fs::remove_file(&found.path);
+            }
+        } else if !found.is_counts() && found.path != folder.join(README) {
+            others.push(found.path);
+        }
+    }
+    for path in others.iter().take(MOST_TOLD) {
+        tracing::warn!("{} is no file of counts; it is ignored", path.display());
+    }
+    if let Some(more @ 1..) = others.len().checked_sub(MOST_TOLD) {
+        tracing::warn!("{more} more files in {} are no counts", folder.display());
+    }
+}
+
+/// Removes the files of counts that were not written for longest, until the others have at most `most` bytes.
+fn trim(folder: &Path, most: u64) {
+    let mut counts: Vec<FolderFile> = walk(folder).into_iter().filter(FolderFile::is_counts).collect();
+    counts.sort_by_key(|found| found.changed);
+    let mut total = counts.iter().fold(0_u64, |sum, found| sum.saturating_add(found.bytes));
+    for found in counts {
+        if total <= most {
+            return;
+        }
+        match fs::remove_file(&found.path) {
+            Ok(()) => total = total.saturating_sub(found.bytes),
+            Err(error) => tracing::warn!("{}: {error}; it cannot be removed", found.path.display()),
+        }
+    }
+}
+
+/// A file, or what is neither that nor a folder.
+#[derive(Debug)]
+struct FolderFile {
+    path: PathBuf,
+    /// Folders above it.
+    level: usize,
+    is_file: bool,
+    bytes: u64,
+    changed: SystemTime,
+}
+
+impl FolderFile {
+    /// Has it the name of a file of counts, at such a file's place?
+    fn is_counts(&self) -> bool {
+        self.is_file && self.level == LEVELS && is_name(self.name())
+    }
+
+    /// Has it the name of a file that is being written?
+    fn is_part(&self) -> bool {
+        let whole = WholeFile::of_part(self.name());
+        self.is_file && whole.is_some_and(|whole| is_name(whole) || whole == README)
+    }
+
+    fn name(&self) -> &str {
+        self.path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+    }
+}
+
+/// Is this the name of a file of counts?
+fn is_name(name: &str) -> bool {
+    let stem = name.strip_suffix(ENDING).and_then(|rest| rest.strip_suffix('.')).unwrap_or_default();
+    stem.len() == NAME_LENGTH && stem.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Lists everything in the folder down to the level of counts, in no order; links are not followed. What
+/// cannot be read is left out.
+fn walk(folder: &Path) -> Vec<FolderFile> {
+    let (mut found, mut open) = (Vec::new(), vec![(folder.to_owned(), 0)]);
+    while let Some((here, level)) = open.pop() {
+        let entries = fs::read_dir(&here).into_iter().flatten().flatten();
+        for entry in entries {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && level < LEVELS => open.push((entry.path(), level + 1)),
+                _ => found.extend(look(&entry, level)),
+            }
+        }
+    }
+    found
+}
+
+fn look(entry: &DirEntry, level: usize) -> Option<FolderFile> {
+    let about = entry.path().symlink_metadata().ok()?;
+    Some(FolderFile {
+        path: entry.path(),
+        level,
+        is_file: about.is_file(),
+        bytes: about.len(),
+        changed: about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+    })
 }
 
 #[cfg(test)]

@@ -1,25 +1,13 @@
 //! Finds and loads the model.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, path::PathBuf, sync::Arc};
 
 use domino::{Vocabulary, model::candle::ModelDescription, store::CacheFolder, vocab::Tokenizer};
 
-use super::{
-    super::bounds::gate::Pulse,
-    args::{EngineArgs, Speculation},
-    engine::Engine,
-    guessing::{Guessing, prior_files},
-    kept::PriorKeeper,
-    own,
-};
-use crate::{
-    flags::EngineName,
-    session::model::{self, read_tokenizer},
-    terminal::failure::BadInput,
-};
+use super::super::args::{EngineArgs, Speculation};
+use super::{super::bounds::Pulse, Engine, Guessing, kept::PriorKeeper, own, prior_files};
+use crate::session::model::{self, read_tokenizer};
+use crate::{flags::EngineName, terminal::failure::BadInput};
 
 /// A model that runs.
 pub(crate) struct LoadedModel {

@@ -1,24 +1,13 @@
 //! Grammars that requests name: those of a folder, and those that come with the program.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::BTreeMap, fs, io, path::Path, path::PathBuf, sync::Arc};
 
 use domino::{Limits, grammar::json_schema::SchemaOptions};
 
 use super::super::{args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem};
-use crate::{
-    grammar::{
-        compiler::{self, Reach},
-        notation::{Notation, Parsed},
-        source::{SHIPPED, Shipped},
-    },
-    terminal::failure::BadInput,
-};
+use crate::grammar::compiler::{self, Reach};
+use crate::grammar::{notation::Notation, notation::Parsed, source::SHIPPED, source::Shipped};
+use crate::terminal::failure::BadInput;
 
 /// Largest file of the folder that is read, in bytes. Whoever starts the server chose what is in it.
 const MOST_BYTES: u64 = 64 << 20;

@@ -3,18 +3,13 @@
 //! Invariant: requests started are those finished, cancelled, failed and running, at any moment. The server's
 //! own tests of its health are none of them, nor do their tokens count.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
-    time::Duration,
-};
+use std::sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
+use std::time::Duration;
 
-use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter, family::Family, gauge, histogram::Histogram},
-    registry::Registry,
-};
+use prometheus_client::metrics::{counter, family::Family, gauge, histogram::Histogram};
+use prometheus_client::{encoding::EncodeLabelSet, encoding::text::encode, registry::Registry};
 
-use super::super::endpoint::Endpoint;
+use super::super::asked::fields::Endpoint;
 
 /// Media type of the page.
 pub(crate) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

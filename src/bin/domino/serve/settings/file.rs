@@ -8,10 +8,7 @@ use std::{ffi::OsString, fs, ops::Range, path::Path};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
 use domino::grammar::suggest;
-use toml::{
-    Spanned,
-    de::{DeArray, DeTable, DeValue},
-};
+use toml::{Spanned, de::DeArray, de::DeTable, de::DeValue};
 
 use crate::terminal::failure::BadInput;
 

@@ -8,13 +8,9 @@ use std::{sync::Arc, time::Duration};
 use domino::{Cancel, Grammar, Limits};
 use serde_json::{Map, Value};
 
+use super::super::grammars::named::{NamedGrammars, Source};
 use super::super::{
-    access::caller::Caller,
-    args::SchemaRules,
-    asked::grammar::GrammarAsked,
-    grammars::named::{NamedGrammars, Source},
-    problem::Problem,
-    work::pool::Pool,
+    access::Caller, args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem, work::Pool,
 };
 use crate::grammar::{compiled::Capturing, compiler, notation::Notation};
 

@@ -1,11 +1,11 @@
 //! Requests with functions: what is taken, what is refused, and schemas that are read twice.
 
 use domino::{
-    Grammar, Limits, Syntax,
-    grammar::json_schema::{SchemaOptions, WhiteSpace},
+    Grammar, Limits, Syntax, grammar::json_schema::SchemaOptions, grammar::json_schema::WhiteSpace,
 };
 
-use super::{super::super::args::SchemaRules, *};
+use super::*;
+use crate::serve::args::SchemaRules;
 
 fn asked(more: &Value) -> Result<Option<ToolsAsked>, Problem> {
     let mut body = json!({ "tools": [

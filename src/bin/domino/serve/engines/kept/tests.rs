@@ -2,10 +2,8 @@
 
 use std::sync::Mutex;
 
-use domino::{
-    Compiler, Grammar, Limits, Syntax, TokenId,
-    proposer::{Learning, Propose, Seen, Site},
-};
+use domino::proposer::{Learning, Propose, Seen, Site};
+use domino::{Compiler, Grammar, Limits, Syntax, TokenId};
 
 use super::*;
 use crate::grammar::compiler::byte_vocabulary;
@@ -123,4 +121,85 @@ fn files_that_are_damaged_or_cannot_be_written_fail_nothing() {
     assert!(keeper.write_all(LONG));
     assert_eq!(observed(keeper.read("bob", &grammar).as_ref()), Some(2));
     assert!(PriorKeeper::with_rounds(&file.join("inside"), "model", NEVER).is_err());
+}
+
+fn write(folder: &Path, path: &str, bytes: usize) -> PathBuf {
+    let file = folder.join(path);
+    make_folder(file.parent().unwrap()).unwrap();
+    write_whole(&file, &vec![b'x'; bytes]).unwrap();
+    file
+}
+
+#[test]
+fn file_names_are_plain_and_distinct() {
+    for text in ["", ".", "..", "../../etc/passwd", "a b", "key \u{e4}", "a\0b", &"x".repeat(300)] {
+        let name = plain(text);
+        assert!(name.len() <= 49 && !name.contains(['/', '\0', ' ']), "{name}");
+        assert!(Path::new(&name).components().count() == 1 && name != "." && name != "..", "{name}");
+    }
+    assert_ne!(plain("a b"), plain("a_b"));
+    assert!(plain("alice").starts_with("alice-"));
+}
+
+#[test]
+fn trimming_removes_only_files_of_counts_the_oldest_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |letter: &str| format!("key/model/{}.prior", letter.repeat(NAME_LENGTH));
+    let kept = [
+        write(folder.path(), "notes.txt", 500),
+        write(folder.path(), "key/model/notes.prior", 500),
+        write(folder.path(), &name("g"), 500),
+        write(folder.path(), &name("a").replace("model/", ""), 500),
+        write(folder.path(), &name("a").replace("model/", "model/more/"), 500),
+    ];
+    let counts: Vec<PathBuf> =
+        ["a", "b", "c"].map(|letter| write(folder.path(), &name(letter), 100)).to_vec();
+    for (file, seconds) in counts.iter().zip([2, 1, 3]) {
+        let age = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        fs::File::options().write(true).open(file).unwrap().set_modified(age).unwrap();
+    }
+    let there = || counts.iter().map(|file| file.is_file()).collect::<Vec<_>>();
+    trim(folder.path(), 300);
+    assert_eq!(there(), [true, true, true]);
+    trim(folder.path(), 299);
+    assert_eq!(there(), [true, false, true]);
+    trim(folder.path(), 0);
+    assert_eq!(there(), [false, false, false]);
+    assert!(kept.iter().all(|file| file.is_file()));
+}
+
+#[cfg(unix)]
+#[test]
+fn files_and_folders_are_for_one_user() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "a/b/c.prior", 1);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    // A folder that cannot be written leaves nothing behind.
+    assert!(write_whole(&folder.path().join("none/file"), b"x").is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn only_old_unfinished_files_of_counts_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "0123456789abcdef".repeat(2);
+    let old = |path: &str| {
+        let file = write(folder.path(), path, 1);
+        let opened = fs::File::options().write(true).open(&file).unwrap();
+        opened.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        file
+    };
+    let gone = [old(&format!("a/b/.{name}.prior.1-0-5.part")), old(".README.txt.77-0-5.part")];
+    let stay = [
+        write(folder.path(), &format!("a/b/.{name}.prior.2-0-5.part"), 1),
+        old("a/b/video.part"),
+        old("a/b/.video.1-0-5.part"),
+        old(&format!("a/b/.{name}.prior.x-0-5.part")),
+        old(&format!("a/b/{name}.prior")),
+        old("README.txt"),
+    ];
+    tell_of_others(folder.path());
+    assert!(gone.iter().all(|file| !file.exists()) && stay.iter().all(|file| file.exists()));
 }

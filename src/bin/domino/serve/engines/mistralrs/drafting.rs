@@ -11,13 +11,13 @@ use domino::{
 };
 use mistralrs_core::{Loader, NormalRequest};
 
-use super::super::{
-    super::{bounds::gate::Pulse, problem::Problem},
-    args::{DraftSize, EngineArgs},
-    engine::TextOrder,
-    guessing::GrammarGuesses,
-};
+use super::super::{GrammarGuesses, TextOrder};
 use crate::flags::EngineName;
+use crate::serve::{
+    args::{DraftSize, EngineArgs},
+    bounds::Pulse,
+    problem::Problem,
+};
 
 /// Drafts of an engine, if it was loaded for them.
 #[derive(Clone)]

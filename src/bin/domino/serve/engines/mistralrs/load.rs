@@ -11,13 +11,10 @@ use mistralrs_core::{
 };
 use tokio::sync::Semaphore;
 
-use super::{
-    super::{
-        super::bounds::gate::Pulse,
-        args::{Dtype, EngineArgs},
-    },
-    drafting::RequestDrafts,
-    writer::MistralEngine,
+use super::{drafting::RequestDrafts, writer::MistralEngine};
+use crate::serve::{
+    args::{Dtype, EngineArgs},
+    bounds::Pulse,
 };
 use crate::{flags::EngineName, terminal::failure::BadInput};
 

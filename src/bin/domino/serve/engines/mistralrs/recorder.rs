@@ -6,7 +6,7 @@ use mistralrs_candle::{DType, Result, Tensor};
 use mistralrs_core::CustomLogitsProcessor;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::super::super::bounds::gate::Pulse;
+use crate::serve::bounds::Pulse;
 
 /// Sends the tokens that are taken. It stands behind the processor that draws, so that each row has exactly
 /// one token above minus infinity.

@@ -19,13 +19,11 @@ use tokio::sync::{
 };
 
 use super::{
-    super::{
-        super::{bounds::gate::Pulse, problem::Problem},
-        engine::{Engine, EngineEvent, TextOrder, WrittenToken},
-    },
+    super::{Engine, EngineEvent, TextOrder, WrittenToken},
     drafting::RequestDrafts,
     recorder::Recorder,
 };
+use crate::serve::{bounds::Pulse, problem::Problem};
 
 /// A model that mistral.rs runs.
 #[derive(Clone)]

@@ -1,5 +1,7 @@
 //! Tests of grammars that several callers ask for.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::grammar::compiler::byte_vocabulary;
 
@@ -54,7 +56,7 @@ async fn a_grammar_is_compiled_once_for_all_who_ask_at_once() {
         task.await.unwrap().unwrap();
     }
     assert_eq!(registry.size().0, 1);
-    let text = registry.metrics.text(super::super::super::observe::metrics::Moment::default());
+    let text = registry.metrics.text(super::super::observe::metrics::Moment::default());
     assert!(text.contains("\ndomino_grammar_misses_total 1\n"), "{text}");
     assert!(text.contains("\ndomino_grammar_hits_total 19\n"), "{text}");
 }
@@ -227,4 +229,47 @@ async fn one_client_does_not_stop_grammars_of_others() {
         assert!(hogs.iter().any(|hog| !hog.is_finished()), "the schemas were not slow enough to tell");
     }
     hogs.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[test]
+fn the_most_recently_used_value_stays_whatever_it_weighs() {
+    let mut shelf = Shelf::new();
+    shelf.insert("a", 100);
+    assert_eq!(shelf.trim(10, |&weight| weight), 0);
+    shelf.insert("b", 1);
+    shelf.get(&"a");
+    assert_eq!(shelf.trim(10, |&weight| weight), 1);
+    assert!(shelf.get(&"b").is_none() && shelf.get(&"a").is_some());
+}
+
+proptest! {
+    /// Holds the cache to a plain list in the order of use.
+    #[test]
+    fn the_cache_agrees_with_a_list_in_order_of_use(
+        uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60),
+        most in 0_usize..20,
+    ) {
+        let mut shelf = Shelf::new();
+        let mut list: Vec<(u8, usize)> = Vec::new();
+        for (key, weight) in uses {
+            let known = shelf.get(&key).copied();
+            let place = list.iter().position(|&(other, _)| other == key);
+            prop_assert_eq!(known, place.map(|place| list[place].1));
+            match place {
+                Some(place) => {
+                    let entry = list.remove(place);
+                    list.push(entry);
+                }
+                None => {
+                    shelf.insert(key, weight);
+                    list.push((key, weight));
+                }
+            }
+            shelf.trim(most, |&weight| weight);
+            while list.len() > 1 && list.iter().map(|&(_, weight)| weight).sum::<usize>() > most {
+                list.remove(0);
+            }
+            prop_assert_eq!(shelf.values().len(), list.len());
+        }
+    }
 }

@@ -1,21 +1,16 @@
-//! A pool of workers with a queue for each caller, between whom turns go round (round-robin scheduling).
+//! Runs long work, such as compiling a grammar, on a pool of workers with a queue for each caller, between
+//! whom turns go round (round-robin scheduling).
 //!
 //! Invariant: one caller never has all workers, where there are several, nor all places to wait, so that it
 //! cannot stop the work of others.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize, atomic::Ordering};
+use std::{collections::HashMap, collections::VecDeque, time::Duration};
 
 use domino::Cancel;
 use tokio::{runtime::Handle, sync::oneshot};
 
-use super::super::{access::caller::Caller, problem::Problem};
+use super::{access::Caller, problem::Problem};
 
 /// Tasks of one caller that may wait.
 const MOST_OF_CALLER: usize = 32;

@@ -1,4 +1,4 @@
-//! Bodies of requests: fields that are taken, and mistakes with the field that they are in.
+//! Tests of what bodies ask for.
 
 use domino::decode::StopStrings;
 use serde_json::json;
@@ -153,4 +153,69 @@ fn completions_take_prompts_in_all_their_forms() {
     let echo = json!({ "prompt": "a", "echo": true, "grammar": grammar });
     assert_eq!(read(echo).unwrap_err().to_json()["error"]["param"], "echo");
     assert!(read(json!({ "prompt": "a", "echo": false, "grammar": grammar })).is_ok());
+}
+
+fn read(value: Value) -> Result<CapturesAsked, Problem> {
+    CapturesAsked::read(json!({ CAPTURES: value }).as_object_mut().unwrap())
+}
+
+#[test]
+fn captures_are_a_flag_or_a_list_of_names() {
+    assert_eq!(CapturesAsked::read(&mut Map::new()).unwrap(), CapturesAsked::Marked);
+    assert_eq!(read(json!(true)).unwrap(), CapturesAsked::Marked);
+    assert_eq!(read(json!([])).unwrap(), CapturesAsked::Marked);
+    assert_eq!(read(json!(false)).unwrap(), CapturesAsked::Off);
+    let rules = CapturesAsked::Rules(vec!["a".to_owned(), "b".to_owned()]);
+    assert_eq!(read(json!(["a", "b"])).unwrap(), rules);
+    for wrong in [json!("a"), json!(1), json!({}), json!([1]), json!(["a", null]), json!(vec!["a"; 65])] {
+        assert_eq!(read(wrong.clone()).unwrap_err().to_json()["error"]["param"], "captures", "{wrong}");
+    }
+}
+
+#[test]
+fn captures_by_name_need_a_grammar_and_no_tools() {
+    let rules = CapturesAsked::Rules(vec!["a".to_owned()]);
+    assert!(rules.check(true, false).is_ok());
+    let code = |asked: &CapturesAsked, constrained, tools| {
+        asked.check(constrained, tools).err().map(|problem| problem.to_json()["error"]["code"].clone())
+    };
+    assert_eq!(code(&rules, false, false), Some(json!("invalid_value")));
+    assert_eq!(code(&rules, false, true), Some(json!("unsupported")));
+    assert_eq!(code(&CapturesAsked::Marked, false, true), None);
+    assert_eq!(code(&CapturesAsked::Off, false, false), None);
+}
+
+fn take(body: Value) -> Result<ReachAsked, Problem> {
+    ReachAsked::take(&mut body.as_object().unwrap().clone(), true)
+}
+
+#[test]
+fn masks_are_as_the_request_says_and_else_as_the_server() {
+    let usual = Reach { lookahead: Lookahead::Terminals(3), terminals: Terminals::Written };
+    let of = |body: Value| take(body).unwrap().reach(usual);
+    let reach = |lookahead, terminals| Some(Reach { lookahead, terminals });
+    assert_eq!(of(json!({})), None);
+    assert_eq!(of(json!({ "lookahead": 3 })), None);
+    assert_eq!(of(json!({ "lookahead": 1 })), reach(Lookahead::Terminals(1), Terminals::Written));
+    assert_eq!(of(json!({ "lookahead": "infinite" })), reach(Lookahead::Unbounded, Terminals::Written));
+    assert_eq!(of(json!({ "terminals": "folded" })), reach(Lookahead::Terminals(3), Terminals::Folded));
+    assert_eq!(take(json!({ "mask": "opportunistic" })).unwrap().masking, Some(Masking::Opportunistic));
+    assert_eq!(take(json!({})).unwrap().masking, None);
+}
+
+#[test]
+fn other_values_are_refused_by_name() {
+    for (body, param) in [
+        (json!({ "lookahead": -1 }), "lookahead"),
+        (json!({ "lookahead": "far" }), "lookahead"),
+        (json!({ "lookahead": 1.5 }), "lookahead"),
+        (json!({ "terminals": "all" }), "terminals"),
+        (json!({ "mask": true }), "mask"),
+        (json!({ "mask": "late" }), "mask"),
+    ] {
+        assert_eq!(take(body.clone()).unwrap_err().to_json()["error"]["param"], param, "{body}");
+    }
+    let free = |body: Value| ReachAsked::take(&mut body.as_object().unwrap().clone(), false);
+    assert_eq!(free(json!({ "lookahead": 1 })).unwrap_err().to_json()["error"]["param"], "lookahead");
+    assert!(free(json!({ "mask": "always" })).is_ok());
 }
