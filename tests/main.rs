@@ -33,7 +33,6 @@ mod promises;
 // JSON Schema against suites and slow judges.
 mod schema;
 // domino serve over HTTP.
-#[cfg(feature = "serve")]
 mod serve;
 // Sessions of one grammar on many threads.
 mod session;

@@ -13,7 +13,7 @@ impl Constraint {
     }
 
     /// Is this one of the special tokens that the grammar asks for?
-    #[cfg(feature = "mistralrs-speculation")]
+    #[cfg(feature = "mistralrs")]
     pub(crate) fn asks_for(&self, token: TokenId) -> bool {
         let is_special = self.program.asked.vocabulary.is_special(token);
         let by_class = || self.program.specials_of_classes().any(|asked| asked == token);

@@ -148,7 +148,7 @@ impl LowArgs {
 
     /// Does the command take signals itself?
     pub(crate) fn takes_signals(&self) -> bool {
-        cfg!(feature = "serve") && matches!(self.verb, LowVerb::Serve(_))
+        matches!(self.verb, LowVerb::Serve(_))
     }
 
     /// Takes the flags about budgets for this run.

@@ -108,7 +108,6 @@ impl Capturing {
     }
 
     /// Estimates its memory in bytes, that of its grammar included.
-    #[cfg(feature = "serve")]
     pub(crate) fn memory(&self) -> usize {
         // The patterns of the grammar are most of both.
         self.captures.memory().saturating_mul(2)

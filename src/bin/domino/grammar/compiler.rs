@@ -59,7 +59,6 @@ pub(crate) fn compiler(vocabulary: Vocabulary) -> Compiler {
 
 /// Makes a compiler as [`compiler`] does, for sessions that make others wait: a step gets `step_time` unless
 /// a flag says otherwise, and the long steps of a text together get `text_time`.
-#[cfg(feature = "serve")]
 pub(crate) fn shared_compiler(vocabulary: Vocabulary, step_time: Duration, text_time: Duration) -> Compiler {
     let flag = BUDGETS.get().and_then(|budgets| budgets.step_time);
     let patience = Patience::whole().step_time(flag.unwrap_or(step_time)).text_time(text_time);

@@ -163,10 +163,6 @@ impl Notation {
 
 impl Notation {
     /// Reads a grammar in this notation, a schema with default options.
-    #[cfg_attr(
-        not(feature = "serve"),
-        expect(dead_code, reason = "only the server has texts without options")
-    )]
     pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
         Ok(self.read(text, &SchemaOptions::default(), &compiler::limits())?.grammar)
     }

@@ -157,7 +157,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// The resolved command `domino serve`.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Serve {
     pub(crate) engine: EngineArgs,
     pub(crate) host: IpAddr,
@@ -179,7 +178,6 @@ pub(crate) struct Serve {
 
 /// Options for the schemas of requests and files.
 #[derive(Debug, Clone, Default)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct SchemaRules {
     /// Defaults that requests may override. They hold no documents, so that comparing them is cheap.
     pub(crate) options: SchemaOptions,
@@ -191,7 +189,6 @@ pub(crate) struct SchemaRules {
 
 /// Bounds on the work and memory that requests may take.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct ServerLimits {
     /// Most texts that wait.
     pub(crate) waiting: usize,
@@ -284,7 +281,7 @@ pub(crate) struct LowEngine {
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
     /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
-    /// as long as that pays, and not with mistralrs (where on needs the feature mistralrs-speculation).
+    /// as long as that pays, and not with mistralrs.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
     grammar_speculate: WhenToGuess,
@@ -388,7 +385,6 @@ pub(crate) enum Dtype {
 
 /// A model, and the engine that is to run it.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct EngineArgs {
     /// Path or name of the model; `None`: the default model.
     pub(crate) model: Option<PathBuf>,
@@ -420,7 +416,6 @@ pub(crate) struct EngineArgs {
 
 /// Ways to speculate.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Speculation {
     pub(crate) size: DraftSize,
     pub(crate) proposer: Which,
@@ -475,10 +470,6 @@ impl LowEngine {
     }
 }
 
-#[cfg_attr(
-    not(any(feature = "serve", test)),
-    expect(dead_code, reason = "a build without a server has no engine")
-)]
 impl EngineArgs {
     /// Texts that the engine writes at once.
     pub(crate) fn texts(&self, engine: EngineName) -> NonZeroUsize {
@@ -534,11 +525,6 @@ impl EngineArgs {
             self.check_card()?;
         }
         let guesses = self.guesses(engine).is_some();
-        if engine == EngineName::Mistralrs && guesses && !cfg!(feature = "mistralrs-speculation") {
-            return Err(BadInput::new("this build of domino guesses nothing in mistral.rs").hint(
-                "leave --grammar-speculate out, or build with --features serve,mistralrs-speculation",
-            ));
-        }
         if self.speculation.prior_dir.is_some() && !guesses {
             return Err(BadInput::new("--prior-dir keeps what guesses learn; --engine mistralrs makes none")
                 .hint("give --grammar-speculate too, or leave it out"));
@@ -607,9 +593,7 @@ mod tests {
             resolved(&flags).unwrap().check(engine).is_ok()
         };
         assert!(kept(&[], EngineName::Domino) && !kept(&[], EngineName::Mistralrs));
-        // Where the build has the guesses themselves.
-        let has = cfg!(feature = "mistralrs-speculation");
-        assert_eq!(kept(&["--grammar-speculate"], EngineName::Mistralrs), has);
+        assert!(kept(&["--grammar-speculate"], EngineName::Mistralrs));
         assert!(resolved(&["--threshold", "0.5"]).is_err());
         assert!(resolved(&["--threshold", "0.5", "--s", "3"]).is_ok());
     }

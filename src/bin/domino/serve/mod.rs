@@ -13,48 +13,22 @@
 pub(crate) mod args;
 pub(crate) mod settings;
 
-#[cfg(feature = "serve")]
 mod access;
-#[cfg(feature = "serve")]
 mod addresses;
-#[cfg(feature = "serve")]
 mod answers;
-#[cfg(feature = "serve")]
 mod asked;
-#[cfg(feature = "serve")]
 mod bounds;
-#[cfg(feature = "serve")]
 mod connections;
-#[cfg(feature = "serve")]
 mod engines;
-#[cfg(feature = "serve")]
 mod grammars;
-#[cfg(feature = "serve")]
 mod memory;
-#[cfg(feature = "serve")]
 mod observe;
-#[cfg(feature = "serve")]
 mod problem;
-#[cfg(feature = "serve")]
 mod prompts;
-#[cfg(feature = "serve")]
 mod run;
-#[cfg(feature = "serve")]
 mod server;
-#[cfg(feature = "serve")]
 mod work;
-#[cfg(feature = "serve")]
 mod writing;
 
-#[cfg(feature = "serve")]
 pub(crate) use run::run;
 
-/// Says that this build has no server.
-#[cfg(not(feature = "serve"))]
-pub(crate) fn run(
-    _command: &args::Serve,
-    _cache: &domino::store::CacheFolder,
-) -> anyhow::Result<crate::terminal::failure::Exit> {
-    let hint = "build one that has: cargo build --release --features serve";
-    Err(crate::terminal::failure::BadInput::new("this build of domino has no server").hint(hint).into())
-}

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use domino::decode::{DraftMask, DraftModel, DraftModelError, DraftTally};
-#[cfg(feature = "mistralrs-speculation")]
+#[cfg(feature = "mistralrs")]
 use domino::mistralrs::Guesses;
 use domino::proposer::{
     CountProposer, Counting, DraftLength, DraftRecipe, Drafter, Learning, Prior, PriorError, Propose,
@@ -59,7 +59,7 @@ pub(crate) struct Speculation {
     pub(crate) proposer: Which,
     /// The least acceptance of the tokens of a draft of fixed length, for mistral.rs.
     #[cfg_attr(
-        not(feature = "mistralrs-speculation"),
+        not(feature = "mistralrs"),
         expect(dead_code, reason = "only mistral.rs is told apart from `how`")
     )]
     pub(crate) threshold: f64,
@@ -74,7 +74,7 @@ pub(crate) struct Speculation {
 }
 
 /// Settings of drafts of one length.
-#[cfg(feature = "mistralrs-speculation")]
+#[cfg(feature = "mistralrs")]
 pub(crate) struct FixedLength {
     pub(crate) most: usize,
     pub(crate) prior: Prior,
@@ -86,7 +86,7 @@ pub(crate) struct FixedLength {
     pub(crate) file: Option<PathBuf>,
 }
 
-#[cfg(feature = "mistralrs-speculation")]
+#[cfg(feature = "mistralrs")]
 impl FixedLength {
     /// Makes the guessers for texts of `grammar`.
     pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
@@ -167,7 +167,7 @@ impl Speculation {
     }
 
     /// Makes the settings for mistral.rs's engine, where drafts are of one length.
-    #[cfg(feature = "mistralrs-speculation")]
+    #[cfg(feature = "mistralrs")]
     pub(crate) fn fixed(
         &self,
         source: &GrammarSource,
@@ -279,7 +279,7 @@ impl Which {
     }
 }
 
-#[cfg(feature = "mistralrs-speculation")]
+#[cfg(feature = "mistralrs")]
 impl Which {
     /// Makes the guessers for texts of `grammar` in mistral.rs; `threshold` is the least acceptance of a
     /// draft's tokens.

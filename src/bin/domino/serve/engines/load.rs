@@ -43,16 +43,16 @@ pub(crate) fn find(args: &EngineArgs) -> Result<(PathBuf, EngineName), BadInput>
             Err(_) if cfg!(feature = "mistralrs") => EngineName::Mistralrs,
             Err(error) => {
                 return Err(BadInput::new(format!("{}: {error}", path.display())).hint(
-                    "other models are served by mistral.rs: cargo build --release --features \
-                     serve,mistralrs (500 crates more)",
+                    "other models are served by mistral.rs: cargo build --release --features mistralrs (500 \
+                     crates more)",
                 ));
             }
         },
     };
     if engine == EngineName::Mistralrs && !cfg!(feature = "mistralrs") {
         return Err(BadInput::new("this build of domino is without mistral.rs").hint(
-            "leave --engine out, or build one with it: cargo build --release --features serve,mistralrs (500 \
-             crates more)",
+            "leave --engine out, or build one with it: cargo build --release --features mistralrs (500 crates \
+             more)",
         ));
     }
     args.check(engine)?;

@@ -164,7 +164,7 @@ pub(crate) struct Book {
     pub(crate) learner: Learner,
     /// Made by the engine of the counts, and kept for its next text.
     #[cfg_attr(
-        not(feature = "mistralrs-speculation"),
+        not(feature = "mistralrs"),
         expect(dead_code, reason = "our own engine takes drafters")
     )]
     pub(crate) kept: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -214,7 +214,7 @@ impl GrammarGuesses {
 
     /// The recipe of the drafters.
     #[cfg_attr(
-        not(feature = "mistralrs-speculation"),
+        not(feature = "mistralrs"),
         expect(dead_code, reason = "our own engine takes drafters")
     )]
     pub(crate) fn recipe(&self) -> &DraftRecipe {
@@ -223,7 +223,7 @@ impl GrammarGuesses {
 
     /// The least acceptance of a guess, where their number is fixed.
     #[cfg_attr(
-        not(feature = "mistralrs-speculation"),
+        not(feature = "mistralrs"),
         expect(dead_code, reason = "our own engine takes drafters")
     )]
     pub(crate) fn threshold(&self) -> f64 {

@@ -1,7 +1,6 @@
 //! Settings for a server's operators: flags about who may call, what a server may take, and what it says of
 //! itself, and a file that may hold any flag of `domino serve` ([`file`]).
 
-#[cfg(feature = "serve")]
 pub(crate) mod file;
 
 use std::{ffi::OsString, net::IpAddr, num::NonZeroUsize, path::PathBuf};
@@ -14,16 +13,10 @@ use crate::terminal::{failure::BadInput, log::LogFormat};
 ///
 /// # Errors
 /// If the file cannot be read or used.
-#[cfg(feature = "serve")]
 pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, BadInput> {
     file::merge(command, line)
 }
 
-/// Returns the command line unchanged: this build has no server, and says so whatever the file has.
-#[cfg(not(feature = "serve"))]
-pub(crate) fn merge(_: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, BadInput> {
-    Ok(line)
-}
 
 /// Converts clap's error about the flags of a file to the program's own form.
 pub(crate) fn of_file(error: &clap::Error) -> BadInput {
@@ -72,7 +65,6 @@ pub(crate) struct LowRunning {
 
 /// The flags once checked.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct RunningFlags {
     pub(crate) api_key: Option<String>,
     pub(crate) api_keys: Option<PathBuf>,
