@@ -4,23 +4,13 @@
 
 use std::{borrow::Cow, collections::HashMap, fmt};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use super::{
-    end_of_text,
-    spelling::{NameSpelling, unsupported},
-};
-use crate::{
-    ids::{TokenId, as_u64},
-    vocab::{
-        builder::{VocabularyBuilder, id_too_large},
-        error::{VocabularyError, VocabularyErrorKind},
-        vocabulary::Vocabulary,
-    },
-};
+use super::builder::{VocabularyBuilder, id_too_large};
+use super::error::{VocabularyError, VocabularyErrorKind};
+use super::{sources::ends_by_well_known_names, vocabulary::Vocabulary};
+use crate::ids::{TokenId, as_u64};
 
 impl Vocabulary {
     /// Reads a Hugging Face `tokenizer.json`: byte-level BPE or SentencePiece with byte fallback.
@@ -49,11 +39,8 @@ impl Vocabulary {
 
 /// Builds the vocabulary of these tokens. The tokens `ends` end a text, or if there are none, well-known
 /// names do.
-pub(in crate::vocab) fn build(
-    tokens: VocabularyBuilder,
-    ends: Vec<TokenId>,
-) -> Result<Vocabulary, VocabularyError> {
-    let ends = if ends.is_empty() { end_of_text::by_well_known_names(tokens.specials()) } else { ends };
+pub(super) fn build(tokens: VocabularyBuilder, ends: Vec<TokenId>) -> Result<Vocabulary, VocabularyError> {
+    let ends = if ends.is_empty() { ends_by_well_known_names(tokens.specials()) } else { ends };
     ends.into_iter().fold(tokens, VocabularyBuilder::end_of_text).build()
 }
 
@@ -135,7 +122,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 }
 
 /// Reads the tokens of a `tokenizer.json`; their ids are not yet checked against each other.
-pub(in crate::vocab) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
+pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
     let file: File = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     check_supported(&file.model)?;
     let mut entries = file.model.vocab.0;
@@ -170,7 +157,7 @@ pub(in crate::vocab) fn read(json: &str) -> Result<VocabularyBuilder, Vocabulary
 
 /// Returns the ids and contents of the added tokens, in the order of the file.
 #[cfg(feature = "tokenizers")]
-pub(in crate::vocab) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, VocabularyError> {
+pub(super) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, VocabularyError> {
     let file: AddedOnly = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     let added = file.added_tokens.into_iter().flatten();
     added.map(|token| Ok((token_id(token.id)?, token.content))).collect()
@@ -206,4 +193,154 @@ fn check_supported(model: &TokenizerModel) -> Result<(), VocabularyError> {
         )));
     }
     Ok(())
+}
+
+// The bytes that a token's name stands for are found by the decoder of its file. The `tokenizers` crate
+// decodes whole texts, and puts U+FFFD where bytes are not UTF-8; tokens are bytes, so they are spelt here.
+// What a decoder does to a whole text, after `Fuse`, does not matter for tokens.
+
+/// The spelling of the names of one file.
+struct NameSpelling {
+    /// Texts within a name, and their replacements.
+    replaced: Vec<(String, String)>,
+    alphabet: NameAlphabet,
+}
+
+/// The meaning of the characters of a name.
+enum NameAlphabet {
+    /// Characters are text, except in names of bytes (`<0xHH>`).
+    Fallback,
+    /// Characters of GPT-2's byte-level alphabet: the byte of each code point.
+    Bytes(Box<[Option<u8>; BYTE_CHARACTERS]>),
+}
+
+/// A `decoder` of a `tokenizer.json`, as far as it spells tokens.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum NameDecoder {
+    ByteFallback,
+    ByteLevel,
+    Fuse,
+    Replace { pattern: NamePattern, content: String },
+    Sequence { decoders: Vec<NameDecoder> },
+    Strip,
+}
+
+#[derive(Deserialize)]
+enum NamePattern {
+    String(String),
+    Regex(IgnoredAny),
+}
+
+impl NameSpelling {
+    /// Creates the spelling that a decoder describes.
+    pub(super) fn new(decoder: &serde_json::Value) -> Result<Self, VocabularyError> {
+        if decoder.is_null() {
+            return Err(unsupported("no decoder: how tokens spell bytes is not said"));
+        }
+        let decoder = NameDecoder::deserialize(decoder)
+            .map_err(|error| unsupported(format!("the decoder is not known: {error}")))?;
+        let mut steps = Vec::new();
+        decoder.flatten(&mut steps);
+        let mut replaced = Vec::new();
+        let mut alphabet = None;
+        for step in steps {
+            let named = match step {
+                NameDecoder::ByteFallback => NameAlphabet::Fallback,
+                NameDecoder::ByteLevel => NameAlphabet::Bytes(byte_characters()),
+                NameDecoder::Replace { pattern: NamePattern::String(from), content } if !from.is_empty() => {
+                    replaced.push((from, content));
+                    continue;
+                }
+                NameDecoder::Replace { .. } => {
+                    return Err(unsupported("the decoder replaces more than a text"));
+                }
+                NameDecoder::Fuse => break,
+                NameDecoder::Sequence { .. } | NameDecoder::Strip => continue,
+            };
+            if alphabet.replace(named).is_some() {
+                return Err(unsupported("the decoder says twice how tokens spell bytes"));
+            }
+        }
+        let Some(alphabet) = alphabet else {
+            return Err(unsupported("tokens are not byte strings: their decoder makes no bytes"));
+        };
+        Ok(Self { replaced, alphabet })
+    }
+
+    /// Writes the bytes of a token of the model to `bytes`. A name that cannot be decoded stands for itself,
+    /// as in the `tokenizers` crate.
+    pub(super) fn of(&self, name: &str, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        let mut text = Cow::Borrowed(name);
+        for (from, to) in &self.replaced {
+            if text.contains(from) {
+                text = text.replace(from, to).into();
+            }
+        }
+        match &self.alphabet {
+            NameAlphabet::Fallback => bytes.extend(byte_named(&text)),
+            NameAlphabet::Bytes(of) => {
+                let byte = |c: char| of.get(usize::try_from(u32::from(c)).ok()?).copied().flatten();
+                bytes.extend(text.chars().map_while(byte));
+                if bytes.len() < text.chars().count() {
+                    bytes.clear();
+                }
+            }
+        }
+        if bytes.is_empty() {
+            bytes.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    /// Writes the bytes of an added token to `bytes`. It is a piece of text, so where decoding leaves UTF-8
+    /// it stands for itself.
+    pub(super) fn added(&self, content: &str, bytes: &mut Vec<u8>) {
+        self.of(content, bytes);
+        if byte_named(content).is_none() && std::str::from_utf8(bytes).is_err() {
+            bytes.clear();
+            bytes.extend_from_slice(content.as_bytes());
+        }
+    }
+}
+
+impl NameDecoder {
+    /// Lists its steps, without the sequences around them.
+    fn flatten(self, steps: &mut Vec<Self>) {
+        match self {
+            Self::Sequence { decoders } => decoders.into_iter().for_each(|decoder| decoder.flatten(steps)),
+            step => steps.push(step),
+        }
+    }
+}
+
+/// Returns the byte of a name `<0xHH>`.
+fn byte_named(name: &str) -> Option<u8> {
+    let digits = name.strip_prefix("<0x")?.strip_suffix('>')?;
+    let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_byte.then(|| u8::from_str_radix(digits, 16).ok())?
+}
+
+/// Number of code points up to the last one of the byte-level alphabet.
+const BYTE_CHARACTERS: usize = 0x144;
+
+/// Returns the byte of each character of GPT-2's alphabet: printable Latin-1 stands for itself, and the
+/// characters from U+0100 on for all other bytes.
+fn byte_characters() -> Box<[Option<u8>; BYTE_CHARACTERS]> {
+    let mut bytes = Box::new([None; BYTE_CHARACTERS]);
+    let mut next = 0x100;
+    for byte in u8::MIN..=u8::MAX {
+        if matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..) {
+            bytes[usize::from(byte)] = Some(byte);
+        } else {
+            bytes[next] = Some(byte);
+            next += 1;
+        }
+    }
+    bytes
+}
+
+/// Creates the error for a tokenizer whose tokens are not known to be byte strings.
+pub(super) fn unsupported(message: impl Into<String>) -> VocabularyError {
+    VocabularyError::new(VocabularyErrorKind::Unsupported, message)
 }

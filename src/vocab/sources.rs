@@ -1,4 +1,5 @@
-//! The files that a vocabulary is read from, and their hash, which is the key in a cache folder.
+//! The files that a vocabulary is read from, and their hash, which is the key in a cache folder. The tokens
+//! that end a text are found in them, or else by well-known names.
 
 use std::{
     fs::{self, File},
@@ -6,20 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value;
+
 use super::{
-    end_of_text::{self, CONFIGURATIONS},
+    builder::VocabularyBuilder,
+    error::{VocabularyError, VocabularyErrorKind},
     gguf_tokenizer::{self, GgufTokenizer},
-    tokenizer_json,
+    stored, tokenizer_json,
+    vocabulary::Vocabulary,
 };
-use crate::{
-    gguf::is_gguf,
-    store::{CacheFolder, Kind, PayloadKey},
-    vocab::{
-        error::{VocabularyError, VocabularyErrorKind},
-        stored,
-        vocabulary::Vocabulary,
-    },
-};
+use crate::store::{CacheFolder, Kind, PayloadKey};
+use crate::{gguf::is_gguf, ids::TokenId};
 
 impl Vocabulary {
     /// Reads a `tokenizer.json`, the one in a model's folder, or the tokenizer in a GGUF file (`*.gguf`).
@@ -83,7 +81,7 @@ fn from_gguf(path: &Path, tokenizer: &GgufTokenizer) -> Result<Vocabulary, Vocab
     let at_file = |error: VocabularyError| error.at(&path.display());
     let tokens = tokenizer_json::read(&tokenizer.json).map_err(at_file)?;
     let mut ends = tokenizer.ends.clone();
-    ends.extend(end_of_text::by_well_known_names(tokens.specials()));
+    ends.extend(ends_by_well_known_names(tokens.specials()));
     tokenizer_json::build(tokens, ends).map_err(at_file)
 }
 
@@ -146,7 +144,7 @@ impl<T> Sources<T> {
 }
 
 /// The contents of a file when it was read.
-pub(in crate::vocab) struct FileContents {
+struct FileContents {
     path: PathBuf,
     bytes: io::Result<Vec<u8>>,
 }
@@ -162,12 +160,12 @@ impl FileContents {
     }
 
     /// The path of the file.
-    pub(in crate::vocab) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The text of the file.
-    pub(in crate::vocab) fn text(&self) -> Result<&str, VocabularyError> {
+    pub(super) fn text(&self) -> Result<&str, VocabularyError> {
         let bytes = self.bytes.as_ref().map_err(|error| self.cannot_read(error))?;
         std::str::from_utf8(bytes).map_err(|error| self.cannot_read(&error))
     }
@@ -186,9 +184,85 @@ impl Sources<FileContents> {
         let mut ends = Vec::new();
         for (place, source) in &self.configurations {
             if ends.is_empty() {
-                ends = end_of_text::by_configuration(source, CONFIGURATIONS[*place].1, &tokens)?;
+                ends = ends_by_configuration(source, CONFIGURATIONS[*place].1, &tokens)?;
             }
         }
         tokenizer_json::build(tokens, ends).map_err(at_file)
     }
+}
+
+/// Names of tokens that end a text or a turn.
+const NAMES: [&str; 19] = [
+    "</s>",
+    "<eos>",
+    "<EOS>",
+    "[EOS]",
+    "<|eos|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|eot|>",
+    "<|end|>",
+    "<|return|>",
+    "<|endofturn|>",
+    "<|end_of_turn|>",
+    "<end_of_turn>",
+    "<end_of_utterance>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<｜end▁of▁sentence｜>",
+];
+
+/// Files of a model's folder that may name the tokens that end a text, and the key in each; the first that
+/// names any wins.
+const CONFIGURATIONS: [(&str, &str); 3] = [
+    ("generation_config.json", "eos_token_id"),
+    ("config.json", "eos_token_id"),
+    ("tokenizer_config.json", "eos_token"),
+];
+
+/// Returns the special tokens with a well-known name.
+pub(super) fn ends_by_well_known_names(specials: &[(TokenId, String)]) -> Vec<TokenId> {
+    let known = specials.iter().filter(|(_, name)| NAMES.contains(&name.as_str()));
+    known.map(|(id, _)| *id).collect()
+}
+
+/// Returns the tokens that a configuration file names under `key`; none if it has no such key.
+fn ends_by_configuration(
+    source: &FileContents,
+    key: &str,
+    tokens: &VocabularyBuilder,
+) -> Result<Vec<TokenId>, VocabularyError> {
+    let config: Value = serde_json::from_str(source.text()?).map_err(|error| {
+        let message = format!("{}: not JSON: {error}", source.path().display());
+        VocabularyError::new(VocabularyErrorKind::NotJson, message)
+    })?;
+    ids(&config[key], tokens).ok_or_else(|| {
+        let message =
+            format!("{}: `{key}` is {}, which names no token", source.path().display(), config[key]);
+        VocabularyError::new(VocabularyErrorKind::Malformed, message)
+    })
+}
+
+/// Resolves an id, a name, an object with a name as `content`, or a list of such; `None` if one of them means
+/// no token.
+fn ids(value: &Value, tokens: &VocabularyBuilder) -> Option<Vec<TokenId>> {
+    match value {
+        Value::Null => Some(Vec::new()),
+        Value::Number(number) => Some(vec![TokenId::new(u32::try_from(number.as_u64()?).ok()?)]),
+        Value::String(name) => Some(vec![by_name(name, tokens)?]),
+        Value::Object(object) => ids(object.get("content")?, tokens),
+        Value::Array(items) => {
+            let each: Option<Vec<_>> = items.iter().map(|item| ids(item, tokens)).collect();
+            Some(each?.concat())
+        }
+        Value::Bool(_) => None,
+    }
+}
+
+fn by_name(name: &str, tokens: &VocabularyBuilder) -> Option<TokenId> {
+    let special = tokens.specials().iter().find(|(_, special)| special == name).map(|(id, _)| *id);
+    let text = || tokens.tokens().find(|(_, bytes)| *bytes == name.as_bytes()).map(|(id, _)| id);
+    special.or_else(text)
 }

@@ -3,10 +3,8 @@
 use std::{fmt::Write as _, time::Duration};
 
 use super::*;
-use crate::{
-    Budget, CompiledGrammar, Grammar, Limits, Syntax, TokenId, Vocabulary,
-    grammar::json_schema::{SchemaError, SchemaErrorKind, SchemaOptions},
-};
+use crate::grammar::json_schema::{SchemaError, SchemaErrorKind, SchemaOptions};
+use crate::{Budget, CompiledGrammar, Grammar, Limits, Syntax, TokenId, Vocabulary};
 
 /// Masks of a text that are compared.
 const STEPS: usize = 12;

@@ -8,11 +8,9 @@ use std::{cmp::Ordering, collections::HashMap, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::{
-    gguf::{Gguf, GgufError, GgufErrorKind},
-    ids::TokenId,
-    vocab::error::{VocabularyError, VocabularyErrorKind},
-};
+use super::error::{VocabularyError, VocabularyErrorKind};
+use crate::gguf::{Gguf, GgufError, GgufErrorKind};
+use crate::ids::TokenId;
 
 /// Kinds of tokens that are unknown, control or user-defined, as files have them.
 const UNKNOWN: i64 = 2;
@@ -36,10 +34,10 @@ const TEKKEN: &str = concat!(
 );
 
 /// A tokenizer as a `tokenizer.json`.
-pub(in crate::vocab) struct GgufTokenizer {
-    pub(in crate::vocab) json: String,
+pub(super) struct GgufTokenizer {
+    pub(super) json: String,
     /// The tokens that the file says end a text or a turn.
-    pub(in crate::vocab) ends: Vec<TokenId>,
+    pub(super) ends: Vec<TokenId>,
 }
 
 /// Reads the tokenizer in the GGUF file at `path`. With `for_prompts` also its way of splitting text;
@@ -47,7 +45,7 @@ pub(in crate::vocab) struct GgufTokenizer {
 ///
 /// # Errors
 /// If the file cannot be read or is damaged, or has no tokenizer or one of an unsupported kind.
-pub(in crate::vocab) fn read(path: &Path, for_prompts: bool) -> Result<GgufTokenizer, VocabularyError> {
+pub(super) fn read(path: &Path, for_prompts: bool) -> Result<GgufTokenizer, VocabularyError> {
     let gguf = Gguf::open(path).map_err(|error| file_error(&error))?;
     let metadata = Metadata { gguf: &gguf };
     let tokenizer = metadata.tokenizer(for_prompts);
