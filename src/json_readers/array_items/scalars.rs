@@ -1,8 +1,85 @@
-//! Canonical forms of JSON numbers, and of their beginnings.
+//! Strings and numbers of JSON, as items are compared: escapes byte by byte, and canonical forms of numbers
+//! and of their beginnings.
 
 use num_bigint::BigInt;
 
 use crate::ids::saturating_i64;
+
+/// Bytes of the longest escape: a surrogate pair.
+const LONGEST: usize = 12;
+/// Bytes of a `\u` escape.
+const NUMBERED: usize = 6;
+
+/// An unfinished escape, from its backslash on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Escape {
+    bytes: [u8; LONGEST],
+    length: u8,
+}
+
+impl Escape {
+    pub(super) fn is_open(self) -> bool {
+        self.length > 0
+    }
+
+    /// The bytes so far.
+    pub(super) fn begun(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or(&self.bytes)
+    }
+
+    /// Can this byte lead only to a character that may stand for itself?
+    pub(super) fn is_in_vain(self, byte: u8) -> bool {
+        match self.length {
+            1 => byte == b'/',
+            2 | 3 => byte != b'0',
+            4 => !matches!(byte, b'0' | b'1'),
+            _ => false,
+        }
+    }
+
+    /// Starts an escape at its backslash.
+    pub(super) fn open(&mut self) {
+        self.bytes = [0; LONGEST];
+        self.bytes[0] = b'\\';
+        self.length = 1;
+    }
+
+    /// Adds a byte; returns the character if the escape ends with it. An invalid escape stands for the
+    /// replacement character.
+    pub(super) fn push(&mut self, byte: u8) -> Option<char> {
+        let length = usize::from(self.length);
+        if let Some(place) = self.bytes.get_mut(length) {
+            *place = byte;
+        }
+        self.length += 1;
+        let character = match (length + 1, byte) {
+            (2, b'u') => return None,
+            (2, b'b') => '\u{8}',
+            (2, b'f') => '\u{c}',
+            (2, b'n') => '\n',
+            (2, b'r') => '\r',
+            (2, b't') => '\t',
+            (2, other) => char::from(other),
+            // `None` for the first half of a character.
+            (NUMBERED, _) => char::from_u32(self.number(2))?,
+            (LONGEST, _) => {
+                let low = self.number(8).wrapping_sub(0xDC00) & 0x3FF;
+                let high = self.number(2).wrapping_sub(0xD800) & 0x3FF;
+                char::from_u32(0x1_0000 + (high << 10) + low).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            _ => return None,
+        };
+        self.length = 0;
+        self.bytes = [0; LONGEST];
+        Some(character)
+    }
+
+    /// The value of four hexadecimal digits.
+    fn number(self, at: usize) -> u32 {
+        let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0);
+        self.bytes[at..at + 4].iter().fold(0, |number, byte| number << 4 | digit(byte))
+    }
+}
 
 /// Does this byte end the text of a number? The end of the text does too.
 pub(super) fn ends_number(byte: u8) -> bool {
@@ -47,7 +124,7 @@ impl<'t> Parts<'t> {
 
 /// Returns a canonical form: equal for texts of the same number, distinct otherwise; `None` if the text is no
 /// complete JSON number. Linear, except for exponents of more than 17 digits.
-pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn number_value(text: &[u8]) -> Option<Vec<u8>> {
     let parts = Parts::of(text);
     let whole = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let is_number = whole(parts.whole)
@@ -81,8 +158,8 @@ pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Writes a [`value`] in the usual form of an integer, if it is one of at most 20 digits.
-pub(super) fn plain(value: &[u8]) -> Option<Vec<u8>> {
+/// Writes a [`number_value`] in the usual form of an integer, if it is one of at most 20 digits.
+pub(super) fn plain_number(value: &[u8]) -> Option<Vec<u8>> {
     const MOST: usize = 20;
     let Some(at) = value.iter().position(|&byte| byte == b'e') else { return Some(value.to_vec()) };
     let sign = usize::from(value.starts_with(b"-"));
@@ -93,7 +170,7 @@ pub(super) fn plain(value: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns equal bytes for beginnings that go on to equal values, if at most `most` digits matter: further
 /// zeros change nothing, nor does the exponent of zero.
-pub(super) fn place(text: &[u8], most: usize) -> Vec<u8> {
+pub(super) fn number_place(text: &[u8], most: usize) -> Vec<u8> {
     let parts = Parts::of(text);
     let (digits, zeros) = parts.digits();
     let is_zero = zeros == digits.len();
@@ -123,6 +200,30 @@ fn trimmed(digits: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read_as_serde_json_does() {
+        for text in
+            ["\\n", "\\t", "\\/", "\\\"", "\\\\", "\\b\\f\\r", "\\u0041", "\\uD83D\\ude00", "\\u00e9x"]
+        {
+            let (mut escape, mut found) = (Escape::default(), String::new());
+            for byte in text.bytes() {
+                if escape.is_open() {
+                    found.extend(escape.push(byte));
+                } else if byte == b'\\' {
+                    escape.open();
+                } else {
+                    found.push(char::from(byte));
+                }
+            }
+            assert_eq!(Ok(found), serde_json::from_str(&format!("\"{text}\"")).map_err(|_| text));
+        }
+    }
+}
+
+#[cfg(test)]
+mod numerals_tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -138,18 +239,18 @@ mod tests {
         ];
         for (at, texts) in equal.iter().enumerate() {
             for text in *texts {
-                let found = value(text.as_bytes());
-                assert_eq!(found, value(texts[0].as_bytes()), "{text}");
-                assert!(equal[..at].iter().all(|other| value(other[0].as_bytes()) != found), "{text}");
+                let found = number_value(text.as_bytes());
+                assert_eq!(found, number_value(texts[0].as_bytes()), "{text}");
+                assert!(equal[..at].iter().all(|other| number_value(other[0].as_bytes()) != found), "{text}");
             }
         }
         for text in ["", "-", "1.", "1e", "1e+", "-.5", "t"] {
-            assert_eq!(value(text.as_bytes()), None, "{text}");
+            assert_eq!(number_value(text.as_bytes()), None, "{text}");
         }
         for (text, wanted) in
             [("120.0", Some("120")), ("-7e1", Some("-70")), ("0.0", Some("0")), ("1.5", None), ("1e30", None)]
         {
-            let found = value(text.as_bytes()).and_then(|value| plain(&value));
+            let found = number_value(text.as_bytes()).and_then(|value| plain_number(&value));
             assert_eq!(found, wanted.map(|wanted| wanted.as_bytes().to_vec()), "{text}");
         }
     }
@@ -167,9 +268,9 @@ mod tests {
                 false if one.contains('.') => one.clone() + &"0".repeat(zeros),
                 false => one.clone() + "." + &"0".repeat(zeros),
             };
-            let place_of = |text: &str| place(text.as_bytes(), 8);
+            let place_of = |text: &str| number_place(text.as_bytes(), 8);
             if place_of(&one) == place_of(&other) {
-                let go_on = |text: &str| value((text.to_owned() + &rest).as_bytes());
+                let go_on = |text: &str| number_value((text.to_owned() + &rest).as_bytes());
                 prop_assert_eq!(go_on(&one), go_on(&other));
             }
         }
