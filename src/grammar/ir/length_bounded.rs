@@ -19,7 +19,7 @@ use super::{
     json_characters::{CharacterPlace, places},
 };
 use crate::{
-    automata::csr::Grouped,
+    automata::Grouped,
     grammar::spelled::{Unfolded, WayOn},
 };
 

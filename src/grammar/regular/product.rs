@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::{Language, RawDfa, too_many};
 use crate::{
-    automata::{class_numbers::ClassNumbers, csr::Grouped, minimize::NONE},
+    automata::{ClassNumbers, Grouped, minimize::NONE},
     ids,
     limits::{LimitExceeded, Limits},
 };

@@ -32,8 +32,8 @@ pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
 use crate::automata::{
-    hash::mix,
     minimize::{DfaTable, NONE},
+    mix,
 };
 
 /// The numbers of the start, in front of the opening quote, and of the end, behind the closing one.

@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::place::SpelledPlace;
 use crate::{
-    automata::hash_cons::HashIndex,
+    automata::HashIndex,
     limits::{Budget, LimitExceeded},
 };
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use hashbrown::{HashMap, HashTable};
 
 use crate::{
-    automata::hash::mix,
+    automata::mix,
     grammar::{
         automaton::{Automaton, AutomatonError, Edge, State},
         json_schema::{

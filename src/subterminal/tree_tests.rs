@@ -1,13 +1,10 @@
 //! Bounds of trees, and the check of files with trees.
 
+use super::rows::TokenRow;
 use super::tree::{Children, Forest, Grow, TreeInputs, TreeNodeId};
-use crate::{
-    CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
-    ids::{ScanStateId, TerminalId},
-    limits::Work,
-    store::{PayloadReader, PayloadWriter},
-    subterminal::rows::TokenRow,
-};
+use crate::ids::{ScanStateId, TerminalId};
+use crate::store::{PayloadReader, PayloadWriter};
+use crate::{CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, limits::Work};
 
 /// Compiles a grammar; returns it with the roots of two of its trees.
 fn roots() -> (CompiledGrammar, Forest) {

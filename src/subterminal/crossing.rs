@@ -7,12 +7,10 @@
 
 use std::ops::Range;
 
-use super::ranges::Ranges;
-use crate::{
-    ids::{TrieNodeId, as_index, saturating_u32},
-    scanner::{NONE, TerminalDfa},
-    vocab::{ByteTrie, byte_kind},
-};
+use super::rows::Ranges;
+use crate::ids::{TrieNodeId, as_index, saturating_u32};
+use crate::scanner::{NONE, TerminalDfa};
+use crate::vocab::{ByteTrie, byte_kind};
 
 /// For each state of a terminal [kinds](byte_kind) of bytes, as bits, that all lead to one state, and for how
 /// many such bytes it goes on so, with ends after all of them or none: for ever in a loop, up to a bound in a
@@ -65,13 +63,13 @@ impl Loops {
     }
 
     /// Memory, in bytes.
-    pub(in crate::subterminal) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
 
     /// Does the terminal go on from `state` with all texts of these kinds of bytes, and at most `longest` of
     /// them, with ends after all or none?
-    pub(in crate::subterminal) fn holds(&self, state: u32, kinds: u64, longest: u32) -> bool {
+    pub(super) fn holds(&self, state: u32, kinds: u64, longest: u32) -> bool {
         let run = self.0.get(state as usize).copied().unwrap_or_default();
         kinds & !run.kinds == 0 && longest <= run.bytes
     }
@@ -116,7 +114,7 @@ pub(crate) struct Crossing<'a> {
     /// Length below which all texts are known.
     known: u32,
     /// Subtrees with only such texts, in order.
-    pub(in crate::subterminal) taken: Vec<Range<u32>>,
+    pub(super) taken: Vec<Range<u32>>,
 }
 
 impl<'a> Crossing<'a> {
@@ -128,7 +126,7 @@ impl<'a> Crossing<'a> {
 
     /// Sets the length below which the effect on texts is known: subtrees with only such texts are not
     /// walked. For a walk from the root.
-    pub(in crate::subterminal) fn knowing(self, known: u32) -> Self {
+    pub(super) fn knowing(self, known: u32) -> Self {
         Self { known, ..self }
     }
 

@@ -3,15 +3,13 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{NEAR, ROW_WORK, Relative, TerminalTable, walking};
-use crate::{
-    ids::as_index,
-    limits::{LimitExceeded, Work},
-    subterminal::{
-        rows::{Crossing, Ranges, TokenRow},
-        shortcuts::{Counted, PatchedRow, have_same_row},
-    },
-    vocab::ByteTrie,
+use crate::limits::{LimitExceeded, Work};
+use crate::subterminal::{
+    crossing::Crossing,
+    rows::{Ranges, TokenRow},
+    shortcuts::{Counted, PatchedRow, have_same_row},
 };
+use crate::{ids::as_index, vocab::ByteTrie};
 
 /// The effect of a state on all tokens.
 #[derive(Debug)]

@@ -9,13 +9,10 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
+use super::terminal_entry::TerminalEntry;
 use super::tree::{Forest, Grow, TreeInputs, TreeNodeId, follows_in_common};
-use crate::{
-    automata::byte_set::ByteSet,
-    ids::TerminalId,
-    limits::{LimitExceeded, Work},
-    subterminal::tables::TerminalEntry,
-};
+use crate::limits::{LimitExceeded, Work};
+use crate::{automata::ByteSet, ids::TerminalId};
 
 /// Number of exits up to which all trie nodes below them are listed, whatever may follow.
 const FEW_EXITS: usize = 256;

@@ -10,29 +10,22 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::{
-    automata::byte_set::ByteSet,
-    ids::{Numbered, ScanStateId, TerminalId},
-    limits::{LimitExceeded, Work},
-    lower::Follow,
-    scanner::Scanner,
-    subterminal::{
-        rows::TokenRow,
-        tables::{TerminalEntry, TerminalTable},
-    },
-    vocab::ByteTrie,
-};
+use super::rows::{TokenList, TokenRow};
+use super::{table::TerminalTable, terminal_entry::TerminalEntry};
+use crate::ids::{Numbered, ScanStateId, TerminalId, TokenId};
+use crate::limits::{LimitExceeded, Work};
+use crate::{automata::ByteSet, lower::Follow, scanner::Scanner, vocab::ByteTrie};
 
 /// A node of some tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TreeNodeId(u32);
 
 impl TreeNodeId {
-    pub(in crate::subterminal) fn new(raw: u32) -> Self {
+    pub(super) fn new(raw: u32) -> Self {
         Self(raw)
     }
 
-    pub(in crate::subterminal) fn raw(self) -> u32 {
+    pub(super) fn raw(self) -> u32 {
         self.0
     }
 
@@ -75,16 +68,16 @@ pub(crate) enum Grow {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::subterminal) struct TreeNode {
-    pub(in crate::subterminal) terminal: TerminalId,
+pub(super) struct TreeNode {
+    pub(super) terminal: TerminalId,
     /// The scanner state of a root.
-    pub(in crate::subterminal) state: Option<ScanStateId>,
-    pub(in crate::subterminal) reach: Arc<TokenRow>,
-    pub(in crate::subterminal) children: Children,
+    pub(super) state: Option<ScanStateId>,
+    pub(super) reach: Arc<TokenRow>,
+    pub(super) children: Children,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::subterminal) enum Children {
+pub(super) enum Children {
     /// Children that were not made.
     Unknown,
     /// A range of nodes, in order of their terminals. No token reaches any other terminal that may follow.
@@ -94,22 +87,22 @@ pub(in crate::subterminal) enum Children {
 /// Trees of a grammar's scanner states. Cloning costs a few words for each node: contents are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Forest {
-    pub(in crate::subterminal) nodes: Numbered<TreeNode>,
-    pub(in crate::subterminal) roots: HashMap<ScanStateId, TreeNodeId>,
+    pub(super) nodes: Numbered<TreeNode>,
+    pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
     /// Roots by what their trees depend on, the terminal and the address of the contents: many states in the
     /// middle of a count are alike.
     alike: Aside<HashMap<(TerminalId, usize), TreeNodeId>>,
-    pub(in crate::subterminal) bytes: usize,
+    pub(super) bytes: usize,
     /// The part of `bytes` whose contents no table had when they came.
-    pub(in crate::subterminal) own: Aside<usize>,
-    pub(in crate::subterminal) max_bytes: usize,
+    pub(super) own: Aside<usize>,
+    pub(super) max_bytes: usize,
     /// Addresses of large contents whose memory is counted: many states of a string may share a row.
-    pub(in crate::subterminal) counted: HashSet<usize>,
+    pub(super) counted: HashSet<usize>,
 }
 
 /// A value that is ignored in comparisons: equal forests may have come by their contents in different ways.
 #[derive(Debug, Clone, Default)]
-pub(in crate::subterminal) struct Aside<T>(pub(in crate::subterminal) T);
+pub(super) struct Aside<T>(pub(super) T);
 
 impl<T> PartialEq for Aside<T> {
     fn eq(&self, _: &Self) -> bool {
@@ -120,7 +113,7 @@ impl<T> PartialEq for Aside<T> {
 impl<T> Eq for Aside<T> {}
 
 /// The things that the numbers of nodes may run out for, in words.
-pub(in crate::subterminal) const NODES: &str = "nodes of subterminal trees";
+pub(super) const NODES: &str = "nodes of subterminal trees";
 
 /// Least size of contents, in bytes, that are counted once, however many nodes share them.
 const LARGE: usize = 1_024;
@@ -277,7 +270,7 @@ impl Forest {
     ///
     /// # Errors
     /// If there are more nodes than numbers.
-    pub(in crate::subterminal) fn push(
+    pub(super) fn push(
         &mut self,
         terminal: TerminalId,
         reach: Arc<TokenRow>,
@@ -353,3 +346,38 @@ pub(super) fn follows_in_common(inputs: TreeInputs<'_>, terminal: TerminalId) ->
 /// white space and punctuation follow strings in every grammar, while what follows punctuation is each
 /// grammar's own.
 const COMMON_FOLLOWS: usize = 8;
+
+impl Forest {
+    /// Lists the trees, in order of their scanner states.
+    pub(crate) fn trees(&self) -> Vec<(ScanStateId, TreeNodeId)> {
+        let mut trees: Vec<_> = self.roots.iter().map(|(&state, &root)| (state, root)).collect();
+        trees.sort_unstable_by_key(|(state, _)| *state);
+        trees
+    }
+
+    /// Returns the numbers of a node's children, or `None` if some may not have been made.
+    pub(crate) fn made(&self, node: TreeNodeId) -> Option<Range<u32>> {
+        match &self.nodes[node.index()].children {
+            Children::Made(children) => Some(children.clone()),
+            Children::Unknown => self.reach(node).exits().is_empty().then_some(0..0),
+        }
+    }
+}
+
+impl TokenList {
+    /// Number of tokens.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Few(tokens) => tokens.len(),
+            Self::Many(tokens) => tokens.len(),
+        }
+    }
+
+    /// Iterates over the tokens, ascending.
+    pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = TokenId> + '_> {
+        match self {
+            Self::Few(tokens) => Box::new(tokens.iter().copied()),
+            Self::Many(tokens) => Box::new(tokens.iter()),
+        }
+    }
+}

@@ -4,14 +4,15 @@
 //! A set of tokens is a list or bits, whichever is smaller. Bits are shared with the masks that are equal to
 //! them.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::ranges::Ranges;
-use crate::{
-    ids::TokenId,
-    store::{PayloadReader, PayloadWriter, StoreError},
-    vocab::{ByteTrie, TokenSet},
-};
+use hashbrown::HashMap;
+
+use crate::ids::TokenId;
+use crate::limits::{LimitExceeded, Work};
+use crate::store::{PayloadReader, PayloadWriter, StoreError};
+use crate::vocab::{ByteTrie, TokenSet};
 
 /// A set of tokens as a list or as bits, whichever is smaller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,7 +43,7 @@ impl TokenRow {
     }
 
     /// Creates it from the tokens and the exits themselves.
-    pub(in crate::subterminal) fn of(tokens: TokenList, mut exits: Ranges) -> Self {
+    pub(super) fn of(tokens: TokenList, mut exits: Ranges) -> Self {
         exits.normalise();
         exits.shrink();
         Self { tokens, exits }
@@ -51,7 +52,7 @@ impl TokenRow {
     /// Merges what a walk found with what another row or crossing holds in the subtrees `taken`, which are in
     /// order and the same in both. Linear in what was found and in the tokens of `taken`, or in all others if
     /// these are fewer.
-    pub(in crate::subterminal) fn spliced(
+    pub(super) fn spliced(
         trie: &ByteTrie,
         (mut stays, mut exits): (Ranges, Ranges),
         taken: &[Range<u32>],
@@ -87,7 +88,7 @@ impl TokenRow {
     }
 
     /// Adds what another holds in these subtrees, which are in order.
-    pub(in crate::subterminal) fn with(&self, trie: &ByteTrie, taken: &[Range<u32>], other: &Self) -> Self {
+    pub(super) fn with(&self, trie: &ByteTrie, taken: &[Range<u32>], other: &Self) -> Self {
         let exits = self.exits.clone();
         let Self { tokens, exits } =
             Self::spliced(trie, (Ranges::new(), exits), taken, (&other.tokens, &other.exits));
@@ -104,7 +105,7 @@ impl TokenRow {
     }
 
     /// Is everything in these subtrees, which are in order?
-    pub(in crate::subterminal) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
+    pub(super) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
         let mut exits = 0;
         self.exits.within(taken, |range| exits += range.len());
         exits == self.exits.total()
@@ -128,7 +129,7 @@ impl TokenRow {
     }
 
     /// Units of work that it took to sort its tokens.
-    pub(in crate::subterminal) fn work(&self) -> usize {
+    pub(super) fn work(&self) -> usize {
         match &self.tokens {
             TokenList::Few(tokens) => tokens.len(),
             TokenList::Many(tokens) => tokens.size() / 16,
@@ -230,12 +231,12 @@ impl TokenList {
     }
 
     /// Stores a set in its smaller form.
-    pub(in crate::subterminal) fn of(set: TokenSet) -> Self {
+    pub(super) fn of(set: TokenSet) -> Self {
         if set.len() < set.size() / 32 { Self::Few(set.iter().collect()) } else { Self::Many(Arc::new(set)) }
     }
 
     /// Stores these tokens, each given once.
-    pub(in crate::subterminal) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
+    pub(super) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
         let size = trie.everything().size();
         if tokens.len() < size / 32 {
             // Stable, as it is quick where the tokens come in a few ascending runs.
@@ -284,6 +285,152 @@ impl TokenList {
     }
 }
 
+// Sets of trie nodes are sorted ranges: nodes are numbered in depth-first order, so a whole subtree is one
+// range.
+//
+// Invariant after `normalise`: ranges are ascending, not empty, and neither overlap nor touch.
+
+/// A set of 32-bit numbers. After [`normalise`](Self::normalise): ascending, disjoint, not touching.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ranges {
+    ranges: Vec<Range<u32>>,
+    sorted: bool,
+}
+
+impl Ranges {
+    /// The empty set.
+    pub(crate) fn new() -> Self {
+        Self { ranges: Vec::new(), sorted: true }
+    }
+
+    /// Creates the set with these bounds, start and end in turn; `None` if they are not ascending.
+    fn from_bounds(bounds: &[u32]) -> Option<Self> {
+        let ascending = bounds.windows(2).all(|pair| pair[0] < pair[1]) && bounds.len().is_multiple_of(2);
+        let ranges = bounds.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
+        ascending.then_some(Self { ranges, sorted: true })
+    }
+
+    /// Lists start and end of each range in turn.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ranges.iter().flat_map(|range| [range.start, range.end])
+    }
+
+    /// Adds a range. Constant time.
+    pub(crate) fn push(&mut self, range: Range<u32>) {
+        if range.is_empty() {
+            return;
+        }
+        match self.ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            Some(last) if last.end > range.start => {
+                // Inside the last one already, as exits below exits are.
+                if last.start > range.start || last.end < range.end {
+                    self.sorted = false;
+                    self.ranges.push(range);
+                }
+            }
+            _ => self.ranges.push(range),
+        }
+    }
+
+    /// Sorts and merges. `O(n log n)` where ranges were pushed out of order, nothing otherwise.
+    pub(crate) fn normalise(&mut self) {
+        if std::mem::replace(&mut self.sorted, true) {
+            return;
+        }
+        // Several ascending runs, mostly: a stable sort merges them.
+        self.ranges.sort_by_key(|range| (range.start, range.end));
+        let mut merged: Vec<Range<u32>> = Vec::with_capacity(self.ranges.len());
+        for range in self.ranges.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.ranges = merged;
+    }
+
+    /// Iterates over the ranges.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.ranges.iter().cloned()
+    }
+
+    /// Calls `take` with the intersections with these ranges, which are in order and disjoint. Needs a
+    /// normalised set.
+    pub(crate) fn within(&self, ranges: &[Range<u32>], mut take: impl FnMut(Range<u32>)) {
+        let mut next = 0;
+        for range in ranges {
+            next += self.ranges[next..].partition_point(|own| own.end <= range.start);
+            for own in self.ranges[next..].iter().take_while(|own| own.start < range.end) {
+                take(own.start.max(range.start)..own.end.min(range.end));
+            }
+        }
+    }
+
+    /// Number of elements, once normalised.
+    pub(crate) fn total(&self) -> usize {
+        self.ranges.iter().map(|range| (range.end - range.start) as usize).sum()
+    }
+
+    /// Is the set empty?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Memory on the heap, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<Range<u32>>()
+    }
+
+    /// One past the greatest number.
+    pub(crate) fn end(&self) -> u32 {
+        self.ranges.last().map_or(0, |range| range.end)
+    }
+
+    /// Frees unused capacity.
+    pub(crate) fn shrink(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
+}
+
+/// Work of making a row, and number of trie nodes per further unit. All rows of a text's substrings together
+/// take its length times that of the longest token, so the budget, which is for hostile grammars, is not
+/// about them.
+const ROW_WORK: usize = 80;
+const NODES: usize = 4;
+
+/// Rows by state.
+#[derive(Debug, Default)]
+pub(super) struct SparseRows(Mutex<HashMap<u32, Arc<TokenRow>>>);
+
+impl SparseRows {
+    /// Returns the row of `state`. `make` makes it, and counts the trie nodes that it looked at. The row is
+    /// kept even if that was too much work.
+    pub(super) fn row(
+        &self,
+        state: u32,
+        make: impl FnOnce() -> (Arc<TokenRow>, usize),
+        work: &mut Work,
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
+        if let Some(row) = self.rows().get(&state) {
+            return Ok(Arc::clone(row));
+        }
+        let (reach, walked) = make();
+        self.rows().insert(state, Arc::clone(&reach));
+        work.spend(ROW_WORK + walked / NODES + reach.work())?;
+        Ok(reach)
+    }
+
+    /// Memory without the rows themselves, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.rows().allocation_size()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, HashMap<u32, Arc<TokenRow>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,6 +448,39 @@ mod tests {
             let count = count as usize;
             assert_eq!(reach.tokens().iter().count(), count);
             assert_eq!(reach.tokens().bytes(), (4 * count).min(tokens.len() / 8), "{count} tokens");
+        }
+    }
+}
+
+#[cfg(test)]
+mod ranges_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bounds_that_do_not_ascend_are_no_set() {
+        for bounds in [&[3, 3][..], &[5, 2], &[1, 4, 4, 6], &[1, 4, 5]] {
+            assert_eq!(Ranges::from_bounds(bounds), None, "{bounds:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_agree_with_a_set_of_numbers(
+            pushed in proptest::collection::vec((0_u32..40, 0_u32..6), 0..20),
+        ) {
+            let mut ranges = Ranges::new();
+            let mut set = std::collections::BTreeSet::new();
+            for (start, length) in pushed {
+                ranges.push(start..start + length);
+                set.extend(start..start + length);
+            }
+            ranges.normalise();
+            let found: Vec<u32> = ranges.iter().flatten().collect();
+            prop_assert_eq!(found, set.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(ranges.total(), set.len());
+            let bounds: Vec<u32> = ranges.bounds().collect();
+            prop_assert_eq!(Ranges::from_bounds(&bounds), Some(ranges));
         }
     }
 }

@@ -4,12 +4,10 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 
+use super::super::reference_rows_tests::{dfa, inner, trie};
 use super::*;
-use crate::{
-    grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded},
-    scanner::TerminalDfa,
-    subterminal::shortcuts::reference_rows_tests::{dfa, inner, trie},
-};
+use crate::grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded};
+use crate::scanner::TerminalDfa;
 
 fn table(spelled: &Spelled) -> TerminalTable {
     let dfa = Arc::new(TerminalDfa::of_spelled(spelled));
@@ -66,7 +64,7 @@ proptest! {
                 prop_assert!(same, "tokens after {:?}", text);
                 prop_assert_eq!(inner(&trie, &rows.0), inner(&trie, &rows.1), "exits after {:?}", text);
                 let crossed = shared.crossing(&trie, one, &comma, work).unwrap();
-                let entrances = crate::subterminal::tables::TerminalEntry::new(
+                let entrances = crate::subterminal::terminal_entry::TerminalEntry::new(
                     &trie, rows.1.exits(), comma.begins(), work).unwrap();
                 let walked = entrances.cross(&trie, &comma, work).unwrap();
                 prop_assert!(crossed.tokens().iter().eq(walked.tokens().iter()), "into {:?}", text);

@@ -4,18 +4,16 @@
 //! Each of these then walks only the nodes with a byte that it begins with. Linear in the exits and the nodes
 //! walked.
 
+use super::crossing::Crossing;
+use super::rows::{Ranges, TokenRow};
 use super::table::{ENTER_WORK, TerminalTable, walking};
-use crate::{
-    automata::byte_set::ByteSet,
-    ids::{TrieNodeId, number},
-    limits::{LimitExceeded, Work},
-    subterminal::rows::{Crossing, Ranges, TokenRow},
-    vocab::ByteTrie,
-};
+use crate::ids::{TrieNodeId, number};
+use crate::limits::{LimitExceeded, Work};
+use crate::{automata::ByteSet, vocab::ByteTrie};
 
 /// The trie nodes right below a terminal's exits, by their byte.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::subterminal) struct TerminalEntry {
+pub(super) struct TerminalEntry {
     /// The trie nodes, grouped by byte.
     nodes: Vec<u32>,
     /// Bytes that have any node.
@@ -27,7 +25,7 @@ pub(in crate::subterminal) struct TerminalEntry {
 impl TerminalEntry {
     /// Finds the nodes with a `wanted` byte, either from the children of every exit, or from all trie nodes
     /// with such a byte, whichever is fewer.
-    pub(in crate::subterminal) fn new(
+    pub(super) fn new(
         trie: &ByteTrie,
         exits: &Ranges,
         wanted: &ByteSet,
@@ -100,7 +98,7 @@ impl TerminalEntry {
     }
 
     /// Returns the effect of a terminal on the tokens that enter it here.
-    pub(in crate::subterminal) fn cross(
+    pub(super) fn cross(
         &self,
         trie: &ByteTrie,
         table: &TerminalTable,
@@ -113,12 +111,12 @@ impl TerminalEntry {
     }
 
     /// Returns the bytes of these nodes.
-    pub(in crate::subterminal) fn bytes(&self) -> &ByteSet {
+    pub(super) fn bytes(&self) -> &ByteSet {
         &self.bytes
     }
 
     /// Memory on the heap, in bytes.
-    pub(in crate::subterminal) fn heap_bytes(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.starts)
     }
 

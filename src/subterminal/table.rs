@@ -2,35 +2,30 @@
 //! grammar, so grammars share it: the inside of a JSON string is worked out once.
 
 mod like;
-mod weight;
 
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use hashbrown::HashMap;
 
-pub(in crate::subterminal) use self::like::TableRow;
 use self::like::{Taken, WalkedRow};
-use super::terminal_entry::TerminalEntry;
-use crate::{
-    automata::byte_set::ByteSet,
-    limits::{LimitExceeded, Work},
-    scanner::{NONE, StringCounts, TerminalDfa},
-    subterminal::{
-        rows::{Loops, Ranges, SparseRows, TokenRow},
-        shortcuts::{
-            BoundaryNodes, CharacterIndex, DfaDelta, Home, LikeStates, SpelledFacts, TextLevels, Unbounded,
-        },
-    },
-    vocab::ByteTrie,
+use super::rows::{Ranges, SparseRows, TokenRow};
+use super::shortcuts::{
+    BoundaryNodes, CharacterIndex, DfaDelta, Home, LikeStates, SpelledFacts, TextLevels, Unbounded,
 };
+use super::{crossing::Loops, terminal_entry::TerminalEntry};
+use crate::limits::{LimitExceeded, Work};
+use crate::scanner::{NONE, StringCounts, Strings, TerminalDfa};
+use crate::{automata::ByteSet, vocab::ByteTrie};
+
+pub(super) use like::TableRow;
 
 /// Work of making a row or a node, besides a unit a token, the trie nodes walked, and a look at all of the
 /// automaton before its first row.
 const ROW_WORK: usize = 80;
-pub(in crate::subterminal) const ENTER_WORK: usize = 8;
+pub(super) const ENTER_WORK: usize = 8;
 
 /// Least number of bytes that lead on from a state for which it is compared with a common terminal.
 const WORTH_KIN: usize = 48;
@@ -40,7 +35,7 @@ const WORTH_A_CHAIN: usize = 20;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
-pub(in crate::subterminal) fn walking(nodes: usize) -> usize {
+pub(super) fn walking(nodes: usize) -> usize {
     nodes + nodes / 2
 }
 
@@ -86,7 +81,7 @@ pub(crate) struct TerminalTable {
     rows: OnceLock<Box<[OnceLock<TableRow>]>>,
     /// Rows of states that are made on demand.
     sparse: SparseRows,
-    pub(in crate::subterminal) strings: OnceLock<StringCounts>,
+    pub(super) strings: OnceLock<StringCounts>,
     /// The unbounded strings, of a terminal that counts characters.
     unbounded: Option<Unbounded>,
     /// Facts about strings whose states are made on demand.
@@ -99,17 +94,14 @@ pub(crate) struct TerminalTable {
     first: Box<[(u8, u32)]>,
     begins: ByteSet,
     bytes: AtomicUsize,
-    usage: weight::Usage,
+    usage: Usage,
     /// Is it in the cache folder?
     stored: AtomicBool,
 }
 
 impl TerminalTable {
     /// Creates a table without rows.
-    pub(in crate::subterminal) fn new(
-        dfa: Arc<TerminalDfa>,
-        common: impl IntoIterator<Item = Arc<Self>>,
-    ) -> Self {
+    pub(super) fn new(dfa: Arc<TerminalDfa>, common: impl IntoIterator<Item = Arc<Self>>) -> Self {
         let step = |byte: u8| Some((byte, dfa.step(0, byte)?));
         let first: Box<[(u8, u32)]> = (0..=u8::MAX).filter_map(step).collect();
         Self {
@@ -131,23 +123,23 @@ impl TerminalTable {
             alike: LikeStates::default(),
             first,
             bytes: AtomicUsize::new(0),
-            usage: weight::Usage::default(),
+            usage: Usage::default(),
             stored: AtomicBool::new(false),
         }
     }
 
     /// Creates the table of strings with bounds on their length from that of the unbounded strings.
-    pub(in crate::subterminal) fn bounded(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
+    pub(super) fn bounded(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
         Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
     }
 
     /// Creates the table of strings whose states are made on demand, with that of the unbounded ones.
-    pub(in crate::subterminal) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
+    pub(super) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
         Self { spelling: Some(SpelledFacts::new(unbounded)), ..Self::new(dfa, None) }
     }
 
     /// The facts about strings whose states are made on demand.
-    pub(in crate::subterminal) fn spelling(&self) -> Option<&SpelledFacts> {
+    pub(super) fn spelling(&self) -> Option<&SpelledFacts> {
         self.spelling.as_ref()
     }
 
@@ -156,7 +148,7 @@ impl TerminalTable {
         self.unbounded.as_ref().map(Unbounded::table)
     }
 
-    pub(in crate::subterminal) fn rows(&self) -> &[OnceLock<TableRow>] {
+    pub(super) fn rows(&self) -> &[OnceLock<TableRow>] {
         self.rows.get_or_init(|| (0..self.dfa.len()).map(|_| OnceLock::new()).collect())
     }
 
@@ -166,7 +158,7 @@ impl TerminalTable {
     }
 
     /// Bytes with which the terminal can begin.
-    pub(in crate::subterminal) fn begins(&self) -> &ByteSet {
+    pub(super) fn begins(&self) -> &ByteSet {
         &self.begins
     }
 
@@ -241,7 +233,7 @@ impl TerminalTable {
 
     /// Returns the effect of the terminal of `into` on the tokens that go on into it where this one, begun in
     /// `state`, may end. Kept for other grammars. Where the row is a common terminal's, so is this.
-    pub(in crate::subterminal) fn crossing(
+    pub(super) fn crossing(
         &self,
         trie: &ByteTrie,
         state: u32,
@@ -384,7 +376,7 @@ impl TerminalTable {
     /// The vocabulary's tokens by their characters, if a state of this table of strings is between
     /// characters: the index of the common terminal, or of this one if it is common. The first use walks the
     /// trie.
-    pub(in crate::subterminal) fn strings_at(
+    pub(super) fn strings_at(
         &self,
         trie: &ByteTrie,
         state: u32,
@@ -424,13 +416,13 @@ impl TerminalTable {
     }
 
     /// May many bytes come at its start, or after its first byte?
-    pub(in crate::subterminal) fn is_string(&self) -> bool {
+    pub(super) fn is_string(&self) -> bool {
         let mut begun = self.first.iter().map(|&(_, to)| to);
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
     }
 
     /// Makes the rows of the start and of the states after each first byte.
-    pub(in crate::subterminal) fn begin(&self, trie: &ByteTrie, work: &mut Work) {
+    pub(super) fn begin(&self, trie: &ByteTrie, work: &mut Work) {
         for state in self.first.iter().map(|&(_, state)| state).chain([0]) {
             // What is over the budget is made nonetheless.
             let _ = self.row(trie, state, work);
@@ -439,7 +431,7 @@ impl TerminalTable {
 
     /// Returns the effect of the terminal on the tokens that enter it at `exits`, if it counts characters,
     /// and these are all the places after some number of them.
-    pub(in crate::subterminal) fn counted_crossing(
+    pub(super) fn counted_crossing(
         &self,
         trie: &ByteTrie,
         exits: &Ranges,
@@ -456,22 +448,22 @@ impl TerminalTable {
         Ok(reach)
     }
 
-    pub(in crate::subterminal) fn loops(&self) -> &Loops {
+    pub(super) fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }
 
     /// The rows of states that are in no table.
-    pub(in crate::subterminal) fn sparse(&self) -> &SparseRows {
+    pub(super) fn sparse(&self) -> &SparseRows {
         &self.sparse
     }
 
     /// Counts memory that was added.
-    pub(in crate::subterminal) fn add_bytes(&self, bytes: usize) {
+    pub(super) fn add_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Is any row made?
-    pub(in crate::subterminal) fn has_rows(&self) -> bool {
+    pub(super) fn has_rows(&self) -> bool {
         self.rows.get().is_some()
     }
 
@@ -481,12 +473,138 @@ impl TerminalTable {
     }
 
     /// Is it in the cache folder?
-    pub(in crate::subterminal) fn is_stored(&self) -> bool {
+    pub(super) fn is_stored(&self) -> bool {
         self.stored.load(Ordering::Relaxed)
     }
 
     /// Records that it is in the cache folder. Returns whether it was there already.
-    pub(in crate::subterminal) fn set_stored(&self) -> bool {
+    pub(super) fn set_stored(&self) -> bool {
         self.stored.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl TerminalTable {
+    /// The numbers of strings that each state may become, counted on first use.
+    fn counts(&self) -> &StringCounts {
+        self.strings.get_or_init(|| StringCounts::new(self.dfa()))
+    }
+
+    /// Returns, for a terminal that counts characters, the table of the unbounded strings, the state there,
+    /// and how many characters may still come.
+    fn bounded_at(&self, state: u32) -> Option<(&Self, u32, u32)> {
+        let ((bounded, _), unbounded) = self.dfa().bounded().zip(self.unbounded())?;
+        let (of, count) = bounded.place(state);
+        Some((&**unbounded, of, bounded.lengths().end().saturating_sub(count)))
+    }
+
+    /// Returns the number of strings that a state between characters may become.
+    pub(crate) fn strings(&self, state: u32) -> Strings {
+        match self.bounded_at(state) {
+            Some((table, of, left)) if table.counts().are_many_within(table.dfa(), of, left) => Strings::MANY,
+            Some(_) => Strings::UNKNOWN,
+            None => self.counts().at(state),
+        }
+    }
+
+    /// Has some prefix, inside the quotes, only finitely many strings?
+    pub(crate) fn may_run_out(&self) -> bool {
+        self.counts().may_run_out()
+    }
+
+    /// Does every continuation of at most `bytes` bytes from this state, which is between characters, keep
+    /// [many strings](Strings::are_many)?
+    pub(crate) fn never_runs_out(&self, state: u32, bytes: u32) -> bool {
+        let Some((table, of, left)) = self.bounded_at(state) else {
+            return self.counts().never_run_out(state, bytes);
+        };
+        let (counts, dfa, least) = (table.counts(), table.dfa(), left.saturating_sub(bytes));
+        counts.are_many_within(dfa, of, left) && counts.are_always_many_within(dfa, least)
+    }
+}
+
+/// The users of a table.
+#[derive(Debug, Default)]
+struct Usage {
+    /// Number of compiled grammars.
+    grammars: AtomicUsize,
+    /// Time when a grammar last asked for it, by the clock of all tables of a vocabulary.
+    last: AtomicU64,
+    /// Memory of the crossings, in bytes.
+    crossings: AtomicUsize,
+}
+
+impl TerminalTable {
+    /// Memory of the table and its automaton, in bytes. Constant time. Parts of another table are counted
+    /// there.
+    pub(crate) fn bytes(&self) -> usize {
+        let kept = [
+            self.dfa.bytes_alone(),
+            self.dfa.bounded().map_or(0, |(bounded, _)| bounded.automaton().bytes()),
+            self.loops.get().map_or(0, |loops| loops.bytes()),
+            size_of_val(&*self.common) + size_of_val(&*self.first),
+            self.ends.get().map_or(0, |ends| size_of_val(&**ends)),
+            self.rows.get().map_or(0, |rows| size_of_val(&**rows)),
+            self.sparse.bytes() + self.breaks.bytes() + self.alike.bytes(),
+            self.strings.get().map_or(0, |strings| strings.bytes()),
+            self.unbounded.as_ref().map_or(0, |unbounded| unbounded.bytes()),
+            self.spelling().map_or(0, |spelling| spelling.bytes()),
+            self.crossings().allocation_size() + self.usage.crossings.load(Ordering::Relaxed),
+            self.bytes.load(Ordering::Relaxed),
+        ];
+        size_of::<Self>() + kept.iter().sum::<usize>()
+    }
+
+    /// Counts one more grammar that uses it.
+    pub(crate) fn enlist(&self) {
+        self.usage.grammars.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one grammar less.
+    pub(crate) fn release(&self) {
+        self.usage.grammars.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Number of compiled grammars that use it; bounded strings beside it do not count.
+    pub(crate) fn users(&self) -> usize {
+        self.usage.grammars.load(Ordering::Relaxed)
+    }
+
+    /// Records that a grammar asks for it now.
+    pub(super) fn asked_for(&self, now: u64) {
+        self.usage.last.store(now, Ordering::Relaxed);
+    }
+
+    /// Time when a grammar last asked for it.
+    pub(super) fn last_asked_for(&self) -> u64 {
+        self.usage.last.load(Ordering::Relaxed)
+    }
+
+    /// Drops the crossings into terminals that no longer exist.
+    pub(super) fn forget_dead_crossings(&self) {
+        let mut crossings = self.crossings();
+        let mut freed = 0;
+        crossings.retain(|_, known| {
+            let lives = known.into.strong_count() > 0;
+            freed += if lives { 0 } else { known.bytes };
+            lives
+        });
+        if crossings.len() < crossings.capacity() / 4 {
+            crossings.shrink_to_fit();
+        }
+        self.usage.crossings.fetch_sub(freed, Ordering::Relaxed);
+    }
+
+    /// Keeps a crossing, if there is room.
+    fn keep_crossing(&self, key: (u32, usize), crossed: Crossed) {
+        if self.crossings().len() >= MOST_CROSSINGS {
+            self.forget_dead_crossings();
+        }
+        let mut crossings = self.crossings();
+        if crossings.len() < MOST_CROSSINGS {
+            self.usage.crossings.fetch_add(crossed.bytes, Ordering::Relaxed);
+            if let Some(before) = crossings.insert(key, crossed) {
+                self.usage.crossings.fetch_sub(before.bytes, Ordering::Relaxed);
+            }
+        }
     }
 }
